@@ -1,0 +1,54 @@
+//! Configuration: the schema, named bounds, presets (one per paper table), and the run that a user asks for.
+
+mod schema;
+mod size;
+
+pub use schema::{
+    AddressMapping, CacheLevel, Controller, Core, CounterPlacement, Counters, Device, Engine, Machine, Program,
+};
+pub use size::ByteSize;
+
+/// Bad input: one sentence that names the value, the allowed values or range, and the place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub String);
+
+/// Which reading of a paper is built where its text, read literally, is unsafe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The text as printed.
+    Published,
+    /// The text made safe; the default of `run` and `crash`.
+    #[default]
+    Hardened,
+}
+
+/// One simulation, completely described.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// Design, by name.
+    pub design: String,
+    /// Reading of the paper.
+    pub variant: Variant,
+    /// Workload name, or path of a trace file.
+    pub workload: String,
+    /// The machine.
+    pub machine: Machine,
+    /// Bytes of user data in a transaction: a multiple of 64.
+    pub tx_size: u64,
+    /// Measured transactions per core.
+    pub transactions: u64,
+    /// Transactions per core before measuring begins.
+    pub warmup: u64,
+    /// Cores, one program instance each.
+    pub cores: u16,
+    /// Bytes of populated structure, the total over all cores.
+    pub footprint: u64,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Accept a trace that is cut off and replay its good part.
+    #[serde(default)]
+    pub allow_truncated: bool,
+}

@@ -1,0 +1,202 @@
+//! The schema of a machine: every value a user can set, with its unit. Presets (one per paper table) and
+//! `--set path.to.key=value` fill it in; [`super::bounds`] says which values make sense.
+
+use super::size::ByteSize;
+use serde::{Deserialize, Serialize};
+
+/// A machine: one paper's table plus named decisions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Name of the preset, or of the file it came from.
+    pub name: String,
+    /// Where its values come from (paper and table).
+    pub source: String,
+    /// What the engine computes.
+    pub engine: Engine,
+    /// What the programs do besides their data structure.
+    pub program: Program,
+    /// Every core.
+    pub core: Core,
+    /// First-level data cache, one per core.
+    pub l1: CacheLevel,
+    /// Second level.
+    pub l2: CacheLevel,
+    /// Third level.
+    pub l3: CacheLevel,
+    /// The memory controller.
+    pub controller: Controller,
+    /// Encryption counters.
+    pub counters: Counters,
+    /// The non-volatile device.
+    pub device: Device,
+}
+
+/// What the engine computes; no value here changes a simulated time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Engine {
+    /// Move and encrypt real bytes. Off: timing only, with the same event digest.
+    pub bytes: bool,
+    /// Compare what every load finds with what the program expects.
+    pub check_loads: bool,
+}
+
+/// What the programs do besides their data structure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Instructions between two transactions ("do some computation"). Decision, one value per paper.
+    pub think_instructions: u32,
+    /// Bytes that one load or store of a block copy moves. Decision: 16, the SSE2 copy of the x86-64 baseline.
+    pub copy_bytes: u32,
+    /// Bytes of each core's undo-log ring. Decision.
+    pub log_ring: ByteSize,
+    /// Default footprint of a workload, the total over all cores.
+    pub footprint: ByteSize,
+}
+
+/// An out-of-order core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// Clock in MHz.
+    pub clock_mhz: u32,
+    /// Instructions dispatched and committed per cycle.
+    pub width: u32,
+    /// Reorder buffer, in instructions.
+    pub rob_entries: u32,
+    /// Load queue, in loads.
+    pub load_queue_entries: u32,
+    /// Store queue and store buffer together, in stores and flushes.
+    pub store_queue_entries: u32,
+    /// Write-combining buffers of 64 bytes for non-temporal stores.
+    pub write_combining_buffers: u32,
+}
+
+/// One cache level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheLevel {
+    /// Capacity of one cache of the level.
+    pub size: ByteSize,
+    /// Associativity.
+    pub ways: u32,
+    /// Access latency in core cycles, added to that of the levels above.
+    pub latency_cycles: u32,
+    /// Outstanding misses per cache.
+    pub mshrs: u32,
+    /// One cache for all cores, instead of one for each. The first level is always private.
+    pub shared: bool,
+}
+
+/// The memory controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Controller {
+    /// Counter cache capacity.
+    pub counter_cache_size: ByteSize,
+    /// Counter cache associativity.
+    pub counter_cache_ways: u32,
+    /// Counter cache latency in core cycles.
+    pub counter_cache_latency_cycles: u32,
+    /// Write pending queue entries (64-byte lines).
+    pub wpq_entries: u32,
+    /// Draining begins when this many entries are queued ...
+    pub wpq_high_watermark: u32,
+    /// ... and ends when this many are left. Decision, swept.
+    pub wpq_low_watermark: u32,
+    /// Below the high watermark, a write is issued to a bank that no read waits for. Off: writes leave only while
+    /// draining. Decision, swept.
+    pub wpq_issue_when_idle: bool,
+    /// Reads the controller keeps in flight.
+    pub read_queue_entries: u32,
+    /// Encryption circuits, each with one line in flight and a staging register beside it. Decision.
+    pub aes_units: u32,
+    /// Decryption circuits for reads, each with one pad in flight. Decision.
+    pub aes_read_units: u32,
+    /// Latency of one pad (or of one decryption) in nanoseconds.
+    pub aes_latency_ns: f64,
+    /// Key length in bits: 128 or 256.
+    pub aes_key_bits: u32,
+    /// Where counter blocks lie.
+    pub counter_placement: CounterPlacement,
+    /// Lines of a page under re-encryption that may be on their way at once. Decision.
+    pub reencryption_parallelism: u32,
+}
+
+/// Where the counter block of a page lies (model.md section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CounterPlacement {
+    /// In a reserved top part of the page's own bank.
+    SameBank,
+    /// In the reserved part of bank 0.
+    SingleBank,
+    /// In the reserved part of the bank half way round.
+    CrossBank,
+    /// In a contiguous region after the data, under the ordinary mapping.
+    Interleaved,
+}
+
+/// Encryption counters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counters {
+    /// Width of a minor counter, 1 to 7 bits (secpm section 3.4.1: 7).
+    pub minor_bits: u32,
+}
+
+/// The non-volatile device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Capacity in bytes, counters included.
+    pub capacity: ByteSize,
+    /// Channels, each with its own bus.
+    pub channels: u32,
+    /// Ranks per channel.
+    pub ranks: u32,
+    /// Banks per rank.
+    pub banks_per_rank: u32,
+    /// Bytes in a row of one bank. Decision: 4 KiB, a page lies in one row of one bank.
+    pub row: ByteSize,
+    /// How pages spread over banks.
+    pub mapping: AddressMapping,
+    /// Interface clock in MHz; no timing is shorter than the cycles this gives.
+    pub interface_mhz: u32,
+    /// Interface cycles that one 64-byte burst occupies the bus.
+    pub burst_cycles: u32,
+    /// Activate to read or write, in ns.
+    pub t_rcd_ns: f64,
+    /// Read command to first data, in ns.
+    pub t_cl_ns: f64,
+    /// Write command to first data, in ns.
+    pub t_cwd_ns: f64,
+    /// Window in which a rank takes at most four activates, in ns.
+    pub t_faw_ns: f64,
+    /// End of write data to the next read command in the rank, in ns.
+    pub t_wtr_ns: f64,
+    /// End of write data until the cells are programmed, in ns; the bank is busy so long.
+    pub t_wr_ns: f64,
+    /// Energy of reading one bit of the array into the row buffer, in pJ.
+    pub array_read_pj_per_bit: f64,
+    /// Energy of writing one bit to the array, in pJ.
+    pub array_write_pj_per_bit: f64,
+    /// Energy of moving one bit between row buffer and bus, in pJ.
+    pub row_buffer_pj_per_bit: f64,
+    /// Background power of the whole device, in mW.
+    pub background_mw: f64,
+}
+
+/// How pages spread over banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressMapping {
+    /// Consecutive pages in consecutive banks.
+    PageInterleaved,
+    /// The same, with the bank number exclusive-ored with the low row bits (permutation-based interleaving).
+    PageXor,
+    /// Each bank holds one contiguous stretch of pages.
+    BankContiguous,
+}

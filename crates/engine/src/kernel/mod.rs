@@ -1,0 +1,27 @@
+//! Simulated time, the event queue and seeded random streams.
+//!
+//! Time is integer picoseconds. Events are ordered by (time, sequence number): two events at the same instant
+//! happen in the order in which they were scheduled, on every machine. One event is one indivisible hardware
+//! step; a power failure falls between two events.
+
+mod queue;
+mod random;
+
+pub use queue::{EventCode, Queue};
+pub use random::Random;
+
+/// A point in simulated time or a duration, in picoseconds.
+pub type Ps = u64;
+
+/// Picoseconds in a nanosecond.
+pub const PS_PER_NS: u64 = 1_000;
+
+/// Converts nanoseconds (as written in a paper's table) to picoseconds, rounded to the nearest.
+pub fn ns_to_ps(ns: f64) -> Ps {
+    (ns * PS_PER_NS as f64).round() as Ps
+}
+
+/// Converts picoseconds to nanoseconds, for reports only.
+pub fn ps_to_ns(ps: Ps) -> f64 {
+    ps as f64 / PS_PER_NS as f64
+}

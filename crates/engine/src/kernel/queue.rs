@@ -1,0 +1,170 @@
+//! The event queue: a binary heap over (time, sequence) with a running digest of everything that happened.
+
+use super::Ps;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// What an event contributes to the digest. Equal simulations give equal digests; the code must not depend on
+/// host addresses or on line contents.
+pub trait EventCode: Copy {
+    /// A number that identifies the event's kind and its operands.
+    fn code(&self) -> u64;
+}
+
+#[derive(Clone, Copy)]
+struct Pending<E> {
+    at: Ps,
+    sequence: u64,
+    event: E,
+}
+
+impl<E> PartialEq for Pending<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at && self.sequence == other.sequence
+    }
+}
+impl<E> Eq for Pending<E> {}
+impl<E> PartialOrd for Pending<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<E> Ord for Pending<E> {
+    // Reversed: `BinaryHeap` is a max-heap and the earliest event must come out first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    }
+}
+
+/// The queue of one simulation. It owns simulated time: `now` moves only here.
+pub struct Queue<E> {
+    heap: BinaryHeap<Pending<E>>,
+    now: Ps,
+    sequence: u64,
+    events: u64,
+    digest: u64,
+}
+
+impl<E: EventCode> Default for Queue<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E: EventCode> Queue<E> {
+    /// An empty queue at time zero.
+    pub fn new() -> Self {
+        Self { heap: BinaryHeap::with_capacity(256), now: 0, sequence: 0, events: 0, digest: 0x9e37_79b9_7f4a_7c15 }
+    }
+
+    /// The current simulated time in picoseconds.
+    pub fn now(&self) -> Ps {
+        self.now
+    }
+
+    /// How many events have happened.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// A digest of every event so far and its time.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Whether nothing is scheduled.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Schedules `event` at `at`. A time in the past is a bug of the caller.
+    pub fn schedule(&mut self, at: Ps, event: E) {
+        debug_assert!(at >= self.now, "an event was scheduled {} ps in the past", self.now - at);
+        self.sequence += 1;
+        self.heap.push(Pending { at, sequence: self.sequence, event });
+    }
+
+    /// Takes the next event and moves time to it.
+    pub fn pop(&mut self) -> Option<E> {
+        let next = self.heap.pop()?;
+        self.happen(next.at, next.event);
+        Some(next.event)
+    }
+
+    /// Schedules `event` at `at` and takes it at once if it would be the next one, which saves the heap a visit and
+    /// changes nothing else. Returns whether it was taken.
+    pub fn take_if_next(&mut self, at: Ps, event: E) -> bool {
+        debug_assert!(at >= self.now);
+        match self.heap.peek() {
+            Some(next) if next.at <= at => {
+                self.schedule(at, event);
+                false
+            }
+            _ => {
+                self.sequence += 1;
+                self.happen(at, event);
+                true
+            }
+        }
+    }
+
+    fn happen(&mut self, at: Ps, event: E) {
+        self.now = at;
+        self.events += 1;
+        self.digest =
+            (self.digest ^ at ^ event.code().rotate_left(40)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Tick(u64);
+    impl EventCode for Tick {
+        fn code(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn events_of_one_instant_come_in_the_order_they_were_scheduled() {
+        let mut queue = Queue::new();
+        for n in 0..100 {
+            queue.schedule(1_000 - (n % 2) * 500, Tick(n));
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|tick| tick.0).collect();
+        let expected: Vec<u64> = (0..100).filter(|n| n % 2 == 1).chain((0..100).filter(|n| n % 2 == 0)).collect();
+        assert_eq!(order, expected);
+        assert_eq!(queue.now(), 1_000);
+    }
+
+    #[test]
+    fn taking_the_next_event_at_once_equals_queueing_it() {
+        let run = |direct: bool| {
+            let mut queue = Queue::new();
+            queue.schedule(50, Tick(1));
+            let mut seen = Vec::new();
+            for (at, id) in [(10, 2), (50, 3), (20, 4)] {
+                if direct && queue.take_if_next(at.max(queue.now()), Tick(id)) {
+                    seen.push(id);
+                } else if !direct {
+                    queue.schedule(at.max(queue.now()), Tick(id));
+                    if id == 2 {
+                        seen.push(queue.pop().unwrap().0);
+                    }
+                }
+                if id == 4 {
+                    while let Some(tick) = queue.pop() {
+                        if !seen.contains(&tick.0) {
+                            seen.push(tick.0);
+                        }
+                    }
+                }
+            }
+            (seen, queue.digest())
+        };
+        assert_eq!(run(true), run(false));
+    }
+}

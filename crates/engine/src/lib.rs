@@ -1,0 +1,25 @@
+//! Counterpoint's engine: an event-driven simulator of encrypted persistent memory with real bytes and real AES.
+//!
+//! Bytes flow one way, and the modules lie in the order of the flow:
+//!
+//! ```text
+//! workload / trace -> cpu -> cache -> controller -> device
+//!                       (a Design decides at the marked points; stages own time, queues and bytes)
+//! side rooms that only watch or act between events: crash, recovery, audit, stats
+//! ```
+
+pub mod audit;
+pub mod cache;
+pub mod cipher;
+pub mod config;
+pub mod controller;
+pub mod cpu;
+pub mod crash;
+pub mod design;
+pub mod device;
+pub mod kernel;
+pub mod mechanism;
+pub mod message;
+pub mod recovery;
+pub mod stats;
+pub mod workload;

@@ -1,0 +1,57 @@
+//! The events of the whole pipe. Operands are indices into the stage that handles the event, so an event is two
+//! words and copying one costs nothing.
+
+use super::CoreId;
+use crate::kernel::EventCode;
+
+/// One indivisible hardware step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A core fetches and executes its next operation.
+    CoreStep { core: CoreId },
+    /// A core's store buffer moves its oldest entry into the cache.
+    StoreBufferStep { core: CoreId },
+    /// A flush or a write-back left the caches and its acknowledgement is due (nothing had to be written).
+    FlushDone { core: CoreId, token: u32 },
+    /// A read reaches the controller.
+    ReadArrives { slot: u32 },
+    /// A write reaches the controller.
+    WriteArrives { slot: u32 },
+    /// The counter cache answered a write (or its miss was filled) and the write asks for an AES circuit.
+    CounterReady { slot: u32 },
+    /// An AES circuit finished the pad of a write.
+    PadReady { slot: u32 },
+    /// A read's line (data and pad) is ready.
+    ReadReady { slot: u32 },
+    /// A counter block fetched from the media arrived.
+    CounterFetched { slot: u32 },
+    /// A bank took a queued write's data: the entry leaves the write pending queue.
+    WriteAccepted { slot: u32 },
+    /// A bank can take its next command.
+    BankFree { bank: u16 },
+    /// Page re-encryption may go on with its next line.
+    ReencryptStep,
+    /// A line read for page re-encryption arrived.
+    ReencryptRead { slot: u32 },
+}
+
+impl EventCode for Event {
+    fn code(&self) -> u64 {
+        let (kind, operand) = match *self {
+            Event::CoreStep { core } => (1, u64::from(core)),
+            Event::StoreBufferStep { core } => (2, u64::from(core)),
+            Event::FlushDone { core, token } => (3, u64::from(core) << 32 | u64::from(token)),
+            Event::ReadArrives { slot } => (4, u64::from(slot)),
+            Event::WriteArrives { slot } => (5, u64::from(slot)),
+            Event::CounterReady { slot } => (6, u64::from(slot)),
+            Event::PadReady { slot } => (7, u64::from(slot)),
+            Event::ReadReady { slot } => (8, u64::from(slot)),
+            Event::CounterFetched { slot } => (9, u64::from(slot)),
+            Event::WriteAccepted { slot } => (10, u64::from(slot)),
+            Event::BankFree { bank } => (11, u64::from(bank)),
+            Event::ReencryptStep => (12, 0),
+            Event::ReencryptRead { slot } => (13, u64::from(slot)),
+        };
+        operand << 8 | kind
+    }
+}

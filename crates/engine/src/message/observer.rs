@@ -1,0 +1,45 @@
+//! The observer stream: what stages say about what they do, for auditors, crash exploration and timelines.
+//!
+//! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing.
+
+use super::{CoreId, Line, LineBytes, MediaLine};
+use crate::kernel::Ps;
+
+/// Everything that can be watched. All methods default to doing nothing.
+pub trait Observer {
+    /// Whether anybody listens; lets a stage skip preparing arguments.
+    const ACTIVE: bool = true;
+
+    /// A store became visible in `core`'s cache.
+    fn stored(&mut self, _now: Ps, _core: CoreId, _line: Line, _offset: usize, _data: &[u8]) {}
+    /// `core` executed a flush (or non-temporal store) of `line`: a later fence of this core covers what the line held.
+    fn flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
+    /// A fence of `core` completed: all its earlier flushes are acknowledged.
+    fn fenced(&mut self, _now: Ps, _core: CoreId) {}
+    /// `core` committed the begin of its transaction `number` (from 0).
+    fn transaction_began(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
+    /// `core` committed the end of its transaction `number`: its commit fence has completed.
+    fn transaction_ended(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
+    /// A dirty line left the caches without being asked to.
+    fn evicted(&mut self, _now: Ps, _line: Line) {}
+    /// The controller got `line`, in the clear, from the caches.
+    fn write_arrived(&mut self, _now: Ps, _line: Line, _plaintext: &LineBytes) {}
+    /// `media` entered the persistence domain with these bytes: from now on a crash keeps them.
+    fn persisted(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
+    /// A counter entry was removed from the write pending queue because a newer one took its place.
+    fn coalesced(&mut self, _now: Ps, _media: MediaLine) {}
+    /// `bytes` crossed the memory bus towards the media.
+    fn bus_write(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
+    /// The re-encryption status register changed; `None` when freed. `old_major`, done bits.
+    fn reencryption(&mut self, _now: Ps, _page: super::Page, _old_major: u64, _done: u64, _finished: bool) {}
+    /// An event has happened completely: a power failure may fall here.
+    fn event_over(&mut self, _now: Ps) {}
+}
+
+/// Nobody watches.
+#[derive(Default, Clone, Copy, Debug)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    const ACTIVE: bool = false;
+}

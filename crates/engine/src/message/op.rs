@@ -1,0 +1,102 @@
+//! What a core executes (x86 persistency). A program is an [`OpSource`]; it runs ahead functionally, one
+//! transaction at a time, and hands the core the operations with the bytes they store.
+
+/// One operation. Loads and stores stay within one 64-byte line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// The next transaction begins.
+    TxBegin,
+    /// The transaction has ended: everything before it in program order has committed.
+    TxEnd,
+    /// `instructions` instructions that touch no memory.
+    Compute { instructions: u32 },
+    /// Loads `length` bytes (1 to 64) at `address`. `dependent`: its address depends on the previous load's value.
+    /// `bytes` is the offset of the expected value in the buffer's bytes (program order), for the value checker.
+    Load { address: u64, length: u8, dependent: bool, bytes: u32 },
+    /// Stores `length` bytes (1 to 64) at `address`; `bytes` is their offset in the buffer's bytes.
+    Store { address: u64, length: u8, bytes: u32 },
+    /// The same past the caches, through the write-combining buffers; ordered by fences only.
+    NonTemporalStore { address: u64, length: u8, bytes: u32 },
+    /// Writes a dirty line back and keeps it.
+    Clwb { address: u64 },
+    /// Writes a dirty line back and invalidates it; ordered by fences and same-line stores only.
+    Clflushopt { address: u64 },
+    /// The same, ordered with every other clflush and store.
+    Clflush { address: u64 },
+    /// Completes when every earlier store is in the cache and every earlier flush is acknowledged.
+    Sfence,
+    /// The same, and later loads wait for it.
+    Mfence,
+}
+
+/// The operations of one transaction, and the bytes they carry. Reused, so that a run allocates nothing per
+/// transaction once the buffers have grown.
+#[derive(Default, Debug)]
+pub struct OpBuffer {
+    /// Operations in program order.
+    pub ops: Vec<Op>,
+    /// Bytes that stores and loads refer to.
+    pub bytes: Vec<u8>,
+}
+
+impl OpBuffer {
+    /// Empties the buffer and keeps its memory.
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.bytes.clear();
+    }
+
+    /// The bytes of an operation that carries `length` of them at `offset`.
+    pub fn slice(&self, offset: u32, length: u8) -> &[u8] {
+        &self.bytes[offset as usize..offset as usize + length as usize]
+    }
+
+    /// Appends a store of `data` at `address`, split at line boundaries and into pieces of at most `width` bytes.
+    pub fn store(&mut self, address: u64, data: &[u8], width: usize) {
+        self.pieces(address, data, width, |address, length, bytes| Op::Store { address, length, bytes });
+    }
+
+    /// Appends a load of `data.len()` bytes at `address` whose value is `data`, split like [`OpBuffer::store`].
+    /// Only the first piece depends on the previous load.
+    pub fn load(&mut self, address: u64, data: &[u8], width: usize, dependent: bool) {
+        let first = address;
+        self.pieces(address, data, width, |address, length, bytes| Op::Load {
+            address,
+            length,
+            dependent: dependent && address == first,
+            bytes,
+        });
+    }
+
+    /// Appends a clwb of every line of `[address, address + length)`.
+    pub fn clwb_range(&mut self, address: u64, length: u64) {
+        if length == 0 {
+            return;
+        }
+        let mut line = address & !63;
+        while line < address + length {
+            self.ops.push(Op::Clwb { address: line });
+            line += 64;
+        }
+    }
+
+    fn pieces(&mut self, address: u64, data: &[u8], width: usize, make: impl Fn(u64, u8, u32) -> Op) {
+        debug_assert!(width > 0 && width <= 64);
+        let mut done = 0;
+        while done < data.len() {
+            let at = address + done as u64;
+            let to_line_end = 64 - (at % 64) as usize;
+            let length = (data.len() - done).min(width).min(to_line_end);
+            let offset = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(&data[done..done + length]);
+            self.ops.push(make(at, length as u8, offset));
+            done += length;
+        }
+    }
+}
+
+/// A program on one core.
+pub trait OpSource: Send {
+    /// Puts the next transaction (from `TxBegin` to `TxEnd`) into the cleared `buffer`; false when the program is over.
+    fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool;
+}

@@ -1,0 +1,127 @@
+//! The ports between neighbouring stages. Requests that can be answered at once are method calls; everything else
+//! is a message that the system routes.
+
+use super::{CoreId, Line, LineBytes, MediaLine};
+use crate::kernel::Ps;
+
+/// How the cache answered a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// The line is (or will be) there at this time; nothing more will be said.
+    At(Ps),
+    /// A miss: a [`Wake`] follows.
+    Pending,
+    /// No miss register is free: a [`Wake::Retry`] follows, then ask again.
+    Blocked,
+}
+
+/// What a flush does with the line it wrote back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlushKind {
+    /// clwb: the line stays, clean.
+    Keep,
+    /// clflush, clflushopt: the line goes.
+    Invalidate,
+}
+
+/// What the cache tells a core that was left waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wake {
+    /// Load `token` has its data at this time.
+    Load { token: u32, at: Ps },
+    /// The line that the store buffer waited for can be written at this time.
+    Store { line: Line, at: Ps },
+    /// A flush or non-temporal store has been acknowledged: it is in the persistence domain.
+    Flush { at: Ps },
+    /// A miss register has become free.
+    Retry { at: Ps },
+}
+
+/// The caches as a core sees them. Every method is called at `now`, the current simulated time.
+pub trait CachePort {
+    /// Loads from `line`. `token` comes back in [`Wake::Load`].
+    fn load(&mut self, now: Ps, core: CoreId, line: Line, token: u32) -> Access;
+    /// Makes `line` writable by `core` (read for ownership). On a miss the core is told by [`Wake::Store`].
+    /// `prefetch`: nobody waits yet, no wake is wanted, and no miss register is taken if few are left.
+    fn own(&mut self, now: Ps, core: CoreId, line: Line, prefetch: bool) -> Access;
+    /// Writes `data` at `offset` of a line that `own` has made writable.
+    fn write(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]);
+    /// Writes the newest copy of `line` back to memory if any level holds it dirty. `Pending`: a [`Wake::Flush`]
+    /// follows when memory has acknowledged it. `At`: nothing is left to write and the flush is complete then.
+    fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access;
+    /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows.
+    fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes);
+    /// The bytes a load at `now` finds, if a copy is cached; used by the value checker, free of side effects.
+    fn peek(&self, core: CoreId, line: Line) -> Option<LineBytes>;
+}
+
+/// Names a write to the stage that sent it; comes back with the acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteToken(pub u32);
+
+/// What the caches ask of the controller. `at` is when the request reaches it.
+#[derive(Clone, Copy, Debug)]
+pub enum MemoryRequest {
+    /// Read a line; `token` comes back with the bytes.
+    Read { at: Ps, line: Line, token: u32 },
+    /// Write a line; `token` comes back when it is in the persistence domain.
+    Write { at: Ps, line: Line, bytes: LineBytes, token: WriteToken },
+}
+
+/// A read or a write of the media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MediaOp {
+    /// Array read into the row buffer, then out over the bus.
+    Read,
+    /// Data over the bus, then programmed into the cells.
+    Write,
+}
+
+/// Where a media line lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// Bank number over all channels and ranks.
+    pub bank: u16,
+    /// Row in the bank.
+    pub row: u32,
+}
+
+/// When an issued command gets where. All times in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Issued {
+    /// The last beat of data has crossed the bus (read: data arrived; write: the bank accepted it).
+    pub data_end: Ps,
+    /// The bank can take its next command.
+    pub bank_free: Ps,
+    /// The row was open.
+    pub row_hit: bool,
+}
+
+/// What the media hold for a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content<'a> {
+    /// Never written: reads as zero, is not decrypted (valid flag).
+    Never,
+    /// Part of the populated base, still plaintext on the host because nothing has touched it yet.
+    Base(&'a LineBytes),
+    /// What was written, as it lies on the media.
+    Stored(&'a LineBytes),
+}
+
+/// The device as the controller sees it.
+pub trait DevicePort {
+    /// Where a media line lies.
+    fn locate(&self, media: MediaLine) -> Location;
+    /// Whether `row` is open in `bank`.
+    fn row_open(&self, location: Location) -> bool;
+    /// Commits the bank, bus and rank to one access that starts no earlier than `now`. The bank must be free.
+    fn issue(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued;
+    /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.
+    fn content(&self, media: MediaLine) -> Content<'_>;
+    /// Writes `bytes` to `media`.
+    fn store(&mut self, media: MediaLine, bytes: &LineBytes);
+    /// Replaces a populated line's host-side plaintext by its ciphertext; not an access, costs no time or wear.
+    fn materialise(&mut self, media: MediaLine, bytes: &LineBytes);
+    /// Whether `line` belongs to the populated base.
+    fn populated(&self, line: Line) -> bool;
+}

@@ -1,0 +1,66 @@
+//! What a program says about itself to the rest of the house: where its memory lies, what it looked like before
+//! timing began, and how it recovers.
+
+use super::{CoreId, Line, LineBytes};
+use std::ops::Range;
+
+/// The memory a run starts from: populated, plaintext, shared between designs and never written.
+pub trait BaseImage: Send + Sync {
+    /// The populated bytes of `line`, or `None` if the program has never written it.
+    fn line(&self, line: Line) -> Option<&LineBytes>;
+    /// Whether `line` was populated; the same answer as [`BaseImage::line`] without touching the bytes.
+    fn populated(&self, line: Line) -> bool;
+    /// One past the highest byte address the program may use.
+    fn end(&self) -> u64;
+}
+
+/// Byte-wise access to some view of memory: the program's own, or what a recovery decrypts.
+pub trait ByteView {
+    /// Fills `buffer` from `address`; never-written bytes read as zero.
+    fn read(&mut self, address: u64, buffer: &mut [u8]);
+    /// Writes `data` at `address`.
+    fn write(&mut self, address: u64, data: &[u8]);
+
+    /// The little-endian word at `address`.
+    fn read_u64(&mut self, address: u64) -> u64 {
+        let mut word = [0; 8];
+        self.read(address, &mut word);
+        u64::from_le_bytes(word)
+    }
+    /// Writes a little-endian word.
+    fn write_u64(&mut self, address: u64, value: u64) {
+        self.write(address, &value.to_le_bytes());
+    }
+}
+
+/// Where one core's program keeps its things. Byte addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramLayout {
+    /// The core that runs it.
+    pub core: CoreId,
+    /// The undo-log ring; empty for a program without a log.
+    pub log: Range<u64>,
+    /// Everything else the program may write.
+    pub heap: Range<u64>,
+}
+
+/// What a log recovery found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Complete entries of unfinished transactions, undone.
+    pub undone: u32,
+    /// Incomplete entries, abandoned.
+    pub abandoned: u32,
+    /// Bytes restored.
+    pub bytes_restored: u64,
+}
+
+/// The program's own recovery and self-check, over whatever memory a boot presents. One object for all cores.
+pub trait ProgramRecovery: Send + Sync {
+    /// The layouts, by core.
+    fn layouts(&self) -> &[ProgramLayout];
+    /// Scans the log of `core` and undoes what was in flight.
+    fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport;
+    /// Walks the whole structure of `core`; the error says which invariant is broken and where.
+    fn check(&self, core: CoreId, view: &mut dyn ByteView) -> Result<(), String>;
+}

@@ -1,0 +1,1 @@
+//! The thin binding between the engine and the Python package: configuration in, statistics out.
