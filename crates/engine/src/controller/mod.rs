@@ -1,1 +1,24 @@
-//! (see ARCHITECTURE.md)
+//! The memory controller: lines arrive from the caches in the clear, leave for the media encrypted.
+//!
+//! ```text
+//! write: arrive -> counter (cache, or fetched) -> AES circuit: bump, pad -> slots in the WPQ -> ack -> bank
+//! read:  arrive -> forward from a write on its way or from the WPQ, or media read || pad -> answer
+//! ```
+//!
+//! A design decides at the marked points: when counter and data are admitted ([`crate::design::parts::WritePath`]),
+//! in which order, whether counter entries coalesce, and what an overflow does. Every state change that a power
+//! failure can separate from another is an event of its own; what hardware does at once is one event.
+
+mod admission;
+mod counter_cache;
+mod counter_fetch;
+mod read_path;
+mod reencrypt;
+mod schedule;
+mod state;
+mod stats;
+mod wpq;
+mod write_path;
+
+pub use state::{Context, Controller, ControllerSnapshot, EncryptionParts, Response, RsrSnapshot};
+pub use stats::ControllerStats;

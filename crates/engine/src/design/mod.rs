@@ -1,3 +1,35 @@
-//! What decides: the traits (`parts`), the list, and one small file per design.
+//! What decides: the traits ([`parts`]), the list, and one small file per design.
 
 pub mod parts;
+
+mod ideal;
+mod secpm;
+mod secpm_no_cwr;
+mod secpm_workshop;
+mod unencrypted;
+mod write_back;
+mod write_through;
+
+use crate::config::Variant;
+use parts::Design;
+
+/// Every design, in the order in which tables show them.
+pub const DESIGNS: [fn(Variant) -> Design; 7] = [
+    |variant| unencrypted::design(variant),
+    |variant| ideal::design(variant),
+    |variant| write_back::design(variant),
+    |variant| write_through::design(variant),
+    |variant| secpm_workshop::design(variant),
+    |variant| secpm_no_cwr::design(variant),
+    |variant| secpm::design(variant),
+];
+
+/// The names of all designs.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    DESIGNS.iter().map(|design| design(Variant::Hardened).name)
+}
+
+/// The design called `name`, in the reading `variant`.
+pub fn find(name: &str, variant: Variant) -> Option<Design> {
+    DESIGNS.iter().map(|design| design(variant)).find(|design| design.name == name)
+}

@@ -1,7 +1,8 @@
 //! The parts a design is made of. Stages call them at marked points, once per line moved; they hold no time, no
 //! queues and no bytes of their own.
 
-use super::super::config::Variant;
+use crate::config::{Counters, Variant};
+use crate::message::{Line, LineBytes};
 
 /// Which form of the workload the design runs (model.md section 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,9 +108,45 @@ pub enum RecoveryStep {
     ResumeReencryption,
 }
 
+/// The counter of one line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counter {
+    /// Shared by the page.
+    pub major: u64,
+    /// The line's own.
+    pub minor: u8,
+}
+
+impl Counter {
+    /// The counter of a line that was never written.
+    pub const NEVER: Counter = Counter { major: 0, minor: 0 };
+}
+
+/// Which counter a line has and how a block of them lies in its 64 bytes.
+pub trait CounterScheme: Send + Sync {
+    /// The block of a page that the run has not written: bit `i` of `populated` says that line `i` holds data.
+    fn initial(&self, populated: u64) -> LineBytes;
+    /// The counter of line `index` (0 to 63).
+    fn counter(&self, block: &LineBytes, index: usize) -> Counter;
+    /// Counts one more write of line `index`; `None`, and no change, if its minor counter would overflow.
+    fn bump(&self, block: &mut LineBytes, index: usize) -> Option<Counter>;
+    /// Begins re-encryption: the major counter goes up by one; all minors to zero with [`MinorReset::AtOnce`].
+    fn advance_major(&self, block: &mut LineBytes, reset: MinorReset);
+    /// Sets the minor of line `index` to zero, under the block's major counter.
+    fn restart_line(&self, block: &mut LineBytes, index: usize) -> Counter;
+}
+
+/// One-time pads over lines.
+pub trait PadSource: Send + Sync {
+    /// The pad of `line` under `counter`.
+    fn pad(&self, line: Line, counter: Counter) -> LineBytes;
+}
+
 /// Encryption of a design, if it encrypts at all.
 #[derive(Clone, Copy)]
 pub struct Encryption {
+    /// Which counter a line has.
+    pub counters: fn(&Counters) -> Box<dyn CounterScheme>,
     /// How a counter becomes durable.
     pub write_path: &'static dyn WritePath,
     /// Order of waiting admissions.

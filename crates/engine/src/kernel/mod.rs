@@ -6,9 +6,11 @@
 
 mod queue;
 mod random;
+mod slab;
 
 pub use queue::{EventCode, Queue};
 pub use random::Random;
+pub use slab::Slab;
 
 /// A point in simulated time or a duration, in picoseconds.
 pub type Ps = u64;

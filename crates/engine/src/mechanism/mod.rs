@@ -1,1 +1,5 @@
-//! (see ARCHITECTURE.md)
+//! What designs are made of: counters and write paths. A mechanism holds no time and no queues; stages own those.
+
+pub mod counters;
+pub mod pads;
+pub mod write_path;

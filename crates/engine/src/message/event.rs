@@ -9,10 +9,12 @@ use crate::kernel::EventCode;
 pub enum Event {
     /// A core fetches and executes its next operation.
     CoreStep { core: CoreId },
+    /// A load whose address was waited for goes to the cache.
+    LoadIssue { core: CoreId, slot: u32 },
     /// A core's store buffer moves its oldest entry into the cache.
     StoreBufferStep { core: CoreId },
-    /// A flush or a write-back left the caches and its acknowledgement is due (nothing had to be written).
-    FlushDone { core: CoreId, token: u32 },
+    /// A flush that found nothing to write is complete.
+    FlushDone { core: CoreId },
     /// A read reaches the controller.
     ReadArrives { slot: u32 },
     /// A write reaches the controller.
@@ -31,8 +33,8 @@ pub enum Event {
     BankFree { bank: u16 },
     /// Page re-encryption may go on with its next line.
     ReencryptStep,
-    /// A line read for page re-encryption arrived.
-    ReencryptRead { slot: u32 },
+    /// The done bit of line `index` of the page under re-encryption is set, where that is a step of its own.
+    ReencryptDone { index: u32 },
 }
 
 impl EventCode for Event {
@@ -40,7 +42,8 @@ impl EventCode for Event {
         let (kind, operand) = match *self {
             Event::CoreStep { core } => (1, u64::from(core)),
             Event::StoreBufferStep { core } => (2, u64::from(core)),
-            Event::FlushDone { core, token } => (3, u64::from(core) << 32 | u64::from(token)),
+            Event::FlushDone { core } => (3, u64::from(core)),
+            Event::LoadIssue { core, slot } => (14, u64::from(core) << 32 | u64::from(slot)),
             Event::ReadArrives { slot } => (4, u64::from(slot)),
             Event::WriteArrives { slot } => (5, u64::from(slot)),
             Event::CounterReady { slot } => (6, u64::from(slot)),
@@ -50,7 +53,7 @@ impl EventCode for Event {
             Event::WriteAccepted { slot } => (10, u64::from(slot)),
             Event::BankFree { bank } => (11, u64::from(bank)),
             Event::ReencryptStep => (12, 0),
-            Event::ReencryptRead { slot } => (13, u64::from(slot)),
+            Event::ReencryptDone { index } => (13, u64::from(index)),
         };
         operand << 8 | kind
     }

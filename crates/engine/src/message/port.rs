@@ -51,6 +51,8 @@ pub trait CachePort {
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access;
     /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows.
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes);
+    /// Latency of a first-level hit.
+    fn first_level_latency(&self) -> Ps;
     /// The bytes a load at `now` finds, if a copy is cached; used by the value checker, free of side effects.
     fn peek(&self, core: CoreId, line: Line) -> Option<LineBytes>;
 }
@@ -115,7 +117,7 @@ pub trait DevicePort {
     /// Whether `row` is open in `bank`.
     fn row_open(&self, location: Location) -> bool;
     /// Commits the bank, bus and rank to one access that starts no earlier than `now`. The bank must be free.
-    fn issue(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued;
+    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued;
     /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Writes `bytes` to `media`.

@@ -1,0 +1,111 @@
+//! Which bank does what next. Reads first; writes drain from a high to a low watermark, or go to a bank that no read
+//! waits for (model.md section 4). Within a bank open rows go first, but never past an older request for ever.
+
+use super::state::{BankRead, Context, Controller};
+use crate::message::{DevicePort, Event, MediaLine, MediaOp, Observer};
+
+/// How often in a row an open-row request may pass an older one in its bank. Decision: half of a 32-entry queue,
+/// enough to keep a row open and too few to starve anyone.
+const ROW_HIT_STREAK_MAX: u32 = 16;
+
+impl Controller {
+    /// Every bank looks for work, because draining has just begun.
+    pub(super) fn serve_all<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+        for bank in 0..self.banks.len() as u16 {
+            self.serve(cx, bank);
+        }
+    }
+
+    /// `Event::BankFree`.
+    pub fn bank_free<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
+        self.banks[bank as usize].busy = false;
+        self.serve(cx, bank);
+    }
+
+    /// Nothing more will come: what is queued leaves whatever the watermarks say.
+    pub fn flush<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+        self.flushing = true;
+        self.serve_all(cx);
+    }
+
+    /// Gives `bank` its next request if it is free.
+    pub(super) fn serve<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
+        let state = &self.banks[bank as usize];
+        if state.busy {
+            return;
+        }
+        let reads = !state.reads.is_empty();
+        let writes = self.wpq.waits_for(bank);
+        let may_write = self.draining || self.flushing || (self.config.wpq_issue_when_idle && !reads);
+        if writes && may_write && (self.draining || !reads) {
+            self.issue_write(cx, bank);
+        } else if reads {
+            self.issue_read(cx, bank);
+        }
+    }
+
+    fn issue_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
+        let now = cx.queue.now();
+        let state = &mut self.banks[bank as usize];
+        let prefer = state.open_row.filter(|_| state.streak < ROW_HIT_STREAK_MAX);
+        let slot = self.wpq.candidate(bank, prefer).expect("a write waits");
+        state.streak = if self.wpq.is_oldest(slot) { 0 } else { state.streak + 1 };
+        self.wpq.mark_issued(slot);
+        let entry = self.wpq.entry(slot);
+        let issued = cx.device.issue(now, entry.media, entry.location, MediaOp::Write);
+        state.busy = true;
+        state.open_row = Some(entry.location.row);
+        cx.queue.schedule(issued.data_end, Event::WriteAccepted { slot });
+        cx.queue.schedule(issued.bank_free, Event::BankFree { bank });
+    }
+
+    fn issue_read<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
+        let now = cx.queue.now();
+        let media = |read: &BankRead| match *read {
+            BankRead::Data(slot) => MediaLine::data(self.reads[slot].line),
+            BankRead::Counter(slot) => MediaLine::counter(self.fetches[slot].page),
+        };
+        let state = &self.banks[bank as usize];
+        let open = state.open_row.filter(|_| state.streak < ROW_HIT_STREAK_MAX && state.reads.len() > 1);
+        let hit = open.and_then(|row| state.reads.iter().position(|read| cx.device.locate(media(read)).row == row));
+        let chosen = hit.unwrap_or(0);
+        let media = media(&state.reads[chosen]);
+        let location = cx.device.locate(media);
+        let issued = cx.device.issue(now, media, location, MediaOp::Read);
+        let state = &mut self.banks[bank as usize];
+        state.streak = if chosen == 0 { 0 } else { state.streak + 1 };
+        state.busy = true;
+        state.open_row = Some(location.row);
+        let read = state.reads.remove(chosen).expect("chosen from the queue");
+        cx.queue.schedule(issued.bank_free, Event::BankFree { bank });
+        match read {
+            BankRead::Data(slot) => {
+                self.reads[slot].data_at = Some(issued.data_end);
+                self.finish_read_if_known(cx, slot);
+            }
+            BankRead::Counter(slot) => cx.queue.schedule(issued.data_end, Event::CounterFetched { slot }),
+        }
+    }
+
+    /// `Event::WriteAccepted`: the bank has the data; the entry leaves the queue and a slot is free.
+    pub fn write_accepted<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        let now = cx.queue.now();
+        self.account_occupancy(now);
+        let entry = self.wpq.remove(slot);
+        let (media, bytes, epoch) = (entry.media, entry.bytes, entry.epoch);
+        cx.observer.bus_write(now, media, &bytes);
+        cx.device.store(media, &bytes);
+        if epoch == self.epoch {
+            if media.is_counter() {
+                self.stats.counter_writes += 1;
+            } else {
+                self.stats.data_writes += 1;
+                self.stats.log_writes += u64::from(self.is_log(media));
+            }
+        }
+        if self.draining && self.wpq.len() <= self.config.wpq_low_watermark as usize {
+            self.draining = false;
+        }
+        self.admit(cx);
+    }
+}

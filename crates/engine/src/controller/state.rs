@@ -1,0 +1,350 @@
+//! The controller's state and the small types its files share.
+
+use super::counter_cache::CounterCache;
+use super::stats::ControllerStats;
+use super::wpq::Wpq;
+use crate::design::parts::{Counter, CounterScheme, Encryption, PadSource, RegisterName};
+use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
+use crate::message::{Event, Line, LineBytes, MediaLine, Page, WriteToken};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What a handler works with besides the controller itself.
+pub struct Context<'a, D, O> {
+    /// Time and events.
+    pub queue: &'a mut Queue<Event>,
+    /// The media.
+    pub device: &'a mut D,
+    /// Who watches.
+    pub observer: &'a mut O,
+}
+
+/// What the controller answers.
+#[derive(Clone, Copy, Debug)]
+pub enum Response {
+    /// A read is done.
+    Read { token: u32, bytes: LineBytes },
+    /// A write is in the persistence domain.
+    Written { token: WriteToken },
+    /// A line read for page re-encryption, for the last-level cache (secpm section 3.5).
+    Install { line: Line, bytes: LineBytes },
+}
+
+/// Who asked for a read or a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// The caches, by token.
+    Caches(u32),
+    /// Page re-encryption, by line index.
+    Reencryption(usize),
+}
+
+/// Where a write stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// An earlier write of the same line goes first.
+    BehindSameLine,
+    /// Waits for its line's done bit, for a counter, or for a free status register.
+    Waiting,
+    /// Its counter is in the cache; it waits for an AES circuit.
+    WantsUnit,
+    /// Its counter has been bumped; circuit `unit` makes its pad.
+    Encrypting,
+    /// Encrypted; it waits for slots.
+    WantsSlots,
+}
+
+/// A write on its way into the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub line: Line,
+    pub plaintext: LineBytes,
+    pub ciphertext: LineBytes,
+    pub source: Source,
+    pub stage: Stage,
+    /// Arrival number.
+    pub arrival: u64,
+    /// Order of the counter bump; meaningful from `Encrypting` on.
+    pub bump: u64,
+    pub unit: u32,
+    pub counter: Counter,
+    /// The counter block as it was when this write bumped it: the staging register's second line.
+    pub block: LineBytes,
+    /// The block is still to be appended on its own.
+    pub owes_counter: bool,
+    /// Its own counter update is in the persistence domain (or never will be before an eviction).
+    pub counter_admitted: bool,
+}
+
+/// A read on its way back.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    pub line: Line,
+    pub source: Source,
+    pub bytes: LineBytes,
+    pub data_at: Option<Ps>,
+    pub pad_at: Option<Ps>,
+    /// Never written: nothing to decrypt.
+    pub blank: bool,
+}
+
+/// Who waits in a bank's read queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BankRead {
+    Data(u32),
+    Counter(u32),
+}
+
+/// Who waits for a counter block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CounterWaiter {
+    Write(u32),
+    Read(u32),
+}
+
+/// A counter block on its way from the media.
+#[derive(Clone, Debug)]
+pub(super) struct Fetch {
+    pub page: Page,
+    pub waiters: Vec<CounterWaiter>,
+}
+
+/// Who waits for a line of the page under re-encryption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LineWaiter {
+    Write(u32),
+    Read(u32),
+}
+
+/// A dirty counter block that left the cache and waits for a slot; still the newest copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CounterEviction {
+    pub page: Page,
+    pub block: LineBytes,
+    pub bump: u64,
+}
+
+/// Re-encryption status register: page, old major, 64 done bits (secpm section 3.5). What lies beside it here
+/// (the old block, what is under way) is volatile.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rsr {
+    pub active: bool,
+    pub page: Page,
+    pub old_major: u64,
+    pub done: u64,
+    /// The block before the major counter advanced, for reading lines that are not done.
+    pub old_block: Option<LineBytes>,
+    pub next: usize,
+    pub under_way: u32,
+    /// The line whose write caused it re-encrypts itself.
+    pub trigger: usize,
+    pub waiters: Vec<(usize, LineWaiter)>,
+    /// Writes whose own overflow waits for the register.
+    pub overflowing: VecDeque<u32>,
+}
+
+impl Rsr {
+    pub fn holds(&self, line: Line) -> bool {
+        self.active && line.page() == self.page
+    }
+    pub fn pending(&self, line: Line) -> bool {
+        self.holds(line) && self.done >> line.index_in_page() & 1 == 0
+    }
+}
+
+/// The status register as a power failure finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RsrSnapshot {
+    /// Page under re-encryption.
+    pub page: Page,
+    /// Its major counter before.
+    pub old_major: u64,
+    /// Bit `i`: line `i` is under the new major counter.
+    pub done: u64,
+}
+
+/// What the controller holds at a power failure.
+#[derive(Clone, Debug)]
+pub struct ControllerSnapshot {
+    /// Write pending queue in admission order.
+    pub wpq: Vec<(MediaLine, LineBytes)>,
+    /// Status register, if it is in use.
+    pub rsr: Option<RsrSnapshot>,
+}
+
+pub(super) struct Bank {
+    pub busy: bool,
+    pub open_row: Option<u32>,
+    pub streak: u32,
+    pub reads: VecDeque<BankRead>,
+}
+
+/// What encryption needs, built once from the design's parts.
+pub struct EncryptionParts {
+    /// The design's choices.
+    pub parts: Encryption,
+    /// The counter scheme.
+    pub scheme: Box<dyn CounterScheme>,
+    /// The pads.
+    pub pads: Box<dyn PadSource>,
+}
+
+/// Timing values in picoseconds.
+pub(super) struct Timing {
+    pub counter_cache: Ps,
+    pub aes: Ps,
+}
+
+/// The memory controller.
+pub struct Controller {
+    pub(super) config: crate::config::Controller,
+    pub(super) bytes: bool,
+    pub(super) timing: Timing,
+    pub(super) encryption: Option<EncryptionParts>,
+    pub(super) log: Vec<Range<Line>>,
+    pub(super) writes: Slab<Write>,
+    /// Slots of writes not yet admitted, in arrival order.
+    pub(super) active: Vec<u32>,
+    /// Of these, the ones that hold an AES circuit and the ones that ask for slots in the queue.
+    pub(super) in_units: Vec<u32>,
+    pub(super) asking: Vec<u32>,
+    pub(super) reads: Slab<Read>,
+    pub(super) reads_active: u32,
+    pub(super) reads_waiting: VecDeque<u32>,
+    pub(super) fetches: Slab<Fetch>,
+    pub(super) fetching: Vec<u32>,
+    pub(super) counters: CounterCache,
+    pub(super) evictions: VecDeque<CounterEviction>,
+    pub(super) wpq: Wpq,
+    pub(super) banks: Vec<Bank>,
+    pub(super) draining: bool,
+    pub(super) flushing: bool,
+    pub(super) units_free: Vec<u32>,
+    pub(super) wants_unit: VecDeque<u32>,
+    pub(super) read_units: Vec<Ps>,
+    pub(super) rsr: Rsr,
+    pub(super) arrivals: u64,
+    pub(super) bumps: u64,
+    pub(super) responses: Vec<Response>,
+    pub(super) epoch: u32,
+    pub(super) stats: ControllerStats,
+    pub(super) stalled_since: Option<Ps>,
+    pub(super) occupancy_since: Ps,
+    waiter_pool: Vec<Vec<CounterWaiter>>,
+}
+
+impl Controller {
+    /// A controller in front of `banks` banks. `log` lists the lines of undo logs, for statistics only.
+    pub fn new(
+        machine: &crate::config::Machine,
+        encryption: Option<EncryptionParts>,
+        banks: usize,
+        log: Vec<Range<Line>>,
+    ) -> Self {
+        let config = machine.controller.clone();
+        let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
+        Self {
+            bytes: machine.engine.bytes,
+            timing: Timing {
+                counter_cache: u64::from(config.counter_cache_latency_cycles) * cycle,
+                aes: ns_to_ps(config.aes_latency_ns),
+            },
+            encryption,
+            log,
+            writes: Slab::default(),
+            active: Vec::with_capacity(64),
+            in_units: Vec::with_capacity(16),
+            asking: Vec::with_capacity(64),
+            reads: Slab::default(),
+            reads_active: 0,
+            reads_waiting: VecDeque::new(),
+            fetches: Slab::default(),
+            fetching: Vec::with_capacity(32),
+            counters: CounterCache::new(config.counter_cache_size.0, config.counter_cache_ways),
+            evictions: VecDeque::new(),
+            wpq: Wpq::new(config.wpq_entries, banks),
+            banks: (0..banks)
+                .map(|_| Bank { busy: false, open_row: None, streak: 0, reads: VecDeque::new() })
+                .collect(),
+            draining: false,
+            flushing: false,
+            units_free: (0..config.aes_units).rev().collect(),
+            wants_unit: VecDeque::new(),
+            read_units: vec![0; config.aes_read_units as usize],
+            rsr: Rsr::default(),
+            arrivals: 0,
+            bumps: 0,
+            responses: Vec::with_capacity(64),
+            epoch: 0,
+            stats: ControllerStats::default(),
+            stalled_since: None,
+            occupancy_since: 0,
+            waiter_pool: Vec::new(),
+            config,
+        }
+    }
+
+    /// The registers this controller can hold for a design.
+    pub const REGISTERS: [RegisterName; 2] = [RegisterName::StagingRegister, RegisterName::ReencryptionStatus];
+
+    /// Answers since the last call, in order. The caller hands the vector back empty through the same variable.
+    pub fn take_responses(&mut self, into: &mut Vec<Response>) {
+        debug_assert!(into.is_empty());
+        std::mem::swap(into, &mut self.responses);
+    }
+
+    /// Whether an answer waits.
+    pub fn has_responses(&self) -> bool {
+        !self.responses.is_empty()
+    }
+
+    /// What the controller holds, should power fail now. Which of it survives is the design's affair.
+    pub fn snapshot(&self) -> ControllerSnapshot {
+        ControllerSnapshot {
+            wpq: self.wpq.in_order().into_iter().map(|entry| (entry.media, entry.bytes)).collect(),
+            rsr: self.rsr.active.then_some(RsrSnapshot {
+                page: self.rsr.page,
+                old_major: self.rsr.old_major,
+                done: self.rsr.done,
+            }),
+        }
+    }
+
+    /// Counts of the current measurement period up to `now`.
+    pub fn stats(&mut self, now: Ps) -> ControllerStats {
+        self.account_occupancy(now);
+        let mut stats = self.stats.clone();
+        if let Some(since) = self.stalled_since {
+            stats.full_stall_ps += now - since;
+        }
+        stats
+    }
+
+    /// Begins a new measurement period at `now`. Entries admitted before it are not counted when they leave.
+    pub fn reset_stats(&mut self, now: Ps) {
+        self.account_occupancy(now);
+        self.epoch += 1;
+        self.stats = ControllerStats::default();
+        if self.stalled_since.is_some() {
+            self.stalled_since = Some(now);
+        }
+    }
+
+    pub(super) fn account_occupancy(&mut self, now: Ps) {
+        self.stats.occupancy_ps += u128::from(now - self.occupancy_since) * self.wpq.len() as u128;
+        self.occupancy_since = now;
+    }
+
+    pub(super) fn is_log(&self, media: MediaLine) -> bool {
+        media.as_line().is_some_and(|line| self.log.iter().any(|range| range.contains(&line)))
+    }
+
+    pub(super) fn new_waiters(&mut self) -> Vec<CounterWaiter> {
+        self.waiter_pool.pop().unwrap_or_default()
+    }
+
+    pub(super) fn recycle_waiters(&mut self, mut waiters: Vec<CounterWaiter>) {
+        waiters.clear();
+        self.waiter_pool.push(waiters);
+    }
+}

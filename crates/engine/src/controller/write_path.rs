@@ -1,0 +1,178 @@
+//! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
+
+use super::state::{Context, Controller, Source, Stage, Write};
+use crate::design::parts::{Admit, Counter};
+use crate::kernel::Ps;
+use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken};
+
+impl Controller {
+    /// Takes a write that reaches the controller at `at`; `token` comes back when it is in the persistence domain.
+    pub fn accept_write<D: DevicePort, O: Observer>(
+        &mut self,
+        cx: &mut Context<'_, D, O>,
+        at: Ps,
+        line: Line,
+        bytes: &LineBytes,
+        token: WriteToken,
+    ) {
+        let slot = self.new_write(line, bytes, Source::Caches(token.0));
+        cx.queue.schedule(at, Event::WriteArrives { slot });
+    }
+
+    pub(super) fn new_write(&mut self, line: Line, bytes: &LineBytes, source: Source) -> u32 {
+        self.writes.insert(Write {
+            line,
+            plaintext: *bytes,
+            ciphertext: [0; 64],
+            source,
+            stage: Stage::Waiting,
+            arrival: 0,
+            bump: 0,
+            unit: 0,
+            counter: Counter::NEVER,
+            block: [0; 64],
+            owes_counter: false,
+            counter_admitted: false,
+        })
+    }
+
+    /// `Event::WriteArrives`.
+    pub fn write_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        self.arrivals += 1;
+        let write = &mut self.writes[slot];
+        write.arrival = self.arrivals;
+        let line = write.line;
+        cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext);
+        let behind = self.active.iter().any(|&other| self.writes[other].line == line);
+        self.active.push(slot);
+        if behind {
+            self.writes[slot].stage = Stage::BehindSameLine;
+        } else {
+            self.start_write(cx, slot);
+        }
+    }
+
+    /// The write is the oldest of its line: it asks for its counter, or for a slot if nothing is encrypted.
+    pub(super) fn start_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        let write = &mut self.writes[slot];
+        write.stage = Stage::Waiting;
+        if self.encryption.is_none() {
+            write.ciphertext = write.plaintext;
+            write.stage = Stage::WantsSlots;
+            write.counter_admitted = true;
+            self.bumps += 1;
+            write.bump = self.bumps;
+            self.asking.push(slot);
+            self.admit(cx);
+            return;
+        }
+        let (line, source) = (write.line, write.source);
+        if matches!(source, Source::Caches(_)) && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot)) {
+            return;
+        }
+        let page = line.page();
+        if self.counters.get_mut(page).is_some() {
+            self.stats.counter_hits += 1;
+            cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
+        } else {
+            self.stats.counter_misses += 1;
+            self.fetch_counter(cx, page, super::state::CounterWaiter::Write(slot));
+        }
+    }
+
+    /// `Event::CounterReady`: the counter is known; an AES circuit is wanted.
+    pub fn counter_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        self.writes[slot].stage = Stage::WantsUnit;
+        self.wants_unit.push_back(slot);
+        self.hand_out_units(cx);
+    }
+
+    /// Gives free circuits to waiting writes, oldest first.
+    pub(super) fn hand_out_units<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+        while !self.units_free.is_empty() {
+            let Some(slot) = self.wants_unit.pop_front() else { return };
+            self.begin_encryption(cx, slot);
+        }
+    }
+
+    /// Bumps the counter and starts the pad, unless the block has been evicted meanwhile, the page has come under
+    /// re-encryption, or the minor overflows while the status register is taken.
+    fn begin_encryption<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        let Write { line, source, .. } = self.writes[slot];
+        let (page, index) = (line.page(), line.index_in_page());
+        if matches!(source, Source::Caches(_)) && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot)) {
+            self.writes[slot].stage = Stage::Waiting;
+            return;
+        }
+        let encryption = self.encryption.as_ref().expect("only encrypted writes ask for a circuit");
+        let Some(block) = self.counters.get_mut(page) else {
+            self.writes[slot].stage = Stage::Waiting;
+            self.fetch_counter(cx, page, super::state::CounterWaiter::Write(slot));
+            return;
+        };
+        let counter = match source {
+            Source::Reencryption(_) => Some(encryption.scheme.restart_line(block, index)),
+            Source::Caches(_) => encryption.scheme.bump(block, index),
+        };
+        let counter = match counter {
+            Some(counter) => counter,
+            None if self.rsr.active => {
+                self.writes[slot].stage = Stage::Waiting;
+                self.rsr.overflowing.push_back(slot);
+                return;
+            }
+            None => {
+                let old = *block;
+                encryption.scheme.advance_major(block, encryption.parts.minor_reset);
+                let counter = encryption.scheme.restart_line(block, index);
+                self.begin_reencryption(cx, page, old, counter.major - 1, index);
+                counter
+            }
+        };
+        let encryption = self.encryption.as_ref().expect("checked above");
+        let path = encryption.parts.write_path;
+        let (defers, at_bump) = (path.defers_counter(), path.at_bump());
+        if defers {
+            self.counters.set_dirty(page);
+        }
+        let block = *self.counters.peek(page).expect("bumped just now");
+        let unit = self.units_free.pop().expect("the caller saw a free circuit");
+        self.bumps += 1;
+        self.stats.pads += 1;
+        self.stats.aes_busy_ps += self.timing.aes;
+        let write = &mut self.writes[slot];
+        write.stage = Stage::Encrypting;
+        write.bump = self.bumps;
+        write.unit = unit;
+        write.counter = counter;
+        write.block = block;
+        write.counter_admitted = defers;
+        write.owes_counter = at_bump == Admit::Counter;
+        self.in_units.push(slot);
+        cx.queue.schedule(cx.queue.now() + self.timing.aes, Event::PadReady { slot });
+        if at_bump == Admit::Counter {
+            self.asking.push(slot);
+            self.admit(cx);
+        }
+    }
+
+    /// `Event::PadReady`: the line is encrypted and wants its place in the queue.
+    pub fn pad_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        let write = &mut self.writes[slot];
+        write.stage = Stage::WantsSlots;
+        if !write.owes_counter {
+            self.asking.push(slot);
+        }
+        if self.bytes {
+            let encryption = self.encryption.as_ref().expect("a pad was made");
+            let pad = encryption.pads.pad(write.line, write.counter);
+            write.ciphertext = xor(&write.plaintext, &pad);
+        }
+        self.admit(cx);
+    }
+}
+
+/// Exclusive-or of a line and a pad.
+pub(super) fn xor(line: &LineBytes, pad: &LineBytes) -> LineBytes {
+    std::array::from_fn(|i| line[i] ^ pad[i])
+}

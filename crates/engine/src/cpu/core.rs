@@ -1,0 +1,495 @@
+//! Dispatch: the front of a core.
+
+use super::clock::Clock;
+use super::stats::CoreStats;
+use super::store_queue::{Action, CombiningBuffer, Entry, StoreQueue};
+use crate::config;
+use crate::kernel::{Ps, Queue, Slab};
+use crate::message::{Access, CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Wake};
+use std::collections::VecDeque;
+
+/// What a core works with besides itself.
+pub struct CoreContext<'a, C, O> {
+    /// Time and events.
+    pub queue: &'a mut Queue<Event>,
+    /// The caches.
+    pub cache: &'a mut C,
+    /// Who watches.
+    pub observer: &'a mut O,
+}
+
+/// What an entry of the reorder buffer stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Compute,
+    Load,
+    /// A store or flush: it commits into the store buffer.
+    Store,
+    Fence,
+    TxBegin,
+    TxEnd,
+}
+
+/// An operation that has been dispatched and not committed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    pub kind: Kind,
+    pub instructions: u32,
+    /// Instructions dispatched up to and including this one.
+    pub through: u64,
+    /// Tick at which it has executed, once known; for a load, `load` names its slot until then.
+    pub complete: Option<u64>,
+    pub load: u32,
+}
+
+/// A load between dispatch and its data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    pub line: Line,
+    pub offset: u8,
+    pub length: u8,
+    pub expected: [u8; 8],
+    pub complete: Option<u64>,
+    /// The dependent load that waits for this one's value.
+    pub successor: Option<u32>,
+    pub committed: bool,
+}
+
+/// A core.
+pub struct Core {
+    pub(super) id: CoreId,
+    pub(super) clock: Clock,
+    pub(super) config: config::Core,
+    pub(super) check_loads: bool,
+    source: Box<dyn OpSource>,
+    buffer: OpBuffer,
+    next_op: usize,
+    compute_left: u32,
+    exhausted: bool,
+    /// Tick of the next dispatch slot.
+    pub(super) front: u64,
+    pub(super) dispatched: u64,
+    pub(super) window: VecDeque<InFlight>,
+    /// Committed entries by last instruction and commit tick, until the reorder buffer has passed them.
+    pub(super) retired: VecDeque<(u64, u64)>,
+    pub(super) last_commit: u64,
+    pub(super) loads: Slab<Load>,
+    pub(super) loads_in_window: u32,
+    pub(super) last_load: Option<u32>,
+    pub(super) blocked_loads: Vec<u32>,
+    pub(super) stores: StoreQueue,
+    pub(super) combining: VecDeque<CombiningBuffer>,
+    pub(super) flushes_outstanding: u32,
+    pub(super) store_step_scheduled: bool,
+    pub(super) store_waits: bool,
+    /// A clflush at the head of the store buffer waits for earlier flushes.
+    pub(super) ordered_flush_waits: bool,
+    pub(super) last_drain: u64,
+    step_scheduled: bool,
+    pub(super) fence_blocks_dispatch: bool,
+    pub(super) transactions_begun: u64,
+    pub(super) transactions_ended: u64,
+    pub(super) begun_at: u64,
+    pub(super) stats: CoreStats,
+}
+
+enum Dispatch {
+    Done,
+    /// Nothing to do until something else happens.
+    Stall,
+    /// The reorder buffer has room at this tick.
+    At(u64),
+}
+
+impl Core {
+    /// Core `id`, running `source`.
+    pub fn new(id: CoreId, machine: &config::Machine, source: Box<dyn OpSource>) -> Self {
+        let config = machine.core.clone();
+        Self {
+            id,
+            clock: Clock { cycle: 1_000_000 / u64::from(config.clock_mhz), width: u64::from(config.width) },
+            check_loads: machine.engine.check_loads && machine.engine.bytes,
+            source,
+            buffer: OpBuffer::default(),
+            next_op: 0,
+            compute_left: 0,
+            exhausted: false,
+            front: 0,
+            dispatched: 0,
+            window: VecDeque::with_capacity(config.rob_entries as usize),
+            retired: VecDeque::with_capacity(config.rob_entries as usize),
+            last_commit: 0,
+            loads: Slab::default(),
+            loads_in_window: 0,
+            last_load: None,
+            blocked_loads: Vec::new(),
+            stores: StoreQueue::default(),
+            combining: VecDeque::new(),
+            flushes_outstanding: 0,
+            store_step_scheduled: false,
+            store_waits: false,
+            ordered_flush_waits: false,
+            last_drain: 0,
+            step_scheduled: false,
+            fence_blocks_dispatch: false,
+            transactions_begun: 0,
+            transactions_ended: 0,
+            begun_at: 0,
+            stats: CoreStats::default(),
+            config,
+        }
+    }
+
+    /// Whether the program is over and everything it did has left the core.
+    pub fn finished(&self) -> bool {
+        self.exhausted && self.window.is_empty() && self.stores.len() == 0 && self.flushes_outstanding == 0
+    }
+
+    /// Transactions ended since the start of the run.
+    pub fn transactions_ended(&self) -> u64 {
+        self.transactions_ended
+    }
+
+    /// Counts of the current measurement period.
+    pub fn stats(&self) -> &CoreStats {
+        &self.stats
+    }
+
+    /// When the core's last commit happened.
+    pub fn last_commit(&self) -> Ps {
+        self.clock.time(self.last_commit)
+    }
+
+    /// Begins a new measurement period.
+    pub fn reset_stats(&mut self) {
+        self.stats = CoreStats { transaction_ps: std::mem::take(&mut self.stats.transaction_ps), ..CoreStats::default() };
+        self.stats.transaction_ps.clear();
+    }
+
+    /// Schedules the first step.
+    pub fn start(&mut self, queue: &mut Queue<Event>) {
+        self.step_scheduled = true;
+        queue.schedule(queue.now(), Event::CoreStep { core: self.id });
+    }
+
+    /// `Event::CoreStep`: dispatches what one cycle takes. Returns when the next cycle's group can go.
+    pub fn step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<Ps> {
+        self.step_scheduled = false;
+        self.front = self.front.max(self.clock.tick(cx.queue.now()));
+        let end = self.clock.next_cycle(self.front);
+        while self.front < end {
+            match self.dispatch(cx) {
+                Dispatch::Done => {}
+                Dispatch::Stall => {
+                    // What has executed may commit now and make room.
+                    let before = self.window.len();
+                    self.retire(cx);
+                    if self.window.len() == before {
+                        return None;
+                    }
+                }
+                Dispatch::At(tick) => {
+                    self.front = tick;
+                    break;
+                }
+            }
+        }
+        self.retire(cx);
+        if self.step_scheduled {
+            return None;
+        }
+        self.step_scheduled = true;
+        Some(self.clock.time(self.front).max(cx.queue.now()))
+    }
+
+    /// Something moved: a stalled front may go on.
+    pub(super) fn resume(&mut self, queue: &mut Queue<Event>) {
+        if !self.step_scheduled && !self.exhausted {
+            self.step_scheduled = true;
+            let at = self.clock.time(self.front).max(queue.now());
+            queue.schedule(at, Event::CoreStep { core: self.id });
+        }
+    }
+
+    fn dispatch<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Dispatch {
+        if self.next_op == self.buffer.ops.len() {
+            self.buffer.clear();
+            self.next_op = 0;
+            if self.exhausted || !self.source.next_transaction(&mut self.buffer) {
+                self.exhausted = true;
+                return Dispatch::Stall;
+            }
+            return Dispatch::Done;
+        }
+        if self.fence_blocks_dispatch {
+            return Dispatch::Stall;
+        }
+        let op = self.buffer.ops[self.next_op];
+        let instructions = match op {
+            Op::TxBegin | Op::TxEnd => 0,
+            Op::Compute { instructions } => {
+                if self.compute_left == 0 {
+                    self.compute_left = instructions;
+                }
+                // A block larger than the reorder buffer passes through it in parts.
+                self.compute_left.min(self.config.rob_entries / 2)
+            }
+            _ => 1,
+        };
+        if let Some(wait) = self.room_in_rob(u64::from(instructions)) {
+            return wait;
+        }
+        let full = match op {
+            Op::Load { .. } => self.loads_in_window >= self.config.load_queue_entries,
+            Op::Store { .. } | Op::NonTemporalStore { .. } => self.stores_full(),
+            Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } => self.stores_full(),
+            _ => false,
+        };
+        if full {
+            return Dispatch::Stall;
+        }
+        self.dispatched += u64::from(instructions);
+        self.execute(cx, op, instructions);
+        self.front += u64::from(instructions);
+        if let Op::Compute { .. } = op {
+            self.compute_left -= instructions;
+            if self.compute_left > 0 {
+                return Dispatch::Done;
+            }
+        }
+        self.next_op += 1;
+        Dispatch::Done
+    }
+
+    fn stores_full(&self) -> bool {
+        self.stores.len() >= self.config.store_queue_entries as usize
+    }
+
+    /// `None` if `instructions` more fit into the reorder buffer at the front tick.
+    fn room_in_rob(&mut self, instructions: u64) -> Option<Dispatch> {
+        let rob = u64::from(self.config.rob_entries);
+        let must_have_committed = (self.dispatched + instructions).saturating_sub(rob);
+        if must_have_committed == 0 {
+            return None;
+        }
+        while let Some(&(through, tick)) = self.retired.front() {
+            if through < must_have_committed {
+                self.retired.pop_front();
+                continue;
+            }
+            let tick = tick - (through - must_have_committed).min(tick);
+            return (tick > self.front).then_some(Dispatch::At(tick));
+        }
+        // Everything known to have committed is older than what must have: wait, unless nothing is in flight.
+        (!self.window.is_empty()).then_some(Dispatch::Stall)
+    }
+
+    fn execute<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, op: Op, instructions: u32) {
+        let done = self.front + u64::from(instructions).max(1);
+        let mut entry =
+            InFlight { kind: Kind::Compute, instructions, through: self.dispatched, complete: Some(done), load: 0 };
+        match op {
+            Op::Compute { .. } => {}
+            Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
+            Op::TxEnd => (entry.kind, entry.complete) = (Kind::TxEnd, Some(self.front)),
+            Op::Sfence => (entry.kind, entry.complete) = (Kind::Fence, None),
+            Op::Mfence => {
+                (entry.kind, entry.complete) = (Kind::Fence, None);
+                self.fence_blocks_dispatch = true;
+            }
+            Op::Store { address, length, bytes } => {
+                self.queue_store(cx, Action::Store, address, length, bytes);
+                entry.kind = Kind::Store;
+            }
+            Op::NonTemporalStore { address, length, bytes } => {
+                self.queue_store(cx, Action::NonTemporal, address, length, bytes);
+                entry.kind = Kind::Store;
+            }
+            Op::Clwb { address } => {
+                self.queue_flush(address, FlushKind::Keep, false);
+                entry.kind = Kind::Store;
+            }
+            Op::Clflushopt { address } => {
+                self.queue_flush(address, FlushKind::Invalidate, false);
+                entry.kind = Kind::Store;
+            }
+            Op::Clflush { address } => {
+                self.queue_flush(address, FlushKind::Invalidate, true);
+                entry.kind = Kind::Store;
+            }
+            Op::Load { address, length, dependent, bytes } => {
+                entry.kind = Kind::Load;
+                self.dispatch_load(cx, &mut entry, address, length, dependent, bytes);
+            }
+        }
+        self.window.push_back(entry);
+    }
+
+    fn queue_store<C: CachePort, O: Observer>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        action: Action,
+        address: u64,
+        length: u8,
+        offset: u32,
+    ) {
+        let line = Line::containing(address);
+        let mut bytes = [0; 64];
+        bytes[..length as usize].copy_from_slice(self.buffer.slice(offset, length));
+        if action == Action::Store && self.stores.newest_store_line() != Some(line) {
+            // The read for ownership starts early, so that store misses overlap though stores drain in order.
+            cx.cache.own(cx.queue.now(), self.id, line, true);
+        }
+        self.stores.push(Entry { action, line, offset: (address % 64) as u8, length, bytes, committed: None });
+    }
+
+    fn queue_flush(&mut self, address: u64, kind: FlushKind, ordered: bool) {
+        self.stores.push(Entry {
+            action: Action::Flush { kind, ordered },
+            line: Line::containing(address),
+            offset: 0,
+            length: 0,
+            bytes: [0; 64],
+            committed: None,
+        });
+    }
+
+    fn dispatch_load<C: CachePort, O: Observer>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        entry: &mut InFlight,
+        address: u64,
+        length: u8,
+        dependent: bool,
+        bytes: u32,
+    ) {
+        let mut load = Load {
+            line: Line::containing(address),
+            offset: (address % 64) as u8,
+            length: length.min(8),
+            ..Load::default()
+        };
+        if self.check_loads {
+            let compared = load.length as usize;
+            load.expected[..compared].copy_from_slice(&self.buffer.slice(bytes, length)[..compared]);
+        }
+        let slot = self.loads.insert(load);
+        entry.load = slot;
+        entry.complete = None;
+        self.loads_in_window += 1;
+        let previous = self.last_load.replace(slot);
+        let waits_for = previous.filter(|_| dependent);
+        let now = cx.queue.now();
+        match waits_for.map(|previous| (previous, self.loads[previous].complete)) {
+            Some((previous, None)) => self.loads[previous].successor = Some(slot),
+            Some((_, Some(tick))) if self.clock.time(tick) > now => {
+                cx.queue.schedule(self.clock.time(tick), Event::LoadIssue { core: self.id, slot });
+            }
+            _ => {
+                self.issue_load(cx, slot);
+            }
+        }
+        if let Some(previous) = previous.filter(|&previous| self.loads[previous].committed) {
+            self.loads.release(previous);
+        }
+    }
+
+    /// `Event::LoadIssue`: the address of a dependent load is known.
+    pub fn load_issue<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+        self.issue_load(cx, slot);
+        self.retire(cx);
+        self.resume(cx.queue);
+    }
+
+    pub(super) fn issue_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+        let now = cx.queue.now();
+        let line = self.loads[slot].line;
+        if self.stores.holds(line) {
+            // Forwarded from the store queue in a cycle, like an L1 hit.
+            let tick = self.clock.next_cycle(self.clock.tick(now));
+            self.load_completes(cx, slot, tick);
+            return;
+        }
+        match cx.cache.load(now, self.id, line, slot) {
+            Access::At(at) => {
+                self.check_load(cx, slot);
+                let tick = self.clock.tick(at);
+                self.load_completes(cx, slot, tick);
+            }
+            Access::Pending => {}
+            Access::Blocked => self.blocked_loads.push(slot),
+        }
+    }
+
+    fn load_completes<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32, tick: u64) {
+        self.loads[slot].complete = Some(tick);
+        if let Some(successor) = self.loads[slot].successor.take() {
+            let at = self.clock.time(tick).max(cx.queue.now());
+            cx.queue.schedule(at, Event::LoadIssue { core: self.id, slot: successor });
+        }
+    }
+
+    /// The value checker: what a load finds must be what the program, which ran ahead, read there.
+    fn check_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+        if !self.check_loads {
+            return;
+        }
+        let load = self.loads[slot];
+        if let Some(found) = cx.cache.peek(self.id, load.line) {
+            let (from, length) = (load.offset as usize, load.length as usize);
+            self.stats.loads_checked += 1;
+            assert_eq!(
+                found[from..from + length],
+                load.expected[..length],
+                "core {} loaded from address {:#x} at {} ps: the caches and the program disagree",
+                self.id,
+                load.line.address() + from as u64,
+                cx.queue.now()
+            );
+        }
+    }
+
+    /// What the caches had to say.
+    pub fn wake<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, wake: Wake) {
+        match wake {
+            Wake::Load { token, at } => {
+                if !self.stores.holds(self.loads[token].line) {
+                    self.check_load(cx, token);
+                }
+                let tick = self.clock.tick(at);
+                self.load_completes(cx, token, tick);
+            }
+            Wake::Store { at, .. } => {
+                self.store_waits = false;
+                self.schedule_store_step(cx.queue, at);
+            }
+            Wake::Flush { .. } => self.flush_acknowledged(cx.queue),
+            Wake::Retry { .. } => {
+                for slot in std::mem::take(&mut self.blocked_loads) {
+                    self.issue_load(cx, slot);
+                }
+                if self.store_waits {
+                    self.store_waits = false;
+                    self.schedule_store_step(cx.queue, cx.queue.now());
+                }
+            }
+        }
+        self.retire(cx);
+        self.resume(cx.queue);
+    }
+
+    /// `Event::FlushDone`: a flush that had nothing to write.
+    pub fn flush_done<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        self.flush_acknowledged(cx.queue);
+        self.retire(cx);
+        self.resume(cx.queue);
+    }
+
+    fn flush_acknowledged(&mut self, queue: &mut Queue<Event>) {
+        self.flushes_outstanding -= 1;
+        if self.ordered_flush_waits && self.flushes_outstanding == 0 {
+            self.ordered_flush_waits = false;
+            self.schedule_store_step(queue, queue.now());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The store buffer: committed stores and flushes leave for the cache in program order.
+
+use super::core::{Core, CoreContext};
+use super::store_queue::{Action, CombiningBuffer, Entry};
+use crate::kernel::{Ps, Queue};
+use crate::message::{Access, CachePort, Event, FlushKind, Observer};
+
+impl Core {
+    pub(super) fn schedule_store_step(&mut self, queue: &mut Queue<Event>, at: Ps) {
+        if !self.store_step_scheduled && !self.store_waits {
+            self.store_step_scheduled = true;
+            let at = at.max(self.clock.time(self.last_drain)).max(queue.now());
+            queue.schedule(at, Event::StoreBufferStep { core: self.id });
+        }
+    }
+
+    /// `Event::StoreBufferStep`: the oldest committed entry does what it does.
+    pub fn store_step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        self.store_step_scheduled = false;
+        let now = cx.queue.now();
+        let Some(entry) = self.stores.front().copied() else { return };
+        let ready = self.clock.time(entry.committed.unwrap_or(0));
+        if ready > now {
+            self.schedule_store_step(cx.queue, ready);
+            return;
+        }
+        let done = match entry.action {
+            Action::Store => self.drain_store(cx, &entry),
+            Action::NonTemporal => self.drain_non_temporal(cx, &entry),
+            Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
+        };
+        if done {
+            self.stores.pop();
+            self.next_store_step(cx.queue);
+            self.retire(cx);
+            self.resume(cx.queue);
+        }
+    }
+
+    fn next_store_step(&mut self, queue: &mut Queue<Event>) {
+        self.last_drain = self.clock.tick(queue.now()) + self.clock.width;
+        if let Some(next) = self.stores.front() {
+            let at = self.clock.time(next.committed.unwrap_or(0));
+            self.schedule_store_step(queue, at);
+        }
+    }
+
+    fn drain_store<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
+        let now = cx.queue.now();
+        if let Some(at) = self.combining.iter().position(|buffer| buffer.line == entry.line) {
+            // Non-temporal stores to the line came first.
+            let buffer = self.combining.remove(at).expect("found above");
+            self.write_combined(cx, &buffer);
+            self.schedule_store_step(cx.queue, now);
+            return false;
+        }
+        match cx.cache.own(now, self.id, entry.line, false) {
+            // A hit in the first level is pipelined: one store a cycle.
+            Access::At(at) if at <= now + self.l1_latency(cx) => {
+                let (from, length) = (entry.offset as usize, entry.length as usize);
+                cx.cache.write(now, self.id, entry.line, from, &entry.bytes[..length]);
+                cx.observer.stored(now, self.id, entry.line, from, &entry.bytes[..length]);
+                true
+            }
+            Access::At(at) => {
+                self.schedule_store_step(cx.queue, at);
+                false
+            }
+            Access::Pending | Access::Blocked => {
+                self.store_waits = true;
+                false
+            }
+        }
+    }
+
+    fn l1_latency<C: CachePort, O: Observer>(&self, cx: &CoreContext<'_, C, O>) -> Ps {
+        cx.cache.first_level_latency()
+    }
+
+    fn drain_flush<C: CachePort, O: Observer>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        entry: &Entry,
+        kind: FlushKind,
+        ordered: bool,
+    ) -> bool {
+        let now = cx.queue.now();
+        if ordered && self.flushes_outstanding > 0 {
+            // clflush waits for every earlier flush; the acknowledgement resumes the store buffer.
+            self.ordered_flush_waits = true;
+            return false;
+        }
+        cx.observer.flushed(now, self.id, entry.line);
+        self.flushes_outstanding += 1;
+        if let Access::At(at) = cx.cache.flush(now, self.id, entry.line, kind) {
+            cx.queue.schedule(at, Event::FlushDone { core: self.id });
+        }
+        true
+    }
+
+    fn drain_non_temporal<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
+        let length = entry.length as usize;
+        let at = match self.combining.iter().position(|buffer| buffer.line == entry.line) {
+            Some(at) => at,
+            None => {
+                if self.combining.len() >= self.config.write_combining_buffers as usize {
+                    let oldest = self.combining.pop_front().expect("at least one buffer");
+                    self.write_combined(cx, &oldest);
+                    self.schedule_store_step(cx.queue, cx.queue.now());
+                    return false;
+                }
+                self.combining.push_back(CombiningBuffer::new(entry.line));
+                self.combining.len() - 1
+            }
+        };
+        self.combining[at].merge(entry.offset, &entry.bytes[..length]);
+        if self.combining[at].full() {
+            let buffer = self.combining.remove(at).expect("merged into it");
+            self.write_combined(cx, &buffer);
+        }
+        true
+    }
+
+    /// A fence empties the write-combining buffers.
+    pub(super) fn flush_combining<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        while let Some(buffer) = self.combining.pop_front() {
+            self.write_combined(cx, &buffer);
+        }
+        self.schedule_store_step(cx.queue, cx.queue.now());
+    }
+
+    /// A full buffer goes past the caches. A partly filled one becomes ordinary stores and a flush that drops the
+    /// line, because the controller encrypts whole lines (decision).
+    fn write_combined<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, buffer: &CombiningBuffer) {
+        let now = cx.queue.now();
+        if buffer.full() {
+            cx.observer.stored(now, self.id, buffer.line, 0, &buffer.bytes);
+            cx.observer.flushed(now, self.id, buffer.line);
+            self.flushes_outstanding += 1;
+            cx.cache.write_around(now, self.id, buffer.line, &buffer.bytes);
+            return;
+        }
+        let flush = Entry {
+            action: Action::Flush { kind: FlushKind::Invalidate, ordered: false },
+            line: buffer.line,
+            offset: 0,
+            length: 0,
+            bytes: [0; 64],
+            committed: Some(0),
+        };
+        self.stores.push_front(flush);
+        for stretch in buffer.stretches() {
+            self.stores.push_front(stretch);
+        }
+    }
+}

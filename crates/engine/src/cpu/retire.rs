@@ -1,0 +1,76 @@
+//! In-order commit.
+
+use super::core::{Core, CoreContext, Kind};
+use crate::message::{CachePort, Observer};
+
+impl Core {
+    /// Commits everything at the head of the reorder buffer whose time is known.
+    pub(super) fn retire<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        let now = cx.queue.now();
+        while let Some(head) = self.window.front().copied() {
+            let complete = match head.kind {
+                Kind::Load => self.loads[head.load].complete,
+                Kind::Fence => self.fence_complete(cx),
+                _ => head.complete,
+            };
+            let Some(complete) = complete else { break };
+            let commit = (self.last_commit + u64::from(head.instructions)).max(complete);
+            match head.kind {
+                Kind::Compute => {}
+                Kind::Load => {
+                    self.loads_in_window -= 1;
+                    self.stats.memory_ops += 1;
+                    self.release_load(head.load);
+                }
+                Kind::Store => {
+                    self.stats.memory_ops += 1;
+                    self.stores.commit_next(commit);
+                    let at = self.clock.time(commit).max(now);
+                    self.schedule_store_step(cx.queue, at);
+                }
+                Kind::Fence => {
+                    self.stats.fence_stall_ps += self.clock.time(commit) - self.clock.time(self.last_commit);
+                    self.fence_blocks_dispatch = false;
+                    cx.observer.fenced(now, self.id);
+                }
+                Kind::TxBegin => {
+                    self.begun_at = commit;
+                    cx.observer.transaction_began(now, self.id, self.transactions_begun);
+                    self.transactions_begun += 1;
+                }
+                Kind::TxEnd => {
+                    cx.observer.transaction_ended(now, self.id, self.transactions_ended);
+                    self.transactions_ended += 1;
+                    self.stats.transactions += 1;
+                    let lasted = self.clock.time(commit) - self.clock.time(self.begun_at);
+                    self.stats.transaction_ps.push(lasted);
+                }
+            }
+            self.stats.instructions += u64::from(head.instructions);
+            self.last_commit = commit;
+            self.retired.push_back((head.through, commit));
+            self.window.pop_front();
+        }
+    }
+
+    /// The newest load stays known, because the next one may depend on it.
+    fn release_load(&mut self, slot: u32) {
+        if self.last_load == Some(slot) {
+            self.loads[slot].committed = true;
+        } else {
+            self.loads.release(slot);
+        }
+    }
+
+    /// A fence at the head completes when the store buffer is empty and nothing is unacknowledged.
+    fn fence_complete<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<u64> {
+        if !self.stores.drained() || self.flushes_outstanding > 0 {
+            return None;
+        }
+        if !self.combining.is_empty() {
+            self.flush_combining(cx);
+            return None;
+        }
+        Some(self.clock.tick(cx.queue.now()))
+    }
+}

@@ -1,0 +1,203 @@
+//! Stores and flushes between dispatch and the cache, in program order (TSO), and the write-combining buffers of
+//! non-temporal stores.
+
+use crate::message::{FlushKind, Line};
+use std::collections::VecDeque;
+
+/// What an entry does when it is its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Write bytes into the cache.
+    Store,
+    /// Write bytes into a write-combining buffer.
+    NonTemporal,
+    /// Write the line back. `ordered`: nothing younger passes it (clflush).
+    Flush { kind: FlushKind, ordered: bool },
+}
+
+/// One store or flush.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What it does.
+    pub action: Action,
+    /// Its line.
+    pub line: Line,
+    /// First byte in the line.
+    pub offset: u8,
+    /// Number of bytes.
+    pub length: u8,
+    /// The bytes, from index 0.
+    pub bytes: [u8; 64],
+    /// Tick from which it may leave; known once it has committed.
+    pub committed: Option<u64>,
+}
+
+/// The queue. The committed part at its front is what the field calls the store buffer.
+pub struct StoreQueue {
+    entries: VecDeque<Entry>,
+    committed: usize,
+    /// How many queued stores fall on a line, by a hash of it: most loads need no search.
+    lines: [u16; 256],
+}
+
+impl Default for StoreQueue {
+    fn default() -> Self {
+        Self { entries: VecDeque::with_capacity(64), committed: 0, lines: [0; 256] }
+    }
+}
+
+fn hash(line: Line) -> usize {
+    (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+}
+
+impl StoreQueue {
+    /// Entries, committed or not.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no committed entry is left.
+    pub fn drained(&self) -> bool {
+        self.committed == 0
+    }
+
+    /// Appends an entry at dispatch.
+    pub fn push(&mut self, entry: Entry) {
+        self.count(&entry, true);
+        self.entries.push_back(entry);
+    }
+
+    /// Puts an entry before all others, already committed: what a write-combining buffer left behind.
+    pub fn push_front(&mut self, entry: Entry) {
+        self.count(&entry, true);
+        self.entries.push_front(entry);
+        self.committed += 1;
+    }
+
+    /// Commits the oldest entry that has not been.
+    pub fn commit_next(&mut self, tick: u64) {
+        self.entries[self.committed].committed = Some(tick);
+        self.committed += 1;
+    }
+
+    /// The oldest committed entry.
+    pub fn front(&self) -> Option<&Entry> {
+        self.entries.front().filter(|_| self.committed > 0)
+    }
+
+    /// Removes the oldest entry.
+    pub fn pop(&mut self) {
+        let entry = self.entries.pop_front().expect("an entry left the store buffer");
+        self.committed -= 1;
+        self.count(&entry, false);
+    }
+
+    /// Whether a store to `line` is queued, so that a load is answered from here.
+    pub fn holds(&self, line: Line) -> bool {
+        self.lines[hash(line)] > 0
+            && self.entries.iter().any(|entry| entry.line == line && !matches!(entry.action, Action::Flush { .. }))
+    }
+
+    /// The line of the newest queued store.
+    pub fn newest_store_line(&self) -> Option<Line> {
+        self.entries.back().filter(|entry| entry.action == Action::Store).map(|entry| entry.line)
+    }
+
+    fn count(&mut self, entry: &Entry, add: bool) {
+        if !matches!(entry.action, Action::Flush { .. }) {
+            let count = &mut self.lines[hash(entry.line)];
+            *count = if add { *count + 1 } else { *count - 1 };
+        }
+    }
+}
+
+/// One write-combining buffer: a line being filled by non-temporal stores.
+#[derive(Clone, Copy, Debug)]
+pub struct CombiningBuffer {
+    /// The line.
+    pub line: Line,
+    /// Its bytes so far.
+    pub bytes: [u8; 64],
+    /// Bit `i`: byte `i` has been written.
+    pub mask: u64,
+}
+
+impl CombiningBuffer {
+    /// An empty buffer for `line`.
+    pub fn new(line: Line) -> Self {
+        Self { line, bytes: [0; 64], mask: 0 }
+    }
+
+    /// Merges a store.
+    pub fn merge(&mut self, offset: u8, data: &[u8]) {
+        let offset = offset as usize;
+        self.bytes[offset..offset + data.len()].copy_from_slice(data);
+        for byte in offset..offset + data.len() {
+            self.mask |= 1 << byte;
+        }
+    }
+
+    /// Every byte has been written.
+    pub fn full(&self) -> bool {
+        self.mask == u64::MAX
+    }
+
+    /// The written stretches, as ordinary stores.
+    pub fn stretches(&self) -> impl Iterator<Item = Entry> + '_ {
+        let mut at = 0u32;
+        std::iter::from_fn(move || {
+            if at >= 64 {
+                return None;
+            }
+            at += (self.mask >> at).trailing_zeros().min(64 - at);
+            if at >= 64 {
+                return None;
+            }
+            let length = (self.mask >> at).trailing_ones();
+            let mut bytes = [0; 64];
+            bytes[..length as usize].copy_from_slice(&self.bytes[at as usize..(at + length) as usize]);
+            let entry = Entry {
+                action: Action::Store,
+                line: self.line,
+                offset: at as u8,
+                length: length as u8,
+                bytes,
+                committed: Some(0),
+            };
+            at += length;
+            Some(entry)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(line: u64) -> Entry {
+        Entry { action: Action::Store, line: Line(line), offset: 0, length: 8, bytes: [1; 64], committed: None }
+    }
+
+    #[test]
+    fn only_committed_entries_leave_and_loads_see_all_stores() {
+        let mut queue = StoreQueue::default();
+        queue.push(store(7));
+        assert!(queue.front().is_none() && queue.holds(Line(7)) && !queue.holds(Line(8)));
+        queue.commit_next(5);
+        assert_eq!(queue.front().unwrap().committed, Some(5));
+        queue.pop();
+        assert!(!queue.holds(Line(7)) && queue.drained());
+    }
+
+    #[test]
+    fn a_partly_filled_buffer_becomes_its_stretches() {
+        let mut buffer = CombiningBuffer::new(Line(1));
+        buffer.merge(0, &[1, 2]);
+        buffer.merge(60, &[3, 4, 5, 6]);
+        let pieces: Vec<(u8, u8, u8)> = buffer.stretches().map(|e| (e.offset, e.length, e.bytes[0])).collect();
+        assert_eq!(pieces, [(0, 2, 1), (60, 4, 3)]);
+        buffer.merge(2, &[0; 58]);
+        assert!(buffer.full());
+        assert_eq!(buffer.stretches().count(), 1);
+    }
+}

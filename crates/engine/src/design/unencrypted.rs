@@ -1,0 +1,19 @@
+//! Plaintext memory: the baseline of every paper (Unsec-PM, Insec-PM, No-encryption).
+
+use super::parts::{Design, ProgramForm, Promise};
+use crate::config::Variant;
+
+pub(super) const fn design(variant: Variant) -> Design {
+    Design {
+        name: "unencrypted",
+        variant,
+        summary: "no encryption: the baseline",
+        paper: "all papers (Unsec-PM, Insec-PM, No-encryption)",
+        machine: "secpm",
+        form: ProgramForm::Plain,
+        promise: Promise { crash_consistent: Ok(()), line_atomic: true, secret: false },
+        encryption: None,
+        registers: &[],
+        recovery: &[],
+    }
+}

@@ -1,0 +1,30 @@
+//! Plain counter mode with a write-back counter cache: the broken starting point every paper motivates with
+//! (secpm section 2.3, Table 1).
+
+use super::parts::{
+    AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, ProgramForm, Promise, Register,
+    RegisterName,
+};
+use crate::config::Variant;
+use crate::mechanism::{counters, write_path::Deferred};
+
+pub(super) const fn design(variant: Variant) -> Design {
+    Design {
+        name: "write-back",
+        variant,
+        summary: "counter mode with a write-back counter cache: flushes leave the counters behind",
+        paper: "secpm, section 2.3 and Table 1",
+        machine: "secpm",
+        form: ProgramForm::Plain,
+        promise: Promise { crash_consistent: Ok(()), line_atomic: false, secret: true },
+        encryption: Some(Encryption {
+            counters: counters::split,
+            write_path: &Deferred,
+            append_order: AppendOrder::BumpOrder,
+            coalescing: CounterCoalescing::Off,
+            minor_reset: MinorReset::AtOnce,
+        }),
+        registers: &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Volatile }],
+        recovery: &[],
+    }
+}

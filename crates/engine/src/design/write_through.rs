@@ -1,0 +1,39 @@
+//! SecPM's counter cache write-through without the register (secpm section 3.3.1, Figure 6; the workshop's "SecPM
+//! w/o CWR"): the counter is appended while its data is being encrypted, so a crash can fall between the two.
+//!
+//! The workshop paper does not treat counter overflow. As published, the re-encryption status register is the
+//! volatile one of earlier work; hardened, it lies in the ADR domain as in the full paper, so that what remains
+//! broken is the design's own doing.
+
+use super::parts::{
+    AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, ProgramForm, Promise, RecoveryStep,
+    Register, RegisterName,
+};
+use crate::config::Variant;
+use crate::mechanism::{counters, write_path::WriteThrough};
+
+pub(super) const fn design(variant: Variant) -> Design {
+    let hardened = matches!(variant, Variant::Hardened);
+    Design {
+        name: "write-through",
+        variant,
+        summary: "counter appended while its data is being encrypted, no register, no write reduction",
+        paper: "secpm, section 3.3.1; secpm-workshop, section 3.1",
+        machine: "secpm",
+        form: ProgramForm::Plain,
+        promise: Promise { crash_consistent: Ok(()), line_atomic: false, secret: true },
+        encryption: Some(Encryption {
+            counters: counters::split,
+            write_path: &WriteThrough,
+            append_order: if hardened { AppendOrder::BumpOrder } else { AppendOrder::UnitOrder },
+            coalescing: CounterCoalescing::Off,
+            minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },
+        }),
+        registers: if hardened {
+            &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr }]
+        } else {
+            &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Volatile }]
+        },
+        recovery: if hardened { &[RecoveryStep::ResumeReencryption] } else { &[] },
+    }
+}

@@ -1,0 +1,56 @@
+//! Reusable numbered slots, so that events can name things by index and a run allocates nothing once it is warm.
+
+/// A vector with holes; freed slots are reused last-in first-out, the same way on every machine.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    slots: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Puts `value` into a free slot and returns its number.
+    pub fn insert(&mut self, value: T) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = value;
+            slot
+        } else {
+            self.slots.push(value);
+            (self.slots.len() - 1) as u32
+        }
+    }
+
+    /// Frees `slot`; its old value stays until the slot is used again.
+    pub fn release(&mut self, slot: u32) {
+        debug_assert!(!self.free.contains(&slot), "slot {slot} was freed twice");
+        self.free.push(slot);
+    }
+
+    /// Slots in use.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether no slot is in use.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    fn index(&self, slot: u32) -> &T {
+        &self.slots[slot as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.slots[slot as usize]
+    }
+}

@@ -1,0 +1,1 @@
+//! Counter-mode pads over lines, from the cipher room.
