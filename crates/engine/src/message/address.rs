@@ -50,6 +50,15 @@ impl Page {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct MediaLine(u64);
 
+/// The two kinds of media line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MediaUnit {
+    /// A data line.
+    Data(Line),
+    /// The counter block of a page.
+    Counter(Page),
+}
+
 const COUNTER_FLAG: u64 = 1 << 63;
 
 impl MediaLine {
@@ -73,6 +82,13 @@ impl MediaLine {
     /// The page whose counter block it is, if it is one.
     pub fn as_counter_page(self) -> Option<Page> {
         self.is_counter().then_some(Page(self.0 & !COUNTER_FLAG))
+    }
+    /// What it is, for code that treats the two apart.
+    pub fn unit(self) -> MediaUnit {
+        match self.0 & COUNTER_FLAG {
+            0 => MediaUnit::Data(Line(self.0)),
+            _ => MediaUnit::Counter(Page(self.0 & !COUNTER_FLAG)),
+        }
     }
     /// A number unique to this unit.
     pub fn code(self) -> u64 {

@@ -116,7 +116,8 @@ pub trait DevicePort {
     fn locate(&self, media: MediaLine) -> Location;
     /// Whether `row` is open in `bank`.
     fn row_open(&self, location: Location) -> bool;
-    /// Commits the bank, bus and rank to one access that starts no earlier than `now`. The bank must be free.
+    /// Commits the bank, bus and rank to one access of `media`, which lies at `location`, starting no earlier than
+    /// `now`. The bank must be free, and `now` never moves back. Counts as an access of a data line or counter block.
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued;
     /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.
     fn content(&self, media: MediaLine) -> Content<'_>;
