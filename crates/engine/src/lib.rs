@@ -22,4 +22,7 @@ pub mod mechanism;
 pub mod message;
 pub mod recovery;
 pub mod stats;
+mod system;
 pub mod workload;
+
+pub use system::{Job, System};

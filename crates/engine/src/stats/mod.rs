@@ -1,1 +1,221 @@
-//! (see ARCHITECTURE.md)
+//! What a run reports: typed structs that serialise to the keys of the interface contract. Durations in nanoseconds,
+//! energy in nanojoules, sizes in bytes; a value without meaning is null.
+
+use serde::Serialize;
+
+/// One simulation's figures: `run --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// Version of this document's form.
+    pub schema: u32,
+    /// Design.
+    pub design: String,
+    /// Reading of the paper.
+    pub variant: String,
+    /// Workload name or trace path.
+    pub workload: String,
+    /// Machine name.
+    pub machine: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Cores.
+    pub cores: u16,
+    /// Bytes of user data in a transaction; null for a trace.
+    pub tx_size: Option<u64>,
+    /// Bytes of populated structure over all cores; null for a trace.
+    pub footprint: Option<u64>,
+    /// Digest of the full configuration.
+    pub config_digest: String,
+    /// Version of the engine.
+    pub engine_version: &'static str,
+    /// Measured transactions over all cores.
+    pub transactions: u64,
+    /// Measured time, from the end of warm-up to the last core's last commit.
+    pub simulated_ns: f64,
+    /// Instructions committed in it.
+    pub instructions: u64,
+    /// Digest of every event of the run.
+    pub event_digest: String,
+    /// Latency of a transaction.
+    pub transaction_latency_ns: Latency,
+    /// Transactions per simulated second, over all cores.
+    pub throughput_tps: f64,
+    /// Device.
+    pub nvm: Nvm,
+    /// Counter cache; null without encryption.
+    pub counter_cache: Option<CounterCacheReport>,
+    /// Write pending queue.
+    pub wpq: WpqReport,
+    /// Cache levels.
+    pub cache: Vec<CacheReport>,
+    /// Cores.
+    pub core: CoreReport,
+    /// Pages re-encrypted.
+    pub reencryptions: u64,
+    /// Pads.
+    pub crypto: Crypto,
+    /// What a power failure at the end would cost; null outside designs that drain caches.
+    pub at_crash: AtCrash,
+    /// What the simulation itself cost.
+    pub host: Host,
+}
+
+/// Transaction latency in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile (nearest rank).
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+impl Latency {
+    /// Of durations in picoseconds; sorts them.
+    pub fn of(durations: &mut [u64]) -> Self {
+        durations.sort_unstable();
+        let Some(&max) = durations.last() else { return Self::default() };
+        let ns = |ps: u64| ps as f64 / 1_000.0;
+        let rank = |percent: usize| ns(durations[(durations.len() * percent).div_ceil(100).max(1) - 1]);
+        let sum: u128 = durations.iter().map(|&ps| u128::from(ps)).sum();
+        Self {
+            mean: Some(sum as f64 / durations.len() as f64 / 1_000.0),
+            p50: Some(rank(50)),
+            p99: Some(rank(99)),
+            max: Some(ns(max)),
+        }
+    }
+}
+
+/// Device figures.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Nvm {
+    /// Lines read.
+    pub reads: u64,
+    /// Lines written: data (log included) and counter blocks.
+    pub writes: u64,
+    /// Data lines written, log included.
+    pub data_writes: u64,
+    /// Of these, log lines.
+    pub log_writes: u64,
+    /// Counter blocks written.
+    pub counter_writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Data lines read.
+    pub data_reads: u64,
+    /// Counter blocks read.
+    pub counter_reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Energy.
+    pub energy_nj: f64,
+    /// Writes of the line written most.
+    pub max_line_writes: u32,
+    /// Accesses that found their row open.
+    pub row_hits: u64,
+    /// Time that banks were busy, summed over banks.
+    pub bank_busy_ns: f64,
+}
+
+/// Counter cache figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct CounterCacheReport {
+    /// Lookups that found the block.
+    pub hits: u64,
+    /// Lookups that did not.
+    pub misses: u64,
+    /// Share of hits; null without lookups.
+    pub hit_rate: Option<f64>,
+    /// Blocks evicted.
+    pub evictions: u64,
+}
+
+/// Write pending queue figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct WpqReport {
+    /// Entries admitted.
+    pub admitted: u64,
+    /// Counter entries removed because a newer one took their place.
+    pub counter_writes_coalesced: u64,
+    /// Time during which a write waited for a slot.
+    pub full_stall_ns: f64,
+    /// Entries on average.
+    pub mean_occupancy: f64,
+}
+
+/// One cache level.
+#[derive(Clone, Debug, Serialize)]
+pub struct CacheReport {
+    /// Level, 1 to 3.
+    pub level: u8,
+    /// Accesses it served.
+    pub hits: u64,
+    /// Accesses it passed on.
+    pub misses: u64,
+    /// Mean latency of its hits; null without hits.
+    pub mean_latency_ns: Option<f64>,
+}
+
+/// All cores together.
+#[derive(Clone, Debug, Serialize)]
+pub struct CoreReport {
+    /// Instructions per cycle and core.
+    pub ipc: f64,
+    /// Time that commit stood still for fences, summed over cores.
+    pub fence_stall_ns: f64,
+}
+
+/// Cryptography.
+#[derive(Clone, Debug, Serialize)]
+pub struct Crypto {
+    /// Pads made.
+    pub pads: u64,
+    /// Time that AES circuits spent on them, summed over circuits.
+    pub aes_busy_ns: f64,
+}
+
+/// Cost of a power failure.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AtCrash {
+    /// Dirty share of the lines that would be drained.
+    pub dirty_fraction: Option<f64>,
+    /// Energy of draining them.
+    pub drain_energy_mj: Option<f64>,
+    /// Energy if all were dirty.
+    pub drain_energy_all_dirty_mj: Option<f64>,
+    /// Recovery time on the simulated device.
+    pub recovery_time_ns: Option<f64>,
+    /// Recovery time by the paper's formula.
+    pub recovery_time_paper_ns: Option<f64>,
+}
+
+/// What the simulation cost the host. The only part that differs between two runs of one configuration.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Host {
+    /// Wall-clock seconds of the simulation, populating excluded.
+    pub seconds: f64,
+    /// Simulated instructions per host second.
+    pub instructions_per_second: f64,
+    /// Device requests per host second.
+    pub memory_requests_per_second: f64,
+    /// Peak resident memory of the process, if the host tells.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        let mut durations: Vec<u64> = (1..=100).rev().map(|n| n * 1_000).collect();
+        let latency = Latency::of(&mut durations);
+        assert_eq!(latency, Latency { mean: Some(50.5), p50: Some(50.0), p99: Some(99.0), max: Some(100.0) });
+        assert_eq!(Latency::of(&mut []), Latency::default());
+        assert_eq!(Latency::of(&mut [5_000]).p99, Some(5.0));
+    }
+}

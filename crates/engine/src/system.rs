@@ -1,0 +1,219 @@
+//! The only file that sees every stage: it owns them and routes what flows between them.
+
+use crate::cache::Hierarchy;
+use crate::cipher::{Keys, PadCipher};
+use crate::config::{ConfigError, RunConfig};
+use crate::controller::{Context, Controller, EncryptionParts, Response};
+use crate::cpu::{Core, CoreContext};
+use crate::design::parts::Design;
+use crate::device::Device;
+use crate::kernel::{Ps, Queue};
+use crate::message::{BaseImage, Event, Line, MemoryRequest, Observer, OpSource, ProgramLayout};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What runs on a system: a program per core, the memory they start from, and where they keep what.
+pub struct Job {
+    /// Populated memory.
+    pub base: Arc<dyn BaseImage>,
+    /// One program per core.
+    pub programs: Vec<Box<dyn OpSource>>,
+    /// Where the programs keep their logs, for statistics.
+    pub layouts: Vec<ProgramLayout>,
+}
+
+/// A machine running a design, from the first event to the last.
+pub struct System<O> {
+    /// Time and events.
+    pub queue: Queue<Event>,
+    /// The cores.
+    pub cores: Vec<Core>,
+    /// The caches.
+    pub cache: Hierarchy,
+    /// The memory controller.
+    pub controller: Controller,
+    /// The media.
+    pub device: Device,
+    /// Who watches.
+    pub observer: O,
+    /// Warm-up transactions per core; measuring begins when every core has ended them.
+    warmup: u64,
+    measuring_since: Option<Ps>,
+    flushed: bool,
+    responses: Vec<Response>,
+    requests: Vec<MemoryRequest>,
+    wakes: Vec<(crate::message::CoreId, crate::message::Wake)>,
+}
+
+impl<O: Observer> System<O> {
+    /// Assembles `design` on the machine of `config` with `job` on its cores.
+    pub fn new(config: &RunConfig, design: &Design, job: Job, observer: O) -> Result<Self, ConfigError> {
+        let machine = &config.machine;
+        let device = Device::new(machine, job.base)?;
+        let encryption = match design.encryption {
+            None => None,
+            Some(parts) => {
+                let keys = Keys::from_seed(config.seed);
+                let key_bits = machine.controller.aes_key_bits;
+                Some(EncryptionParts {
+                    parts,
+                    scheme: (parts.counters)(&machine.counters),
+                    pads: Box::new(PadCipher::new(&keys.data, key_bits, machine.device.capacity.0)?),
+                })
+            }
+        };
+        let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
+        let cores = job.programs.len() as u16;
+        Ok(Self {
+            queue: Queue::new(),
+            cores: (0..cores).zip(job.programs).map(|(id, program)| Core::new(id, machine, program)).collect(),
+            cache: Hierarchy::new(machine, cores)?,
+            controller: Controller::new(machine, encryption, usize::from(device.banks()), log.collect()),
+            device,
+            observer,
+            warmup: config.warmup,
+            measuring_since: (config.warmup == 0).then_some(0),
+            flushed: false,
+            responses: Vec::new(),
+            requests: Vec::new(),
+            wakes: Vec::new(),
+        })
+    }
+
+    /// When measuring began, in picoseconds.
+    pub fn measuring_since(&self) -> Option<Ps> {
+        self.measuring_since
+    }
+
+    /// Transactions ended on all cores since the start.
+    pub fn transactions_ended(&self) -> u64 {
+        self.cores.iter().map(Core::transactions_ended).sum()
+    }
+
+    /// Runs until nothing is left to happen, or until `after`, called after each event, breaks off. A power failure
+    /// may fall wherever `after` is called.
+    pub fn run(&mut self, mut after: impl FnMut(&mut Self) -> ControlFlow<()>) {
+        for core in &mut self.cores {
+            core.start(&mut self.queue);
+        }
+        while let Some(event) = self.next_event() {
+            let mut event = event;
+            loop {
+                let next_step = self.handle(event);
+                self.route();
+                if self.measuring_since.is_none() {
+                    self.begin_measuring_if_warm();
+                }
+                self.observer.event_over(self.queue.now());
+                if after(self).is_break() {
+                    return;
+                }
+                let (Some(at), Event::CoreStep { core }) = (next_step, event) else { break };
+                event = Event::CoreStep { core };
+                if !self.queue.take_if_next(at, event) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The next event. When the programs are over, what the queue still holds is written out.
+    fn next_event(&mut self) -> Option<Event> {
+        self.queue.pop().or_else(|| {
+            if std::mem::replace(&mut self.flushed, true) {
+                return None;
+            }
+            let Self { queue, device, observer, controller, .. } = self;
+            controller.flush(&mut Context { queue, device, observer });
+            self.queue.pop()
+        })
+    }
+
+    fn begin_measuring_if_warm(&mut self) {
+        if self.cores.iter().all(|core| core.transactions_ended() >= self.warmup) {
+            let now = self.queue.now();
+            self.measuring_since = Some(now);
+            self.cores.iter_mut().for_each(Core::reset_stats);
+            self.cache.reset_counts();
+            self.controller.reset_stats(now);
+            self.device.reset_stats();
+        }
+    }
+
+    /// One event. A core that can go on says when.
+    fn handle(&mut self, event: Event) -> Option<Ps> {
+        let Self { queue, cores, cache, controller, device, observer, .. } = self;
+        match event {
+            Event::CoreStep { core } => {
+                return cores[usize::from(core)].step(&mut CoreContext { queue, cache, observer });
+            }
+            Event::LoadIssue { core, slot } => {
+                cores[usize::from(core)].load_issue(&mut CoreContext { queue, cache, observer }, slot);
+            }
+            Event::StoreBufferStep { core } => {
+                cores[usize::from(core)].store_step(&mut CoreContext { queue, cache, observer });
+            }
+            Event::FlushDone { core } => {
+                cores[usize::from(core)].flush_done(&mut CoreContext { queue, cache, observer });
+            }
+            _ => {
+                let mut cx = Context { queue, device, observer };
+                let cx = &mut cx;
+                match event {
+                    Event::ReadArrives { slot } => controller.read_arrives(cx, slot),
+                    Event::WriteArrives { slot } => controller.write_arrives(cx, slot),
+                    Event::CounterReady { slot } => controller.counter_ready(cx, slot),
+                    Event::PadReady { slot } => controller.pad_ready(cx, slot),
+                    Event::ReadReady { slot } => controller.read_ready(cx, slot),
+                    Event::CounterFetched { slot } => controller.counter_fetched(cx, slot),
+                    Event::WriteAccepted { slot } => controller.write_accepted(cx, slot),
+                    Event::BankFree { bank } => controller.bank_free(cx, bank),
+                    Event::ReencryptStep => controller.reencrypt_step(cx),
+                    Event::ReencryptDone { index } => controller.reencrypt_done(cx, index),
+                    Event::CoreStep { .. }
+                    | Event::LoadIssue { .. }
+                    | Event::StoreBufferStep { .. }
+                    | Event::FlushDone { .. } => unreachable!("core events are handled above"),
+                }
+            }
+        }
+        None
+    }
+
+    /// Carries requests down and answers up until nothing is under way between stages.
+    fn route(&mut self) {
+        loop {
+            let Self { queue, cores, cache, controller, device, observer, responses, requests, wakes, .. } = self;
+            requests.extend(cache.requests());
+            for &line in &cache.evicted {
+                observer.evicted(queue.now(), line);
+            }
+            cache.evicted.clear();
+            let mut cx = Context { queue, device, observer };
+            for request in requests.drain(..) {
+                match request {
+                    MemoryRequest::Read { at, line, token } => controller.accept_read(&mut cx, at, line, token),
+                    MemoryRequest::Write { at, line, bytes, token } => {
+                        controller.accept_write(&mut cx, at, line, &bytes, token);
+                    }
+                }
+            }
+            let now = queue.now();
+            controller.take_responses(responses);
+            for response in responses.drain(..) {
+                match response {
+                    Response::Read { token, bytes } => cache.read_done(now, token, &bytes),
+                    Response::Written { token } => cache.write_acked(now, token),
+                    Response::Install { line, bytes } => cache.install_clean(line, &bytes),
+                }
+            }
+            wakes.extend(cache.wakes());
+            if wakes.is_empty() && cache.quiet() {
+                return;
+            }
+            for (core, wake) in wakes.drain(..) {
+                cores[usize::from(core)].wake(&mut CoreContext { queue, cache, observer }, wake);
+            }
+        }
+    }
+}
