@@ -1,8 +1,10 @@
 //! Configuration: the schema, named bounds, presets (one per paper table), and the run that a user asks for.
 
+mod geometry;
 mod schema;
 mod size;
 
+pub use geometry::Geometry;
 pub use schema::{
     AddressMapping, CacheLevel, Controller, Core, CounterPlacement, Counters, Device, Engine, Machine, Program,
 };

@@ -33,7 +33,7 @@ impl FromStr for ByteSize {
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, scale) =
-            UNITS.iter().find(|(_, scale)| self.0 >= *scale && self.0 % scale == 0).unwrap_or(&("B", 1));
+            UNITS.iter().find(|(_, scale)| self.0 >= *scale && self.0.is_multiple_of(*scale)).unwrap_or(&("B", 1));
         write!(f, "{}{}", self.0 / scale, unit)
     }
 }

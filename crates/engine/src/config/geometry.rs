@@ -1,0 +1,52 @@
+//! How a device divides into banks, rows and pages, and how much of it counters take. Both the bounds of a
+//! configuration and the device's address mapping work with these numbers.
+
+use super::{CounterPlacement, Machine};
+use crate::message::{LINES_PER_PAGE, PAGE_BYTES};
+
+/// The numbers that follow from a machine's device table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Banks over all channels and ranks.
+    pub banks: u64,
+    /// Rows in a bank.
+    pub rows: u64,
+    /// Pages in a row; a page never lies in two rows.
+    pub pages_per_row: u64,
+    /// Rows of each bank, from row 0, over which the address mapping spreads pages.
+    pub mapped_rows: u64,
+    /// Pages for data; programs see pages 0 to `data_pages` - 1.
+    pub data_pages: u64,
+}
+
+impl Geometry {
+    /// The geometry of `machine`, whose values must lie within their bounds.
+    ///
+    /// Every design gives up the space for counters, those without counters too, so that addresses mean the same bank
+    /// and row for all designs (decision).
+    pub fn of(machine: &Machine) -> Self {
+        let device = &machine.device;
+        let banks = u64::from(device.channels) * u64::from(device.ranks) * u64::from(device.banks_per_rank);
+        let rows = device.capacity.0 / (banks * device.row.0);
+        let pages_per_row = device.row.0 / PAGE_BYTES;
+        // A row of counter blocks serves 64 rows of pages, as a page of them serves 64 pages.
+        let mapped_rows = match machine.controller.counter_placement {
+            CounterPlacement::SameBank | CounterPlacement::CrossBank => rows * LINES_PER_PAGE / (LINES_PER_PAGE + 1),
+            // Bank 0 reserves for all banks. Pages spread evenly, so what the other banks have above it stays unused
+            // (decision).
+            CounterPlacement::SingleBank => rows * LINES_PER_PAGE / (LINES_PER_PAGE + banks),
+            CounterPlacement::Interleaved => rows,
+        };
+        let mapped_pages = banks * mapped_rows * pages_per_row;
+        let data_pages = match machine.controller.counter_placement {
+            CounterPlacement::Interleaved => mapped_pages * LINES_PER_PAGE / (LINES_PER_PAGE + 1),
+            _ => mapped_pages,
+        };
+        Self { banks, rows, pages_per_row, mapped_rows, data_pages }
+    }
+
+    /// Bytes for data.
+    pub fn data_capacity(&self) -> u64 {
+        self.data_pages * PAGE_BYTES
+    }
+}

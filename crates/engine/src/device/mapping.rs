@@ -1,0 +1,211 @@
+//! Where a media line lies: data lines by the address mapping, counter blocks by the counter placement
+//! (model.md section 5). Pure arithmetic, no state.
+
+use crate::config::{AddressMapping, CounterPlacement, Geometry, Machine};
+use crate::message::{LINES_PER_PAGE, Location, MediaLine, MediaUnit, Page};
+
+/// The exact place of a media line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub bank: u64,
+    pub row: u64,
+    /// Line within the row.
+    pub column: u64,
+}
+
+/// The address mapping of a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    geometry: Geometry,
+    kind: AddressMapping,
+    placement: CounterPlacement,
+}
+
+impl Mapping {
+    /// The mapping of a machine within its bounds.
+    pub fn new(machine: &Machine) -> Self {
+        Self {
+            geometry: Geometry::of(machine),
+            kind: machine.device.mapping,
+            placement: machine.controller.counter_placement,
+        }
+    }
+
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What the controller needs to know of a place.
+    pub fn locate(&self, media: MediaLine) -> Location {
+        let place = self.place(media);
+        Location { bank: place.bank as u16, row: place.row as u32 }
+    }
+
+    /// Where `media` lies.
+    pub fn place(&self, media: MediaLine) -> Place {
+        match media.unit() {
+            MediaUnit::Data(line) => self.in_page(line.page(), line.index_in_page() as u64),
+            MediaUnit::Counter(page) => self.counter_block(page),
+        }
+    }
+
+    fn counter_block(&self, page: Page) -> Place {
+        let Geometry { banks, pages_per_row, data_pages, .. } = self.geometry;
+        debug_assert!(page.0 < data_pages, "page {} is beyond the device's {data_pages} data pages", page.0);
+        match self.placement {
+            CounterPlacement::Interleaved => {
+                self.in_page(Page(data_pages + page.0 / LINES_PER_PAGE), page.0 % LINES_PER_PAGE)
+            }
+            CounterPlacement::SingleBank => self.reserved(0, page.0),
+            CounterPlacement::SameBank => {
+                let home = self.in_page(page, 0);
+                self.reserved(home.bank, home.row * pages_per_row + home.column / LINES_PER_PAGE)
+            }
+            CounterPlacement::CrossBank => {
+                let home = self.in_page(page, 0);
+                let bank = (home.bank + banks / 2) % banks;
+                self.reserved(bank, home.row * pages_per_row + home.column / LINES_PER_PAGE)
+            }
+        }
+    }
+
+    /// Block `index` of the reserved rows of `bank`, which lie above the mapped ones.
+    fn reserved(&self, bank: u64, index: u64) -> Place {
+        let blocks_per_row = self.geometry.pages_per_row * LINES_PER_PAGE;
+        Place { bank, row: self.geometry.mapped_rows + index / blocks_per_row, column: index % blocks_per_row }
+    }
+
+    /// Line `index` of a page of the mapped rows. Consecutive pages of a bank share a row while it has room.
+    fn in_page(&self, page: Page, index: u64) -> Place {
+        let Geometry { banks, mapped_rows, pages_per_row, .. } = self.geometry;
+        debug_assert!(page.0 < banks * mapped_rows * pages_per_row, "page {} is beyond the device", page.0);
+        let (bank, page_of_bank) = match self.kind {
+            AddressMapping::PageInterleaved => (page.0 % banks, page.0 / banks),
+            // Exclusive-or with a row number is a permutation of the banks only when their number is a power of two,
+            // which the bounds ask for.
+            AddressMapping::PageXor => {
+                let page_of_bank = page.0 / banks;
+                ((page.0 % banks) ^ (page_of_bank / pages_per_row % banks), page_of_bank)
+            }
+            AddressMapping::BankContiguous => {
+                let pages_per_bank = mapped_rows * pages_per_row;
+                (page.0 / pages_per_bank, page.0 % pages_per_bank)
+            }
+        };
+        let column = page_of_bank % pages_per_row * LINES_PER_PAGE + index;
+        Place { bank, row: page_of_bank / pages_per_row, column }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ByteSize;
+    use crate::device::test_machine;
+    use crate::message::{Line, PAGE_BYTES};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn machine(
+        (channels, ranks, banks, rows, pages_per_row): (u32, u32, u32, u64, u64),
+        mapping: AddressMapping,
+        placement: CounterPlacement,
+    ) -> Machine {
+        let mut machine = test_machine();
+        let device = &mut machine.device;
+        (device.channels, device.ranks, device.banks_per_rank) = (channels, ranks, banks);
+        device.row = ByteSize(pages_per_row * PAGE_BYTES);
+        device.capacity = ByteSize(u64::from(channels * ranks * banks) * rows * device.row.0);
+        device.mapping = mapping;
+        machine.controller.counter_placement = placement;
+        machine
+    }
+
+    fn mappings() -> impl Strategy<Value = AddressMapping> {
+        use AddressMapping::*;
+        prop_oneof![Just(PageInterleaved), Just(PageXor), Just(BankContiguous)]
+    }
+
+    fn placements() -> impl Strategy<Value = CounterPlacement> {
+        use CounterPlacement::*;
+        prop_oneof![Just(SameBank), Just(SingleBank), Just(CrossBank), Just(Interleaved)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_media_line_has_a_place_of_its_own(
+            channels in 0..2u32, ranks in 0..2u32, banks in 0..3u32, rows in 2..140u64, pages_per_row in 1..4u64,
+            kind in mappings(), placement in placements(),
+        ) {
+            let shape = (1 << channels, 1 << ranks, 1 << banks, rows, pages_per_row);
+            let mapping = Mapping::new(&machine(shape, kind, placement));
+            let Geometry { banks, data_pages, mapped_rows, .. } = *mapping.geometry();
+            let mut taken = HashSet::new();
+            for page in (0..data_pages).map(Page) {
+                let home = mapping.place(MediaLine::data(page.line(0)));
+                for index in 0..64 {
+                    let place = mapping.place(MediaLine::data(page.line(index)));
+                    prop_assert_eq!((place.bank, place.row), (home.bank, home.row));
+                    prop_assert!(taken.insert(place));
+                }
+                let counter = mapping.place(MediaLine::counter(page));
+                prop_assert!(taken.insert(counter));
+                match placement {
+                    CounterPlacement::SameBank => prop_assert_eq!(counter.bank, home.bank),
+                    CounterPlacement::SingleBank => prop_assert_eq!(counter.bank, 0),
+                    CounterPlacement::CrossBank => prop_assert_eq!(counter.bank, (home.bank + banks / 2) % banks),
+                    CounterPlacement::Interleaved => {}
+                }
+                if placement != CounterPlacement::Interleaved {
+                    prop_assert!(home.row < mapped_rows && counter.row >= mapped_rows);
+                }
+            }
+            prop_assert!(taken.iter().all(|p| p.bank < banks && p.row < rows && p.column < pages_per_row * 64));
+            // Data takes nearly all that counters leave: 64 parts of 65, less what rounding to rows costs; and with
+            // everything in bank 0, what the other banks have beside its reserved rows.
+            let shared_by = if placement == CounterPlacement::SingleBank { banks } else { 1 };
+            prop_assert!(data_pages >= (rows * 64 / (64 + shared_by)) * banks * pages_per_row);
+        }
+    }
+
+    #[test]
+    fn consecutive_pages_go_where_the_mapping_says() {
+        let place = |kind, page: u64| {
+            let mapping = Mapping::new(&machine((1, 2, 2, 65, 1), kind, CounterPlacement::SameBank));
+            let location = mapping.locate(MediaLine::data(Line(page * 64 + 5)));
+            (location.bank, location.row)
+        };
+        let places = |kind| [0, 1, 3, 4, 5, 8, 63, 64].map(|page| place(kind, page));
+        assert_eq!(
+            places(AddressMapping::PageInterleaved),
+            [(0, 0), (1, 0), (3, 0), (0, 1), (1, 1), (0, 2), (3, 15), (0, 16)]
+        );
+        assert_eq!(places(AddressMapping::PageXor), [(0, 0), (1, 0), (3, 0), (1, 1), (0, 1), (2, 2), (0, 15), (0, 16)]);
+        assert_eq!(
+            places(AddressMapping::BankContiguous),
+            [(0, 0), (0, 1), (0, 3), (0, 4), (0, 5), (0, 8), (0, 63), (1, 0)]
+        );
+    }
+
+    #[test]
+    fn pages_of_a_bank_share_a_large_row() {
+        let mapping =
+            Mapping::new(&machine((1, 1, 4, 65, 4), AddressMapping::PageInterleaved, CounterPlacement::SameBank));
+        let at = |page| mapping.place(MediaLine::data(Page(page).line(1)));
+        assert_eq!(at(0), Place { bank: 0, row: 0, column: 1 });
+        assert_eq!(at(4), Place { bank: 0, row: 0, column: 65 });
+        assert_eq!(at(12), Place { bank: 0, row: 0, column: 193 });
+        assert_eq!(at(16), Place { bank: 0, row: 1, column: 1 });
+    }
+
+    #[test]
+    fn a_preset_loses_one_part_in_65_to_counters() {
+        let mut machine = test_machine();
+        machine.device.capacity = ByteSize(16 << 30);
+        let geometry = Geometry::of(&machine);
+        assert_eq!(geometry.rows, (16 << 30) / 4096 / geometry.banks);
+        let lost = (16 << 30) - geometry.data_capacity();
+        assert!(lost >= (16 << 30) / 65 && lost < (16 << 30) / 65 + geometry.banks * 4096 * 2);
+    }
+}

@@ -1,0 +1,104 @@
+//! Storage that follows what is touched: a two-level table over page numbers, and a slab that grows without moving
+//! what it holds.
+
+/// Pages in a leaf of the table.
+const LEAF: usize = 1024;
+/// Elements in a chunk of a slab.
+const CHUNK: usize = 4096;
+
+/// A number per page, zero where nothing was set.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PageTable {
+    leaves: Vec<Option<Box<[u32; LEAF]>>>,
+}
+
+impl PageTable {
+    pub fn get(&self, page: u64) -> u32 {
+        match self.leaves.get(page as usize / LEAF) {
+            Some(Some(leaf)) => leaf[page as usize % LEAF],
+            _ => 0,
+        }
+    }
+
+    pub fn get_mut(&mut self, page: u64) -> &mut u32 {
+        let leaf = page as usize / LEAF;
+        if leaf >= self.leaves.len() {
+            self.leaves.resize_with(leaf + 1, || None);
+        }
+        &mut self.leaves[leaf].get_or_insert_with(|| Box::new([0; LEAF]))[page as usize % LEAF]
+    }
+
+    /// Every page whose number is not zero, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.leaves.iter().enumerate().flat_map(|(leaf, numbers)| {
+            let numbers = numbers.iter().flat_map(|numbers| numbers.iter());
+            let pages = (leaf * LEAF) as u64..;
+            pages.zip(numbers.copied()).filter(|(_, number)| *number != 0)
+        })
+    }
+}
+
+/// Elements by index. Grows chunk by chunk: nothing is copied, and no memory is held twice, when a run touches more.
+#[derive(Clone, Debug)]
+pub(super) struct Slab<T> {
+    chunks: Vec<Vec<T>>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Appends `element`; returns its index.
+    pub fn push(&mut self, element: T) -> u32 {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let last = self.chunks.len() - 1;
+        self.chunks[last].push(element);
+        let index = last * CHUNK + self.chunks[last].len() - 1;
+        u32::try_from(index).expect("a slab of 2^32 elements is beyond any host's memory")
+    }
+
+    pub fn get(&self, index: u32) -> &T {
+        &self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> &mut T {
+        &mut self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_sorted_map(sets in prop::collection::vec((0..5_000u64, 0..9u32), 0..60)) {
+            let (mut table, mut model) = (PageTable::default(), BTreeMap::new());
+            for (page, number) in sets {
+                *table.get_mut(page) = number;
+                model.insert(page, number);
+                prop_assert_eq!(table.get(page), number);
+            }
+            model.retain(|_, number| *number != 0);
+            prop_assert_eq!(table.iter().collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(table.get(u64::from(u32::MAX)), 0);
+        }
+    }
+
+    #[test]
+    fn a_slab_keeps_its_elements_over_chunks() {
+        let mut slab = Slab::default();
+        for n in 0..2 * CHUNK as u32 + 1 {
+            assert_eq!(slab.push(n), n);
+        }
+        *slab.get_mut(CHUNK as u32) += 7;
+        assert_eq!([0, 4095, 4096, 8192].map(|n| *slab.get(n)), [0, 4095, 4103, 8192]);
+    }
+}

@@ -1,0 +1,67 @@
+//! How often each media line was written.
+
+use super::table::{PageTable, Slab};
+use crate::message::{MediaLine, MediaUnit};
+
+/// Write counts per media line. Memory follows the pages written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wear {
+    /// Page to its entry in `data`, plus one.
+    pages: PageTable,
+    data: Slab<[u32; 64]>,
+    /// Page to the writes of its counter block.
+    counters: PageTable,
+    max: u32,
+}
+
+impl Wear {
+    /// Counts one write.
+    pub fn count(&mut self, media: MediaLine) {
+        let writes = match media.unit() {
+            MediaUnit::Data(line) => {
+                let entry = self.pages.get_mut(line.page().0);
+                if *entry == 0 {
+                    *entry = self.data.push([0; 64]) + 1;
+                }
+                &mut self.data.get_mut(*entry - 1)[line.index_in_page()]
+            }
+            MediaUnit::Counter(page) => self.counters.get_mut(page.0),
+        };
+        *writes = writes.saturating_add(1);
+        self.max = self.max.max(*writes);
+    }
+
+    /// Writes of the line written most.
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Writes of `media`.
+    pub fn of(&self, media: MediaLine) -> u32 {
+        match media.unit() {
+            MediaUnit::Data(line) => match self.pages.get(line.page().0) {
+                0 => 0,
+                entry => self.data.get(entry - 1)[line.index_in_page()],
+            },
+            MediaUnit::Counter(page) => self.counters.get(page.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Line, Page};
+
+    #[test]
+    fn lines_and_counter_blocks_are_counted_apart() {
+        let mut wear = Wear::default();
+        let (line, next, block) = (MediaLine::data(Line(7)), MediaLine::data(Line(8)), MediaLine::counter(Page(7)));
+        for media in [line, next, line, block, block, block] {
+            wear.count(media);
+        }
+        assert_eq!([line, next, block].map(|media| wear.of(media)), [2, 1, 3]);
+        assert_eq!(wear.of(MediaLine::counter(Page(0))), 0);
+        assert_eq!(wear.max(), 3);
+    }
+}
