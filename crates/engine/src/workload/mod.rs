@@ -1,1 +1,3 @@
 //! (see ARCHITECTURE.md)
+
+pub mod trace;

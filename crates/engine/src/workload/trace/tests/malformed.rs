@@ -1,0 +1,186 @@
+//! What is wrong with a log is said in one sentence: file, record, byte, what was expected.
+
+use super::*;
+use std::io::Write;
+
+const ANY: &str = "STORE, FLUSH, FENCE, REGISTER_FILE, DEEP_SYNC, STOP, or a marker that ends in .BEGIN or .END";
+const STORE: &str = "STORE;0xaddress;0xvalue;0xsize with 1 to 8 bytes and a value that fits in them";
+const REGISTER: &str = "REGISTER_FILE;path;0xbase;0xsize;0xoffset";
+
+#[test]
+fn a_malformed_record_is_named() {
+    for (record, expected) in [
+        ("", ANY),
+        ("FENCES", ANY),
+        ("COMMIT", ANY),
+        (".BEGIN", ANY),
+        ("a b.BEGIN", ANY),
+        ("a;b.END", ANY),
+        ("a.BEGINx", ANY),
+        ("STORE;0x1;0x1", STORE),
+        ("STORE;0x1;0x1;0x0", STORE),
+        ("STORE;0x1;0x1;0x9", STORE),
+        ("STORE;0x1;0x1;0x100000001", STORE),
+        ("STORE;0x1;0x100;0x1", STORE),
+        ("STORE;1;0x1;0x1", STORE),
+        ("STORE;0x;0x1;0x1", STORE),
+        ("STORE;0x00000000000000001;0x1;0x1", STORE),
+        ("STORE;0x1;0x1;0x1;main.c:5", STORE),
+        ("STORE;0x1;-0x1;0x1", STORE),
+        ("FLUSH;0x1", "FLUSH;0xaddress;0xsize"),
+        ("FLUSH;0x1;0x40 ", "FLUSH;0xaddress;0xsize"),
+        ("REGISTER_FILE;;0x0;0x40;0x0", REGISTER),
+        ("REGISTER_FILE;pool;0x0;0x40", REGISTER),
+        ("REGISTER_FILE;pool;0x0;0x0;0x0", "a registration of at least one byte"),
+        (
+            "REGISTER_FILE;pool;0x20;0x40;0x0",
+            "a base and an offset in the file that agree in their place in a 64-byte line",
+        ),
+        ("REGISTER_FILE;pool;0xffffffffffffffc0;0x40;0x0", "a registration that ends within 64 bits of address"),
+        (
+            "REGISTER_FILE;pool;0x0;0x40;0x1000000000000",
+            "a registration that ends within the first 2^48 bytes of its file",
+        ),
+        ("DEEP_SYNC;0x1;0xg", "DEEP_SYNC;0xaddress;0xlength"),
+        ("STORE;0x3fc;0x1;0x8", "a store into a file registered earlier"),
+        ("STORE;0xffffffffffffffff;0x1;0x8", "a store into a file registered earlier"),
+    ] {
+        let text = log(&format!("|REGISTER_FILE;pool;0x0;0x400;0x0|{record}|FENCE"));
+        let at = START.len() + "|REGISTER_FILE;pool;0x0;0x400;0x0|".len();
+        let wanted = format!("t.log: record 2 at byte {at}: expected {expected}, found \"{record}\"");
+        assert_eq!(error(text.as_bytes(), false), wanted);
+        assert_eq!(error(text.as_bytes(), true), wanted, "permission to be short is not permission to be wrong");
+    }
+}
+
+#[test]
+fn a_line_break_needs_a_message() {
+    let text = log("|FENCE\nFENCE|FENCE");
+    assert_eq!(
+        error(text.as_bytes(), false),
+        format!(
+            "t.log: record 1 at byte {}: expected a record, or after a line break the ==pid== of a Valgrind message, \
+             found \"FENCE\\nFENCE\"",
+            START.len() + 1
+        )
+    );
+    for line in ["==x== ", "==== ", "==7==x", "==7-- "] {
+        assert!(error(log(&format!("|FENCE\n{line}|FENCE")).as_bytes(), false).contains("==pid=="), "{line}");
+    }
+}
+
+#[test]
+fn a_long_or_binary_record_is_quoted_in_part() {
+    let text = log(&format!("|{}", "\u{0}".repeat(100)));
+    assert!(error(text.as_bytes(), false).ends_with(&format!("found \"{}...\"", "\\x00".repeat(60))));
+    let text = log(&format!("|{}|", "x".repeat(70_000)));
+    assert!(error(text.as_bytes(), false).contains("expected a record of at most 65536 bytes, found \"xxx"));
+}
+
+#[test]
+fn other_files_are_not_logs() {
+    for text in ["", "hello", "==7== hello", "\n==7== START|STOP", "==7== START\nhello|STOP", "|FENCE|STOP"] {
+        let shown = text.escape_ascii_start();
+        let wanted = format!(
+            "t.log: not a pmemcheck store log: expected lines that begin with ==pid== and then START, found \"{shown}\""
+        );
+        assert_eq!(error(text.as_bytes(), true), wanted);
+    }
+}
+
+/// What an error quotes of the first field of `self`.
+trait FirstField {
+    fn escape_ascii_start(&self) -> String;
+}
+
+impl FirstField for str {
+    fn escape_ascii_start(&self) -> String {
+        self.split('|').next().unwrap_or_default().as_bytes().escape_ascii().to_string()
+    }
+}
+
+#[test]
+fn a_cut_off_log_is_refused_and_says_how_far_it_is_good() {
+    let good = format!("{START}|FENCE|FENCE|");
+    let wanted = format!(
+        "t.log: the log is cut off: expected STOP at its end, and it is good up to byte {} (2 records); \
+         --allow-truncated replays that part",
+        good.len()
+    );
+    assert_eq!(error(format!("{good}FEN").as_bytes(), false), wanted);
+    assert_eq!(error(format!("{good}STO").as_bytes(), false), wanted);
+    assert_eq!(error(good.as_bytes(), false), wanted);
+}
+
+#[test]
+fn a_cut_off_zstd_file_is_a_cut_off_log() {
+    // Records that do not repeat, so that the file has several blocks.
+    let records: String =
+        (0u64..40_000).map(|n| format!("|FLUSH;0x{:x};0x40", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let packed = zstd::encode_all(log(&records).as_bytes(), 1).unwrap();
+    let cut = &packed[..packed.len() / 2];
+    let message = error(cut, false);
+    assert!(message.starts_with("t.log: the log is cut off: expected STOP at its end, and it is good up to byte "));
+    let trace = Trace::from_bytes("t.log", cut, true).unwrap();
+    let records = trace.summary().records;
+    assert!((5_000..40_000).contains(&records), "{records}");
+    assert_eq!(trace.summary().cut_off.unwrap().records, records);
+}
+
+#[test]
+fn a_corrupt_zstd_file_is_an_error_even_when_truncation_is_allowed() {
+    let mut packed = zstd::encode_all(log(&"|FENCE".repeat(50)).as_bytes(), 1).unwrap();
+    packed.truncate(9);
+    packed.extend_from_slice(&[0xff; 64]);
+    let message = error(&packed, true);
+    assert!(
+        message.starts_with("t.log: the log cannot be read further: ") && message.ends_with("byte 0 (0 records)"),
+        "{message}"
+    );
+}
+
+#[test]
+fn files_too_large_together_are_refused() {
+    let records = "|REGISTER_FILE;a;0x0;0x800000000000;0x0|REGISTER_FILE;b;0x0;0x800000000040;0x0";
+    let wanted =
+        "t.log: the registered files take 281474976710720 bytes together: expected at most 281474976710656 (2^48)";
+    assert_eq!(error(log(records).as_bytes(), false), wanted);
+}
+
+#[test]
+fn a_path_that_is_no_file() {
+    let folder = std::env::temp_dir();
+    let message = Trace::open(&folder, false).unwrap_err().to_string();
+    assert_eq!(message, format!("{}: a trace is read twice and must be a regular file", folder.display()));
+    let message = Trace::open(&folder.join("no/such.log"), false).unwrap_err().to_string();
+    assert!(message.contains("no/such.log: the trace cannot be opened: "), "{message}");
+}
+
+#[test]
+fn a_file_that_changes_between_the_passes_is_noticed() {
+    let path = std::env::temp_dir().join(format!("counterpoint-changing-{}.log", std::process::id()));
+    let write = |text: &str| std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    write(&log("|FENCE|FENCE"));
+    let trace = Trace::open(&path, false).unwrap();
+    let mut sentences = Vec::new();
+    for text in [
+        log("|FENCE"),
+        log("|FENCE|FENCE|pmemobj_tx_commit.END"),
+        log("|REGISTER_FILE;p;0x0;0x40;0x0|STORE;0x0;0x0;0x1"),
+        log("|FENCES"),
+    ] {
+        write(&text);
+        let fresh =
+            Trace { failure: std::sync::Arc::default(), source: trace.source.clone(), summary: trace.summary.clone() };
+        let mut program = fresh.program().unwrap();
+        let mut buffer = OpBuffer::default();
+        while program.next_transaction(&mut buffer) {
+            buffer.clear();
+        }
+        sentences.push(fresh.failure().unwrap().to_string());
+    }
+    std::fs::remove_file(&path).unwrap();
+    let changed = format!("{}: the trace changed while it was being replayed", path.display());
+    assert_eq!(sentences[..3], [changed.clone(), changed.clone(), changed]);
+    assert!(sentences[3].contains("record 1 at byte"));
+}
