@@ -8,6 +8,7 @@
 //! side rooms that only watch or act between events: crash, recovery, audit, stats
 //! ```
 
+pub mod api;
 pub mod audit;
 pub mod cache;
 pub mod cipher;
@@ -17,12 +18,18 @@ pub mod cpu;
 pub mod crash;
 pub mod design;
 pub mod device;
+mod job;
 pub mod kernel;
+mod line_system;
 pub mod mechanism;
 pub mod message;
 pub mod recovery;
 pub mod stats;
+mod simulate;
 mod system;
 pub mod workload;
 
+pub use job::{Bases, Source};
+pub use line_system::LineSystem;
+pub use simulate::{Failure, simulate, simulate_observed};
 pub use system::{Job, System};

@@ -1,13 +1,13 @@
 //! The only file that sees every stage: it owns them and routes what flows between them.
 
 use crate::cache::Hierarchy;
-use crate::cipher::{Keys, PadCipher};
 use crate::config::{ConfigError, RunConfig};
-use crate::controller::{Context, Controller, EncryptionParts, Response};
+use crate::controller::{Context, Controller, Response};
 use crate::cpu::{Core, CoreContext};
 use crate::design::parts::Design;
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
+use crate::line_system::encryption_parts;
 use crate::message::{BaseImage, Event, Line, MemoryRequest, Observer, OpSource, ProgramLayout};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -50,18 +50,7 @@ impl<O: Observer> System<O> {
     pub fn new(config: &RunConfig, design: &Design, job: Job, observer: O) -> Result<Self, ConfigError> {
         let machine = &config.machine;
         let device = Device::new(machine, job.base)?;
-        let encryption = match design.encryption {
-            None => None,
-            Some(parts) => {
-                let keys = Keys::from_seed(config.seed);
-                let key_bits = machine.controller.aes_key_bits;
-                Some(EncryptionParts {
-                    parts,
-                    scheme: (parts.counters)(&machine.counters),
-                    pads: Box::new(PadCipher::new(&keys.data, key_bits, machine.device.capacity.0)?),
-                })
-            }
-        };
+        let encryption = encryption_parts(machine, design, config.seed)?;
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
         let cores = job.programs.len() as u16;
         Ok(Self {
@@ -156,33 +145,14 @@ impl<O: Observer> System<O> {
             Event::FlushDone { core } => {
                 cores[usize::from(core)].flush_done(&mut CoreContext { queue, cache, observer });
             }
-            _ => {
-                let mut cx = Context { queue, device, observer };
-                let cx = &mut cx;
-                match event {
-                    Event::ReadArrives { slot } => controller.read_arrives(cx, slot),
-                    Event::WriteArrives { slot } => controller.write_arrives(cx, slot),
-                    Event::CounterReady { slot } => controller.counter_ready(cx, slot),
-                    Event::PadReady { slot } => controller.pad_ready(cx, slot),
-                    Event::ReadReady { slot } => controller.read_ready(cx, slot),
-                    Event::CounterFetched { slot } => controller.counter_fetched(cx, slot),
-                    Event::WriteAccepted { slot } => controller.write_accepted(cx, slot),
-                    Event::BankFree { bank } => controller.bank_free(cx, bank),
-                    Event::ReencryptStep => controller.reencrypt_step(cx),
-                    Event::ReencryptDone { index } => controller.reencrypt_done(cx, index),
-                    Event::CoreStep { .. }
-                    | Event::LoadIssue { .. }
-                    | Event::StoreBufferStep { .. }
-                    | Event::FlushDone { .. } => unreachable!("core events are handled above"),
-                }
-            }
+            _ => controller.handle(&mut Context { queue, device, observer }, event),
         }
         None
     }
 
     /// Carries requests down and answers up until nothing is under way between stages.
     fn route(&mut self) {
-        loop {
+        while !(self.cache.quiet() && !self.controller.has_responses()) {
             let Self { queue, cores, cache, controller, device, observer, responses, requests, wakes, .. } = self;
             requests.extend(cache.requests());
             for &line in &cache.evicted {
@@ -208,9 +178,6 @@ impl<O: Observer> System<O> {
                 }
             }
             wakes.extend(cache.wakes());
-            if wakes.is_empty() && cache.quiet() {
-                return;
-            }
             for (core, wake) in wakes.drain(..) {
                 cores[usize::from(core)].wake(&mut CoreContext { queue, cache, observer }, wake);
             }

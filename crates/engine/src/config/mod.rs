@@ -26,6 +26,21 @@ pub enum Variant {
     Hardened,
 }
 
+impl Variant {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Published => "published",
+            Variant::Hardened => "hardened",
+        }
+    }
+
+    /// The variant called `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Variant::Published, Variant::Hardened].into_iter().find(|variant| variant.name() == name)
+    }
+}
+
 /// One simulation, completely described.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

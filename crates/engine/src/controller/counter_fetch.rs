@@ -34,7 +34,7 @@ impl Controller {
     }
 
     /// `Event::CounterFetched`.
-    pub fn counter_fetched<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn counter_fetched<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let page = self.fetches[slot].page;
         let at = self.fetching.iter().position(|&other| other == slot).expect("a fetch under way");
         self.fetching.remove(at);

@@ -22,3 +22,27 @@ mod write_path;
 
 pub use state::{Context, Controller, ControllerSnapshot, EncryptionParts, Response, RsrSnapshot};
 pub use stats::ControllerStats;
+
+use crate::message::{DevicePort, Event, Observer};
+
+impl Controller {
+    /// Handles an event of the controller's.
+    pub fn handle<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, event: Event) {
+        match event {
+            Event::ReadArrives { slot } => self.read_arrives(cx, slot),
+            Event::WriteArrives { slot } => self.write_arrives(cx, slot),
+            Event::CounterReady { slot } => self.counter_ready(cx, slot),
+            Event::PadReady { slot } => self.pad_ready(cx, slot),
+            Event::ReadReady { slot } => self.read_ready(cx, slot),
+            Event::CounterFetched { slot } => self.counter_fetched(cx, slot),
+            Event::WriteAccepted { slot } => self.write_accepted(cx, slot),
+            Event::BankFree { bank } => self.bank_free(cx, bank),
+            Event::ReencryptStep => self.reencrypt_step(cx),
+            Event::ReencryptDone { index } => self.reencrypt_done(cx, index),
+            Event::CoreStep { .. }
+            | Event::LoadIssue { .. }
+            | Event::StoreBufferStep { .. }
+            | Event::FlushDone { .. } => unreachable!("an event of the cores reached the controller"),
+        }
+    }
+}

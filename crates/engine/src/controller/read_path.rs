@@ -25,7 +25,7 @@ impl Controller {
     }
 
     /// `Event::ReadArrives`.
-    pub fn read_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn read_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         if self.reads_active >= self.config.read_queue_entries && matches!(self.reads[slot].source, Source::Caches(_)) {
             self.reads_waiting.push_back(slot);
             return;
@@ -157,7 +157,7 @@ impl Controller {
     }
 
     /// `Event::ReadReady`: the line is decrypted; whoever asked gets it.
-    pub fn read_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn read_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Read { source, bytes, line, .. } = self.reads[slot];
         self.reads.release(slot);
         self.reads_active -= 1;

@@ -49,7 +49,7 @@ impl Controller {
     }
 
     /// `Event::ReencryptStep`: sends the next lines on their way.
-    pub fn reencrypt_step<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+    pub(super) fn reencrypt_step<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
         while self.rsr.active && self.rsr.under_way < self.config.reencryption_parallelism && self.rsr.next < LINES {
             let index = self.rsr.next;
             self.rsr.next += 1;
@@ -83,7 +83,7 @@ impl Controller {
     }
 
     /// `Event::ReencryptDone`.
-    pub fn reencrypt_done<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: u32) {
+    pub(super) fn reencrypt_done<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: u32) {
         self.set_done(cx, index);
         self.admit(cx);
     }

@@ -17,7 +17,7 @@ impl Controller {
     }
 
     /// `Event::BankFree`.
-    pub fn bank_free<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
+    pub(super) fn bank_free<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
         self.banks[bank as usize].busy = false;
         self.serve(cx, bank);
     }
@@ -88,7 +88,7 @@ impl Controller {
     }
 
     /// `Event::WriteAccepted`: the bank has the data; the entry leaves the queue and a slot is free.
-    pub fn write_accepted<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn write_accepted<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let now = cx.queue.now();
         self.account_occupancy(now);
         let entry = self.wpq.remove(slot);

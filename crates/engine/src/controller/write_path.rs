@@ -37,7 +37,7 @@ impl Controller {
     }
 
     /// `Event::WriteArrives`.
-    pub fn write_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn write_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         self.arrivals += 1;
         let write = &mut self.writes[slot];
         write.arrival = self.arrivals;
@@ -81,7 +81,7 @@ impl Controller {
     }
 
     /// `Event::CounterReady`: the counter is known; an AES circuit is wanted.
-    pub fn counter_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn counter_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         self.writes[slot].stage = Stage::WantsUnit;
         self.wants_unit.push_back(slot);
         self.hand_out_units(cx);
@@ -157,7 +157,7 @@ impl Controller {
     }
 
     /// `Event::PadReady`: the line is encrypted and wants its place in the queue.
-    pub fn pad_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    pub(super) fn pad_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let write = &mut self.writes[slot];
         write.stage = Stage::WantsSlots;
         if !write.owes_counter {

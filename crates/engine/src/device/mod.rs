@@ -85,6 +85,11 @@ impl Device {
         })
     }
 
+    /// Bytes that programs can use on a device of `machine`.
+    pub fn data_capacity_of(machine: &Machine) -> u64 {
+        Mapping::new(machine).geometry().data_capacity()
+    }
+
     /// Bytes that programs can use: what counter blocks leave.
     pub fn data_capacity(&self) -> u64 {
         self.mapping.geometry().data_pages * PAGE_BYTES

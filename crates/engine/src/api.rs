@@ -1,0 +1,257 @@
+//! What the front calls: requests in, reports out, both JSON. Everything here validates first; nothing starts that
+//! is not completely described.
+
+use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, nearest};
+use crate::design::{self, parts::Design};
+use crate::device::Device;
+use crate::job::{Bases, Source};
+use crate::simulate::{ENGINE_VERSION, simulate};
+use crate::workload;
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use crate::simulate::Failure;
+
+/// Told how much is done, of how much, in transactions.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// One simulation or crash run, as the user asked for it; what is absent takes its default.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// Design name.
+    pub design: String,
+    /// Workload name or trace path.
+    pub workload: String,
+    /// `published` or `hardened`.
+    pub variant: Option<String>,
+    /// Preset name or TOML file.
+    pub machine: Option<String>,
+    /// Overrides, `path.to.key=value`.
+    pub set: Vec<String>,
+    /// Bytes of user data per transaction.
+    pub tx_size: Option<Value>,
+    /// Measured transactions per core.
+    pub transactions: Option<Value>,
+    /// Warm-up transactions per core.
+    pub warmup: Option<Value>,
+    /// Cores.
+    pub cores: Option<Value>,
+    /// Populated bytes, all cores.
+    pub footprint: Option<Value>,
+    /// Seed.
+    pub seed: Option<Value>,
+    /// Accept a trace that is cut off.
+    pub allow_truncated: bool,
+    /// File for a timeline that Perfetto reads.
+    pub timeline: Option<String>,
+    /// Crash points: "all" or a number.
+    pub points: Option<Value>,
+    /// One crash point, by event number.
+    pub at_event: Option<Value>,
+    /// Crashes during recovery.
+    pub nested: bool,
+}
+
+/// What a crash run takes where a timing run takes more.
+struct Defaults {
+    tx_size: u64,
+    transactions: u64,
+    warmup_share: u64,
+    footprint_max: u64,
+}
+
+/// Timing: enough transactions for steady figures.
+const TIMING: Defaults = Defaults { tx_size: 1024, transactions: 2_000, warmup_share: 10, footprint_max: u64::MAX };
+/// Crash: every event of a short run over a structure small enough to check completely.
+const CRASH: Defaults = Defaults { tx_size: 64, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
+
+impl Request {
+    fn parse(text: &str) -> Result<Self, ConfigError> {
+        serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
+    }
+
+    fn resolve(&self, defaults: &Defaults) -> Result<(RunConfig, Design), ConfigError> {
+        let variant = match self.variant.as_deref() {
+            None => Variant::Hardened,
+            Some(name) => Variant::from_name(name)
+                .ok_or_else(|| ConfigError(format!("variant '{name}' does not exist: published or hardened")))?,
+        };
+        let design = find_design(&self.design, variant)?;
+        let machine = config::load_machine(self.machine.as_deref().unwrap_or(design.machine), &self.set)?;
+        let number = |name, value: &Option<Value>, default| integer(name, value.as_ref()).map(|n| n.unwrap_or(default));
+        let transactions = number("transactions", &self.transactions, defaults.transactions)?;
+        let default_warmup = if defaults.warmup_share == 0 { 0 } else { transactions / defaults.warmup_share };
+        let cores = number("cores", &self.cores, 1)?;
+        let config = RunConfig {
+            design: design.name.to_owned(),
+            variant,
+            workload: self.workload.clone(),
+            tx_size: size("tx_size", self.tx_size.as_ref())?.unwrap_or(defaults.tx_size),
+            transactions,
+            warmup: number("warmup", &self.warmup, default_warmup)?,
+            cores: u16::try_from(cores).map_err(|_| ConfigError(format!("cores: {cores} is not from 1 to 64")))?,
+            footprint: size("footprint", self.footprint.as_ref())?
+                .unwrap_or(machine.program.footprint.0.min(defaults.footprint_max)),
+            seed: number("seed", &self.seed, 1)?,
+            allow_truncated: self.allow_truncated,
+            machine,
+        };
+        config::validate_run(&config)?;
+        Ok((config, design))
+    }
+}
+
+/// The design called `name`, or a sentence with the nearest name.
+pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> {
+    design::find(name, variant).ok_or_else(|| {
+        let hint = nearest(name, design::names()).map_or(String::new(), |near| format!(": did you mean '{near}'?"));
+        ConfigError(format!(
+            "design '{name}' does not exist{hint} (known: {})",
+            design::names().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_u64().map(Some).ok_or_else(|| {
+            ConfigError(format!("{name}: {value} is not a whole number from 0 to {}", u64::MAX))
+        }),
+    }
+}
+
+fn size(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
+    match value {
+        Some(Value::String(text)) => {
+            text.parse::<ByteSize>().map(|size| Some(size.0)).map_err(|error| ConfigError(format!("{name}: {error}")))
+        }
+        other => integer(name, other),
+    }
+}
+
+/// Everything that exists, as JSON: designs, workloads, machines with their values.
+pub fn describe() -> String {
+    let designs: Vec<Value> = design::names()
+        .filter_map(|name| design::find(name, Variant::Hardened))
+        .map(|design| {
+            json!({
+                "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
+                "variants": ["published", "hardened"], "encrypted": design.encryption.is_some(),
+                "crash_consistent": design.promise.crash_consistent.is_ok(),
+            })
+        })
+        .collect();
+    let workloads: Vec<Value> = workload::WORKLOADS
+        .iter()
+        .map(|workload| json!({"name": workload.name, "summary": workload.summary, "has_log": workload.has_log}))
+        .collect();
+    let machines: Vec<Value> = config::preset_names()
+        .filter_map(|name| config::preset(name).ok())
+        .map(|machine: Machine| json!({"name": machine.name, "source": machine.source, "values": machine}))
+        .collect();
+    json!({"engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines}).to_string()
+}
+
+/// Validates a request and gives the complete configuration.
+pub fn resolve(request: &str) -> Result<String, ConfigError> {
+    let (config, _) = Request::parse(request)?.resolve(&TIMING)?;
+    Ok(serde_json::to_string(&config).expect("a configuration serialises"))
+}
+
+/// One prepared run of a batch.
+struct Prepared {
+    config: RunConfig,
+    design: Design,
+    source: Source,
+    timeline: Option<String>,
+}
+
+fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
+    let (config, design) = request.resolve(defaults)?;
+    let capacity = Device::data_capacity_of(&config.machine);
+    let source = Source::open(&config, capacity)?;
+    if source.is_trace() && config.cores != 1 {
+        return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));
+    }
+    let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
+    Ok(Prepared { config, design, source, timeline: request.timeline.clone() })
+}
+
+/// Runs a batch, `workers` at a time. `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
+/// order. Every request is validated before the first one starts. Runs over equal bases share them.
+pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Batch {
+        runs: Vec<Request>,
+    }
+    let batch: Batch = serde_json::from_str(request).map_err(|error| ConfigError(format!("request: {error}")))?;
+    let prepared = batch.runs.iter().map(|run| prepare(run, &TIMING)).collect::<Result<Vec<_>, _>>()?;
+    let total = prepared.iter().map(transactions_of).sum();
+    let done = AtomicU64::new(0);
+    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(workers.max(1))
+        .build()
+        .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
+    let bases = Bases::default();
+    // Runs over one base go together, so that at most a few bases are alive at once.
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (index, run) in prepared.iter().enumerate() {
+        let same = |group: &&mut Vec<usize>| base_key(&prepared[group[0]]).is_some_and(|key| base_key(run) == Some(key));
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    let mut results: Vec<Option<Value>> = prepared.iter().map(|_| None).collect();
+    for group in groups {
+        let reports: Vec<(usize, Result<Value, Failure>)> = pool.install(|| {
+            let run = |&index: &usize| (index, run_one(&prepared[index], &bases, &report, cancel));
+            group.par_iter().map(run).collect()
+        });
+        for (index, result) in reports {
+            results[index] = Some(match result {
+                Ok(report) => report,
+                Err(Failure::Cancelled) => Value::Null,
+                Err(error) => return Err(error),
+            });
+        }
+        if let Some(key) = base_key(&prepared[group[0]]) {
+            bases.forget(key);
+        }
+    }
+    let interrupted = cancel.load(Ordering::Relaxed);
+    let results: Vec<Value> = results.into_iter().map(|result| result.unwrap_or(Value::Null)).collect();
+    if interrupted && results.iter().all(Value::is_null) {
+        return Err(Failure::Cancelled);
+    }
+    Ok(json!({"results": results, "interrupted": interrupted}).to_string())
+}
+
+fn run_one(
+    run: &Prepared,
+    bases: &Bases,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<Value, Failure> {
+    let Prepared { config, design, source, timeline: _ } = run;
+    let report = simulate(config, design, source, bases, progress, cancel)?;
+    Ok(serde_json::to_value(report).expect("a report serialises"))
+}
+
+fn base_key(run: &Prepared) -> Option<&workload::BaseKey> {
+    match &run.source {
+        Source::Workload(plan) => Some(plan.base_key()),
+        Source::Trace(_) => None,
+    }
+}
+
+fn transactions_of(run: &Prepared) -> u64 {
+    let per_core = run.config.transactions + run.config.warmup;
+    run.source.trace_transactions().unwrap_or(per_core * u64::from(run.config.cores))
+}

@@ -1,0 +1,115 @@
+//! From a configuration to something that runs: the workload's programs over a populated base, or a trace.
+
+use crate::config::{ConfigError, RunConfig, nearest};
+use crate::message::{BaseImage, CoreId, OpSource, ProgramLayout, ProgramRecovery};
+use crate::system::Job;
+use crate::workload::trace::Trace;
+use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// What a run works on, before any stage exists.
+pub enum Source {
+    /// A workload of ours.
+    Workload(Box<Plan>),
+    /// A recorded program.
+    Trace(Box<Trace>),
+}
+
+impl Source {
+    /// Finds the workload or opens the trace that `config` names; `data_capacity` is what the device has for data.
+    pub fn open(config: &RunConfig, data_capacity: u64) -> Result<Self, ConfigError> {
+        if let Some(info) = workload::find(&config.workload) {
+            let plan = workload::plan(
+                &WorkloadConfig {
+                    kind: info.kind,
+                    tx_size: config.tx_size,
+                    footprint: config.footprint,
+                    cores: config.cores,
+                    seed: config.seed,
+                    operations_per_core: config.warmup + config.transactions,
+                    program: config.machine.program.clone(),
+                },
+                data_capacity,
+            )?;
+            return Ok(Source::Workload(Box::new(plan)));
+        }
+        let path = Path::new(&config.workload);
+        if path.is_file() {
+            return Ok(Source::Trace(Box::new(Trace::open(path, config.allow_truncated)?)));
+        }
+        let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
+        Err(ConfigError(format!(
+            "workload '{}' does not exist and is not a trace file{} (known: {})",
+            config.workload,
+            nearest(&config.workload, names.iter().copied()).map_or(String::new(), |name| format!(": did you mean '{name}'?")),
+            names.join(", ")
+        )))
+    }
+
+    /// Whether it is a trace.
+    pub fn is_trace(&self) -> bool {
+        matches!(self, Source::Trace(_))
+    }
+
+    /// What recovers the program after a crash; a trace has nothing that could.
+    pub fn recovery(&self) -> Option<Recovery> {
+        match self {
+            Source::Workload(plan) => Some(Recovery::new(plan)),
+            Source::Trace(_) => None,
+        }
+    }
+
+    /// Transactions of a trace.
+    pub fn trace_transactions(&self) -> Option<u64> {
+        match self {
+            Source::Workload(_) => None,
+            Source::Trace(trace) => Some(trace.summary().transactions),
+        }
+    }
+
+    /// The programs over their memory. Bases come from `bases`, where another run may have put them.
+    pub fn job(&self, bases: &Bases) -> Result<Job, ConfigError> {
+        match self {
+            Source::Workload(plan) => {
+                let base = bases.get(plan)?;
+                let cores = 0..plan.layouts().len() as CoreId;
+                let programs = cores.map(|core| Box::new(Program::new(plan, base.clone(), core)) as Box<dyn OpSource>);
+                Ok(Job {
+                    programs: programs.collect(),
+                    layouts: Recovery::new(plan).layouts().to_vec(),
+                    base: base as Arc<dyn BaseImage>,
+                })
+            }
+            Source::Trace(trace) => Ok(Job {
+                base: Arc::new(trace.base()),
+                programs: vec![Box::new(trace.program()?)],
+                layouts: Vec::<ProgramLayout>::new(),
+            }),
+        }
+    }
+}
+
+type Populated = Arc<OnceLock<Result<Arc<Base>, ConfigError>>>;
+
+/// Populated bases of one call, shared between its runs and dropped with the last run that wants them.
+#[derive(Default)]
+pub struct Bases {
+    by_key: Mutex<HashMap<BaseKey, Populated>>,
+}
+
+impl Bases {
+    fn get(&self, plan: &Plan) -> Result<Arc<Base>, ConfigError> {
+        let cell = {
+            let mut bases = self.by_key.lock().expect("no run panics while it holds the lock");
+            bases.entry(plan.base_key().clone()).or_default().clone()
+        };
+        cell.get_or_init(|| Base::populate(plan).map(Arc::new)).clone()
+    }
+
+    /// Forgets a base that no later run of the call wants.
+    pub fn forget(&self, key: &BaseKey) {
+        self.by_key.lock().expect("no run panics while it holds the lock").remove(key);
+    }
+}

@@ -1,0 +1,183 @@
+//! One simulation from configuration to report.
+
+use crate::config::{ConfigError, RunConfig, config_digest};
+use crate::design::parts::Design;
+use crate::job::{Bases, Source};
+use crate::kernel::{Ps, ps_to_ns};
+use crate::message::{NoObserver, Observer};
+use crate::stats::{
+    AtCrash, CacheReport, CoreReport, CounterCacheReport, Crypto, Host, Latency, Nvm, RunReport, WpqReport,
+};
+use crate::system::System;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Why a simulation gave no report.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Bad input.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+/// Version of the engine, as it appears in reports.
+pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Events between two looks at the interrupt flag and the progress counter.
+const EVENTS_PER_LOOK: u64 = 4096;
+
+/// Runs one simulation. `progress` is told how many transactions have ended since it was last told.
+pub fn simulate(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    bases: &Bases,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<RunReport, Failure> {
+    simulate_observed(config, design, source, bases, NoObserver, progress, cancel).map(|(report, _)| report)
+}
+
+/// The same with somebody watching; hands the observer back.
+pub fn simulate_observed<O: Observer>(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    bases: &Bases,
+    observer: O,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<(RunReport, O), Failure> {
+    let job = source.job(bases)?;
+    let started = Instant::now();
+    let mut system = System::new(config, design, job, observer)?;
+    let mut told = 0;
+    let mut countdown = EVENTS_PER_LOOK;
+    let mut cancelled = false;
+    system.run(|system| {
+        countdown -= 1;
+        if countdown > 0 {
+            return ControlFlow::Continue(());
+        }
+        countdown = EVENTS_PER_LOOK;
+        let ended = system.transactions_ended();
+        progress(ended - told);
+        told = ended;
+        cancelled = cancel.load(Ordering::Relaxed);
+        if cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if cancelled {
+        return Err(Failure::Cancelled);
+    }
+    progress(system.transactions_ended() - told);
+    assert!(system.cores.iter().all(crate::cpu::Core::finished), "the event queue ran dry before the programs ended");
+    let seconds = started.elapsed().as_secs_f64();
+    let report = report(config, design, source, &mut system, seconds);
+    Ok((report, system.observer))
+}
+
+fn report<O: Observer>(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    system: &mut System<O>,
+    seconds: f64,
+) -> RunReport {
+    let now = system.queue.now();
+    let since = system.measuring_since().unwrap_or(0);
+    let last_commit = system.cores.iter().map(crate::cpu::Core::last_commit).max().unwrap_or(0);
+    let elapsed: Ps = last_commit.max(since) - since;
+    let stats = system.controller.stats(now);
+    let device = system.device.stats();
+    let mut latencies: Vec<u64> = system.cores.iter().flat_map(|core| core.stats().transaction_ps.iter().copied()).collect();
+    let sum = |of: fn(&crate::cpu::CoreStats) -> u64| system.cores.iter().map(|core| of(core.stats())).sum::<u64>();
+    let transactions = sum(|stats| stats.transactions);
+    let instructions = sum(|stats| stats.instructions);
+    let cycles = elapsed as f64 * f64::from(config.machine.core.clock_mhz) / 1e6;
+    let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let writes = stats.data_writes + stats.counter_writes;
+    let reads = stats.data_reads + stats.counter_reads;
+    let counts = system.cache.counts();
+    let levels = [(1, counts.l1), (2, counts.l2), (3, counts.l3)];
+    let is_trace = source.is_trace();
+    RunReport {
+        schema: 1,
+        design: design.name.to_owned(),
+        variant: config.variant.name().to_owned(),
+        workload: config.workload.clone(),
+        machine: config.machine.name.clone(),
+        seed: config.seed,
+        cores: config.cores,
+        tx_size: (!is_trace).then_some(config.tx_size),
+        footprint: (!is_trace).then_some(config.footprint),
+        config_digest: config_digest(config),
+        engine_version: ENGINE_VERSION,
+        transactions,
+        simulated_ns: ps_to_ns(elapsed),
+        instructions,
+        event_digest: format!("{:016x}", system.queue.digest()),
+        transaction_latency_ns: Latency::of(&mut latencies),
+        throughput_tps: if elapsed == 0 { 0.0 } else { transactions as f64 * 1e12 / elapsed as f64 },
+        nvm: Nvm {
+            reads,
+            writes,
+            data_writes: stats.data_writes,
+            log_writes: stats.log_writes,
+            counter_writes: stats.counter_writes,
+            write_bytes: writes * 64,
+            data_reads: stats.data_reads,
+            counter_reads: stats.counter_reads,
+            read_bytes: reads * 64,
+            energy_nj: system.device.energy_fj(now - since) as f64 / 1e6,
+            max_line_writes: device.max_line_writes,
+            row_hits: device.row_hits,
+            bank_busy_ns: ps_to_ns(device.bank_busy_ps),
+        },
+        counter_cache: design.encryption.map(|_| CounterCacheReport {
+            hits: stats.counter_hits,
+            misses: stats.counter_misses,
+            hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
+            evictions: stats.counter_evictions,
+        }),
+        wpq: WpqReport {
+            admitted: stats.admitted,
+            counter_writes_coalesced: stats.counter_writes_coalesced,
+            full_stall_ns: ps_to_ns(stats.full_stall_ps),
+            mean_occupancy: if now == since { 0.0 } else { stats.occupancy_ps as f64 / (now - since) as f64 },
+        },
+        cache: levels
+            .into_iter()
+            .map(|(level, counts)| CacheReport {
+                level,
+                hits: counts.hits,
+                misses: counts.misses,
+                mean_latency_ns: ratio(counts.latency_ps, counts.hits).map(|ps| ps / 1_000.0),
+            })
+            .collect(),
+        core: CoreReport {
+            ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
+            fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
+        },
+        reencryptions: stats.reencryptions,
+        crypto: Crypto { pads: stats.pads, aes_busy_ns: ps_to_ns(stats.aes_busy_ps) },
+        at_crash: AtCrash::default(),
+        host: Host {
+            seconds,
+            instructions_per_second: instructions as f64 / seconds,
+            memory_requests_per_second: (reads + writes) as f64 / seconds,
+            peak_rss_bytes: peak_rss_bytes(),
+        },
+    }
+}
+
+/// Peak resident memory of this process, where `/proc` tells.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
