@@ -1,0 +1,285 @@
+//! Room for lines: victims, write-backs that keep their place until acknowledged, and misses that complete once their
+//! ways are free.
+//!
+//! Why nothing waits for ever: a miss waits only for a leaving way, whose acknowledgement comes without the caches'
+//! help, or for a line that a core has reserved, and the `write` that ends a reservation needs no way and no register.
+//! Each of these two ends in `retry`.
+
+use super::access::{Promotion, Source};
+use super::hierarchy::Hierarchy;
+use super::mshr::{Phase, Want};
+use crate::kernel::Ps;
+use crate::message::{CoreId, Line, LineBytes, MemoryRequest, Wake};
+
+impl Hierarchy {
+    /// Puts a clean copy of a line that memory has read on its own account (page re-encryption) into the third level,
+    /// if nobody on the chip has anything to do with the line and a way can be had without a write-back.
+    pub fn install_clean(&mut self, now: Ps, line: Line, bytes: &LineBytes) {
+        let cached = self.newest_for(0, line).is_some();
+        let on_its_way = self.mshrs.find(line).is_some() || self.writes.contains(line);
+        // Private third levels belong to somebody; nobody has asked for this line.
+        if cached || on_its_way || self.l3_private() && self.directory.is_some() {
+            return;
+        }
+        let cache = &mut self.l3[0];
+        let way = cache.empty_way(line).or_else(|| cache.victim(line, |_| false).filter(|&slot| !cache.dirty(slot)));
+        if let Some(slot) = way {
+            cache.insert(slot, line, bytes, now);
+        }
+    }
+
+    /// Empties a way for `line` in the second level of `core`: its least recently used line leaves, taking the first
+    /// level's copies along. None if that line is dirty and the third level cannot take it now.
+    pub(super) fn make_l2_way(&mut self, now: Ps, core: usize, line: Line) -> Option<usize> {
+        let l2 = self.l2_of(core);
+        if let Some(slot) = self.l2[l2].empty_way(line) {
+            return Some(slot);
+        }
+        let slot = self.l2[l2].victim(line, |other| self.reserved_in_l2(l2, other))?;
+        let victim = self.l2[l2].line(slot);
+        let mut dirty = self.l2[l2].dirty(slot);
+        let mut newest = *self.l2[l2].bytes(slot);
+        for upper in self.first_levels_above(l2) {
+            if let Some(copy) = self.l1[upper].find(victim)
+                && self.l1[upper].dirty(copy)
+            {
+                newest = *self.l1[upper].bytes(copy);
+                dirty = true;
+            }
+        }
+        if dirty && !self.put_dirty_in_l3(now, self.l3_of(l2), victim, &newest) {
+            return None;
+        }
+        self.l2[l2].remove(slot);
+        for upper in self.first_levels_above(l2) {
+            if let Some(copy) = self.l1[upper].find(victim) {
+                self.l1[upper].remove(copy);
+            }
+            self.forget_if_gone(upper, victim);
+        }
+        Some(slot)
+    }
+
+    fn first_levels_above(&self, l2: usize) -> std::ops::Range<usize> {
+        if self.l2_private() { l2..l2 + 1 } else { 0..self.l1.len() }
+    }
+
+    /// Copies a line from `slot` of the second level into the first. False if the core has reserved every way.
+    pub(super) fn copy_to_l1(&mut self, core: usize, line: Line, slot: usize, ready: Ps, writable: bool) -> bool {
+        let l2 = self.l2_of(core);
+        let cache = &mut self.l1[core];
+        let way = match cache.empty_way(line) {
+            Some(way) => way,
+            None => {
+                let Some(way) = cache.victim(line, |other| other == self.reserved[core]) else { return false };
+                let victim = cache.line(way);
+                if cache.dirty(way) {
+                    let below = self.l2[l2].find(victim);
+                    let below = below.unwrap_or_else(|| panic!("line {:#x} is in l1 and not in l2", victim.0));
+                    self.l2[l2].set_bytes(below, cache.bytes(way));
+                    self.l2[l2].set_dirty(below);
+                }
+                cache.remove(way);
+                self.forget_if_gone(core, victim);
+                way
+            }
+        };
+        let cache = &mut self.l1[core];
+        cache.insert(way, line, self.l2[l2].bytes(slot), ready);
+        cache.set_writable(way, writable);
+        true
+    }
+
+    /// An empty way for `line` in the third-level cache `l3`. A clean victim goes at once; a dirty one is written back
+    /// and keeps its way until that is acknowledged: then None. While a victim is on its way out, no second line of
+    /// the set is given up instead.
+    fn make_l3_way(&mut self, now: Ps, l3: usize, line: Line) -> Option<usize> {
+        if let Some(slot) = self.l3[l3].empty_way(line) {
+            return Some(slot);
+        }
+        if self.l3[l3].set_has_leaving(line) {
+            return None;
+        }
+        let slot = self.l3[l3].victim(line, |_| false)?;
+        if self.l3[l3].dirty(slot) {
+            self.write_back(now, l3, slot);
+            return None;
+        }
+        let victim = self.l3[l3].line(slot);
+        self.l3[l3].remove(slot);
+        if self.l3_private() {
+            self.forget_if_gone(l3, victim);
+        }
+        Some(slot)
+    }
+
+    /// Moves a dirty line down into the third-level cache `l3`; false if no way is free.
+    pub(super) fn put_dirty_in_l3(&mut self, now: Ps, l3: usize, line: Line, bytes: &LineBytes) -> bool {
+        let slot = match self.l3[l3].find(line) {
+            Some(slot) => {
+                self.l3[l3].set_bytes(slot, bytes);
+                self.l3[l3].touch(slot);
+                slot
+            }
+            None => {
+                let Some(slot) = self.make_l3_way(now, l3, line) else { return false };
+                self.l3[l3].insert(slot, line, bytes, now);
+                slot
+            }
+        };
+        self.l3[l3].set_dirty(slot);
+        true
+    }
+
+    /// Writes the dirty line in `slot` of the third-level cache `l3` to memory; it keeps its place until acknowledged.
+    fn write_back(&mut self, now: Ps, l3: usize, slot: usize) {
+        let line = self.l3[l3].line(slot);
+        let bytes = *self.l3[l3].bytes(slot);
+        self.count_eviction(line);
+        let token = self.send_write(now, line, bytes, Some((l3, slot)), None);
+        self.l3[l3].set_leaving(slot, token);
+    }
+
+    /// A dirty line leaves for memory without being asked to.
+    pub(super) fn count_eviction(&mut self, line: Line) {
+        self.evicted.push(line);
+        self.counts.dirty_evictions += 1;
+    }
+
+    /// Starts the write-backs that the fill of `line` will need, so that they overlap with the read of it.
+    pub(super) fn prepare_ways(&mut self, now: Ps, core: usize, line: Line) {
+        let (l2, l3) = (self.l2_of(core), self.l3_of(core));
+        self.prepare_l3_way(now, l3, line);
+        if self.l2[l2].empty_way(line).is_some() {
+            return;
+        }
+        let Some(slot) = self.l2[l2].victim(line, |other| self.reserved_in_l2(l2, other)) else { return };
+        let victim = self.l2[l2].line(slot);
+        let dirty = self.l2[l2].dirty(slot)
+            || self
+                .first_levels_above(l2)
+                .any(|upper| self.l1[upper].find(victim).is_some_and(|copy| self.l1[upper].dirty(copy)));
+        if dirty && self.l3[l3].find(victim).is_none() {
+            self.prepare_l3_way(now, l3, victim);
+        }
+    }
+
+    fn prepare_l3_way(&mut self, now: Ps, l3: usize, line: Line) {
+        if self.l3[l3].empty_way(line).is_none()
+            && let Some(slot) = self.l3[l3].victim(line, |_| false)
+            && self.l3[l3].dirty(slot)
+        {
+            self.write_back(now, l3, slot);
+        }
+    }
+
+    /// Gives every register that waits for ways or reservations another chance, oldest first.
+    pub(super) fn retry(&mut self, now: Ps) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|&id| !self.advance(now, id));
+        self.waiting = waiting;
+    }
+
+    /// Carries register `id` as far as it goes. True if it is done with or waits for memory again; false if it has to
+    /// be retried.
+    pub(super) fn advance(&mut self, now: Ps, id: u32) -> bool {
+        if self.mshrs.get(id).phase == Phase::Arrived && !self.install_arrived(now, id) {
+            return false;
+        }
+        let line = self.mshrs.get(id).line;
+        let mut next = 0;
+        while let Some(&waiter) = self.mshrs.get(id).waiters.get(next) {
+            let core = usize::from(waiter.core);
+            if waiter.want.owns() && self.reserved_by_other(core, line) {
+                // A prefetch gives way; a store waits for the other core's.
+                if waiter.want == Want::Prefetch {
+                    self.mshrs.get(id).waiters.remove(next);
+                } else {
+                    next += 1;
+                }
+                continue;
+            }
+            match self.promote(now, core, line, waiter.want.owns()) {
+                Promotion::Done { source, at } => {
+                    let at = if source == Source::Other { at } else { self.arrive(now, core, line) };
+                    self.mshrs.get(id).waiters.remove(next);
+                    self.answer(now, waiter.core, line, waiter.want, at);
+                    self.counts.waits += u64::from(waiter.want != Want::Prefetch);
+                    self.counts.wait_ps += if waiter.want == Want::Prefetch { 0 } else { at - waiter.since };
+                }
+                Promotion::NoWay => next += 1,
+                Promotion::Absent => {
+                    let register = self.mshrs.get(id);
+                    register.phase = Phase::Reading;
+                    register.superseded = false;
+                    self.requests.push(MemoryRequest::Read { at: now + self.latency.l3, line, token: id });
+                    return true;
+                }
+            }
+        }
+        if next > 0 {
+            return false;
+        }
+        self.mshrs.release(id);
+        self.wake_blocked(now);
+        true
+    }
+
+    /// Puts the line that memory has answered into the third level of the core that asked first, once that core's
+    /// second level has room as well.
+    fn install_arrived(&mut self, now: Ps, id: u32) -> bool {
+        let register = self.mshrs.get(id);
+        let (line, core) = (register.line, register.first);
+        let l3 = self.l3_of(core);
+        if self.make_l2_way(now, core, line).is_none() {
+            return false;
+        }
+        let Some(slot) = self.make_l3_way(now, l3, line) else { return false };
+        let register = self.mshrs.get(id);
+        register.phase = Phase::OnChip;
+        self.l3[l3].insert(slot, line, &register.bytes, now);
+        if self.l3_private()
+            && let Some(directory) = &mut self.directory
+        {
+            directory.add(line, core, true);
+        }
+        true
+    }
+
+    /// The line that a core waited for goes past the levels while they are filled: it is there now.
+    fn arrive(&mut self, now: Ps, core: usize, line: Line) -> Ps {
+        let l2 = self.l2_of(core);
+        for cache in [&mut self.l1[core], &mut self.l2[l2]] {
+            if let Some(slot) = cache.find(line) {
+                cache.set_ready(slot, now);
+            }
+        }
+        now
+    }
+
+    fn answer(&mut self, now: Ps, core: CoreId, line: Line, want: Want, at: Ps) {
+        match want {
+            Want::Load(token) => self.wakes.push((core, Wake::Load { token, at })),
+            Want::Own => {
+                debug_assert!(self.l1[usize::from(core)].find(line).is_some());
+                self.reserved[usize::from(core)] = line;
+                self.wakes.push((core, Wake::Store { line, at }));
+            }
+            Want::Prefetch => {}
+        }
+        debug_assert!(at >= now);
+    }
+
+    /// A register has become free: the cores that it helps ask again.
+    fn wake_blocked(&mut self, now: Ps) {
+        for core in super::mshr::cores_of(self.blocked) {
+            if self.mshrs.has_room(core, false) {
+                self.blocked &= !(1 << core);
+                self.wakes.push((core as CoreId, Wake::Retry { at: now }));
+            }
+        }
+    }
+}

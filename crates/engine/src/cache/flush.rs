@@ -1,0 +1,79 @@
+//! Flushes and non-temporal stores: what has to reach the persistence domain before a fence may complete.
+
+use super::hierarchy::Hierarchy;
+use super::mshr::cores_of;
+use crate::kernel::Ps;
+use crate::message::{Access, CoreId, FlushKind, Line, LineBytes};
+
+impl Hierarchy {
+    /// Writes the newest copy of `line` back if it is dirty anywhere. A line that is clean everywhere may still be on
+    /// its way (an eviction, another core's flush): the flush completes with that write, because a fence must not
+    /// complete before what it covers is in the persistence domain.
+    pub(super) fn flush_line(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access {
+        let dirty = self.clean(usize::from(core), line);
+        if kind == FlushKind::Invalidate {
+            self.drop_copies(line, None);
+        }
+        if let Some(bytes) = dirty {
+            self.send_write(now, line, bytes, None, Some(core));
+            self.counts.flush_writes += 1;
+            Access::Pending
+        } else if self.writes.join(line, core) {
+            Access::Pending
+        } else {
+            Access::At(now + self.latency.l3)
+        }
+    }
+
+    /// Writes a whole line past the caches. Older copies, dirty or not, are superseded; so is a read on its way.
+    pub(super) fn write_past(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {
+        self.drop_copies(line, Some(data));
+        if let Some(id) = self.mshrs.find(line) {
+            let register = self.mshrs.get(id);
+            register.superseded = true;
+            register.bytes = *data;
+        }
+        self.send_write(now, line, *data, None, Some(core));
+    }
+
+    /// If any cache holds `line` dirty: makes all its copies clean and equal to the newest, and returns its bytes.
+    fn clean(&mut self, core: usize, line: Line) -> Option<LineBytes> {
+        // Dirty lines in private caches are the owner's; if nobody owns the line, only shared levels can be dirty.
+        let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);
+        let (l2, l3) = (self.l2_of(holder), self.l3_of(holder));
+        let caches = [&mut self.l1[holder], &mut self.l2[l2], &mut self.l3[l3]];
+        let copies = caches.map(|cache| cache.find(line).map(|slot| (cache, slot)));
+        if !copies.iter().flatten().any(|(cache, slot)| cache.dirty(*slot)) {
+            return None;
+        }
+        let mut newest = None;
+        for (cache, slot) in copies.into_iter().flatten() {
+            let bytes = *newest.get_or_insert(*cache.bytes(slot));
+            cache.set_bytes(slot, &bytes);
+            cache.set_clean(slot);
+        }
+        newest
+    }
+
+    /// Drops every copy of `line`, except that a core about to write the line keeps its own, clean, and that a leaving
+    /// line keeps its place; what is kept gets the bytes `newer`.
+    fn drop_copies(&mut self, line: Line, newer: Option<&LineBytes>) {
+        let holders = self.directory.as_ref().map_or(1, |directory| directory.sharers(line));
+        let mut kept_above = false;
+        for core in cores_of(holders) {
+            let keep = self.reserved[core] == line;
+            kept_above |= keep;
+            let l2 = self.l2_private().then_some(core);
+            let l3 = self.l3_private().then_some(core);
+            let caches = [Some(&mut self.l1[core]), l2.map(|c| &mut self.l2[c]), l3.map(|c| &mut self.l3[c])];
+            caches.into_iter().flatten().for_each(|cache| cache.drop_copy(line, keep, newer));
+            self.forget_if_gone(core, line);
+        }
+        if !self.l2_private() {
+            self.l2[0].drop_copy(line, kept_above, newer);
+        }
+        if !self.l3_private() {
+            self.l3[0].drop_copy(line, false, newer);
+        }
+    }
+}

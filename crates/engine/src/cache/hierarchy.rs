@@ -1,0 +1,309 @@
+//! The hierarchy as its neighbours see it: the port for the cores, the outboxes and answers for the controller, and
+//! the snapshot for crash code.
+//!
+//! The second level holds whatever a first level above it holds (inclusive). The third level is independent of the
+//! second: memory fills go into all three, dirty lines of the second level move down into the third.
+
+use super::directory::{CORES_MAX, Directory};
+use super::level::Level;
+use super::mshr::{Mshrs, Phase, Want};
+use super::stats::CacheCounts;
+use super::writes::Writes;
+use crate::config::{CacheLevel, ConfigError, Machine};
+use crate::kernel::Ps;
+use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+
+/// The line that no core has reserved.
+pub(super) const NO_LINE: Line = Line(u64::MAX);
+
+/// From an access to its answer, in picoseconds.
+#[derive(Clone, Copy)]
+pub(super) struct Latency {
+    /// Served by the first level.
+    pub(super) l1: Ps,
+    /// Served by the second level, the first included.
+    pub(super) l2: Ps,
+    /// Served by the third level, those above included; also until a request reaches the controller.
+    pub(super) l3: Ps,
+    /// On top, when another core's private cache had the line (its second level, or the first below a shared one).
+    pub(super) transfer: Ps,
+}
+
+/// The caches of all cores.
+pub struct Hierarchy {
+    pub(super) l1: Vec<Level>,
+    pub(super) l2: Vec<Level>,
+    pub(super) l3: Vec<Level>,
+    pub(super) latency: Latency,
+    /// None with one core.
+    pub(super) directory: Option<Directory>,
+    /// Per core: the line that `own` has granted and that its `write` has not reached yet. It stays writable in the
+    /// core's caches until then.
+    pub(super) reserved: Vec<Line>,
+    pub(super) mshrs: Mshrs,
+    /// Registers that wait for ways or for another core's write, oldest first.
+    pub(super) waiting: Vec<u32>,
+    pub(super) writes: Writes,
+    /// Cores that found no register free, one bit each.
+    pub(super) blocked: u64,
+    pub(super) requests: Vec<MemoryRequest>,
+    pub(super) wakes: Vec<(CoreId, Wake)>,
+    /// Outbox: dirty lines that have left for memory without being asked to, in order. The reader empties it.
+    pub evicted: Vec<Line>,
+    pub(super) counts: CacheCounts,
+}
+
+/// A cached line that memory has not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct DirtyLine<'a> {
+    /// The line.
+    pub line: Line,
+    /// 1 to 3. Of two copies the one in the lower-numbered level is the newer.
+    pub level: u8,
+    /// The core whose cache it is; 0 for a shared cache.
+    pub core: CoreId,
+    /// Its bytes; zeros when the engine moves none.
+    pub bytes: &'a LineBytes,
+}
+
+impl Hierarchy {
+    /// Empty caches for `cores` cores. Fails if the machine's geometry cannot be built.
+    pub fn new(machine: &Machine, cores: u16) -> Result<Self, ConfigError> {
+        if cores == 0 || cores > CORES_MAX {
+            return Err(ConfigError(format!("cores is {cores}; the caches serve 1 to {CORES_MAX} cores")));
+        }
+        if machine.core.clock_mhz == 0 {
+            return Err(ConfigError("core.clock_mhz is 0; a cache latency in cycles needs a clock".into()));
+        }
+        if machine.l1.shared {
+            return Err(ConfigError("l1.shared is true; the first level is private to its core".into()));
+        }
+        if machine.l2.shared && !machine.l3.shared && cores > 1 {
+            return Err(ConfigError(
+                "l3.shared is false below a shared l2; a shared cache has one cache below it".into(),
+            ));
+        }
+        let build = |level: &CacheLevel, name| -> Result<Vec<Level>, ConfigError> {
+            let caches = if level.shared { 1 } else { cores };
+            (0..caches).map(|_| Level::new(level, name, machine.engine.bytes)).collect()
+        };
+        let cycles = |count: u32| {
+            (u64::from(count) * 1_000_000 + u64::from(machine.core.clock_mhz) / 2) / u64::from(machine.core.clock_mhz)
+        };
+        let (l1, l2, l3) = (&machine.l1, &machine.l2, &machine.l3);
+        let above_transfer = if l2.shared { l1.latency_cycles } else { l2.latency_cycles };
+        Ok(Hierarchy {
+            latency: Latency {
+                l1: cycles(l1.latency_cycles),
+                l2: cycles(l1.latency_cycles + l2.latency_cycles),
+                l3: cycles(l1.latency_cycles + l2.latency_cycles + l3.latency_cycles),
+                transfer: cycles(above_transfer),
+            },
+            directory: (cores > 1).then(Directory::default),
+            reserved: vec![NO_LINE; usize::from(cores)],
+            mshrs: Mshrs::new([l1, l2, l3].map(|level| (level.mshrs, level.shared)), usize::from(cores)),
+            waiting: Vec::new(),
+            writes: Writes::default(),
+            blocked: 0,
+            requests: Vec::new(),
+            wakes: Vec::new(),
+            evicted: Vec::new(),
+            counts: CacheCounts::default(),
+            l1: build(l1, "l1")?,
+            l2: build(l2, "l2")?,
+            l3: build(l3, "l3")?,
+        })
+    }
+
+    /// Outbox: what memory is asked for, in order. Requests for one line must arrive in this order.
+    pub fn requests(&mut self) -> std::vec::Drain<'_, MemoryRequest> {
+        self.requests.drain(..)
+    }
+
+    /// Outbox: what waiting cores are told, in order.
+    pub fn wakes(&mut self) -> std::vec::Drain<'_, (CoreId, Wake)> {
+        self.wakes.drain(..)
+    }
+
+    /// Memory has answered the read `token`.
+    pub fn read_done(&mut self, now: Ps, token: u32, bytes: &LineBytes) {
+        let register = self.mshrs.get(token);
+        debug_assert_eq!(register.phase, Phase::Reading);
+        register.phase = Phase::Arrived;
+        if !register.superseded {
+            register.bytes = *bytes;
+        }
+        if !self.advance(now, token) {
+            self.waiting.push(token);
+        }
+    }
+
+    /// The write `token` is in the persistence domain.
+    pub fn write_acked(&mut self, now: Ps, token: WriteToken) {
+        let record = self.writes.acknowledge(token.0);
+        let (line, place) = (record.line, record.place);
+        self.wakes.extend(record.waiters.iter().map(|&core| (core, Wake::Flush { at: now })));
+        if let Some((cache, slot)) = place
+            && self.l3[cache].leaves_with(slot, token.0)
+        {
+            self.l3[cache].remove(slot);
+            if self.l3_private() {
+                self.forget_if_gone(cache, line);
+            }
+        }
+        self.retry(now);
+    }
+
+    /// What has been counted since the beginning or the last reset.
+    pub fn counts(&self) -> &CacheCounts {
+        &self.counts
+    }
+
+    /// Begins to count anew.
+    pub fn reset_counts(&mut self) {
+        self.counts = CacheCounts::default();
+    }
+
+    /// Whether nothing waits: no miss, no unacknowledged write.
+    pub fn idle(&self) -> bool {
+        self.mshrs.len() == 0 && self.writes.len() == 0
+    }
+
+    /// Lines that the caches of `level` (1 to 3) can hold together.
+    pub fn lines(&self, level: u8) -> usize {
+        [&self.l1, &self.l2, &self.l3][usize::from(level) - 1].iter().map(Level::lines).sum()
+    }
+
+    /// Every cached line whose bytes are not known to be in the persistence domain: dirty lines, and lines written
+    /// back whose acknowledgement is out. By level from the first, by core, by slot; a line may come more than once,
+    /// its newest copy first.
+    pub fn dirty_lines(&self) -> impl Iterator<Item = DirtyLine<'_>> {
+        [(1, &self.l1), (2, &self.l2), (3, &self.l3)].into_iter().flat_map(|(level, caches)| {
+            caches.iter().enumerate().flat_map(move |(core, cache)| {
+                cache.unsaved().map(move |slot| DirtyLine {
+                    line: cache.line(slot),
+                    level,
+                    core: core as CoreId,
+                    bytes: cache.bytes(slot),
+                })
+            })
+        })
+    }
+
+    /// The second-level cache of `core`.
+    pub(super) fn l2_of(&self, core: usize) -> usize {
+        if self.l2.len() == 1 { 0 } else { core }
+    }
+
+    /// The third-level cache of `core`.
+    pub(super) fn l3_of(&self, core: usize) -> usize {
+        if self.l3.len() == 1 { 0 } else { core }
+    }
+
+    /// Whether the cores have second-level caches of their own.
+    pub(super) fn l2_private(&self) -> bool {
+        self.l2.len() == self.l1.len()
+    }
+
+    /// Whether the cores have third-level caches of their own.
+    pub(super) fn l3_private(&self) -> bool {
+        self.l3.len() == self.l1.len()
+    }
+
+    /// Sends a write to memory. All requests leave with the same delay, so that those of one line arrive in the order
+    /// in which they were sent.
+    pub(super) fn send_write(
+        &mut self,
+        now: Ps,
+        line: Line,
+        bytes: LineBytes,
+        place: Option<(usize, usize)>,
+        waiter: Option<CoreId>,
+    ) -> u32 {
+        let token = self.writes.send(line, place, waiter);
+        let at = now + self.latency.l3;
+        self.requests.push(MemoryRequest::Write { at, line, bytes, token: WriteToken(token) });
+        token
+    }
+
+    /// Reserves `line`, which must be writable, for the next write of `core`.
+    pub(super) fn reserve(&mut self, now: Ps, core: usize, line: Line) {
+        let before = std::mem::replace(&mut self.reserved[core], line);
+        if before != line && before != NO_LINE {
+            self.retry(now);
+        }
+    }
+
+    /// Ends the reservation of `core`; others may have waited for it.
+    fn release(&mut self, now: Ps, core: usize) {
+        if self.reserved[core] != NO_LINE {
+            self.reserved[core] = NO_LINE;
+            self.retry(now);
+        }
+    }
+}
+
+impl CachePort for Hierarchy {
+    #[inline]
+    fn load(&mut self, now: Ps, core: CoreId, line: Line, token: u32) -> Access {
+        let cache = &mut self.l1[usize::from(core)];
+        let Some(slot) = cache.find(line) else { return self.miss(now, core, line, Want::Load(token)) };
+        cache.touch(slot);
+        let at = cache.ready(slot).max(now + self.latency.l1);
+        self.counts.l1.hits += 1;
+        self.counts.l1.latency_ps += at - now;
+        Access::At(at)
+    }
+
+    #[inline]
+    fn own(&mut self, now: Ps, core: CoreId, line: Line, prefetch: bool) -> Access {
+        let c = usize::from(core);
+        let cache = &mut self.l1[c];
+        if let Some(slot) = cache.find(line)
+            && cache.writable(slot)
+        {
+            cache.touch(slot);
+            let at = cache.ready(slot).max(now + self.latency.l1);
+            if !prefetch {
+                self.counts.l1.hits += 1;
+                self.counts.l1.latency_ps += at - now;
+                self.reserve(now, c, line);
+            }
+            return Access::At(at);
+        }
+        if prefetch {
+            return self.miss(now, core, line, Want::Prefetch);
+        }
+        if self.reserved[c] != line {
+            self.release(now, c);
+        }
+        self.miss(now, core, line, Want::Own)
+    }
+
+    #[inline]
+    fn write(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
+        let c = usize::from(core);
+        let slot = match self.l1[c].find(line) {
+            Some(slot) if self.l1[c].writable(slot) => slot,
+            _ => self.regain(now, c, line),
+        };
+        let cache = &mut self.l1[c];
+        cache.set_dirty(slot);
+        cache.patch(slot, offset, data);
+        if self.reserved[c] == line {
+            self.release(now, c);
+        }
+    }
+
+    fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access {
+        self.flush_line(now, core, line, kind)
+    }
+
+    fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {
+        self.write_past(now, core, line, data);
+    }
+
+    fn peek(&self, core: CoreId, line: Line) -> Option<LineBytes> {
+        self.newest_for(usize::from(core), line).copied()
+    }
+}

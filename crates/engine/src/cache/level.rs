@@ -1,0 +1,269 @@
+//! One cache array: tags, true LRU order, line states and the bytes themselves. It knows nothing of other caches.
+
+use crate::config::{CacheLevel, ConfigError};
+use crate::kernel::Ps;
+use crate::message::{LINE_BYTES, Line, LineBytes};
+
+/// The tag of an empty way; no program address reaches it.
+const EMPTY: u64 = u64::MAX;
+const DIRTY: u8 = 1;
+const LEAVING: u8 = 2;
+const WRITABLE: u8 = 4;
+static ZERO: LineBytes = [0; 64];
+
+/// One cache. A slot is the number of a way in the whole cache: set times ways plus way.
+pub(super) struct Level {
+    set_mask: u64,
+    ways: usize,
+    /// The ways of a set lie next to each other, so that a lookup reads one or two host cache lines.
+    tags: Vec<u64>,
+    /// Time of last use on the cache's own clock: the smallest of a set is its least recently used way.
+    stamps: Vec<u64>,
+    flags: Vec<u8>,
+    /// When the line has arrived; earlier hits wait for it.
+    ready: Vec<Ps>,
+    /// The write-back that a leaving way waits for.
+    tokens: Vec<u32>,
+    /// Empty when the engine moves no bytes.
+    bytes: Vec<LineBytes>,
+    clock: u64,
+}
+
+impl Level {
+    /// An empty cache. `name` is the level's name in the configuration.
+    pub(super) fn new(level: &CacheLevel, name: &str, keep_bytes: bool) -> Result<Self, ConfigError> {
+        let lines = level.size.0 / LINE_BYTES;
+        let ways = u64::from(level.ways);
+        let sets = lines.checked_div(ways).unwrap_or(0);
+        if !sets.is_power_of_two() || sets * ways * LINE_BYTES != level.size.0 {
+            return Err(ConfigError(format!(
+                "{name}: {} in {ways} ways of 64-byte lines does not give a power-of-two number of sets",
+                level.size
+            )));
+        }
+        if level.mshrs == 0 {
+            return Err(ConfigError(format!("{name}.mshrs is 0; a cache needs at least one miss register")));
+        }
+        let lines = lines as usize;
+        Ok(Level {
+            set_mask: sets - 1,
+            ways: ways as usize,
+            tags: vec![EMPTY; lines],
+            stamps: vec![0; lines],
+            flags: vec![0; lines],
+            ready: vec![0; lines],
+            tokens: vec![0; lines],
+            bytes: if keep_bytes { vec![ZERO; lines] } else { Vec::new() },
+            clock: 0,
+        })
+    }
+
+    /// Lines the cache can hold.
+    pub(super) fn lines(&self) -> usize {
+        self.tags.len()
+    }
+
+    fn first_slot(&self, line: Line) -> usize {
+        (line.0 & self.set_mask) as usize * self.ways
+    }
+
+    fn set_of(&self, line: Line) -> std::ops::Range<usize> {
+        let first = self.first_slot(line);
+        first..first + self.ways
+    }
+
+    /// Where `line` lies.
+    #[inline]
+    pub(super) fn find(&self, line: Line) -> Option<usize> {
+        let first = self.first_slot(line);
+        self.tags[first..first + self.ways].iter().position(|&tag| tag == line.0).map(|way| first + way)
+    }
+
+    /// Makes `slot` the most recently used way of its set.
+    #[inline]
+    pub(super) fn touch(&mut self, slot: usize) {
+        self.clock += 1;
+        self.stamps[slot] = self.clock;
+    }
+
+    /// An empty way in `line`'s set.
+    pub(super) fn empty_way(&self, line: Line) -> Option<usize> {
+        self.set_of(line).find(|&slot| self.tags[slot] == EMPTY)
+    }
+
+    /// The least recently used way of `line`'s set among those that are neither leaving nor held by `held`.
+    /// The set must be full.
+    pub(super) fn victim(&self, line: Line, held: impl Fn(Line) -> bool) -> Option<usize> {
+        self.set_of(line)
+            .filter(|&slot| !self.leaving(slot) && !held(Line(self.tags[slot])))
+            .min_by_key(|&slot| self.stamps[slot])
+    }
+
+    /// Whether some way of `line`'s set is leaving.
+    pub(super) fn set_has_leaving(&self, line: Line) -> bool {
+        self.set_of(line).any(|slot| self.leaving(slot))
+    }
+
+    /// Puts a line into `slot` as the most recently used of its set.
+    pub(super) fn insert(&mut self, slot: usize, line: Line, bytes: &LineBytes, ready: Ps) {
+        self.tags[slot] = line.0;
+        self.flags[slot] = 0;
+        self.ready[slot] = ready;
+        self.touch(slot);
+        self.set_bytes(slot, bytes);
+    }
+
+    /// Empties `slot`.
+    pub(super) fn remove(&mut self, slot: usize) {
+        self.tags[slot] = EMPTY;
+        self.flags[slot] = 0;
+    }
+
+    /// Removes `line`, or, if it is to be kept or is leaving, makes it clean and gives it the bytes `newer`.
+    pub(super) fn drop_copy(&mut self, line: Line, keep: bool, newer: Option<&LineBytes>) {
+        let Some(slot) = self.find(line) else { return };
+        if !keep && !self.leaving(slot) {
+            return self.remove(slot);
+        }
+        self.set_clean(slot);
+        if let Some(bytes) = newer {
+            self.set_bytes(slot, bytes);
+        }
+    }
+
+    /// The line in `slot`, which must not be empty.
+    pub(super) fn line(&self, slot: usize) -> Line {
+        debug_assert_ne!(self.tags[slot], EMPTY);
+        Line(self.tags[slot])
+    }
+
+    /// When the line in `slot` has arrived.
+    #[inline]
+    pub(super) fn ready(&self, slot: usize) -> Ps {
+        self.ready[slot]
+    }
+
+    /// Moves the arrival of the line in `slot` to `ready`.
+    pub(super) fn set_ready(&mut self, slot: usize, ready: Ps) {
+        self.ready[slot] = ready;
+    }
+
+    /// Newer than every lower level and memory.
+    pub(super) fn dirty(&self, slot: usize) -> bool {
+        self.flags[slot] & DIRTY != 0
+    }
+
+    /// Marks the line newer than what lies below. A write-back on its way carries older bytes: it no longer frees the
+    /// way.
+    #[inline]
+    pub(super) fn set_dirty(&mut self, slot: usize) {
+        self.flags[slot] = (self.flags[slot] | DIRTY) & !LEAVING;
+    }
+
+    /// The line's newest bytes are on their way to memory by other means.
+    pub(super) fn set_clean(&mut self, slot: usize) {
+        self.flags[slot] &= !DIRTY;
+    }
+
+    /// Written back, still readable, and in its place until the acknowledgement.
+    pub(super) fn leaving(&self, slot: usize) -> bool {
+        self.flags[slot] & LEAVING != 0
+    }
+
+    /// Marks `slot` as leaving with write-back `token`.
+    pub(super) fn set_leaving(&mut self, slot: usize, token: u32) {
+        self.flags[slot] = (self.flags[slot] | LEAVING) & !DIRTY;
+        self.tokens[slot] = token;
+    }
+
+    /// Whether `slot` is leaving with exactly this write-back.
+    pub(super) fn leaves_with(&self, slot: usize, token: u32) -> bool {
+        self.leaving(slot) && self.tokens[slot] == token
+    }
+
+    /// No other core holds the line.
+    #[inline]
+    pub(super) fn writable(&self, slot: usize) -> bool {
+        self.flags[slot] & WRITABLE != 0
+    }
+
+    /// Grants or revokes the right to write.
+    pub(super) fn set_writable(&mut self, slot: usize, writable: bool) {
+        self.flags[slot] = self.flags[slot] & !WRITABLE | if writable { WRITABLE } else { 0 };
+    }
+
+    /// The bytes in `slot`; zeros when no bytes are kept.
+    pub(super) fn bytes(&self, slot: usize) -> &LineBytes {
+        self.bytes.get(slot).unwrap_or(&ZERO)
+    }
+
+    /// Replaces the bytes in `slot`.
+    pub(super) fn set_bytes(&mut self, slot: usize, bytes: &LineBytes) {
+        if let Some(place) = self.bytes.get_mut(slot) {
+            *place = *bytes;
+        }
+    }
+
+    /// Replaces some of the bytes in `slot`.
+    #[inline]
+    pub(super) fn patch(&mut self, slot: usize, offset: usize, data: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(slot) {
+            place[offset..offset + data.len()].copy_from_slice(data);
+        }
+    }
+
+    /// Slots whose line memory has not acknowledged: dirty ones and leaving ones.
+    pub(super) fn unsaved(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.tags.len()).filter(|&slot| self.flags[slot] & (DIRTY | LEAVING) != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ByteSize;
+    use proptest::prelude::*;
+
+    fn level(size: u64, ways: u32) -> Result<Level, ConfigError> {
+        Level::new(&CacheLevel { size: ByteSize(size), ways, latency_cycles: 1, mshrs: 1, shared: false }, "l1", true)
+    }
+
+    #[test]
+    fn impossible_geometry_is_refused_with_a_sentence() {
+        for (size, ways) in [(64 * 3, 1), (1000, 2), (1024, 0), (0, 2), (64, 2)] {
+            let error = level(size, ways).err().expect("refused").to_string();
+            assert!(error.starts_with("l1: "), "{error}");
+        }
+        assert!(level(64 * 6, 3).is_ok(), "three ways of two sets");
+    }
+
+    proptest! {
+        #[test]
+        fn the_victim_is_the_least_recently_used_way(uses in prop::collection::vec(0u64..24, 1..200)) {
+            let mut cache = level(64 * 2 * 4, 4).unwrap();
+            let mut reference: [Vec<u64>; 2] = Default::default();
+            for line in uses {
+                let set = &mut reference[line as usize % 2];
+                let known = set.iter().position(|&other| other == line);
+                match cache.find(Line(line)) {
+                    Some(slot) => {
+                        prop_assert!(known.is_some());
+                        cache.touch(slot);
+                    }
+                    None => {
+                        prop_assert!(known.is_none());
+                        let slot = cache.empty_way(Line(line)).unwrap_or_else(|| {
+                            let victim = cache.victim(Line(line), |_| false).unwrap();
+                            assert_eq!(cache.line(victim).0, set.remove(0));
+                            victim
+                        });
+                        cache.insert(slot, Line(line), &[line as u8; 64], 0);
+                        prop_assert_eq!(cache.bytes(slot), &[line as u8; 64]);
+                    }
+                }
+                set.retain(|&other| other != line);
+                set.push(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Miss registers: one per line that somebody waits for, with everybody who waits for it.
+//!
+//! A register counts against the limits of every cache on the way: the first level of each waiting core, and the
+//! second and third level once per core if private, once per line if shared.
+
+use crate::kernel::Ps;
+use crate::message::{CoreId, Line, LineBytes};
+use rustc_hash::FxHashMap;
+
+/// Miss registers that a prefetch leaves to demand accesses in every cache on its way.
+const RESERVED_FOR_DEMAND: u32 = 2;
+
+/// What somebody wants of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Want {
+    /// Read it; the core's own token.
+    Load(u32),
+    /// Write it.
+    Own,
+    /// Write it later; nobody waits.
+    Prefetch,
+}
+
+impl Want {
+    /// Whether the line must be writable.
+    pub(super) fn owns(self) -> bool {
+        !matches!(self, Want::Load(_))
+    }
+}
+
+/// One who waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    pub(super) core: CoreId,
+    pub(super) want: Want,
+    pub(super) since: Ps,
+}
+
+/// What a register waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Memory has been asked. No cache holds the line.
+    Reading,
+    /// Memory has answered; the line needs free ways. No cache holds the line.
+    Arrived,
+    /// Some cache held the line when last looked at; it needs free ways, or another core is about to write it.
+    OnChip,
+}
+
+/// A register.
+pub(super) struct Mshr {
+    pub(super) line: Line,
+    pub(super) phase: Phase,
+    /// A non-temporal store has overtaken the read: `bytes` are newer than what memory will answer.
+    pub(super) superseded: bool,
+    pub(super) bytes: LineBytes,
+    pub(super) waiters: Vec<Waiter>,
+    /// Cores whose limits the register counts against.
+    cores: u64,
+    /// The core whose caches the line comes into first.
+    pub(super) first: usize,
+}
+
+/// Registers in use and the limit, for each cache of a level.
+struct Limit {
+    used: Vec<u32>,
+    limit: u32,
+    shared: bool,
+}
+
+impl Limit {
+    fn has_room(&self, core: usize, reserve: u32) -> bool {
+        self.used[if self.shared { 0 } else { core }] + reserve < self.limit
+    }
+}
+
+/// All registers.
+pub(super) struct Mshrs {
+    registers: Vec<Mshr>,
+    free: Vec<u32>,
+    by_line: FxHashMap<u64, u32>,
+    limits: [Limit; 3],
+}
+
+impl Mshrs {
+    /// No register in use. Each level: its limit per cache and whether it is shared.
+    pub(super) fn new(levels: [(u32, bool); 3], cores: usize) -> Self {
+        let limits = levels.map(|(limit, shared)| Limit { used: vec![0; cores], limit, shared });
+        Mshrs { registers: Vec::new(), free: Vec::new(), by_line: FxHashMap::default(), limits }
+    }
+
+    /// The register of `line`.
+    pub(super) fn find(&self, line: Line) -> Option<u32> {
+        if self.by_line.is_empty() { None } else { self.by_line.get(&line.0).copied() }
+    }
+
+    /// The register `id`.
+    pub(super) fn get(&mut self, id: u32) -> &mut Mshr {
+        &mut self.registers[id as usize]
+    }
+
+    /// Registers in use.
+    pub(super) fn len(&self) -> usize {
+        self.by_line.len()
+    }
+
+    /// Whether `core` may take a register for a new line.
+    pub(super) fn has_room(&self, core: usize, prefetch: bool) -> bool {
+        let reserve = if prefetch { RESERVED_FOR_DEMAND } else { 0 };
+        self.limits.iter().all(|limit| limit.has_room(core, reserve))
+    }
+
+    /// Takes a register for `line`; [`Mshrs::has_room`] must have said yes.
+    pub(super) fn start(&mut self, line: Line, phase: Phase, waiter: Waiter) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.registers.push(Mshr {
+                line,
+                phase,
+                superseded: false,
+                bytes: [0; 64],
+                waiters: Vec::new(),
+                cores: 0,
+                first: 0,
+            });
+            (self.registers.len() - 1) as u32
+        });
+        let core = usize::from(waiter.core);
+        let register = &mut self.registers[id as usize];
+        register.line = line;
+        register.phase = phase;
+        register.superseded = false;
+        register.cores = 1 << core;
+        register.first = core;
+        register.waiters.clear();
+        register.waiters.push(waiter);
+        self.by_line.insert(line.0, id);
+        for limit in &mut self.limits {
+            limit.used[if limit.shared { 0 } else { core }] += 1;
+        }
+        id
+    }
+
+    /// Adds a waiter to register `id`; false if the core's private caches have no register left.
+    pub(super) fn join(&mut self, id: u32, waiter: Waiter) -> bool {
+        let core = usize::from(waiter.core);
+        let register = &mut self.registers[id as usize];
+        if register.cores & 1 << core == 0 {
+            if self.limits.iter().any(|limit| !limit.shared && !limit.has_room(core, 0)) {
+                return false;
+            }
+            register.cores |= 1 << core;
+            for limit in self.limits.iter_mut().filter(|limit| !limit.shared) {
+                limit.used[core] += 1;
+            }
+        }
+        register.waiters.push(waiter);
+        true
+    }
+
+    /// Frees register `id`.
+    pub(super) fn release(&mut self, id: u32) {
+        let register = &self.registers[id as usize];
+        self.by_line.remove(&register.line.0);
+        for limit in &mut self.limits {
+            if limit.shared {
+                limit.used[0] -= 1;
+            } else {
+                cores_of(register.cores).for_each(|core| limit.used[core] -= 1);
+            }
+        }
+        self.free.push(id);
+    }
+}
+
+/// The cores of a bit mask, in ascending order.
+pub(super) fn cores_of(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let core = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (core < 64).then_some(core)
+    })
+}

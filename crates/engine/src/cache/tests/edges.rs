@@ -1,0 +1,262 @@
+//! Latencies and waits at their exact edges. Clock: 2 GHz, so L1 = 1 ns, L2 = 5 ns, L3 = 20 ns in sum.
+
+use super::machine;
+use crate::cache::Hierarchy;
+use crate::message::{Access, CachePort, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+
+const SMALL: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)];
+
+fn caches(levels: [(u32, u64, u32, bool); 3], cores: u16) -> Hierarchy {
+    Hierarchy::new(&machine(levels, true), cores).unwrap()
+}
+
+fn line(n: u64) -> Line {
+    Line(n)
+}
+
+/// The only request, which must be a read.
+fn read_token(caches: &mut Hierarchy) -> (u64, u32) {
+    let requests: Vec<_> = caches.requests().collect();
+    match requests[..] {
+        [MemoryRequest::Read { at, token, .. }] => (at, token),
+        _ => panic!("one read expected, got {requests:?}"),
+    }
+}
+
+/// The only request, which must be a write.
+fn write(caches: &mut Hierarchy) -> (u64, Line, LineBytes, WriteToken) {
+    let requests: Vec<_> = caches.requests().collect();
+    match requests[..] {
+        [MemoryRequest::Write { at, line, bytes, token }] => (at, line, bytes, token),
+        _ => panic!("one write expected, got {requests:?}"),
+    }
+}
+
+fn wakes(caches: &mut Hierarchy) -> Vec<(u16, Wake)> {
+    caches.wakes().collect()
+}
+
+/// Brings a line in from memory, for loading.
+fn fill(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
+    assert_eq!(caches.load(now, core, l, 0), Access::Pending);
+    let (_, token) = read_token(caches);
+    caches.read_done(now, token, &[l.0 as u8; 64]);
+    assert_eq!(wakes(caches), [(core, Wake::Load { token: 0, at: now })]);
+}
+
+/// Brings a line in from memory and stores 0xff into its first byte.
+fn fill_dirty(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
+    fill(caches, now, core, l);
+    store(caches, now, core, l, 0xff);
+}
+
+fn store(caches: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
+    assert!(matches!(caches.own(now, core, l, false), Access::At(_)));
+    caches.write(now, core, l, 0, &[value]);
+}
+
+#[test]
+fn a_hit_in_each_level_takes_exactly_the_sum_of_latencies() {
+    let mut c = caches(SMALL, 1);
+    for n in 1..=4 {
+        fill(&mut c, 0, 0, line(n));
+    }
+    // L1 holds 4; L2 holds 3 and 4; L3 holds all.
+    assert_eq!(c.load(100_000, 0, line(4), 0), Access::At(101_000));
+    assert_eq!(c.load(200_000, 0, line(3), 0), Access::At(205_000));
+    assert_eq!(c.load(300_000, 0, line(1), 0), Access::At(320_000));
+    assert_eq!(c.own(400_000, 0, line(1), false), Access::At(401_000));
+    let counts = *c.counts();
+    assert_eq!((counts.l1.hits, counts.l2.hits, counts.l3.hits), (2, 1, 1));
+    assert_eq!((counts.l1.misses, counts.l2.misses, counts.l3.misses), (4 + 2, 4 + 1, 4));
+    assert_eq!((counts.l1.latency_ps, counts.l2.latency_ps, counts.l3.latency_ps), (2_000, 5_000, 20_000));
+    c.reset_counts();
+    assert_eq!(c.counts().l1.hits, 0);
+}
+
+#[test]
+fn a_hit_under_a_fill_waits_for_the_line() {
+    let mut c = caches(SMALL, 1);
+    for n in 1..=3 {
+        fill(&mut c, 0, 0, line(n));
+    }
+    assert_eq!(c.load(100_000, 0, line(1), 0), Access::At(120_000), "from L3");
+    assert_eq!(c.load(105_000, 0, line(1), 1), Access::At(120_000), "not earlier than it arrives");
+    assert_eq!(c.own(118_999, 0, line(1), false), Access::At(120_000));
+    assert_eq!(c.load(119_001, 0, line(1), 2), Access::At(120_001), "from then on an ordinary hit");
+}
+
+#[test]
+fn a_miss_reaches_memory_after_all_levels_and_ends_when_memory_answers() {
+    let mut c = caches(SMALL, 1);
+    assert_eq!(c.own(7, 0, line(9), false), Access::Pending);
+    let (at, token) = read_token(&mut c);
+    assert_eq!(at, 20_007);
+    c.read_done(90_000, token, &[3; 64]);
+    assert_eq!(wakes(&mut c), [(0, Wake::Store { line: line(9), at: 90_000 })]);
+    c.write(90_000, 0, line(9), 63, &[8]);
+    let mut expected = [3; 64];
+    expected[63] = 8;
+    assert_eq!(c.peek(0, line(9)), Some(expected));
+    assert_eq!(c.dirty_lines().map(|d| (d.line, d.level, *d.bytes)).collect::<Vec<_>>(), [(line(9), 1, expected)]);
+    assert_eq!((c.lines(1), c.lines(2), c.lines(3)), (1, 2, 4));
+}
+
+#[test]
+fn misses_of_one_line_share_a_register_and_a_full_file_blocks_until_one_is_free() {
+    let mut c = caches([(4, 1, 2, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
+    assert_eq!(c.load(0, 0, line(1), 10), Access::Pending);
+    assert_eq!(c.load(0, 0, line(1), 11), Access::Pending);
+    assert_eq!(c.own(0, 0, line(1), false), Access::Pending);
+    let (_, first) = read_token(&mut c);
+    assert_eq!(c.load(0, 0, line(2), 12), Access::Pending);
+    let (_, second) = read_token(&mut c);
+    assert_eq!(c.load(0, 0, line(3), 13), Access::Blocked);
+    assert_eq!(c.load(0, 0, line(3), 13), Access::Blocked);
+    assert_eq!(c.load(0, 0, line(2), 14), Access::Pending, "joining needs no register");
+    c.read_done(50, first, &[1; 64]);
+    let told = wakes(&mut c);
+    assert_eq!(
+        told,
+        [
+            (0, Wake::Load { token: 10, at: 50 }),
+            (0, Wake::Load { token: 11, at: 50 }),
+            (0, Wake::Store { line: line(1), at: 50 }),
+            (0, Wake::Retry { at: 50 }),
+        ]
+    );
+    c.read_done(60, second, &[2; 64]);
+    assert_eq!(wakes(&mut c).len(), 2, "nobody is blocked any more");
+    assert!(c.idle());
+}
+
+#[test]
+fn a_prefetch_leaves_two_registers_for_demand() {
+    let mut c = caches([(4, 1, 3, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
+    assert_eq!(c.own(0, 0, line(1), true), Access::Pending);
+    let (_, token) = read_token(&mut c);
+    assert_eq!(c.own(0, 0, line(2), true), Access::Blocked);
+    assert_eq!(c.load(0, 0, line(2), 0), Access::Pending);
+    assert_eq!(c.load(0, 0, line(3), 0), Access::Pending);
+    c.read_done(5, token, &[0; 64]);
+    assert_eq!(wakes(&mut c), [], "nobody waited");
+    assert!(matches!(c.own(6, 0, line(1), false), Access::At(_)));
+}
+
+#[test]
+fn a_write_back_keeps_its_place_until_acknowledged() {
+    let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)], 1);
+    fill_dirty(&mut c, 0, 0, line(1));
+    fill(&mut c, 0, 0, line(2));
+    // L3: 1 (dirty, moved down) and 2. The miss of 3 starts 1's write-back at once, beside the read.
+    assert_eq!(c.load(100, 0, line(3), 7), Access::Pending);
+    let requests: Vec<_> = c.requests().collect();
+    let [MemoryRequest::Read { token, .. }, MemoryRequest::Write { at, line: gone, bytes, token: write }] =
+        requests[..]
+    else {
+        panic!("read and write-back expected, got {requests:?}")
+    };
+    assert_eq!((at, gone, bytes[0], &c.evicted[..]), (20_100, line(1), 0xff, &[line(1)][..]));
+    assert_eq!(c.dirty_lines().map(|d| d.line).collect::<Vec<_>>(), [line(1)], "not safe before the ack");
+    c.read_done(200, token, &[3; 64]);
+    assert_eq!(wakes(&mut c), [], "the way is not free yet");
+    assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xff, "still readable");
+    assert_eq!(c.flush(250, 0, line(1), FlushKind::Keep), Access::Pending, "a flush waits for the eviction");
+    c.write_acked(300, write);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 300 }), (0, Wake::Load { token: 7, at: 300 })]);
+    assert_eq!(c.peek(0, line(1)), None);
+    assert_eq!(c.flush(400, 0, line(1), FlushKind::Keep), Access::At(20_400), "nothing left to wait for");
+    assert!(c.idle());
+}
+
+#[test]
+fn a_leaving_line_that_is_written_again_stays() {
+    let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)], 1);
+    fill_dirty(&mut c, 0, 0, line(1));
+    fill(&mut c, 0, 0, line(2));
+    assert_eq!(c.load(100, 0, line(3), 7), Access::Pending);
+    let requests: Vec<_> = c.requests().collect();
+    let [MemoryRequest::Read { token, .. }, MemoryRequest::Write { token: first, .. }] = requests[..] else {
+        panic!("{requests:?}")
+    };
+    store(&mut c, 150, 0, line(1), 0xee);
+    // The fill of 3 pushes 1 out of L2 onto its own leaving way.
+    c.read_done(200, token, &[3; 64]);
+    c.write_acked(300, first);
+    assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xee, "the newer bytes are not lost with the old write's ack");
+}
+
+#[test]
+fn a_flush_writes_once_and_the_line_stays_or_goes() {
+    let mut c = caches(SMALL, 1);
+    fill_dirty(&mut c, 0, 0, line(5));
+    assert_eq!(c.flush(1_000, 0, line(5), FlushKind::Keep), Access::Pending);
+    let (at, flushed, bytes, token) = write(&mut c);
+    assert_eq!((at, flushed, bytes[0], bytes[1]), (21_000, line(5), 0xff, 5));
+    assert_eq!(c.evicted, [], "a flush is no eviction");
+    assert_eq!(c.flush(1_500, 0, line(5), FlushKind::Keep), Access::Pending, "clean, but not safe yet");
+    assert_eq!(c.requests().count(), 0);
+    c.write_acked(30_000, token);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 30_000 }); 2]);
+    assert_eq!(c.load(31_000, 0, line(5), 0), Access::At(32_000), "clwb keeps the line");
+    assert_eq!(c.flush(40_000, 0, line(5), FlushKind::Invalidate), Access::At(60_000));
+    assert_eq!(c.peek(0, line(5)), None);
+}
+
+#[test]
+fn a_non_temporal_store_overtakes_a_read_on_its_way() {
+    let mut c = caches(SMALL, 1);
+    assert_eq!(c.load(0, 0, line(5), 1), Access::Pending);
+    let (_, read) = read_token(&mut c);
+    c.write_around(10, 0, line(5), &[9; 64]);
+    let (_, _, _, token) = write(&mut c);
+    c.read_done(50, read, &[1; 64]);
+    assert_eq!(c.peek(0, line(5)), Some([9; 64]), "memory's answer is older");
+    c.write_around(60, 0, line(5), &[10; 64]);
+    assert_eq!(c.peek(0, line(5)), None, "copies are dropped");
+    c.write_acked(70, token);
+    assert_eq!(wakes(&mut c).len(), 2);
+}
+
+#[test]
+fn a_dirty_line_moves_between_cores() {
+    let mut c = caches([(2, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)], 2);
+    fill_dirty(&mut c, 0, 0, line(5));
+    assert_eq!(c.load(1_000, 1, line(5), 0), Access::At(1_000 + 20_000 + 4_000), "L3 and the owner's L2");
+    assert_eq!(c.peek(1, line(5)).unwrap()[0], 0xff);
+    assert_eq!(c.dirty_lines().map(|d| d.level).collect::<Vec<_>>(), [3], "readers hold clean copies");
+    assert_eq!(c.own(30_000, 0, line(5), false), Access::At(50_000), "an upgrade asks the directory");
+    assert_eq!(c.own(30_000, 1, line(5), false), Access::Pending, "one writer at a time");
+    c.write(50_000, 0, line(5), 0, &[0xaa]);
+    assert_eq!(wakes(&mut c), [(1, Wake::Store { line: line(5), at: 74_000 })]);
+    c.write(74_000, 1, line(5), 1, &[0xbb]);
+    assert_eq!(c.peek(0, line(5)).unwrap()[..3], [0xaa, 0xbb, 5]);
+    assert_eq!(c.flush(80_000, 0, line(5), FlushKind::Keep), Access::Pending, "anybody may flush it");
+    assert_eq!(write(&mut c).2[..3], [0xaa, 0xbb, 5]);
+}
+
+#[test]
+fn a_line_read_for_reencryption_only_takes_what_nobody_needs() {
+    let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (1, 1, 4, true)], 1);
+    c.install_clean(0, line(1), &[1; 64]);
+    assert_eq!(c.load(0, 0, line(1), 0), Access::At(20_000));
+    c.install_clean(30_000, line(1), &[2; 64]);
+    assert_eq!(c.peek(0, line(1)), Some([1; 64]), "cached lines are left alone");
+    assert_eq!(c.load(30_000, 0, line(3), 0), Access::Pending);
+    c.install_clean(30_000, line(3), &[2; 64]);
+    assert_eq!(c.peek(0, line(3)), None, "so are lines somebody waits for");
+    c.write_around(30_000, 0, line(4), &[4; 64]);
+    c.install_clean(30_000, line(4), &[2; 64]);
+    assert_eq!(c.peek(0, line(4)), None, "and lines on their way to memory");
+}
+
+#[test]
+fn impossible_machines_are_refused() {
+    let refused = |levels, cores| Hierarchy::new(&machine(levels, true), cores).err().expect("refused").to_string();
+    assert!(refused(SMALL, 0).starts_with("cores is 0"));
+    assert!(refused(SMALL, 65).starts_with("cores is 65"));
+    assert!(refused([(1, 1, 1, true), SMALL[1], SMALL[2]], 1).starts_with("l1.shared"));
+    assert!(refused([SMALL[0], (1, 1, 1, true), (1, 1, 1, false)], 2).starts_with("l3.shared"));
+    assert!(refused([SMALL[0], (1, 3, 1, false), SMALL[2]], 1).starts_with("l2: "));
+    assert!(refused([SMALL[0], SMALL[1], (1, 1, 0, true)], 1).starts_with("l3.mshrs"));
+}

@@ -1,0 +1,20 @@
+//! Exact edges, and random programs against a flat memory.
+
+mod edges;
+mod random;
+
+use crate::config::{ByteSize, CacheLevel, Machine};
+
+/// A machine of small caches: ways and sets per level, miss registers and sharing.
+pub(super) fn machine(levels: [(u32, u64, u32, bool); 3], bytes: bool) -> Machine {
+    let text = include_str!("../../config/presets/small.toml");
+    let mut machine: Machine = toml::from_str(text).expect("the preset parses");
+    let latencies = [2, 8, 30];
+    let [l1, l2, l3] = std::array::from_fn(|i| {
+        let (ways, sets, mshrs, shared) = levels[i];
+        CacheLevel { size: ByteSize(64 * sets * u64::from(ways)), ways, latency_cycles: latencies[i], mshrs, shared }
+    });
+    (machine.l1, machine.l2, machine.l3) = (l1, l2, l3);
+    machine.engine.bytes = bytes;
+    machine
+}

@@ -1,0 +1,317 @@
+//! Random programs on small caches over a memory with random latencies, against one flat memory that every store
+//! changes at once. Checked after every step: no line is ever lost, whatever a core would load is the newest value,
+//! a flush completes only when what it covers is in memory, and everything drains.
+
+use super::machine;
+use crate::cache::Hierarchy;
+use crate::kernel::Random;
+use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Geometries: way, sets, registers and sharing of each level.
+const GEOMETRIES: [[(u32, u64, u32, bool); 3]; 6] = [
+    [(1, 1, 4, false), (1, 1, 4, false), (1, 1, 4, true)],
+    [(2, 1, 3, false), (2, 2, 4, false), (2, 2, 6, true)],
+    [(1, 2, 2, false), (2, 2, 4, true), (4, 1, 4, true)],
+    [(2, 2, 4, false), (4, 1, 4, false), (2, 1, 4, false)],
+    [(2, 1, 4, false), (4, 2, 8, true), (2, 2, 8, true)],
+    [(1, 1, 1, false), (1, 1, 1, true), (1, 1, 1, true)],
+];
+const LINES: u64 = 12;
+
+/// What happens at some time.
+#[derive(Clone, Debug)]
+enum Happens {
+    Arrives(MemoryRequest),
+    Answers { token: u32, bytes: LineBytes },
+    Acks { line: Line, token: WriteToken, version: usize, bytes: LineBytes },
+    Loaded { core: CoreId, line: Line },
+    Writes { core: CoreId, line: Line },
+    Asks { core: CoreId },
+}
+
+/// What a core is waiting for, besides its loads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Waits {
+    No,
+    Own(Line),
+    Flush { line: Line, version: usize },
+}
+
+struct World {
+    caches: Hierarchy,
+    random: Random,
+    now: u64,
+    sequence: u64,
+    events: BTreeMap<(u64, u64), Happens>,
+    /// Every value each line has had, oldest first; values never repeat.
+    history: Vec<Vec<LineBytes>>,
+    /// The value that the last write sent to memory carried.
+    sent: Vec<LineBytes>,
+    /// What reads find: the writes that have arrived.
+    memory: Vec<LineBytes>,
+    /// Version in the persistence domain.
+    persisted: Vec<usize>,
+    last_ack: Vec<u64>,
+    waits: Vec<Waits>,
+    programs: Vec<VecDeque<(u8, u64)>>,
+    loads: HashMap<u32, (CoreId, Line)>,
+    stores: u64,
+    keeps_bytes: bool,
+    log: Vec<String>,
+    checked: u64,
+}
+
+impl World {
+    fn new(geometry: usize, cores: u16, keeps_bytes: bool, seed: u64, programs: &[Vec<(u8, u64)>]) -> Self {
+        let lines = LINES as usize;
+        let mut world = World {
+            caches: Hierarchy::new(&machine(GEOMETRIES[geometry], keeps_bytes), cores).unwrap(),
+            random: Random::stream(seed, "memory"),
+            now: 0,
+            sequence: 0,
+            events: BTreeMap::new(),
+            history: vec![vec![[0; 64]]; lines],
+            sent: vec![[0; 64]; lines],
+            memory: vec![[0; 64]; lines],
+            persisted: vec![0; lines],
+            last_ack: vec![0; lines],
+            waits: vec![Waits::No; usize::from(cores)],
+            programs: programs.iter().map(|program| program.iter().copied().collect()).collect(),
+            loads: HashMap::new(),
+            stores: 0,
+            keeps_bytes,
+            log: Vec::new(),
+            checked: 0,
+        };
+        (0..cores).for_each(|core| world.at(0, Happens::Asks { core }));
+        world
+    }
+
+    fn at(&mut self, time: u64, what: Happens) {
+        self.sequence += 1;
+        self.events.insert((time, self.sequence), what);
+    }
+
+    fn newest(&self, line: Line) -> LineBytes {
+        *self.history[line.0 as usize].last().unwrap()
+    }
+
+    /// A value that no line has had: patches one of eight words with a fresh number.
+    fn fresh(&mut self, line: Line) -> (usize, [u8; 8]) {
+        self.stores += 1;
+        let (offset, word) = (self.random.below(8) as usize * 8, self.stores.to_le_bytes());
+        let mut bytes = self.newest(line);
+        bytes[offset..offset + 8].copy_from_slice(&word);
+        self.history[line.0 as usize].push(bytes);
+        (offset, word)
+    }
+
+    /// Core `core` does the next thing of its program.
+    fn ask(&mut self, core: CoreId) {
+        let c = usize::from(core);
+        if self.waits[c] != Waits::No {
+            return;
+        }
+        let Some(&(what, number)) = self.programs[c].front() else { return };
+        let line = Line(number);
+        let now = self.now;
+        let later = now + 1 + self.random.below(3_000);
+        let access = match what {
+            0..=2 => {
+                self.sequence += 1;
+                let token = self.sequence as u32;
+                let access = self.caches.load(now, core, line, token);
+                match access {
+                    Access::At(at) => self.at(at, Happens::Loaded { core, line }),
+                    Access::Pending => drop(self.loads.insert(token, (core, line))),
+                    Access::Blocked => {}
+                }
+                access
+            }
+            3..=6 => {
+                let access = self.caches.own(now, core, line, false);
+                match access {
+                    Access::At(at) => {
+                        self.waits[c] = Waits::Own(line);
+                        self.at(at, Happens::Writes { core, line });
+                    }
+                    Access::Pending => self.waits[c] = Waits::Own(line),
+                    Access::Blocked => {}
+                }
+                access
+            }
+            7 => {
+                self.caches.own(now, core, line, true);
+                Access::At(now)
+            }
+            8 | 9 => {
+                let kind = if what == 8 { FlushKind::Keep } else { FlushKind::Invalidate };
+                let version = self.history[number as usize].len() - 1;
+                let access = self.caches.flush(now, core, line, kind);
+                match access {
+                    Access::Pending => self.waits[c] = Waits::Flush { line, version },
+                    _ => assert!(
+                        !self.keeps_bytes || self.persisted[number as usize] >= version,
+                        "nothing to flush, yet not persisted"
+                    ),
+                }
+                access
+            }
+            _ => {
+                self.fresh(line);
+                let bytes = self.newest(line);
+                let version = self.history[number as usize].len() - 1;
+                self.caches.write_around(now, core, line, &bytes);
+                self.waits[c] = Waits::Flush { line, version };
+                Access::Pending
+            }
+        };
+        self.log.push(format!("{now} {core} {what} {number} {access:?}"));
+        if access == Access::Blocked {
+            return;
+        }
+        self.programs[c].pop_front();
+        self.at(later, Happens::Asks { core });
+    }
+
+    fn happen(&mut self, what: Happens) {
+        let now = self.now;
+        match what {
+            Happens::Asks { core } => self.ask(core),
+            Happens::Loaded { core, line } => {
+                if let Some(bytes) = self.caches.peek(core, line) {
+                    self.checked += 1;
+                    assert!(!self.keeps_bytes || bytes == self.newest(line));
+                }
+            }
+            Happens::Writes { core, line } => {
+                let (offset, word) = self.fresh(line);
+                self.caches.write(now, core, line, offset, &word);
+                self.waits[usize::from(core)] = Waits::No;
+                self.at(now, Happens::Asks { core });
+            }
+            Happens::Arrives(MemoryRequest::Read { line, token, .. }) => {
+                let bytes = self.memory[line.0 as usize];
+                let at = now + 1 + self.random.below(80_000);
+                self.at(at, Happens::Answers { token, bytes });
+            }
+            Happens::Arrives(MemoryRequest::Write { line, bytes, token, .. }) => {
+                let l = line.0 as usize;
+                self.memory[l] = bytes;
+                let version = self.history[l].iter().position(|value| *value == bytes);
+                assert!(!self.keeps_bytes || version.is_some(), "memory got bytes that line {l} never had");
+                // Acknowledgements of one line keep the order of its writes.
+                let at = (now + 1 + self.random.below(200_000)).max(self.last_ack[l] + 1);
+                self.last_ack[l] = at;
+                self.at(at, Happens::Acks { line, token, version: version.unwrap_or(0), bytes });
+            }
+            Happens::Answers { token, bytes } => self.caches.read_done(now, token, &bytes),
+            Happens::Acks { line, token, version, .. } => {
+                let persisted = &mut self.persisted[line.0 as usize];
+                assert!(!self.keeps_bytes || version >= *persisted, "memory went back in time");
+                *persisted = version;
+                self.caches.write_acked(now, token);
+            }
+        }
+        self.drain();
+        if self.keeps_bytes {
+            self.check();
+        }
+    }
+
+    fn drain(&mut self) {
+        let requests: Vec<_> = self.caches.requests().collect();
+        for request in requests {
+            self.log.push(format!("{} {request:?}", self.now).split("bytes").next().unwrap().to_string());
+            let (MemoryRequest::Read { at, .. } | MemoryRequest::Write { at, .. }) = request;
+            if let MemoryRequest::Write { line, bytes, .. } = request {
+                self.sent[line.0 as usize] = bytes;
+            }
+            self.at(at, Happens::Arrives(request));
+        }
+        let wakes: Vec<_> = self.caches.wakes().collect();
+        for (core, wake) in wakes {
+            self.log.push(format!("{} {core} {wake:?}", self.now));
+            let c = usize::from(core);
+            match wake {
+                Wake::Load { token, at } => {
+                    let (asked_by, line) = self.loads.remove(&token).expect("a load woken once");
+                    assert_eq!(asked_by, core);
+                    self.at(at, Happens::Loaded { core, line });
+                }
+                Wake::Store { line, at } => {
+                    assert_eq!(self.waits[c], Waits::Own(line));
+                    self.at(at, Happens::Writes { core, line });
+                }
+                Wake::Flush { at } => {
+                    let Waits::Flush { line, version } = self.waits[c] else { panic!("nobody flushed") };
+                    assert!(!self.keeps_bytes || self.persisted[line.0 as usize] >= version, "acked too early");
+                    self.waits[c] = Waits::No;
+                    self.at(at, Happens::Asks { core });
+                }
+                Wake::Retry { at } => self.at(at, Happens::Asks { core }),
+            }
+        }
+    }
+
+    /// Every core sees the newest value of every line, in a cache or in the last write sent to memory.
+    fn check(&self) {
+        for line in (0..LINES).map(Line) {
+            for core in 0..self.waits.len() {
+                let seen = self.caches.peek(core as CoreId, line).unwrap_or(self.sent[line.0 as usize]);
+                assert_eq!(seen, self.newest(line), "core {core}, line {} at {}", line.0, self.now);
+            }
+            let l = line.0 as usize;
+            let safe = self.persisted[l] == self.history[l].len() - 1;
+            let listed = self.caches.dirty_lines().find(|dirty| dirty.line == line);
+            if let Some(dirty) = listed {
+                assert_eq!(*dirty.bytes, self.newest(line), "the first copy listed is the newest");
+            } else {
+                assert!(safe || self.sent[l] == self.newest(line), "an unsaved line is not listed");
+            }
+        }
+    }
+
+    fn run(mut self) -> Vec<String> {
+        self.run_dry();
+        assert!(self.programs.iter().all(VecDeque::is_empty), "some core is stuck: {:?}", self.waits);
+        // Whatever is still dirty reaches memory when flushed.
+        self.programs[0] = (0..LINES).map(|line| (8, line)).collect();
+        self.at(self.now, Happens::Asks { core: 0 });
+        self.run_dry();
+        assert_eq!(self.caches.dirty_lines().count(), 0);
+        if self.keeps_bytes {
+            for (line, history) in self.history.iter().enumerate() {
+                assert_eq!(self.persisted[line], history.len() - 1, "line {line} is not in memory");
+                assert_eq!(self.memory[line], *history.last().unwrap());
+            }
+        }
+        self.log.push(format!("{:?} {}", self.caches.counts(), self.checked));
+        self.log
+    }
+
+    fn run_dry(&mut self) {
+        while let Some(((time, _), what)) = self.events.pop_first() {
+            self.now = time;
+            self.happen(what);
+        }
+        assert!(self.loads.is_empty() && self.caches.idle(), "something still waits");
+        assert!(self.waits.iter().all(|waits| *waits == Waits::No));
+    }
+}
+
+fn programs() -> impl Strategy<Value = Vec<Vec<(u8, u64)>>> {
+    prop::collection::vec(prop::collection::vec((0u8..11, 0..LINES), 1..80), 1..=4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn caches_are_memory(geometry in 0..GEOMETRIES.len(), seed: u64, programs in programs()) {
+        let run = |bytes| World::new(geometry, programs.len() as u16, bytes, seed, &programs).run();
+        prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
+    }
+}

@@ -1,0 +1,75 @@
+//! Writes that memory has not acknowledged yet: evictions, flushes and non-temporal stores, and who waits for each.
+
+use crate::message::{CoreId, Line};
+use rustc_hash::FxHashMap;
+
+/// One write on its way.
+#[derive(Default)]
+pub(super) struct InFlight {
+    /// What is written.
+    pub(super) line: Line,
+    /// The third-level cache and slot that is free once the write is acknowledged.
+    pub(super) place: Option<(usize, usize)>,
+    /// Cores whose flush completes with it.
+    pub(super) waiters: Vec<CoreId>,
+}
+
+/// All writes on their way.
+#[derive(Default)]
+pub(super) struct Writes {
+    records: Vec<InFlight>,
+    free: Vec<u32>,
+    /// Per line: the newest write and how many there are. The controller keeps the writes of one line in the order in
+    /// which they were sent, so the newest is acknowledged last.
+    by_line: FxHashMap<u64, (u32, u32)>,
+}
+
+impl Writes {
+    /// Registers a write and gives it a token.
+    pub(super) fn send(&mut self, line: Line, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.records.push(InFlight::default());
+            (self.records.len() - 1) as u32
+        });
+        let record = &mut self.records[token as usize];
+        record.line = line;
+        record.place = place;
+        record.waiters.clear();
+        record.waiters.extend(waiter);
+        let newest = self.by_line.entry(line.0).or_insert((token, 0));
+        *newest = (token, newest.1 + 1);
+        token
+    }
+
+    /// Whether a write of `line` is on its way.
+    pub(super) fn contains(&self, line: Line) -> bool {
+        self.by_line.contains_key(&line.0)
+    }
+
+    /// Lets `core` wait for the newest write of `line`; false if none is on its way.
+    pub(super) fn join(&mut self, line: Line, core: CoreId) -> bool {
+        let Some(&(token, _)) = self.by_line.get(&line.0) else { return false };
+        self.records[token as usize].waiters.push(core);
+        true
+    }
+
+    /// Takes note of the acknowledgement of `token` and returns the record, valid until the next write is sent.
+    pub(super) fn acknowledge(&mut self, token: u32) -> &InFlight {
+        let record = &self.records[token as usize];
+        let line = record.line.0;
+        let Some(newest) = self.by_line.get_mut(&line) else {
+            panic!("write {token} of line {line:#x} was acknowledged twice");
+        };
+        newest.1 -= 1;
+        if newest.1 == 0 {
+            self.by_line.remove(&line);
+        }
+        self.free.push(token);
+        record
+    }
+
+    /// Writes on their way.
+    pub(super) fn len(&self) -> usize {
+        self.records.len() - self.free.len()
+    }
+}
