@@ -33,7 +33,8 @@ impl PadCipher {
     pub fn new(key: &Key, key_bits: u32, capacity: u64) -> Result<Self, ConfigError> {
         if capacity / LINE_BYTES > 1 << LINE_BITS {
             return Err(ConfigError(format!(
-                "device.capacity: {capacity} bytes hold more lines than the {LINE_BITS} bits that a pad has for a line number"
+                "device.capacity: {capacity} bytes hold more lines than the {LINE_BITS} bits that a pad has for a \
+                 line number"
             )));
         }
         let aes = match key_bits {

@@ -1,10 +1,23 @@
 //! Configuration: the schema, named bounds, presets (one per paper table), and the run that a user asks for.
 
+mod bounds;
+mod digest;
+mod fields;
 mod geometry;
+mod load;
+mod nearest;
+mod presets;
 mod schema;
 mod size;
+#[cfg(test)]
+mod tests;
 
+pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
+pub use digest::config_digest;
 pub use geometry::Geometry;
+pub use load::load_machine;
+pub use nearest::{nearest, unknown_name};
+pub use presets::{preset, preset_names};
 pub use schema::{
     AddressMapping, CacheLevel, Controller, Core, CounterPlacement, Counters, Device, Engine, Machine, Program,
 };

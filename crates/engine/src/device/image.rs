@@ -1,7 +1,7 @@
 //! The bytes that survive a power failure: what was written to the media, over the populated base.
 //!
-//! Memory follows the lines touched. A populated line that nothing touched stays plaintext in the shared base; it gets a
-//! place here when it is written, or when its ciphertext is wanted. Cloning an image copies what was touched.
+//! Memory follows the lines touched. A populated line that nothing touched stays plaintext in the shared base; it gets
+//! a place here when it is written, or when its ciphertext is wanted. Cloning an image copies what was touched.
 
 use super::table::{PageTable, Slab};
 use crate::message::{BaseImage, Content, Line, LineBytes, MediaLine, MediaUnit, Page};

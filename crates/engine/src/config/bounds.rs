@@ -1,0 +1,150 @@
+//! What must hold of a configuration as a whole. Bounds of single values are in `fields`.
+
+use super::fields::FIELDS;
+use super::{ByteSize, CacheLevel, ConfigError, Geometry, Machine, RunConfig};
+use crate::message::LINE_BYTES;
+
+/// A transaction's user data; larger ones are runs of several transactions.
+pub const TX_SIZE_MAX: u64 = 64 << 10;
+/// A transaction is at least this many simulated nanoseconds, so more would not end within a year.
+pub const TRANSACTIONS_MAX: u64 = 1_000_000_000;
+/// The caches keep one bit per core for each line.
+pub const CORES_MAX: u16 = 64;
+/// Bank numbers, and their number, have 16 bits.
+pub const BANKS_MAX: u64 = u16::MAX as u64;
+/// Clock periods are whole picoseconds: this many in a microsecond.
+const PS_PER_US: u32 = 1_000_000;
+
+/// Checks every value of `machine`, and the values against each other.
+pub fn validate(machine: &Machine) -> Result<(), ConfigError> {
+    check(machine).map_err(|what| ConfigError(format!("machine '{}': {what}", machine.name)))
+}
+
+/// Checks `run` and its machine.
+pub fn validate_run(run: &RunConfig) -> Result<(), ConfigError> {
+    validate(&run.machine)?;
+    check_run(run).map_err(ConfigError)
+}
+
+fn check(machine: &Machine) -> Result<(), String> {
+    let table = toml::Table::try_from(machine).map_err(|error| error.to_string())?;
+    for field in FIELDS {
+        let value = match field.path.split_once('.') {
+            Some((section, key)) => &table[section][key],
+            None => &table[field.path],
+        };
+        field.check(value)?;
+    }
+    let Machine { core, l1, l2, l3, controller, device, .. } = machine;
+    clock("core.clock_mhz", core.clock_mhz)?;
+    clock("device.interface_mhz", device.interface_mhz)?;
+    for (name, CacheLevel { size, ways, .. }) in [("l1", l1), ("l2", l2), ("l3", l3)] {
+        sets(&format!("{name}.size"), *size, &format!("{name}.ways"), *ways)?;
+    }
+    if l1.shared {
+        return Err("l1.shared = true must be false, because every core has a first level of its own".into());
+    }
+    let ways = controller.counter_cache_ways;
+    sets("controller.counter_cache_size", controller.counter_cache_size, "controller.counter_cache_ways", ways)?;
+    let (low, high, entries) = (controller.wpq_low_watermark, controller.wpq_high_watermark, controller.wpq_entries);
+    if low >= high {
+        return Err(format!(
+            "controller.wpq_low_watermark = {low} must be below controller.wpq_high_watermark = {high}, because \
+             draining goes from the one to the other"
+        ));
+    }
+    if high > entries {
+        return Err(format!(
+            "controller.wpq_high_watermark = {high} must be at most controller.wpq_entries = {entries}, because a \
+             queue that is never that full would never drain"
+        ));
+    }
+    device_as_a_whole(machine)
+}
+
+fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
+    let device = &machine.device;
+    let banks = u64::from(device.channels) * u64::from(device.ranks) * u64::from(device.banks_per_rank);
+    if banks > BANKS_MAX {
+        return Err(format!(
+            "device.channels x device.ranks x device.banks_per_rank = {banks} must be at most {BANKS_MAX}, because a \
+             bank's number has 16 bits"
+        ));
+    }
+    if device.mapping == super::AddressMapping::PageXor && !banks.is_power_of_two() {
+        return Err(format!(
+            "device.mapping = page-xor needs a power of two of banks, not {banks} (device.channels x device.ranks x \
+             device.banks_per_rank)"
+        ));
+    }
+    let stripe = banks * device.row.0;
+    if !device.capacity.0.is_multiple_of(stripe) {
+        return Err(format!(
+            "device.capacity = {} must be a multiple of {}, because each of the {banks} banks has whole rows of {}",
+            device.capacity,
+            ByteSize(stripe),
+            device.row
+        ));
+    }
+    if Geometry::of(machine).data_pages == 0 {
+        return Err(format!(
+            "device.capacity = {} leaves no page for data, because each of the {banks} banks needs a row of {} for \
+             data and one for counters",
+            device.capacity, device.row
+        ));
+    }
+    Ok(())
+}
+
+fn clock(path: &str, mhz: u32) -> Result<(), String> {
+    if PS_PER_US.is_multiple_of(mhz) {
+        return Ok(());
+    }
+    Err(format!("{path} = {mhz} must divide {PS_PER_US}, because a cycle is a whole number of picoseconds"))
+}
+
+fn sets(size_path: &str, size: ByteSize, ways_path: &str, ways: u32) -> Result<(), String> {
+    let set = u64::from(ways) * LINE_BYTES;
+    if size.0.is_multiple_of(set) && (size.0 / set).is_power_of_two() {
+        return Ok(());
+    }
+    Err(format!(
+        "{size_path} = {size} must be a power of two times the {} of a set, because {ways_path} = {ways} and address \
+         bits choose the set",
+        ByteSize(set)
+    ))
+}
+
+fn check_run(run: &RunConfig) -> Result<(), String> {
+    let RunConfig { tx_size, transactions, warmup, cores, footprint, machine, .. } = run;
+    if !(LINE_BYTES..=TX_SIZE_MAX).contains(tx_size) || !tx_size.is_multiple_of(LINE_BYTES) {
+        return Err(format!(
+            "tx_size = {tx_size} must be a multiple of 64 from 64 to {TX_SIZE_MAX} bytes, because memory moves in \
+             lines of 64 bytes"
+        ));
+    }
+    if !(1..=TRANSACTIONS_MAX).contains(transactions) {
+        return Err(format!("transactions = {transactions} must be from 1 to {TRANSACTIONS_MAX}"));
+    }
+    if *warmup > TRANSACTIONS_MAX {
+        return Err(format!("warmup = {warmup} must be from 0 to {TRANSACTIONS_MAX} transactions"));
+    }
+    if !(1..=CORES_MAX).contains(cores) {
+        return Err(format!("cores = {cores} must be from 1 to {CORES_MAX}"));
+    }
+    if *footprint == 0 || !footprint.is_multiple_of(LINE_BYTES) {
+        return Err(format!("footprint = {footprint} must be a multiple of 64 bytes above zero"));
+    }
+    let capacity = Geometry::of(machine).data_capacity();
+    let ring = machine.program.log_ring;
+    let needed = footprint.saturating_add(u64::from(*cores) * ring.0);
+    if needed > capacity {
+        return Err(format!(
+            "footprint = {} and {cores} log rings of {ring} do not fit into the {capacity} bytes that device.capacity \
+             = {} leaves for data",
+            ByteSize(*footprint),
+            machine.device.capacity
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,298 @@
+//! Every value of a machine that can be set: its path, what it may be, and the reason of each bound.
+
+use super::ByteSize;
+use toml::Value;
+
+/// One value of a machine.
+pub(super) struct Field {
+    /// As written after `--set`.
+    pub path: &'static str,
+    pub kind: Kind,
+}
+
+/// What a value may be. Bounds are inclusive; `why` completes "because".
+pub(super) enum Kind {
+    Text,
+    Flag,
+    Choice(&'static [&'static str]),
+    Number { allowed: &'static [u64], why: &'static str },
+    Whole { min: u64, max: u64, why: &'static str },
+    Size { min: u64, max: u64, multiple: u64, why: &'static str },
+    Decimal { max: f64, why: &'static str },
+}
+
+const KIB: u64 = 1 << 10;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+const LINES: &str = "memory moves in lines of 64 bytes";
+const CACHE_SIZE: &str = "a cache holds whole lines of 64 bytes, and the host holds them all";
+const WAYS: &str = "a set is searched way by way";
+const LATENCY: &str = "an access takes time, and ten thousand cycles are more than any memory takes";
+const MSHRS: &str = "a miss needs a register, and they are searched one by one";
+const QUEUE: &str = "what waits needs an entry, and entries are searched one by one";
+const CLOCK: &str = "a cycle is at least one picosecond";
+const AES_UNITS: &str = "a line needs a circuit, and circuits are searched one by one";
+const TIMING: &str = "a millisecond is longer than any memory takes";
+const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
+const BANKS: &str = "a bank's number has 16 bits";
+
+/// All of them, in the order of the schema.
+pub(super) const FIELDS: &[Field] = &[
+    text("name"),
+    text("source"),
+    flag("engine.bytes"),
+    flag("engine.check_loads"),
+    whole("program.think_instructions", 0, 1_000_000_000, "a transaction of more would never end"),
+    Field {
+        path: "program.copy_bytes",
+        kind: Kind::Number { allowed: &[8, 16, 32, 64], why: "these are the widths of a register move" },
+    },
+    size("program.log_ring", KIB, GIB, 64, "the ring holds at least one small transaction, in whole lines"),
+    size("program.footprint", 64, 16 * TIB, 64, LINES),
+    whole("core.clock_mhz", 1, 1_000_000, CLOCK),
+    whole("core.width", 1, 64, "a core dispatches at least one instruction per cycle, and none does more than 64"),
+    whole("core.rob_entries", 1, 65_536, QUEUE),
+    whole("core.load_queue_entries", 1, 4_096, QUEUE),
+    whole("core.store_queue_entries", 1, 4_096, QUEUE),
+    whole("core.write_combining_buffers", 1, 256, QUEUE),
+    size("l1.size", 64, GIB, 64, CACHE_SIZE),
+    whole("l1.ways", 1, 256, WAYS),
+    whole("l1.latency_cycles", 1, 10_000, LATENCY),
+    whole("l1.mshrs", 1, 1_024, MSHRS),
+    flag("l1.shared"),
+    size("l2.size", 64, GIB, 64, CACHE_SIZE),
+    whole("l2.ways", 1, 256, WAYS),
+    whole("l2.latency_cycles", 1, 10_000, LATENCY),
+    whole("l2.mshrs", 1, 1_024, MSHRS),
+    flag("l2.shared"),
+    size("l3.size", 64, GIB, 64, CACHE_SIZE),
+    whole("l3.ways", 1, 256, WAYS),
+    whole("l3.latency_cycles", 1, 10_000, LATENCY),
+    whole("l3.mshrs", 1, 1_024, MSHRS),
+    flag("l3.shared"),
+    size("controller.counter_cache_size", 64, GIB, 64, CACHE_SIZE),
+    whole("controller.counter_cache_ways", 1, 256, WAYS),
+    whole("controller.counter_cache_latency_cycles", 1, 10_000, LATENCY),
+    whole(
+        "controller.wpq_entries",
+        2,
+        4_096,
+        "a line and its counter block are appended together and take two entries",
+    ),
+    whole("controller.wpq_high_watermark", 1, 4_096, "draining begins with an entry to drain"),
+    whole("controller.wpq_low_watermark", 0, 4_095, "draining ends below the high watermark"),
+    flag("controller.wpq_issue_when_idle"),
+    whole("controller.read_queue_entries", 1, 4_096, QUEUE),
+    whole("controller.aes_units", 1, 256, AES_UNITS),
+    whole("controller.aes_read_units", 1, 256, AES_UNITS),
+    decimal("controller.aes_latency_ns", 1e6, TIMING),
+    Field {
+        path: "controller.aes_key_bits",
+        kind: Kind::Number { allowed: &[128, 256], why: "AES-128 and AES-256 are built" },
+    },
+    Field {
+        path: "controller.counter_placement",
+        kind: Kind::Choice(&["same-bank", "single-bank", "cross-bank", "interleaved"]),
+    },
+    whole("controller.reencryption_parallelism", 1, 64, "a page has 64 lines"),
+    whole("counters.minor_bits", 1, 7, "64 minors and a 64-bit major share the 64 bytes of a counter block"),
+    size(
+        "device.capacity",
+        64 * KIB,
+        16 * TIB,
+        4 * KIB,
+        "a device holds whole pages, and the host keeps a table of them",
+    ),
+    whole("device.channels", 1, 64, BANKS),
+    whole("device.ranks", 1, 64, BANKS),
+    whole("device.banks_per_rank", 1, 4_096, BANKS),
+    size("device.row", 4 * KIB, 1 << 20, 4 * KIB, "a page lies in one row"),
+    Field { path: "device.mapping", kind: Kind::Choice(&["page-interleaved", "page-xor", "bank-contiguous"]) },
+    whole("device.interface_mhz", 1, 1_000_000, CLOCK),
+    whole("device.burst_cycles", 1, 1_024, "a burst takes the bus for a while"),
+    decimal("device.t_rcd_ns", 1e6, TIMING),
+    decimal("device.t_cl_ns", 1e6, TIMING),
+    decimal("device.t_cwd_ns", 1e6, TIMING),
+    decimal("device.t_faw_ns", 1e6, TIMING),
+    decimal("device.t_wtr_ns", 1e6, TIMING),
+    decimal("device.t_wr_ns", 1e6, TIMING),
+    decimal("device.array_read_pj_per_bit", 1e6, ENERGY),
+    decimal("device.array_write_pj_per_bit", 1e6, ENERGY),
+    decimal("device.row_buffer_pj_per_bit", 1e6, ENERGY),
+    decimal("device.background_mw", 1e6, "a kilowatt is more than any memory takes"),
+];
+
+const fn text(path: &'static str) -> Field {
+    Field { path, kind: Kind::Text }
+}
+
+const fn flag(path: &'static str) -> Field {
+    Field { path, kind: Kind::Flag }
+}
+
+const fn whole(path: &'static str, min: u64, max: u64, why: &'static str) -> Field {
+    Field { path, kind: Kind::Whole { min, max, why } }
+}
+
+const fn size(path: &'static str, min: u64, max: u64, multiple: u64, why: &'static str) -> Field {
+    Field { path, kind: Kind::Size { min, max, multiple, why } }
+}
+
+/// Not negative, and finite.
+const fn decimal(path: &'static str, max: f64, why: &'static str) -> Field {
+    Field { path, kind: Kind::Decimal { max, why } }
+}
+
+impl Field {
+    /// The field at `path`.
+    pub fn at(path: &str) -> Option<&'static Field> {
+        FIELDS.iter().find(|field| field.path == path)
+    }
+
+    /// Whether anything written is a text here.
+    pub fn is_text(&self) -> bool {
+        matches!(self.kind, Kind::Text)
+    }
+
+    /// Whether `value` may stand here; the error is a sentence.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        let whole = value.as_integer().and_then(|number| u64::try_from(number).ok());
+        let (good, allowed) = match &self.kind {
+            Kind::Text => (value.is_str(), "a text".to_owned()),
+            Kind::Flag => (value.is_bool(), "true or false".to_owned()),
+            Kind::Choice(names) => (value.as_str().is_some_and(|name| names.contains(&name)), either(names)),
+            Kind::Number { allowed, why } => {
+                let names: Vec<String> = allowed.iter().map(u64::to_string).collect();
+                (whole.is_some_and(|number| allowed.contains(&number)), format!("{}, because {why}", either(&names)))
+            }
+            Kind::Whole { min, max, why } => {
+                let good = whole.is_some_and(|number| (*min..=*max).contains(&number));
+                (good, format!("a whole number from {min} to {max}, because {why}"))
+            }
+            Kind::Size { min, max, multiple, why } => {
+                let bytes = match value.as_str() {
+                    Some(text) => text.parse::<ByteSize>().ok().map(|size| size.0),
+                    None => whole,
+                };
+                let good = bytes.is_some_and(|bytes| (*min..=*max).contains(&bytes) && bytes.is_multiple_of(*multiple));
+                let (min, max, multiple) = (ByteSize(*min), ByteSize(*max), ByteSize(*multiple));
+                (
+                    good,
+                    format!(
+                        "a size from {min} to {max} (B, KiB, MiB, GiB, TiB), a multiple of {multiple}, because {why}"
+                    ),
+                )
+            }
+            Kind::Decimal { max, why } => {
+                let number = value.as_float().or(value.as_integer().map(|number| number as f64));
+                let good = number.is_some_and(|number| (0.0..=*max).contains(&number));
+                (good, format!("a number from 0 to {max}, because {why}"))
+            }
+        };
+        if good { Ok(()) } else { Err(format!("{} = {} must be {allowed}", self.path, shown(value))) }
+    }
+}
+
+/// `value` on one line.
+pub(super) fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"))
+}
+
+fn either<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{load_machine, preset, preset_names};
+    use std::collections::BTreeSet;
+
+    fn leaves(prefix: &str, table: &toml::Table, into: &mut BTreeSet<String>) {
+        for (key, value) in table {
+            match value {
+                Value::Table(inner) => leaves(&format!("{prefix}{key}."), inner, into),
+                _ => assert!(into.insert(format!("{prefix}{key}"))),
+            }
+        }
+    }
+
+    #[test]
+    fn the_fields_are_those_of_the_schema() {
+        for name in preset_names() {
+            let mut schema = BTreeSet::new();
+            leaves("", &toml::Table::try_from(preset(name).unwrap()).unwrap(), &mut schema);
+            assert_eq!(FIELDS.iter().map(|field| field.path.to_owned()).collect::<BTreeSet<_>>(), schema);
+        }
+    }
+
+    /// A value that differs from the secpm preset's and that every cross-check accepts.
+    fn another(path: &str) -> &str {
+        match path {
+            "name" | "source" => "mine",
+            "engine.bytes" | "controller.wpq_issue_when_idle" | "l3.shared" => "false",
+            "engine.check_loads" | "l2.shared" => "true",
+            "l1.shared" => "false",
+            "controller.counter_placement" => "cross-bank",
+            "device.mapping" => "page-xor",
+            "controller.aes_key_bits" => "256",
+            "counters.minor_bits" => "3",
+            "core.clock_mhz" => "1000",
+            "device.interface_mhz" => "800",
+            "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" => "128KiB",
+            "program.log_ring" | "program.footprint" | "device.row" => "8KiB",
+            "device.capacity" => "8GiB",
+            path if path.ends_with("_ns") || path.ends_with("_bit") || path.ends_with("_mw") => "17.5",
+            "controller.wpq_high_watermark" => "16",
+            "controller.wpq_entries" => "64",
+            _ => "8",
+        }
+    }
+
+    #[test]
+    fn every_value_can_be_set() {
+        for field in FIELDS {
+            let value = another(field.path);
+            let machine = load_machine("secpm", &[format!("{}={value}", field.path)]).unwrap();
+            let table = toml::Table::try_from(machine).unwrap();
+            let set = field.path.split('.').fold(&Value::Table(table), |at, key| &at[key]).clone();
+            let shown = set.as_str().map_or_else(|| set.to_string(), str::to_owned);
+            assert_eq!(shown, value, "{}", field.path);
+        }
+    }
+
+    #[test]
+    fn bounds_hold_at_their_edges() {
+        let check = |path, value: Value| Field::at(path).unwrap().check(&value).is_ok();
+        for field in FIELDS {
+            match field.kind {
+                Kind::Whole { min, max, .. } => {
+                    for (number, good) in [(min as i64 - 1, false), (min as i64, true), (max as i64, true)] {
+                        assert_eq!(check(field.path, number.into()), good, "{} = {number}", field.path);
+                    }
+                    assert!(!check(field.path, (max as i64 + 1).into()));
+                }
+                Kind::Size { min, max, multiple, .. } => {
+                    for (bytes, good) in [(min - multiple, false), (min, true), (min + 1, false), (max, true)] {
+                        assert_eq!(check(field.path, (bytes as i64).into()), good, "{} = {bytes}", field.path);
+                        assert_eq!(check(field.path, format!("{bytes}B").into()), good, "{} = {bytes}B", field.path);
+                    }
+                    assert!(!check(field.path, ((max + multiple) as i64).into()));
+                }
+                Kind::Decimal { max, .. } => {
+                    for (number, good) in [(-0.1, false), (0.0, true), (max, true), (max * 1.01, false)] {
+                        assert_eq!(check(field.path, number.into()), good, "{} = {number}", field.path);
+                    }
+                    assert!(!check(field.path, f64::NAN.into()) && !check(field.path, f64::INFINITY.into()));
+                    assert!(check(field.path, 5.into()));
+                }
+                _ => {}
+            }
+        }
+    }
+}

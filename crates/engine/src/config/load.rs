@@ -1,0 +1,156 @@
+//! From what a user wrote to a machine: a preset or a file, then `--set` texts over it. Every error says where.
+
+use super::bounds::validate;
+use super::fields::{FIELDS, Field, shown};
+use super::nearest::nearest;
+use super::presets::{self, preset_names};
+use super::{ConfigError, Machine, nearest::unknown_name};
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+/// The machine `name_or_path`, a preset or a TOML file, with each of `sets` ("path.to.key=value") applied in order.
+///
+/// A file sets any part of a machine; the rest is that of `base = "PRESET"` (secpm if the file does not say).
+pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, ConfigError> {
+    let mut table = if preset_names().contains(&name_or_path) {
+        presets::table(name_or_path)?
+    } else if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
+        let text = std::fs::read_to_string(name_or_path)
+            .map_err(|error| ConfigError(format!("machine file '{name_or_path}' cannot be read: {error}")))?;
+        parse_file(name_or_path, &text)?
+    } else {
+        return Err(unknown_name("machine", name_or_path, &preset_names()));
+    };
+    for set in sets {
+        apply_set(&mut table, set)?;
+    }
+    let machine = from_table(table)?;
+    validate(&machine)?;
+    Ok(machine)
+}
+
+/// A machine from a complete table of checked values.
+pub(super) fn from_table(table: Table) -> Result<Machine, ConfigError> {
+    table.try_into().map_err(|error: toml::de::Error| ConfigError(format!("machine: {}", error.message())))
+}
+
+fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
+    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
+    let broken = |error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| line_of(span.start.min(text.len())));
+        ConfigError(format!("{path}:{line}: {}", error.message().replace('\n', ", ")))
+    };
+    let values: Table = toml::from_str(text).map_err(broken)?;
+    let parsed = DeTable::parse(text).map_err(broken)?;
+    let mut leaves = Vec::new();
+    collect("", parsed.get_ref(), &values, &mut leaves);
+    // The first mistake of the file is the one to tell.
+    leaves.sort_by_key(|leaf| leaf.start);
+
+    let base = leaves.iter().find(|leaf| leaf.path == "base");
+    let mut table = match base {
+        None => presets::table(presets::DEFAULT)?,
+        Some(Leaf { value, start, .. }) => {
+            let at = |what: String| ConfigError(format!("{path}:{}: {what}", line_of(*start)));
+            let name =
+                value.as_str().ok_or_else(|| at(format!("base = {} must be the name of a machine", shown(value))))?;
+            presets::table(name).map_err(|error| at(format!("base: {error}")))?
+        }
+    };
+    let source = format!("{path}, on top of {}", table["name"].as_str().unwrap_or_default());
+    let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
+    set(&mut table, "name", Value::from(name.into_owned()));
+    set(&mut table, "source", Value::from(source));
+    for leaf in leaves.iter().filter(|leaf| leaf.path != "base") {
+        let at = |what: String| ConfigError(format!("{path}:{}: {what}", line_of(leaf.start)));
+        checked(&leaf.path, leaf.value).map_err(at)?;
+        set(&mut table, &leaf.path, leaf.value.clone());
+    }
+    Ok(table)
+}
+
+/// A value of a file, and where its key begins. A table that is no table of the schema counts as a value.
+struct Leaf<'a> {
+    path: String,
+    value: &'a Value,
+    start: usize,
+}
+
+fn collect<'a>(prefix: &str, parsed: &DeTable<'_>, values: &'a Table, into: &mut Vec<Leaf<'a>>) {
+    for (key, place) in parsed {
+        let path = format!("{prefix}{}", key.get_ref());
+        let value = &values[key.get_ref().as_ref()];
+        match (place.get_ref(), value) {
+            (DeValue::Table(parsed), Value::Table(values)) if is_section(&path) => {
+                collect(&format!("{path}."), parsed, values, into);
+            }
+            _ => into.push(Leaf { path, value, start: key.span().start }),
+        }
+    }
+}
+
+fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
+    let at = |what: String| ConfigError(format!("--set {}: {what}", text.replace('\n', "\\n")));
+    let (path, written) =
+        text.split_once('=').ok_or_else(|| at("write path.to.key=value, as in device.t_wr_ns=150".into()))?;
+    let (path, written) = (path.trim(), written.trim());
+    // Numbers, booleans and quoted texts are TOML; anything else is a size, a choice or a text without quotes.
+    let value = match toml::from_str::<Table>(&format!("value = {written}")) {
+        Ok(mut parsed) if parsed.len() == 1 => parsed.remove("value"),
+        _ => None,
+    };
+    let bare = || Value::from(written);
+    let value = match Field::at(path) {
+        // A name may look like a number.
+        Some(field) if field.is_text() => value.filter(Value::is_str).unwrap_or_else(bare),
+        _ => value.unwrap_or_else(bare),
+    };
+    checked(path, &value).map_err(at)?;
+    set(table, path, value);
+    Ok(())
+}
+
+fn is_section(path: &str) -> bool {
+    FIELDS.iter().any(|field| field.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// Whether `path` exists and `value` may stand there; the error is a sentence.
+fn checked(path: &str, value: &Value) -> Result<(), String> {
+    if let Some(field) = Field::at(path) {
+        return field.check(value);
+    }
+    if is_section(path) {
+        return Err(format!("{path} = {} must be a table, [{path}]", shown(value)));
+    }
+    Err(match nearest_path(path) {
+        Some(meant) => format!("there is no key '{path}': did you mean '{meant}'?"),
+        None => format!("there is no key '{path}'"),
+    })
+}
+
+/// The key or table nearest to `path`; a key may have lost its table.
+fn nearest_path(path: &str) -> Option<String> {
+    let sections = FIELDS.iter().filter_map(|field| field.path.split_once('.')).map(|(section, _)| section);
+    if let Some(meant) = nearest(path, FIELDS.iter().map(|field| field.path).chain(sections)) {
+        return Some(meant.to_owned());
+    }
+    let last = |path: &'static str| path.rsplit_once('.').map(|(_, key)| key);
+    let key = path.rsplit_once('.').map_or(path, |(_, key)| key);
+    let meant = nearest(key, FIELDS.iter().filter_map(|field| last(field.path)))?;
+    FIELDS.iter().find(|field| last(field.path) == Some(meant)).map(|field| field.path.to_owned())
+}
+
+/// Replaces the value at `path`, whose tables exist.
+fn set(table: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            table.insert(path.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            if let Some(Value::Table(inner)) = table.get_mut(section) {
+                set(inner, rest, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Names that were probably meant.
+
+use super::ConfigError;
+
+/// The candidate that `name` most resembles, if one is close enough to be a slip of the keyboard or is begun by it.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = name.chars().count();
+    let distance = |candidate: &str| match length >= 3 && candidate.starts_with(name) {
+        true => 1,
+        false => strsim::damerau_levenshtein(name, candidate),
+    };
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(candidate), candidate))
+        .filter(|(distance, _)| *distance <= 1 + length / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The sentence for a name that is not among `known`: "design 'secpn' does not exist: did you mean 'secpm'? (known:
+/// ...)".
+pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> ConfigError {
+    let list = known.join(", ");
+    ConfigError(match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("{what} '{name}' does not exist: did you mean '{meant}'? (known: {list})"),
+        None => format!("{what} '{name}' does not exist (known: {list})"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let known = ["secpm", "secpm-no-cwr", "write-back"];
+        assert_eq!(nearest("secpn", known), Some("secpm"));
+        assert_eq!(nearest("writeback", known), Some("write-back"));
+        assert_eq!(nearest("secmp-no-crw", known), Some("secpm-no-cwr"));
+        assert_eq!(nearest("secpm-no", known), Some("secpm-no-cwr"));
+        assert_eq!(nearest("x", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(
+            unknown_name("design", "secpn", &known).0,
+            "design 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-no-cwr, write-back)"
+        );
+        assert_eq!(
+            unknown_name("design", "foo", &known).0,
+            "design 'foo' does not exist (known: secpm, secpm-no-cwr, write-back)"
+        );
+    }
+}
