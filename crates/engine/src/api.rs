@@ -150,6 +150,7 @@ pub fn describe() -> String {
         .map(|workload| json!({"name": workload.name, "summary": workload.summary, "has_log": workload.has_log}))
         .collect();
     let machines: Vec<Value> = config::preset_names()
+        .into_iter()
         .filter_map(|name| config::preset(name).ok())
         .map(|machine: Machine| json!({"name": machine.name, "source": machine.source, "values": machine}))
         .collect();

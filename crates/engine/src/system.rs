@@ -174,7 +174,7 @@ impl<O: Observer> System<O> {
                 match response {
                     Response::Read { token, bytes } => cache.read_done(now, token, &bytes),
                     Response::Written { token } => cache.write_acked(now, token),
-                    Response::Install { line, bytes } => cache.install_clean(line, &bytes),
+                    Response::Install { line, bytes } => cache.install_clean(now, line, &bytes),
                 }
             }
             wakes.extend(cache.wakes());

@@ -115,6 +115,11 @@ impl Hierarchy {
         })
     }
 
+    /// Whether every outbox is empty.
+    pub fn quiet(&self) -> bool {
+        self.requests.is_empty() && self.wakes.is_empty() && self.evicted.is_empty()
+    }
+
     /// Outbox: what memory is asked for, in order. Requests for one line must arrive in this order.
     pub fn requests(&mut self) -> std::vec::Drain<'_, MemoryRequest> {
         self.requests.drain(..)
@@ -297,6 +302,10 @@ impl CachePort for Hierarchy {
 
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access {
         self.flush_line(now, core, line, kind)
+    }
+
+    fn first_level_latency(&self) -> Ps {
+        self.latency.l1
     }
 
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {

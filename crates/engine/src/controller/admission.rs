@@ -3,7 +3,7 @@
 
 use super::state::{Context, Controller, Response, Source, Stage, Write};
 use crate::design::parts::{Admit, AppendOrder, CounterCoalescing};
-use crate::message::{DevicePort, Event, LineBytes, MediaLine, Observer, Page, WriteToken};
+use crate::message::{DevicePort, Event, Line, LineBytes, MediaLine, Observer, Page, WriteToken};
 
 /// What asks for slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,10 +150,19 @@ impl Controller {
             }
         }
         self.writes.release(slot);
-        let next = self.active.iter().copied().find(|&other| self.writes[other].line == line);
-        if let Some(next) = next {
+        if let Some(next) = self.next_of_line(line) {
             self.start_write(cx, next);
         }
+    }
+
+    /// The write of `line` that starts when another one of that line has been appended: re-encryption first, then
+    /// the oldest, unless that one waits for something else.
+    fn next_of_line(&self, line: Line) -> Option<u32> {
+        let behind = |&slot: &u32| self.writes[slot].stage == Stage::BehindSameLine;
+        let mut of_line = self.active.iter().copied().filter(|&slot| self.writes[slot].line == line);
+        let oldest = of_line.clone().next()?;
+        let reencryption = of_line.find(|slot| matches!(self.writes[*slot].source, Source::Reencryption(_)));
+        reencryption.or(Some(oldest)).filter(behind)
     }
 
     fn append<D: DevicePort, O: Observer>(

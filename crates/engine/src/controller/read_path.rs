@@ -1,7 +1,7 @@
 //! A read from its arrival to its answer. Contents are settled at arrival, in one event, so that nothing that
 //! happens while the array is being read can tear them; the rest is time.
 
-use super::state::{BankRead, Context, Controller, CounterWaiter, LineWaiter, Read, Response, Source};
+use super::state::{BankRead, Context, Controller, CounterWaiter, LineWaiter, Read, Response, Source, Write};
 use super::write_path::xor;
 use crate::design::parts::Counter;
 use crate::kernel::Ps;
@@ -37,8 +37,7 @@ impl Controller {
     pub(super) fn start_read<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Read { line, source, .. } = self.reads[slot];
         let now = cx.queue.now();
-        let newest_write = self.active.iter().copied().filter(|&write| self.writes[write].line == line);
-        if let Some(write) = newest_write.max_by_key(|&write| self.writes[write].arrival) {
+        if let Some(write) = self.newest_write(line, source) {
             // Not yet in the queue, so still in the clear on the chip.
             self.stats.forwarded_reads += 1;
             self.reads[slot].bytes = self.writes[write].plaintext;
@@ -90,6 +89,18 @@ impl Controller {
                 }
             }
         }
+    }
+
+    /// The write on its way whose bytes a read of `line` finds: the newest that the caches sent; a line under
+    /// re-encryption itself only if there is none. Re-encryption sees only what has been encrypted under the old
+    /// counter, because everything else goes after it.
+    fn newest_write(&self, line: Line, source: Source) -> Option<u32> {
+        let writes = if matches!(source, Source::Caches(_)) { &self.active } else { &self.in_units };
+        let of_line = writes.iter().copied().filter(|&write| self.writes[write].line == line);
+        of_line.max_by_key(|&write| {
+            let Write { source, arrival, .. } = self.writes[write];
+            (matches!(source, Source::Caches(_)), arrival)
+        })
     }
 
     /// The counter under which the stored copy of `line` is encrypted.

@@ -43,7 +43,13 @@ impl Controller {
         write.arrival = self.arrivals;
         let line = write.line;
         cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext);
-        let behind = self.active.iter().any(|&other| self.writes[other].line == line);
+        // A re-encrypted line goes before writes that wait for its done bit, but not before one that has been
+        // encrypted under the old counter already.
+        let ahead = match write.source {
+            Source::Caches(_) => &self.active,
+            Source::Reencryption(_) => &self.in_units,
+        };
+        let behind = ahead.iter().any(|&other| self.writes[other].line == line);
         self.active.push(slot);
         if behind {
             self.writes[slot].stage = Stage::BehindSameLine;
