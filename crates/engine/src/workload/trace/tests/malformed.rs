@@ -80,22 +80,11 @@ fn a_long_or_binary_record_is_quoted_in_part() {
 #[test]
 fn other_files_are_not_logs() {
     for text in ["", "hello", "==7== hello", "\n==7== START|STOP", "==7== START\nhello|STOP", "|FENCE|STOP"] {
-        let shown = text.escape_ascii_start();
+        let shown = text.split('|').next().unwrap_or_default().as_bytes().escape_ascii();
         let wanted = format!(
             "t.log: not a pmemcheck store log: expected lines that begin with ==pid== and then START, found \"{shown}\""
         );
         assert_eq!(error(text.as_bytes(), true), wanted);
-    }
-}
-
-/// What an error quotes of the first field of `self`.
-trait FirstField {
-    fn escape_ascii_start(&self) -> String;
-}
-
-impl FirstField for str {
-    fn escape_ascii_start(&self) -> String {
-        self.split('|').next().unwrap_or_default().as_bytes().escape_ascii().to_string()
     }
 }
 
