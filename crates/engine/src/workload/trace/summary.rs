@@ -14,9 +14,9 @@ pub struct TraceSummary {
     pub stores: u64,
     /// Bytes they store.
     pub store_bytes: u64,
-    /// FLUSH records, and how many of them touch no registered file and are left out.
+    /// FLUSH records.
     pub flushes: u64,
-    /// Those of `flushes` that touch no registered file; the replay leaves them out.
+    /// Those of them that touch no registered file (or no byte); the replay leaves them out.
     pub flushes_outside: u64,
     /// Lines that FLUSH and DEEP_SYNC records flush.
     pub lines_flushed: u64,

@@ -136,7 +136,7 @@ proptest! {
     fn a_log_cut_anywhere_is_good_up_to_a_record(acts in prop::collection::vec(act(), 1..30), cut in any::<prop::sample::Index>()) {
         let text = text(&acts, &[]);
         let end = START.len() + cut.index(text.len() - STOP.len() - START.len());
-        let trace = Trace::from_bytes("t.log", text[..end].as_bytes(), true).unwrap();
+        let trace = Trace::from_bytes("t.log", &text.as_bytes()[..end], true).unwrap();
         let bars = text[..end].matches('|').count() as u64;
         prop_assert_eq!(trace.summary().cut_off.unwrap().records, bars.saturating_sub(1));
         operations(&trace);
