@@ -1,3 +1,108 @@
-//! (see ARCHITECTURE.md)
+//! The programs: real data structures over a persistent heap, run for real, one instance per core.
+//!
+//! What flows out are operations with the bytes they store and expect ([`Program`] is an `OpSource`). A [`Plan`]
+//! says where everything lies; a [`Base`] is the populated memory that every design of a comparison shares; a
+//! [`Recovery`] scans the undo log after a crash and checks every invariant of the structure. The structures read
+//! and write through a transaction and know nothing of logs, flushes and fences: those are decided in one place,
+//! `transaction`.
 
+mod array;
+mod base;
+mod btree;
+mod hash;
+mod item;
+mod linked_list;
+mod log;
+mod memory;
+mod plan;
+mod program;
+mod queue;
+mod rbtree;
+mod recovery;
+mod shuffle;
+mod structure;
+#[cfg(test)]
+mod tests;
 pub mod trace;
+mod transaction;
+
+pub use base::Base;
+pub use memory::Memory;
+pub use plan::{BaseKey, Plan, WorkloadConfig, plan};
+pub use program::Program;
+pub use recovery::Recovery;
+
+/// Which data structure a program keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkloadKind {
+    /// Swaps random entries of an array.
+    Array,
+    /// Enqueues and dequeues at random.
+    Queue,
+    /// Inserts into an open-addressing hash table.
+    Hash,
+    /// Inserts into a B-tree with several items per leaf.
+    BTree,
+    /// Inserts into a red-black tree with one item per node.
+    RbTree,
+    /// Pushes onto a list whose head is swapped by one atomic store; no log.
+    LinkedList,
+}
+
+/// A workload as the user sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkloadInfo {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// Whether its transactions are undo-logged.
+    pub has_log: bool,
+    /// What it is inside.
+    pub kind: WorkloadKind,
+}
+
+/// Every workload: the five of the secpm paper (section 4.1), and Figure 4 of the counter-atomicity paper.
+pub const WORKLOADS: &[WorkloadInfo] = &[
+    WorkloadInfo {
+        name: "array",
+        summary: "swaps two random entries of an array (secpm section 4.1)",
+        has_log: true,
+        kind: WorkloadKind::Array,
+    },
+    WorkloadInfo {
+        name: "queue",
+        summary: "enqueues and dequeues entries at random (secpm section 4.1)",
+        has_log: true,
+        kind: WorkloadKind::Queue,
+    },
+    WorkloadInfo {
+        name: "hash",
+        summary: "inserts random key-value items into an open-addressing hash table (secpm section 4.1)",
+        has_log: true,
+        kind: WorkloadKind::Hash,
+    },
+    WorkloadInfo {
+        name: "btree",
+        summary: "inserts random key-value items into a B-tree, several items to a leaf (secpm section 4.1)",
+        has_log: true,
+        kind: WorkloadKind::BTree,
+    },
+    WorkloadInfo {
+        name: "rbtree",
+        summary: "inserts random key-value items into a red-black tree, one item to a node (secpm section 4.1)",
+        has_log: true,
+        kind: WorkloadKind::RbTree,
+    },
+    WorkloadInfo {
+        name: "linked-list",
+        summary: "pushes nodes onto a list by an atomic head swap, without a log (counter-atomicity Figure 4)",
+        has_log: false,
+        kind: WorkloadKind::LinkedList,
+    },
+];
+
+/// The workload called `name`.
+pub fn find(name: &str) -> Option<&'static WorkloadInfo> {
+    WORKLOADS.iter().find(|workload| workload.name == name)
+}

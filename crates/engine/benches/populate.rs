@@ -1,0 +1,37 @@
+//! How fast a gigabyte of every structure is populated.
+
+use counterpoint_engine::config::{ByteSize, Program};
+use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(args = WORKLOADS.iter().map(|workload| workload.name), sample_count = 3, sample_size = 1)]
+fn one_gibibyte(bencher: divan::Bencher<'_, '_>, name: &str) {
+    populate(bencher, name, 1024);
+}
+
+#[divan::bench(args = WORKLOADS.iter().map(|workload| workload.name), sample_count = 3, sample_size = 1)]
+fn one_gibibyte_of_64_byte_items(bencher: divan::Bencher<'_, '_>, name: &str) {
+    populate(bencher, name, 64);
+}
+
+fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
+    let config = WorkloadConfig {
+        kind: find(name).expect("the name comes from the list").kind,
+        tx_size,
+        footprint: 1 << 30,
+        cores: 1,
+        seed: 1,
+        operations_per_core: 10_000,
+        program: Program {
+            think_instructions: 200,
+            copy_bytes: 16,
+            log_ring: ByteSize(64 << 10),
+            footprint: ByteSize(1 << 30),
+        },
+    };
+    let plan = plan(&config, 16 << 30).expect("a gigabyte fits into sixteen");
+    bencher.bench(|| Base::populate(&plan).expect("the machine has the memory"));
+}

@@ -1,0 +1,118 @@
+//! The invariants of the B-tree: every node is what its parent takes it for, keys are in order and within bounds, all
+//! leaves are equally deep and chained in order, slots are distinct, items are whole, and no allocated node is lost.
+
+use super::{
+    BTree, CHILDREN_MAX, HEIGHT, HEIGHT_MAX, INNER_BYTES, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK,
+    INNER_USED, LEAF_HEAD, LEAF_MARK, LEAF_NEXT, LEAVES_USED, ROOT,
+};
+use crate::message::ByteView;
+use crate::workload::item;
+use std::ops::Range;
+
+/// What the walk has met so far, in the order of keys.
+struct Walk<'a> {
+    tree: &'a BTree,
+    view: &'a mut dyn ByteView,
+    leaves: u64,
+    inner: u64,
+    /// The leaf that the previous one names as its next.
+    expected: Option<u64>,
+}
+
+impl BTree {
+    pub(super) fn check_tree(&self, view: &mut dyn ByteView) -> Result<(), String> {
+        let [root, height, leaves, inner] =
+            [ROOT, HEIGHT, LEAVES_USED, INNER_USED].map(|field| view.read_u64(self.start + field));
+        if height > HEIGHT_MAX as u64 || leaves > self.leaf_capacity || inner > self.inner_capacity {
+            return Err(format!(
+                "the B-tree's anchor is garbage: height {height}, {leaves} leaves, {inner} inner nodes"
+            ));
+        }
+        let mut walk = Walk { tree: self, view, leaves: 0, inner: 0, expected: None };
+        walk.node(root, height, 0..1 << 64)?;
+        if walk.expected != Some(0) {
+            return Err("the B-tree's last leaf names another one as its next".to_owned());
+        }
+        if (walk.leaves, walk.inner) != (leaves, inner) {
+            return Err(format!(
+                "the B-tree has {} leaves and {} inner nodes, its anchor says {leaves} and {inner}",
+                walk.leaves, walk.inner
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Walk<'_> {
+    /// Checks the subtree at `node`, `height` levels above the leaves, whose keys must lie in `keys`.
+    fn node(&mut self, node: u64, height: u64, keys: Range<u128>) -> Result<(), String> {
+        let (start, size, capacity, mark) = if height == 0 {
+            (self.tree.leaves_start, self.tree.leaf_bytes, self.tree.leaf_capacity, LEAF_MARK)
+        } else {
+            (self.tree.inner_start, INNER_BYTES, self.tree.inner_capacity, INNER_MARK)
+        };
+        let offset = node.wrapping_sub(start);
+        if node < start || !offset.is_multiple_of(size) || offset / size >= capacity {
+            return Err(format!("B-tree pointer {node:#x} leads to no node of its level"));
+        }
+        if self.view.read_u64(node + mark) != self.tree.mark(node) {
+            return Err(format!("B-tree node {node:#x} does not carry its mark"));
+        }
+        if height == 0 { self.leaf(node, keys) } else { self.inner(node, height, keys) }
+    }
+
+    fn inner(&mut self, node: u64, height: u64, keys: Range<u128>) -> Result<(), String> {
+        let count = self.view.read_u64(node + INNER_COUNT);
+        if !(1..=CHILDREN_MAX as u64).contains(&count) {
+            return Err(format!("B-tree node {node:#x} says it has {count} children"));
+        }
+        self.inner += 1;
+        let mut low = keys.start;
+        for child in 0..count {
+            let high = if child + 1 == count {
+                keys.end
+            } else {
+                u128::from(self.view.read_u64(node + INNER_KEYS + 8 * child))
+            };
+            // Key ranges never grow on the way down, and an empty one ends the walk: garbage cannot lead it in circles.
+            if low >= high || high > keys.end {
+                return Err(format!("keys of B-tree node {node:#x} are out of order"));
+            }
+            let pointer = self.view.read_u64(node + INNER_CHILDREN + 8 * child);
+            self.node(pointer, height - 1, low..high)?;
+            low = high;
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, node: u64, keys: Range<u128>) -> Result<(), String> {
+        if self.expected.is_some_and(|expected| expected != node) {
+            return Err(format!("B-tree leaf {node:#x} is not the next of the leaf before it"));
+        }
+        self.leaves += 1;
+        self.expected = Some(self.view.read_u64(node + LEAF_NEXT));
+        let mut head = [0; LEAF_HEAD];
+        self.view.read(node, &mut head);
+        let count = usize::from(head[0]);
+        if count == 0 || count > self.tree.slots {
+            return Err(format!("B-tree leaf {node:#x} says it has {count} items"));
+        }
+        let mut low = keys.start;
+        let mut taken = 0u32;
+        for &slot in &head[1..=count] {
+            if usize::from(slot) >= self.tree.slots || taken & 1 << slot != 0 {
+                return Err(format!("B-tree leaf {node:#x} names slot {slot} twice or has no such slot"));
+            }
+            taken |= 1 << slot;
+            let address = self.tree.item(node, slot);
+            let Some((key, _)) = item::verify(self.view, address, self.tree.item_bytes) else {
+                return Err(format!("B-tree item at {address:#x} is garbage"));
+            };
+            if u128::from(key) < low || u128::from(key) >= keys.end {
+                return Err(format!("B-tree item at {address:#x} is out of order"));
+            }
+            low = u128::from(key) + 1;
+        }
+        Ok(())
+    }
+}

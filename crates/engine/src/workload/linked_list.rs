@@ -1,0 +1,137 @@
+//! A list without a log: a new node is written and flushed, then the head pointer is swapped by one 8-byte store
+//! (counter-atomicity section 2.2.3, Figure 4). It is what an atomic write of data and counter exists for.
+
+use super::item;
+use super::structure::{Share, Structure, WriteBound, put_word};
+use super::transaction::Transaction;
+use crate::kernel::Random;
+use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Nodes that one thread fills at a time.
+const BATCH: usize = 1024;
+/// A node is the pointer to the next older one, then its item.
+const ITEM: u64 = 8;
+
+pub(super) struct LinkedList {
+    start: u64,
+    nodes_start: u64,
+    node_bytes: u64,
+    populated: u64,
+    capacity: u64,
+    seed: u64,
+}
+
+impl LinkedList {
+    pub(super) fn new(share: Share) -> Self {
+        let populated = ((share.bytes - PAGE_BYTES.min(share.bytes)) / share.tx_size).max(1);
+        Self {
+            start: share.start,
+            nodes_start: share.start + PAGE_BYTES,
+            node_bytes: share.tx_size,
+            populated,
+            capacity: populated + share.room,
+            seed: share.seed,
+        }
+    }
+
+    fn address(&self, node: u64) -> u64 {
+        self.nodes_start + node * self.node_bytes
+    }
+
+    /// The index of the node at `address`, if one may lie there.
+    fn node_at(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.nodes_start)?;
+        let node = offset / self.node_bytes;
+        (offset % self.node_bytes == 0 && node < self.capacity).then_some(node)
+    }
+}
+
+impl Structure for LinkedList {
+    fn populated(&self) -> Vec<Range<u64>> {
+        vec![self.start..self.start + LINE_BYTES, self.nodes_start..self.address(self.populated)]
+    }
+
+    fn end(&self) -> u64 {
+        self.address(self.capacity)
+    }
+
+    fn populate(&self, extent: usize, bytes: &mut [u8]) {
+        if extent == 0 {
+            put_word(bytes, 0, self.address(self.populated - 1));
+            return;
+        }
+        let node_bytes = self.node_bytes as usize;
+        bytes.par_chunks_mut(BATCH * node_bytes).enumerate().for_each(|(batch, bytes)| {
+            for (index, bytes) in bytes.chunks_exact_mut(node_bytes).enumerate() {
+                let node = (batch * BATCH + index) as u64;
+                put_word(bytes, 0, if node == 0 { 0 } else { self.address(node - 1) });
+                item::fill(item::nth(self.seed, node), node, &mut bytes[ITEM as usize..]);
+            }
+        });
+    }
+
+    fn transact(&self, tx: &mut Transaction<'_>, _random: &mut Random) {
+        let head = tx.read_word(self.start, false);
+        // Nodes are never freed, so the newest lies highest and the next free one is above it.
+        let node = (head - self.nodes_start) / self.node_bytes + 1;
+        let address = self.address(node);
+        tx.write_word(address, head);
+        tx.write_item(address + ITEM, item::nth(self.seed, node), node, self.node_bytes - ITEM);
+        tx.write_word(self.start, address);
+    }
+
+    fn check(&self, view: &mut dyn ByteView) -> Result<(), String> {
+        let mut address = view.read_u64(self.start);
+        let Some(newest) = self.node_at(address) else {
+            return Err(format!("the list's head pointer is garbage: {address:#x}"));
+        };
+        if newest + 1 < self.populated {
+            return Err(format!("the list's head points at its old node {newest}: newer ones are lost"));
+        }
+        // Nodes are numbered in the order of their making, so the walk cannot go round in circles.
+        for node in (0..=newest).rev() {
+            let found = self.node_at(address);
+            let identity = found.and_then(|_| item::verify(view, address + ITEM, self.node_bytes - ITEM));
+            if identity != Some((item::nth(self.seed, node), node)) {
+                return Err(format!("the list's node {node}, reached at {address:#x}, is garbage"));
+            }
+            address = view.read_u64(address);
+        }
+        if address != 0 {
+            return Err(format!("the list does not end with its oldest node but goes on to {address:#x}"));
+        }
+        Ok(())
+    }
+
+    fn write_bound(&self) -> WriteBound {
+        WriteBound { ranges: 2, bytes: self.node_bytes + 8 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::tests::rig::Rig;
+
+    #[test]
+    fn nodes_are_pushed_in_front() {
+        let mut rig = Rig::new(LinkedList::new, 8192, 64, 50, 7);
+        let mut head = rig.memory.read_u64(rig.structure.start);
+        for _ in 0..50 {
+            rig.run(|list, tx| list.transact(tx, &mut Random::stream(0, "")));
+            let new = rig.memory.read_u64(rig.structure.start);
+            assert_eq!(rig.memory.read_u64(new), head);
+            head = new;
+        }
+    }
+
+    #[test]
+    fn disturbed_nodes_and_heads_are_noticed() {
+        let mut rig = Rig::new(LinkedList::new, 8192, 128, 10, 1);
+        let [header, nodes] = rig.structure.populated().try_into().unwrap();
+        rig.disturb(header.start..header.start + 8, 100);
+        rig.disturb(nodes, 100);
+    }
+}

@@ -1,0 +1,188 @@
+//! The plan: where every core's log ring and heap lie, worked out from the configuration before anything is touched.
+//!
+//! Cores follow one another; each has its log ring (never written before the run), then its heap: the populated
+//! structure and the room that the transactions of the run may need to grow.
+
+use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
+use super::structure::{Share, Structure};
+use super::{WorkloadKind, array, btree, hash, item, linked_list, queue, rbtree};
+use crate::config::{self, ByteSize, ConfigError};
+use crate::message::{LINE_BYTES, PAGE_BYTES, ProgramLayout};
+use std::sync::Arc;
+
+/// Largest transaction: sixteen pages, above which a log entry would outgrow any ring of a sensible size.
+const TX_SIZE_MAX: u64 = 64 << 10;
+/// Fewest transactions' worth of data in a core's part of the footprint: a leaf of the B-tree.
+const ITEMS_MIN: u64 = 8;
+/// Fewest transactions that room is kept for. Room is a power of two, so that runs that differ a little in their
+/// transactions still start from the same memory.
+const ROOM_MIN: u64 = 256;
+
+/// What the programs are to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadConfig {
+    /// The data structure.
+    pub kind: WorkloadKind,
+    /// Bytes of user data in a transaction: a multiple of 64.
+    pub tx_size: u64,
+    /// Bytes of populated structure, the total over all cores.
+    pub footprint: u64,
+    /// Cores, one program instance each.
+    pub cores: u16,
+    /// Seed of contents and operations.
+    pub seed: u64,
+    /// Transactions that each core will run, warm-up included.
+    pub operations_per_core: u64,
+    /// What the programs do besides their data structure.
+    pub program: config::Program,
+}
+
+/// All that the populated memory depends on: plans with equal keys may share one [`super::Base`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BaseKey {
+    kind: WorkloadKind,
+    tx_size: u64,
+    footprint: u64,
+    cores: u16,
+    seed: u64,
+    room: u64,
+    log_ring: u64,
+}
+
+/// Where everything lies.
+#[derive(Clone)]
+pub struct Plan {
+    config: WorkloadConfig,
+    key: BaseKey,
+    layouts: Vec<ProgramLayout>,
+    structures: Vec<Arc<dyn Structure>>,
+}
+
+impl Plan {
+    /// The configuration it was made from.
+    pub fn config(&self) -> &WorkloadConfig {
+        &self.config
+    }
+    /// What the populated memory depends on.
+    pub fn base_key(&self) -> &BaseKey {
+        &self.key
+    }
+    /// The layouts, by core.
+    pub fn layouts(&self) -> &[ProgramLayout] {
+        &self.layouts
+    }
+    /// One past the highest byte address of any core.
+    pub fn end(&self) -> u64 {
+        self.layouts.last().map_or(0, |layout| layout.heap.end)
+    }
+    pub(super) fn structures(&self) -> &[Arc<dyn Structure>] {
+        &self.structures
+    }
+}
+
+/// Lays out the programs of `config` in `max_bytes` of device.
+pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError> {
+    check_bounds(config, max_bytes)?;
+    let room = config.operations_per_core.max(ROOM_MIN).checked_next_power_of_two();
+    let too_large = |needed: u128| {
+        let needed =
+            u64::try_from(needed).map_or("more than 2^64 bytes".to_owned(), |bytes| ByteSize(bytes).to_string());
+        ConfigError(format!(
+            "footprint of {} with room for {} transactions on each of {} cores needs {needed}, more than the {} that the \
+             device has for data",
+            ByteSize(config.footprint),
+            config.operations_per_core,
+            config.cores,
+            ByteSize(max_bytes),
+        ))
+    };
+    // Structures may take a few items of room for each transaction; beyond this bound sizes could overflow.
+    let room = room.filter(|room| *room <= 1 << 40).ok_or_else(|| too_large(u128::MAX))?;
+    let bytes = config.footprint / u64::from(config.cores) & !(PAGE_BYTES - 1);
+    let has_log = config.kind != WorkloadKind::LinkedList;
+    let build = |start, core: u16| {
+        let seed = item::nth(config.seed, u64::from(core));
+        structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed })
+    };
+
+    let bound = build(0, 0).write_bound();
+    let entry = entry_bytes(bound.ranges, bound.bytes);
+    let log_ring =
+        if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * entry).next_multiple_of(PAGE_BYTES) } else { 0 };
+    let stride = log_ring + build(0, 0).end().next_multiple_of(PAGE_BYTES);
+    let end = u128::from(stride) * u128::from(config.cores);
+    if end > u128::from(max_bytes.min(ADDRESS_END)) {
+        return Err(too_large(end));
+    }
+
+    let mut layouts = Vec::new();
+    let mut structures = Vec::new();
+    for core in 0..config.cores {
+        let start = u64::from(core) * stride;
+        let heap = start + log_ring;
+        layouts.push(ProgramLayout { core, log: start..heap, heap: heap..start + stride });
+        structures.push(build(heap, core));
+    }
+    let key = BaseKey {
+        kind: config.kind,
+        tx_size: config.tx_size,
+        footprint: config.footprint,
+        cores: config.cores,
+        seed: config.seed,
+        room,
+        log_ring,
+    };
+    Ok(Plan { config: config.clone(), key, layouts, structures })
+}
+
+fn check_bounds(config: &WorkloadConfig, max_bytes: u64) -> Result<(), ConfigError> {
+    let fail = |sentence: String| Err(ConfigError(sentence));
+    if config.tx_size == 0 || !config.tx_size.is_multiple_of(LINE_BYTES) || config.tx_size > TX_SIZE_MAX {
+        return fail(format!(
+            "transaction size {} is not a multiple of 64 from 64 to {TX_SIZE_MAX} bytes",
+            config.tx_size
+        ));
+    }
+    if config.cores == 0 {
+        return fail("cores must be at least 1, not 0".to_owned());
+    }
+    if !matches!(config.program.copy_bytes, 8 | 16 | 32 | 64) {
+        return fail(format!("program.copy_bytes must be 8, 16, 32 or 64, not {}", config.program.copy_bytes));
+    }
+    if config.program.log_ring.0 > max_bytes {
+        return fail(format!(
+            "program.log_ring of {} is larger than the {} that the device has for data",
+            config.program.log_ring,
+            ByteSize(max_bytes)
+        ));
+    }
+    let smallest = u64::from(config.cores) * (ITEMS_MIN * config.tx_size).next_multiple_of(PAGE_BYTES);
+    if config.footprint < smallest {
+        return fail(format!(
+            "footprint of {} is too small: {} cores with transactions of {} bytes need at least {}",
+            ByteSize(config.footprint),
+            config.cores,
+            config.tx_size,
+            ByteSize(smallest)
+        ));
+    }
+    if config.footprint > max_bytes {
+        return fail(format!(
+            "footprint of {} is larger than the {} that the device has for data",
+            ByteSize(config.footprint),
+            ByteSize(max_bytes)
+        ));
+    }
+    Ok(())
+}
+
+fn structure(kind: WorkloadKind, share: Share) -> Arc<dyn Structure> {
+    match kind {
+        WorkloadKind::Array => Arc::new(array::Array::new(share)),
+        WorkloadKind::Queue => Arc::new(queue::Queue::new(share)),
+        WorkloadKind::Hash => Arc::new(hash::Hash::new(share)),
+        WorkloadKind::BTree => Arc::new(btree::BTree::new(share)),
+        WorkloadKind::RbTree => Arc::new(rbtree::RbTree::new(share)),
+        WorkloadKind::LinkedList => Arc::new(linked_list::LinkedList::new(share)),
+    }
+}

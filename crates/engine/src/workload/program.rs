@@ -1,0 +1,72 @@
+//! A program on one core: it runs its structure functionally, a transaction at a time, ahead of the simulated core.
+
+use super::base::Base;
+use super::memory::Memory;
+use super::plan::Plan;
+use super::structure::Structure;
+use super::transaction::{Protocol, Scratch, Transaction};
+use crate::kernel::Random;
+use crate::message::{CoreId, OpBuffer, OpSource};
+use std::sync::Arc;
+
+/// The source of one core's operations. Deterministic from the plan (its seed) and the core.
+pub struct Program {
+    structure: Arc<dyn Structure>,
+    protocol: Protocol,
+    memory: Memory,
+    scratch: Scratch,
+    random: Random,
+    think_instructions: u32,
+    copy_bytes: usize,
+    number: u64,
+    operations: u64,
+}
+
+impl Program {
+    /// The program of `core` over a base populated from the same plan, or from one with the same [`super::BaseKey`].
+    pub fn new(plan: &Plan, base: Arc<Base>, core: CoreId) -> Self {
+        let layout = &plan.layouts()[usize::from(core)];
+        let protocol = if layout.log.is_empty() {
+            Protocol::PointerSwap
+        } else {
+            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start }
+        };
+        let config = plan.config();
+        Self {
+            structure: plan.structures()[usize::from(core)].clone(),
+            protocol,
+            memory: Memory::new(base, layout.log.start..layout.heap.end),
+            scratch: Scratch::default(),
+            random: Random::stream(config.seed, &format!("program of core {core}")),
+            think_instructions: config.program.think_instructions,
+            copy_bytes: config.program.copy_bytes as usize,
+            number: 0,
+            operations: config.operations_per_core,
+        }
+    }
+
+    /// The program's memory as it is after the transactions handed out so far.
+    pub fn memory(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+}
+
+impl OpSource for Program {
+    fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool {
+        if self.number == self.operations {
+            return false;
+        }
+        let mut transaction = Transaction::begin(
+            self.number,
+            self.think_instructions,
+            self.copy_bytes,
+            &mut self.memory,
+            &mut self.scratch,
+            buffer,
+        );
+        self.structure.transact(&mut transaction, &mut self.random);
+        transaction.end(&mut self.protocol);
+        self.number += 1;
+        true
+    }
+}

@@ -1,0 +1,177 @@
+//! What the programs do at boot: scan each core's log ring, undo the transaction that was in flight, check.
+//!
+//! At most one transaction per core is in flight, so at most the newest may be undone. The scan finds the complete
+//! entry with the highest number, committed or not; only if that one is still valid is its old data put back. Why
+//! this never undoes a committed transaction: the ring holds at least three of the largest entries, so while entry
+//! n + 1 is being written entry n is whole, and its cleared valid bit was durable before n + 1 began. Older
+//! entries, whatever stale or half-overwritten state they are in, have lower numbers.
+//!
+//! Power may fail during recovery: old data goes first and the valid bit last, so a second scan finds the same entry
+//! and restores the same bytes. The view must make writes durable in the order in which they are made.
+
+use super::log::{Candidate, state_word};
+use super::plan::Plan;
+use super::structure::Structure;
+use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramLayout, ProgramRecovery, RecoveryReport};
+use std::sync::Arc;
+
+/// Candidates that one pass over the ring keeps, the newest. If none of them is complete the ring is scanned again
+/// for older ones; at a crash only the newest can be torn, so twice is the exception.
+const KEPT: usize = 4;
+
+/// Recovery and self-check of every core's program. Needs the plan only.
+pub struct Recovery {
+    layouts: Vec<ProgramLayout>,
+    structures: Vec<Arc<dyn Structure>>,
+}
+
+impl Recovery {
+    /// The recovery of the programs of `plan`.
+    pub fn new(plan: &Plan) -> Self {
+        Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec() }
+    }
+}
+
+impl ProgramRecovery for Recovery {
+    fn layouts(&self) -> &[ProgramLayout] {
+        &self.layouts
+    }
+
+    fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport {
+        let layout = &self.layouts[usize::from(core)];
+        let mut report = RecoveryReport::default();
+        let mut below = u64::MAX;
+        loop {
+            let newest = newest_candidates(layout, view, below);
+            for candidate in newest.iter().flatten() {
+                if candidate.complete(view, &layout.heap) {
+                    if candidate.valid {
+                        report.undone = 1;
+                        report.bytes_restored = undo(candidate, view);
+                    }
+                    return report;
+                }
+                // Stale headers below the newest whole entry are never reached, so this one was being written.
+                report.abandoned += u32::from(candidate.valid);
+            }
+            match newest[KEPT - 1] {
+                Some(oldest) => below = oldest.number,
+                None => return report,
+            }
+        }
+    }
+
+    fn check(&self, core: CoreId, view: &mut dyn ByteView) -> Result<(), String> {
+        self.structures[usize::from(core)].check(view)
+    }
+}
+
+/// The up to `KEPT` candidates with the highest numbers below `below`, newest first.
+fn newest_candidates(layout: &ProgramLayout, view: &mut dyn ByteView, below: u64) -> [Option<Candidate>; KEPT] {
+    let mut newest: [Option<Candidate>; KEPT] = [None; KEPT];
+    let mut address = layout.log.start;
+    while address < layout.log.end {
+        if let Some(candidate) = Candidate::read(view, &layout.log, address).filter(|found| found.number < below) {
+            let newer = |kept: &&Option<Candidate>| kept.is_some_and(|kept| kept.number >= candidate.number);
+            let place = newest.iter().take_while(newer).count();
+            if place < KEPT {
+                newest[place..].rotate_right(1);
+                newest[place] = Some(candidate);
+            }
+        }
+        address += LINE_BYTES;
+    }
+    newest
+}
+
+/// Puts the old data back, then invalidates the entry. Returns the bytes restored.
+fn undo(entry: &Candidate, view: &mut dyn ByteView) -> u64 {
+    let mut restored = 0;
+    entry.for_each_record(view, |view, range, mut data| {
+        let mut old = [0; LINE_BYTES as usize];
+        let mut at = range.start;
+        while at < range.end {
+            let length = (LINE_BYTES - at % LINE_BYTES).min(range.end - at);
+            let old = &mut old[..length as usize];
+            view.read(data, old);
+            view.write(at, old);
+            at += length;
+            data += length;
+        }
+        restored += range.end - range.start;
+    });
+    view.write_u64(entry.address, state_word(entry.number, false));
+    restored
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::log::EntryWriter;
+    use crate::workload::tests::flat::Flat;
+
+    const LOG: u64 = 4096;
+
+    fn recovery() -> Recovery {
+        Recovery { layouts: vec![ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG }], structures: Vec::new() }
+    }
+
+    fn put(view: &mut Flat, address: u64, number: u64, valid: bool, old: u8) -> u64 {
+        let mut writer = EntryWriter::default();
+        writer.begin(number);
+        writer.record(&(LOG..LOG + 64)).fill(old);
+        let bytes = writer.finish();
+        view.write(address, bytes);
+        view.write_u64(address, state_word(number, valid));
+        bytes.len() as u64
+    }
+
+    #[test]
+    fn only_the_newest_complete_entry_is_undone_and_only_while_valid() {
+        // (entries as (number, valid, whole), the number undone)
+        type Case = (&'static [(u64, bool, bool)], Option<u64>, u32);
+        let cases: [Case; 9] = [
+            (&[], None, 0),
+            (&[(0, true, true)], Some(0), 0),
+            (&[(0, false, true)], None, 0),
+            (&[(0, true, false)], None, 1),
+            (&[(4, false, true), (5, true, true)], Some(5), 0),
+            (&[(4, true, true), (5, false, true)], None, 0),
+            (&[(4, true, true), (5, true, true)], Some(5), 0),
+            (&[(4, false, true), (5, true, false)], None, 1),
+            (&[(9, true, false), (8, true, false), (7, true, false), (6, true, false), (5, true, true)], Some(5), 4),
+        ];
+        for (entries, undone, abandoned) in cases {
+            let mut view = Flat::new(3 * LOG);
+            for (index, &(number, valid, whole)) in entries.iter().enumerate() {
+                let address = index as u64 * 256;
+                let length = put(&mut view, address, number, valid, 100 + number as u8);
+                if !whole {
+                    view.write_u64(address + length - 8, 0);
+                }
+            }
+            let report = recovery().recover(0, &mut view);
+            assert_eq!(report.undone, u32::from(undone.is_some()), "{entries:?}");
+            assert_eq!(report.abandoned, abandoned, "{entries:?}");
+            assert_eq!(report.bytes_restored, if undone.is_some() { 64 } else { 0 });
+            let mut restored = [0];
+            view.read(LOG + 63, &mut restored);
+            assert_eq!(restored[0], undone.map_or(0, |number| 100 + number as u8), "{entries:?}");
+            assert_eq!(recovery().recover(0, &mut view).undone, 0, "a second recovery undid again: {entries:?}");
+        }
+    }
+
+    #[test]
+    fn a_ring_of_garbage_is_survived() {
+        let mut random = crate::kernel::Random::stream(1, "garbage");
+        for _ in 0..50 {
+            let mut view = Flat::new(3 * LOG);
+            for word in 0..LOG / 8 {
+                // Magic in every second word: every line is a candidate of some length.
+                let value = random.next_u64();
+                view.write_u64(word * 8, if word % 2 == 1 { 0x756e_646f << 32 | value % 600 } else { value });
+            }
+            assert_eq!(recovery().recover(0, &mut view).undone, 0);
+        }
+    }
+}

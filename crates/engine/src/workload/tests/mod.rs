@@ -1,0 +1,37 @@
+//! What the tests of all structures share, and the tests that hold for every program alike.
+
+mod crash;
+pub(super) mod flat;
+mod programs;
+mod replay;
+pub(super) mod rig;
+
+use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
+use crate::config;
+use std::sync::Arc;
+
+const DEVICE: u64 = 1 << 30;
+
+fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64) -> WorkloadConfig {
+    WorkloadConfig {
+        kind,
+        tx_size,
+        footprint: (16 * tx_size).max(16 << 10),
+        cores: 1,
+        seed,
+        operations_per_core,
+        program: config::Program {
+            think_instructions: 20,
+            copy_bytes: 16,
+            log_ring: config::ByteSize(8 << 10),
+            footprint: config::ByteSize(64 << 10),
+        },
+    }
+}
+
+fn start(config: &WorkloadConfig) -> (Plan, Arc<Base>, Program) {
+    let plan = plan(config, DEVICE).unwrap();
+    let base = Arc::new(Base::populate(&plan).unwrap());
+    let program = Program::new(&plan, base.clone(), 0);
+    (plan, base, program)
+}

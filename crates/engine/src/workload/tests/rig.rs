@@ -1,0 +1,64 @@
+//! One structure with a log ring in front of it, driven operation by operation.
+
+use crate::message::OpBuffer;
+use crate::workload::Base;
+use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
+use crate::workload::memory::Memory;
+use crate::workload::structure::{Share, Structure};
+use crate::workload::transaction::{Protocol, Scratch, Transaction};
+use std::sync::Arc;
+
+const RING: u64 = 1 << 20;
+
+pub(in crate::workload) struct Rig<S> {
+    pub structure: S,
+    pub memory: Memory,
+    protocol: Protocol,
+    number: u64,
+}
+
+impl<S: Structure> Rig<S> {
+    /// A structure of `bytes` with room for `room` transactions.
+    pub fn new(make: impl Fn(Share) -> S, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Self {
+        let structure = make(Share { start: RING, bytes, tx_size, room, seed });
+        let bound = structure.write_bound();
+        assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
+        let end = structure.end().next_multiple_of(4096);
+        let base = Base::build(std::iter::once(&structure as &dyn Structure), end);
+        let memory = Memory::new(Arc::new(base), 0..end);
+        Self { structure, memory, protocol: Protocol::UndoLog { ring: 0..RING, next: 0 }, number: 0 }
+    }
+
+    /// Runs one transaction and checks every invariant after it.
+    pub fn run(&mut self, operation: impl FnOnce(&S, &mut Transaction<'_>)) {
+        let (mut scratch, mut ops) = (Scratch::default(), OpBuffer::default());
+        let mut tx = Transaction::begin(self.number, 0, 16, &mut self.memory, &mut scratch, &mut ops);
+        operation(&self.structure, &mut tx);
+        tx.end(&mut self.protocol);
+        self.number += 1;
+        self.structure.check(&mut self.memory).unwrap();
+    }
+
+    /// Changes each of some words spread over `range` in turn; the check must notice at least `least` of a hundred
+    /// of them, and must neither panic nor go on for ever for any.
+    pub fn disturb(&mut self, range: std::ops::Range<u64>, least: u64) {
+        use crate::message::ByteView;
+        let mut random = crate::kernel::Random::stream(1, "disturb");
+        let words = (range.end - range.start) / 8;
+        let mut noticed = 0;
+        for _ in 0..400 {
+            let address = range.start + random.below(words) * 8;
+            let before = self.memory.read_u64(address);
+            let garbage = match random.below(3) {
+                0 => before ^ 1 << random.below(64),
+                1 => self.memory.read_u64(range.start + random.below(words) * 8) ^ 1,
+                _ => random.next_u64(),
+            };
+            self.memory.write_u64(address, garbage);
+            noticed += u64::from(garbage == before || self.structure.check(&mut self.memory).is_err());
+            self.memory.write_u64(address, before);
+        }
+        self.structure.check(&mut self.memory).unwrap();
+        assert!(noticed * 100 >= least * 400, "only {noticed} of 400 disturbed words were noticed");
+    }
+}

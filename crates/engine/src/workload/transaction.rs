@@ -1,0 +1,297 @@
+//! The durable transaction, in one place: what a structure reads and writes becomes operations here.
+//!
+//! A structure computes its write set first: its writes are buffered, later reads see them, and [`Transaction::end`]
+//! then turns them into one of two protocols of the plain program form (flushes and fences, no annotations).
+//!
+//! *Undo log* (secpm section 2, Figure 1): Prepare copies the old data into one contiguous log entry, flushes, fences;
+//! Mutate writes in place, flushes each touched line once, fences; Commit clears the entry's valid bit, flushes,
+//! fences. *Pointer swap* (counter-atomicity Figure 4): everything but the last word is written, flushed and fenced;
+//! then that word is stored, flushed and fenced.
+
+use super::item;
+use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
+use super::memory::Memory;
+use crate::message::{LINE_BYTES, Op, OpBuffer};
+use std::ops::Range;
+
+/// Instructions to compare a key and choose where to go.
+const COMPARE_INSTRUCTIONS: u32 = 4;
+
+/// How a transaction becomes durable.
+pub(super) enum Protocol {
+    /// Undo log in a ring; holds the position of the next entry.
+    UndoLog { ring: Range<u64>, next: u64 },
+    /// The last write is one word that makes the others reachable.
+    PointerSwap,
+}
+
+/// Bytes that a structure has read and can write elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    offset: usize,
+    length: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Write {
+    address: u64,
+    offset: usize,
+    length: usize,
+}
+
+impl Write {
+    fn end(&self) -> u64 {
+        self.address + self.length as u64
+    }
+}
+
+/// Buffers that all transactions of a program reuse.
+#[derive(Default)]
+pub(super) struct Scratch {
+    writes: Vec<Write>,
+    bytes: Vec<u8>,
+    blocks: Vec<u8>,
+    ranges: Vec<Range<u64>>,
+    entry: EntryWriter,
+}
+
+/// One transaction of a program, from its begin to its durable end.
+pub(super) struct Transaction<'a> {
+    number: u64,
+    copy_bytes: usize,
+    memory: &'a mut Memory,
+    scratch: &'a mut Scratch,
+    ops: &'a mut OpBuffer,
+}
+
+impl<'a> Transaction<'a> {
+    /// Begins transaction `number` after `think` instructions of computation.
+    pub(super) fn begin(
+        number: u64,
+        think: u32,
+        copy_bytes: usize,
+        memory: &'a mut Memory,
+        scratch: &'a mut Scratch,
+        ops: &'a mut OpBuffer,
+    ) -> Self {
+        scratch.writes.clear();
+        scratch.bytes.clear();
+        scratch.blocks.clear();
+        ops.ops.push(Op::TxBegin);
+        let mut transaction = Self { number, copy_bytes, memory, scratch, ops };
+        transaction.compute(think);
+        transaction
+    }
+
+    /// The transaction's number, from 0.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Computes for `instructions` instructions.
+    pub(super) fn compute(&mut self, instructions: u32) {
+        match self.ops.ops.last_mut() {
+            _ if instructions == 0 => {}
+            Some(Op::Compute { instructions: before }) => *before += instructions,
+            _ => self.ops.ops.push(Op::Compute { instructions }),
+        }
+    }
+
+    /// Compares a key.
+    pub(super) fn compare(&mut self) {
+        self.compute(COMPARE_INSTRUCTIONS);
+    }
+
+    /// The word at `address`. `dependent`: the address came from the previous load.
+    pub(super) fn read_word(&mut self, address: u64, dependent: bool) -> u64 {
+        let mut word = [0; 8];
+        self.read(address, &mut word, dependent);
+        u64::from_le_bytes(word)
+    }
+
+    /// Fills `buffer` from `address`, in pieces of a block copy.
+    pub(super) fn read(&mut self, address: u64, buffer: &mut [u8], dependent: bool) {
+        if self.fetch(address, buffer) {
+            self.ops.load(address, buffer, self.copy_bytes, dependent);
+        }
+    }
+
+    /// Reads `length` bytes at `address` to be written elsewhere.
+    pub(super) fn read_block(&mut self, address: u64, length: u64) -> Block {
+        let block = Block { offset: self.scratch.blocks.len(), length: length as usize };
+        let mut blocks = std::mem::take(&mut self.scratch.blocks);
+        blocks.resize(block.offset + block.length, 0);
+        self.read(address, &mut blocks[block.offset..], false);
+        self.scratch.blocks = blocks;
+        block
+    }
+
+    /// Writes the word `value` at `address`.
+    pub(super) fn write_word(&mut self, address: u64, value: u64) {
+        self.write(address, &value.to_le_bytes());
+    }
+
+    /// Writes `data` at `address`.
+    pub(super) fn write(&mut self, address: u64, data: &[u8]) {
+        self.pending(address, data.len()).copy_from_slice(data);
+    }
+
+    /// Writes `block` at `address`.
+    pub(super) fn write_block(&mut self, address: u64, block: Block) {
+        let blocks = std::mem::take(&mut self.scratch.blocks);
+        self.write(address, &blocks[block.offset..block.offset + block.length]);
+        self.scratch.blocks = blocks;
+    }
+
+    /// Writes the item (`key`, `version`) over the `length` bytes at `address`.
+    pub(super) fn write_item(&mut self, address: u64, key: u64, version: u64, length: u64) {
+        item::fill(key, version, self.pending(address, length as usize));
+    }
+
+    /// The place where `length` bytes for `address` wait for the end of the transaction. A write inside an earlier one
+    /// changes that one, as a program would change its local copy.
+    fn pending(&mut self, address: u64, length: usize) -> &mut [u8] {
+        let end = address + length as u64;
+        let inside =
+            self.scratch.writes.iter().rev().find(|write| write.address < end && address < write.end()).copied();
+        let offset = match inside {
+            Some(write) if write.address <= address && end <= write.end() => {
+                write.offset + (address - write.address) as usize
+            }
+            _ => {
+                let offset = self.scratch.bytes.len();
+                self.scratch.writes.push(Write { address, offset, length });
+                self.scratch.bytes.resize(offset + length, 0);
+                offset
+            }
+        };
+        &mut self.scratch.bytes[offset..offset + length]
+    }
+
+    /// Reads memory under the buffered writes. True if no buffered write was met: what was met is in a register, and
+    /// a load would find the old bytes, as nothing is written in place before the end.
+    fn fetch(&mut self, address: u64, buffer: &mut [u8]) -> bool {
+        self.memory.copy_out(address, buffer);
+        let end = address + buffer.len() as u64;
+        let mut untouched = true;
+        for write in &self.scratch.writes {
+            let (from, to) = (address.max(write.address), end.min(write.end()));
+            if from < to {
+                untouched = false;
+                let source = write.offset + (from - write.address) as usize;
+                buffer[(from - address) as usize..(to - address) as usize]
+                    .copy_from_slice(&self.scratch.bytes[source..source + (to - from) as usize]);
+            }
+        }
+        untouched
+    }
+
+    /// Makes the writes durable and ends the transaction.
+    pub(super) fn end(mut self, protocol: &mut Protocol) {
+        match protocol {
+            Protocol::UndoLog { ring, next } => self.end_with_undo_log(ring, next),
+            Protocol::PointerSwap => self.end_with_pointer_swap(),
+        }
+        self.ops.ops.push(Op::TxEnd);
+    }
+
+    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64) {
+        let ranges = self.touched_ranges();
+        let data = ranges.iter().map(|range| range.end - range.start).sum();
+        let length = entry_bytes(ranges.len() as u64, data);
+        debug_assert!(length * RING_ENTRIES_MIN <= ring.end - ring.start, "a write set is larger than its bound");
+        if *next + length > ring.end {
+            *next = ring.start;
+        }
+        let entry = *next;
+        *next += length;
+
+        self.prepare(entry, &ranges);
+        for index in 0..self.scratch.writes.len() {
+            self.store_pending(index);
+        }
+        self.flush(&ranges);
+        self.ops.ops.push(Op::Sfence);
+
+        self.store(entry, &state_word(self.number, false).to_le_bytes());
+        self.ops.clwb_range(entry, 8);
+        self.ops.ops.push(Op::Sfence);
+        self.scratch.ranges = ranges;
+    }
+
+    /// Copies the old data of `ranges` into a log entry at `entry` and makes it durable.
+    fn prepare(&mut self, entry: u64, ranges: &[Range<u64>]) {
+        let mut writer = std::mem::take(&mut self.scratch.entry);
+        writer.begin(self.number);
+        for range in ranges {
+            let old = writer.record(range);
+            self.memory.copy_out(range.start, old);
+            self.ops.load(range.start, old, self.copy_bytes, false);
+        }
+        let bytes = writer.finish();
+        // A checksum takes one instruction per word (the SSE4.2 crc32).
+        self.compute((bytes.len() / 8) as u32);
+        self.store(entry, bytes);
+        self.ops.clwb_range(entry, bytes.len() as u64);
+        self.ops.ops.push(Op::Sfence);
+        self.scratch.entry = writer;
+    }
+
+    fn end_with_pointer_swap(&mut self) {
+        let Some(pointer) = self.scratch.writes.len().checked_sub(1) else { return };
+        debug_assert!(self.scratch.writes[pointer].length == 8);
+        for index in 0..pointer {
+            self.store_pending(index);
+        }
+        let swap = self.scratch.writes.split_off(pointer);
+        let ranges = self.touched_ranges();
+        self.scratch.writes.extend_from_slice(&swap);
+        self.flush(&ranges);
+        self.scratch.ranges = ranges;
+        self.ops.ops.push(Op::Sfence);
+        self.store_pending(pointer);
+        self.ops.clwb_range(swap[0].address, 8);
+        self.ops.ops.push(Op::Sfence);
+    }
+
+    /// What the writes touch, in whole words: ascending, disjoint, and merged where a record of its own would be
+    /// longer than the gap. No line is covered that no write touches.
+    fn touched_ranges(&mut self) -> Vec<Range<u64>> {
+        let mut ranges = std::mem::take(&mut self.scratch.ranges);
+        ranges.clear();
+        ranges.extend(self.scratch.writes.iter().map(|write| write.address & !7..write.end().next_multiple_of(8)));
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges.dedup_by(|range, before| {
+            let joins = range.start <= before.end + RECORD_BYTES;
+            if joins {
+                before.end = before.end.max(range.end);
+            }
+            joins
+        });
+        ranges
+    }
+
+    /// Flushes every line of `ranges` once.
+    fn flush(&mut self, ranges: &[Range<u64>]) {
+        let mut flushed_to = 0;
+        for range in ranges {
+            let from = (range.start & !(LINE_BYTES - 1)).max(flushed_to);
+            if from < range.end {
+                self.ops.clwb_range(from, range.end - from);
+                flushed_to = range.end.next_multiple_of(LINE_BYTES);
+            }
+        }
+    }
+
+    fn store_pending(&mut self, index: usize) {
+        let Write { address, offset, length } = self.scratch.writes[index];
+        let data = &self.scratch.bytes[offset..offset + length];
+        self.ops.store(address, data, self.copy_bytes);
+        self.memory.copy_in(address, data);
+    }
+
+    fn store(&mut self, address: u64, data: &[u8]) {
+        self.ops.store(address, data, self.copy_bytes);
+        self.memory.copy_in(address, data);
+    }
+}
