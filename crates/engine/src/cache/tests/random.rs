@@ -25,7 +25,7 @@ const LINES: u64 = 12;
 enum Happens {
     Arrives(MemoryRequest),
     Answers { token: u32, bytes: LineBytes },
-    Acks { line: Line, token: WriteToken, version: usize, bytes: LineBytes },
+    Acks { line: Line, token: WriteToken, version: usize },
     Loaded { core: CoreId, line: Line },
     Writes { core: CoreId, line: Line },
     Asks { core: CoreId },
@@ -205,10 +205,10 @@ impl World {
                 // Acknowledgements of one line keep the order of its writes.
                 let at = (now + 1 + self.random.below(200_000)).max(self.last_ack[l] + 1);
                 self.last_ack[l] = at;
-                self.at(at, Happens::Acks { line, token, version: version.unwrap_or(0), bytes });
+                self.at(at, Happens::Acks { line, token, version: version.unwrap_or(0) });
             }
             Happens::Answers { token, bytes } => self.caches.read_done(now, token, &bytes),
-            Happens::Acks { line, token, version, .. } => {
+            Happens::Acks { line, token, version } => {
                 let persisted = &mut self.persisted[line.0 as usize];
                 assert!(!self.keeps_bytes || version >= *persisted, "memory went back in time");
                 *persisted = version;
