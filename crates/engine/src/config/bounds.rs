@@ -8,7 +8,7 @@ use crate::message::LINE_BYTES;
 pub const TX_SIZE_MAX: u64 = 64 << 10;
 /// A transaction is at least this many simulated nanoseconds, so more would not end within a year.
 pub const TRANSACTIONS_MAX: u64 = 1_000_000_000;
-/// The caches keep one bit per core for each line.
+/// A line that several cores share is known by one bit per core in a 64-bit word.
 pub const CORES_MAX: u16 = 64;
 /// Bank numbers, and their number, have 16 bits.
 pub const BANKS_MAX: u64 = u16::MAX as u64;

@@ -1,4 +1,5 @@
-//! Configuration: the schema, named bounds, presets (one per paper table), and the run that a user asks for.
+//! Configuration: the schema, the bounds of each value with their reasons, presets (one per paper table), and the run
+//! that a user asks for. Texts and files come in, a checked [`Machine`] or one sentence goes out.
 
 mod bounds;
 mod digest;

@@ -1,5 +1,5 @@
 //! The schema of a machine: every value a user can set, with its unit. Presets (one per paper table) and
-//! `--set path.to.key=value` fill it in; [`super::bounds`] says which values make sense.
+//! `--set path.to.key=value` fill it in; `fields` says what each value may be, `bounds` what must hold of all of them.
 
 use super::size::ByteSize;
 use serde::{Deserialize, Serialize};
