@@ -35,10 +35,10 @@ impl Observer for BootWatch<'_> {
     }
 
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line()) {
-            if let Some(leak) = secrecy.persisted(self.crash_event, line, bytes) {
-                self.leaks.0.push((line, leak));
-            }
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
+            && let Some(leak) = secrecy.persisted(self.crash_event, line, bytes)
+        {
+            self.leaks.0.push((line, leak));
         }
     }
 }

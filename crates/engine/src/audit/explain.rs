@@ -1,11 +1,11 @@
 //! Turns what an auditor found into sentences that somebody new to the field can follow.
 
-use super::counter::Counter;
+use super::counter::{Counter, CounterCipher};
 use super::durable::Durable;
 use super::lines::{Id, Lines, Role};
 use super::secrecy::Leak;
 use super::transaction::{Finding, Stage, Transactions};
-use crate::message::{Line, LineBytes};
+use crate::message::{CoreId, Line};
 
 /// What the durable state holds for a line, and why that is or is not what the program wrote.
 pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
@@ -20,47 +20,68 @@ pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
         Some(event) => format!("the durable counter block of its page (persisted in event {event})"),
         None => "the counter block on the media (never persisted during the run)".into(),
     };
-    let effective = row.effective[record.line.index_in_page()];
-    let status = durable.status.filter(|status| status.page == record.line.page());
-    let through = match status {
-        Some(status) if status.done >> record.line.index_in_page() & 1 == 0 => {
+    let index = record.line.index_in_page();
+    let effective = row.effective[index];
+    let through = match durable.status.filter(|status| status.page == record.line.page()) {
+        Some(status) if status.done >> index & 1 == 0 => {
             ", read through the re-encryption status register in which the line is not done,"
         }
         Some(_) => ", read through the re-encryption status register in which the line is done,",
         None => "",
     };
-    let used = record.durable.stored.and_then(|stored| {
-        let majors = [
-            effective.major,
-            row.block.major.wrapping_sub(1),
-            row.block.major,
-            row.block.major.wrapping_add(1),
-            status.map_or(0, |status| status.old_major),
-        ];
-        let history = &record.history;
-        let plaintexts: Vec<&LineBytes> = [&history.covered].into_iter().chain(history.later.iter()).collect();
-        majors
-            .into_iter()
-            .flat_map(|major| (0..=cipher.minor_max()).map(move |minor| Counter { major, minor }))
-            .find(|&counter| plaintexts.contains(&&cipher.apply(record.line, counter, &stored)))
-    });
-    match used {
-        Some(used) if used != effective => format!(
-            "{persisted}, encrypted with {}, but {block}{through} says {}, so the line decrypts to garbage.",
-            counter_name(used),
-            counter_name(effective)
-        ),
+    let says = format!("{block}{through} says {}", counter_name(effective));
+    let outcome = if effective == Counter::NEVER { "reads as zero" } else { "decrypts to garbage" };
+    if record.durable.stored.is_none() {
+        let (old, under) = match lines.base(record.line) {
+            Some(_) => {
+                (Counter::BASE, format!("it is still as populated, encrypted with {}", counter_name(Counter::BASE)))
+            }
+            None => (Counter::NEVER, "nothing was ever written there".into()),
+        };
+        return if effective == old {
+            format!("{persisted}: it still shows the bytes from before the run.")
+        } else {
+            format!("{persisted}: on the media {under}, but {says}, so the line {outcome}.")
+        };
+    }
+    match counter_used(lines, cipher, durable, id) {
+        Some(used) if used != effective => {
+            format!("{persisted}, encrypted with {}, but {says}, so the line {outcome}.", counter_name(used))
+        }
         Some(used) => format!(
-            "{persisted}, encrypted with {}, and {block}{through} agrees: the line decrypts, but to other bytes \
-             than it must hold.",
+            "{persisted}, encrypted with {}, and {block}{through} agrees, so the line can be read, but it does not hold \
+             what it must.",
             counter_name(used)
         ),
         None => format!(
-            "{persisted}; {block}{through} says {}, and what is on the media is none of the versions that the \
-             program has stored there since the last fence that covers it.",
-            counter_name(effective)
+            "{persisted}; {says}. So the line shows either older bytes or garbage: nothing that the program has stored \
+             there since the last completed fence over it."
         ),
     }
+}
+
+/// The counter that the stored bytes of the line were really encrypted with, found by trying those near the durable
+/// one against every version that the program may have written.
+fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
+    let record = lines.record(id);
+    let row = lines.row(record.line.page())?;
+    let stored = record.durable.stored?;
+    let old_major = durable.status.map_or(0, |status| status.old_major);
+    let major = row.block.major;
+    let majors = [
+        row.effective[record.line.index_in_page()].major,
+        major.wrapping_sub(1),
+        major,
+        major.wrapping_add(1),
+        old_major,
+    ];
+    let history = &record.history;
+    majors.into_iter().flat_map(|major| (0..=cipher.minor_max()).map(move |minor| Counter { major, minor })).find(
+        |&counter| {
+            let plaintext = cipher.apply(record.line, counter, &stored);
+            plaintext == history.covered || history.later.contains(&plaintext)
+        },
+    )
 }
 
 /// A line that broke the line rule.
@@ -125,11 +146,17 @@ pub(super) fn transaction(
         report.undone, report.bytes_restored, report.abandoned
     );
     let mut explanation = format!("If power fails after event {event}{stage}, then after recovery {wrong}. {recovery}");
-    if let Some(&id) = finding.mismatches.first() {
+    if finding.arrived > 0 && !finding.lacking.is_empty() {
+        explanation += &format!(
+            " Of the data lines that transaction {number} writes, {} hold its bytes and {} do not.",
+            finding.arrived,
+            finding.lacking.len()
+        );
+    }
+    if let Some(id) = finding.lead() {
         let record = lines.record(id);
         explanation += &format!(
-            " {} of its lines do not fit; the first is {}. {}",
-            finding.mismatches.len(),
+            " The first line that does not fit is {}. {}",
             line_name(record.line, record.role),
             line_state(lines, durable, id)
         );
@@ -165,7 +192,7 @@ pub(super) fn leak(event: u64, line: Line, leak: Leak) -> String {
 }
 
 /// The first log line of `core` whose durable bytes are nothing that the program ever stored there since a fence.
-fn unreadable_log(lines: &Lines, core: crate::message::CoreId) -> Option<Id> {
+fn unreadable_log(lines: &Lines, core: CoreId) -> Option<Id> {
     let wrong = |id: &Id| {
         let record = lines.record(*id);
         let (history, durable) = (&record.history, &record.durable.plain);

@@ -437,7 +437,11 @@ impl Machine {
 }
 
 /// The test program behind its ledger, and what an auditor has to know of it.
-pub fn undo_pair(base: &Arc<Populated>, transactions: u64, fault: ProgramFault) -> (impl OpSource + use<>, ProgramFacts) {
+pub fn undo_pair(
+    base: &Arc<Populated>,
+    transactions: u64,
+    fault: ProgramFault,
+) -> (impl OpSource + use<>, ProgramFacts) {
     let (sender, records) = ledger_channel();
     let source = UndoPairSource { transactions, next: 0, fault, data: [[0x11; 64]; 2] };
     let facts = ProgramFacts { recovery: Arc::new(UndoPair::new()), records };

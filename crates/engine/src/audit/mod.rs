@@ -237,7 +237,7 @@ impl Auditor {
     fn report_finding(&mut self, finding: &Finding) {
         let Some(transactions) = &self.transactions else { return };
         let rule = if finding.durability { Rule::Durability } else { Rule::Atomicity };
-        let line = finding.mismatches.first().map(|&id| self.lines.record(id).line);
+        let line = finding.lead().map(|id| self.lines.record(id).line);
         self.collector.add(rule, line, || {
             let explanation = explain::transaction(&self.lines, &self.durable, transactions, self.events, finding);
             Violation {
@@ -340,10 +340,10 @@ impl Observer for Auditor {
     }
 
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line()) {
-            if let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line)) {
-                self.report_leak(self.events + 1, line, leak, "");
-            }
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
+            && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
+        {
+            self.report_leak(self.events + 1, line, leak, "");
         }
     }
 

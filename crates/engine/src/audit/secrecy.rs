@@ -115,10 +115,9 @@ impl Secrecy {
         let being_reencrypted = self
             .status
             .is_some_and(|status| status.page == line.page() && status.done >> line.index_in_page() & 1 == 0);
-        if !being_reencrypted {
-            if let Some(plaintext) = in_flight.pending.pop_front() {
-                in_flight.current = plaintext;
-            }
+        // Told before the done bit is set, this is the old plaintext under the new counter: a write waits behind it.
+        if !being_reencrypted && let Some(plaintext) = in_flight.pending.pop_front() {
+            in_flight.current = plaintext;
         }
         leak.flatten()
     }

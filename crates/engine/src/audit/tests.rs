@@ -51,6 +51,7 @@ fn a_counter_that_persists_before_its_data_breaks_the_promise_of_line_atomicity_
     assert_eq!(rules, [Rule::Line]);
     let told = &auditor.violations()[0].explanation;
     assert!(told.contains("its old or its new bytes"), "{told}");
+    assert!(told.contains("nothing was ever written there"), "{told}");
     // With an undo log and no such promise, what write-through does is recoverable (secpm Table 2).
     assert_eq!(with_style(false, WriteStyle::CounterFirst).0, []);
 }
@@ -88,6 +89,8 @@ fn a_program_that_forgets_a_flush_breaks_atomicity_and_not_the_line_rule() {
     assert!(!rules.contains(&Rule::Line));
     let told = &auditor.violations()[0].explanation;
     assert!(told.contains("in the Commit stage of transaction 0") && told.contains("in part"), "{told}");
+    assert!(told.contains("1 hold its bytes and 1 do not"), "{told}");
+    assert_eq!(auditor.violations()[0].line, Some(DATA[1]));
 }
 
 #[test]

@@ -45,9 +45,19 @@ pub(super) struct Finding {
     pub durability: bool,
     /// How many committed transactions are missing, where the heap equals an older state exactly.
     pub missing: Option<usize>,
-    /// Heap lines that fit neither state, lowest address first.
+    /// Heap lines that hold neither their committed bytes nor those of the transaction in flight, lowest address first.
     pub mismatches: Vec<Id>,
+    /// Lines of the transaction in flight that hold its bytes, and those that do not, lowest address first.
+    pub arrived: usize,
+    pub lacking: Vec<Id>,
     pub report: RecoveryReport,
+}
+
+impl Finding {
+    /// The line that shows best what is wrong.
+    pub fn lead(&self) -> Option<Id> {
+        self.mismatches.first().or(self.lacking.first()).copied()
+    }
 }
 
 /// Which part of its transaction a core is in (Figure 1 of secpm).
@@ -316,14 +326,18 @@ impl CoreState {
             }
         }
         let committed_lost = wrong.iter().any(|id| !in_flight.contains_key(id));
-        // Lines that hold the bytes of the transaction in flight are wrong only because others do not: name first
-        // the lines that hold neither.
-        wrong.sort_by_key(|&id| (in_flight.get(&id) == Some(self.after(lines, id)), lines.record(id).line));
+        wrong.retain(|id| in_flight.get(id) != Some(self.after(lines, *id)));
+        wrong.sort_by_key(|&id| lines.record(id).line);
+        let mut lacking: Vec<Id> =
+            in_flight.iter().filter(|(id, bytes)| self.after(lines, **id) != *bytes).map(|(&id, _)| id).collect();
+        lacking.sort_by_key(|&id| lines.record(id).line);
         Finding {
             core: self.core,
             durability: missing.is_some() || committed_lost,
             missing,
             mismatches: wrong,
+            arrived: in_flight.len() - lacking.len(),
+            lacking,
             report: self.report,
         }
     }

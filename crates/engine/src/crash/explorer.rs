@@ -224,7 +224,8 @@ impl Observer for Explorer {
         let new_state = self.states.insert(self.auditor.state_hash());
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
-        self.wants_full_check =
-            self.points == 1 || first_violation || (new_state && self.states.len() as u64 % self.full_check_every == 0);
+        self.wants_full_check = self.points == 1
+            || first_violation
+            || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
     }
 }
