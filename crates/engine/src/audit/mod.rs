@@ -1,1 +1,362 @@
-//! (see ARCHITECTURE.md)
+//! The auditors: they watch what stages say ([`Observer`]), know what the program meant ([`Ledger`]), and judge at any
+//! instant what a power failure would leave. They recompute truth from bytes, with their own reading of counters and
+//! their own use of AES, and share no code with the mechanisms they check.
+//!
+//! ```text
+//! program -> Ledger -> core                      golden states
+//! stages  -> Observer stream -> Durable          what every line would decrypt to, kept incrementally
+//!                            -> LineRule         stores, flushes, fences against the durable view
+//!                            -> Transactions     program recovery over the durable view against golden states
+//!                            -> Secrecy          bytes that leave the chip against the program's plaintext
+//! ```
+
+mod boot;
+mod counter;
+mod durable;
+mod explain;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod ledger;
+mod line;
+mod lines;
+#[cfg(test)]
+mod reference;
+mod secrecy;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod transaction;
+mod violation;
+
+pub use boot::BootWatch;
+pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub use violation::{Rule, Violation};
+
+use crate::kernel::Ps;
+use crate::message::{BaseImage, CoreId, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
+use counter::CounterCipher;
+use durable::{Durable, Status};
+use line::LineRule;
+use lines::{Id, Lines, Role};
+use secrecy::{Leak, Secrecy};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use timeline::{Note, Timeline};
+use transaction::{Finding, Transactions};
+use violation::{Collector, with_timeline};
+
+/// How memory is encrypted, as far as an auditor has to know.
+#[derive(Clone, Debug)]
+pub struct CipherFacts {
+    /// The data key: 16 or 32 bytes.
+    pub key: Vec<u8>,
+    /// Bits of a minor counter.
+    pub minor_bits: u32,
+}
+
+/// A program with a layout, whose transactions can be judged. Traces have none.
+pub struct ProgramFacts {
+    /// Its layouts, recovery and self-check.
+    pub recovery: Arc<dyn ProgramRecovery>,
+    /// The other end of its cores' ledgers.
+    pub records: Receiver<TransactionRecord>,
+}
+
+/// What an audit is about.
+pub struct AuditSetup {
+    /// Memory before the run.
+    pub base: Arc<dyn BaseImage>,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// `None`: memory holds plaintext.
+    pub cipher: Option<CipherFacts>,
+    /// The design promises that a line in flight shows its old or its new value.
+    pub line_atomic: bool,
+    /// The design promises that nothing leaves the chip in the clear and no pad is used twice.
+    pub secret: bool,
+    /// The re-encryption status register is in the ADR domain.
+    pub status_survives: bool,
+    /// The program, if its transactions can be judged.
+    pub program: Option<ProgramFacts>,
+}
+
+/// All auditors of one run.
+pub struct Auditor {
+    lines: Lines,
+    durable: Durable,
+    line_rule: LineRule,
+    transactions: Option<Transactions>,
+    secrecy: Option<Secrecy>,
+    timeline: Timeline,
+    collector: Collector,
+    /// Events that are over; what is told now belongs to event `events + 1`.
+    events: u64,
+    changed: Vec<Id>,
+    turned_bad: Vec<Id>,
+    findings: Vec<Finding>,
+}
+
+impl Auditor {
+    /// An auditor of a run that has not begun.
+    pub fn new(setup: AuditSetup) -> Self {
+        let layouts = setup.program.as_ref().map_or(&[][..], |program| program.recovery.layouts());
+        let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.minor_bits));
+        Self {
+            lines: Lines::new(setup.base, layouts),
+            durable: Durable::new(cipher, setup.status_survives),
+            line_rule: LineRule::new(setup.line_atomic, setup.cores),
+            transactions: setup.program.map(|program| Transactions::new(program.recovery, program.records)),
+            secrecy: setup.secret.then(Secrecy::default),
+            timeline: Timeline::new(),
+            collector: Collector::default(),
+            events: 0,
+            changed: Vec::new(),
+            turned_bad: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Judges a power failure now, between two events; true if the machine would recover with every rule kept.
+    pub fn judge(&mut self) -> bool {
+        self.durable.settle(&mut self.lines, &mut self.changed);
+        for id in self.changed.drain(..) {
+            self.line_rule.recheck(&mut self.lines, id);
+            if let Some(transactions) = &mut self.transactions {
+                transactions.changed(&mut self.lines, id);
+            }
+        }
+        self.line_rule.judge(&mut self.lines, &mut self.turned_bad);
+        // Oldest address first, so that the report does not depend on the order of bookkeeping.
+        self.turned_bad.sort_by_key(|&id| self.lines.record(id).line);
+        for id in std::mem::take(&mut self.turned_bad) {
+            self.report_line(id);
+        }
+        let mut bad = self.line_rule.bad();
+        if let Some(transactions) = &mut self.transactions {
+            transactions.judge(&mut self.lines, &mut self.findings);
+            bad += transactions.bad();
+        }
+        for finding in std::mem::take(&mut self.findings) {
+            self.report_finding(&finding);
+        }
+        bad == 0
+    }
+
+    /// How many events are over.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// A hash of the durable state: media, persistence domain and surviving registers.
+    pub fn state_hash(&self) -> u64 {
+        self.durable.state_hash()
+    }
+
+    /// The violations explained so far, in the order in which they were found.
+    pub fn violations(&self) -> &[Violation] {
+        &self.collector.explained
+    }
+
+    /// How many violations were found, explained or not.
+    pub fn violation_count(&self) -> u64 {
+        self.collector.count
+    }
+
+    /// Every line that anything happened to and what it would decrypt to after a power failure now, as of the last
+    /// judgement; in a fixed order.
+    pub fn durable_view(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
+        self.lines.records.iter().map(|record| (record.line, &record.durable.plain))
+    }
+
+    /// What `line` would hold after the program's recovery too, as of the last judgement; `None` for a line that
+    /// nothing happened to.
+    pub fn recovered_line(&self, line: Line) -> Option<LineBytes> {
+        match &self.transactions {
+            Some(transactions) => transactions.recovered(&self.lines, line),
+            None => self.lines.find(line).map(|id| self.lines.record(id).durable.plain),
+        }
+    }
+
+    /// The program that is judged, if there is one.
+    pub fn program(&self) -> Option<Arc<dyn ProgramRecovery>> {
+        self.transactions.as_ref().map(|transactions| Arc::clone(transactions.program()))
+    }
+
+    /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.
+    pub fn boot_watch(&self) -> BootWatch<'_> {
+        BootWatch::new(self.secrecy.as_ref().map(Secrecy::branch), self.events)
+    }
+
+    /// Takes over what a [`BootWatch`] found; true if it found nothing.
+    pub fn boot_over(&mut self, leaks: boot::BootLeaks) -> bool {
+        let clean = leaks.0.is_empty();
+        for (line, leak) in leaks.0 {
+            self.report_leak(self.events, line, leak, " This is a write of the boot that follows the power failure.");
+        }
+        clean
+    }
+
+    /// The self-check of the program of `core` failed on the really booted memory.
+    pub fn structure_broken(&mut self, core: CoreId, what: &str) {
+        let transaction = self.transactions.as_ref().and_then(|transactions| transactions.current(core));
+        let crash_event = self.events;
+        self.collector.add(Rule::Structure, None, || Violation {
+            rule: Rule::Structure,
+            crash_event,
+            core: Some(core),
+            transaction,
+            line: None,
+            explanation: format!(
+                "If power fails after event {crash_event}, the structure of core {core} is broken after recovery: {what}"
+            ),
+        });
+    }
+
+    fn report_line(&mut self, id: Id) {
+        let record = self.lines.record(id);
+        let line = record.line;
+        let core = match record.role {
+            Role::Heap(core) | Role::Log(core) => Some(core),
+            Role::Other => None,
+        };
+        let transaction = core.and_then(|core| self.transactions.as_ref()?.current(core));
+        self.collector.add(Rule::Line, Some(line), || Violation {
+            rule: Rule::Line,
+            crash_event: self.events,
+            core,
+            transaction,
+            line: Some(line),
+            explanation: with_timeline(
+                explain::line_rule(&self.lines, &self.durable, self.transactions.as_ref(), self.events, id),
+                &self.timeline,
+                line,
+            ),
+        });
+    }
+
+    fn report_finding(&mut self, finding: &Finding) {
+        let Some(transactions) = &self.transactions else { return };
+        let rule = if finding.durability { Rule::Durability } else { Rule::Atomicity };
+        let line = finding.lead().map(|id| self.lines.record(id).line);
+        self.collector.add(rule, line, || {
+            let explanation = explain::transaction(&self.lines, &self.durable, transactions, self.events, finding);
+            Violation {
+                rule,
+                crash_event: self.events,
+                core: Some(finding.core),
+                transaction: transactions.current(finding.core),
+                line,
+                explanation: match line {
+                    Some(line) => with_timeline(explanation, &self.timeline, line),
+                    None => explanation,
+                },
+            }
+        });
+    }
+
+    fn report_leak(&mut self, event: u64, line: Line, leak: Leak, remark: &str) {
+        let rule = match leak {
+            Leak::Plaintext { .. } => Rule::Plaintext,
+            Leak::PadReuse { .. } => Rule::PadReuse,
+        };
+        let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
+            Role::Heap(core) | Role::Log(core) => Some(core),
+            Role::Other => None,
+        });
+        let transaction = core.and_then(|core| self.transactions.as_ref()?.current(core));
+        self.collector.add(rule, Some(line), || Violation {
+            rule,
+            crash_event: event,
+            core,
+            transaction,
+            line: Some(line),
+            explanation: with_timeline(explain::leak(event, line, leak) + remark, &self.timeline, line),
+        });
+    }
+
+    fn note(&mut self, note: Note) {
+        self.timeline.push(self.events + 1, note);
+    }
+}
+
+impl Observer for Auditor {
+    fn stored(&mut self, _now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
+        self.note(Note::Stored(core, line));
+        let id = self.lines.id(line);
+        self.line_rule.stored(&mut self.lines, self.events + 1, id, offset, data);
+    }
+
+    fn flushed(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.note(Note::Flushed(core, line));
+        let id = self.lines.id(line);
+        self.line_rule.flushed(&self.lines, core, id);
+    }
+
+    fn fenced(&mut self, _now: Ps, core: CoreId) {
+        self.note(Note::Fenced(core));
+        self.line_rule.fenced(&mut self.lines, self.events + 1, core);
+        if let Some(transactions) = &mut self.transactions {
+            transactions.fenced(core);
+        }
+    }
+
+    fn transaction_began(&mut self, _now: Ps, core: CoreId, number: u64) {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.began(&mut self.lines, core, number);
+        }
+    }
+
+    fn transaction_ended(&mut self, _now: Ps, core: CoreId, _number: u64) {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.ended(&mut self.lines, core);
+        }
+    }
+
+    fn evicted(&mut self, _now: Ps, line: Line) {
+        self.note(Note::Evicted(line));
+    }
+
+    fn write_arrived(&mut self, _now: Ps, line: Line, plaintext: &LineBytes) {
+        self.note(Note::Arrived(line));
+        if let Some(secrecy) = &mut self.secrecy {
+            secrecy.arrived(line, plaintext, self.lines.base(line));
+        }
+    }
+
+    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.note(Note::Persisted(media));
+        let event = self.events + 1;
+        self.durable.persisted(&mut self.lines, event, media, bytes);
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line()) {
+            let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
+            if let Some(leak) = leak {
+                self.report_leak(event, line, leak, "");
+            }
+        }
+    }
+
+    fn coalesced(&mut self, _now: Ps, media: MediaLine) {
+        self.note(Note::Coalesced(media));
+    }
+
+    fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
+            && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
+        {
+            self.report_leak(self.events + 1, line, leak, "");
+        }
+    }
+
+    fn reencryption(&mut self, _now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
+        self.note(Note::Reencryption { page, old_major, done: done.count_ones(), finished });
+        let status = (!finished).then_some(Status { page, old_major, done });
+        self.durable.reencryption(&mut self.lines, status);
+        if let Some(secrecy) = &mut self.secrecy {
+            secrecy.reencryption(status);
+        }
+    }
+
+    fn event_over(&mut self, _now: Ps) {
+        self.events += 1;
+    }
+}

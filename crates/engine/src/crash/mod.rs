@@ -1,1 +1,22 @@
-//! (see ARCHITECTURE.md)
+//! Crash exploration: lets power fail after any event of a run and has the auditors judge what is left.
+//!
+//! The run itself is never disturbed. [`Explorer`] sits on the observer stream; at each event that the [`CrashPlan`]
+//! names, the auditors judge the durable view they keep. At some of those points the run loop is asked for the true
+//! survivors, and a real boot from them is compared with that view:
+//!
+//! ```text
+//! loop { event happens; explorer.event_over(now)
+//!        if explorer.wants_full_check() { explorer.full_check(&snapshot, &media, codec, steps) } }
+//! explorer.full_check(...)   // once more, when the run has ended
+//! explorer.report(...)
+//! ```
+
+mod explorer;
+mod plan;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use explorer::Explorer;
+pub use plan::CrashPlan;
+pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};

@@ -1,1 +1,44 @@
-//! (see ARCHITECTURE.md)
+//! The boot sequence after a power failure: what survived goes in, readable memory comes out.
+//!
+//! ```text
+//! media + drained persistence domain + registers -> Boot: drain -> load registers -> the design's recovery steps
+//!                                                -> ByteView through the decrypting read path -> program recovery
+//! ```
+//!
+//! A boot uses the design's own mechanisms (a [`LineCodec`]) as the machine would; whether they got it right is for the
+//! auditors, which recompute everything on their own. Each step is one indivisible hardware step, so that power can
+//! fail again between any two.
+
+mod boot;
+mod survivors;
+#[cfg(test)]
+mod tests;
+
+pub use boot::{Boot, BootStep};
+pub use survivors::{AdrSnapshot, Media, ReencryptionStatus};
+
+use crate::message::{Line, LineBytes, Page};
+
+/// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as they lie on the
+/// media.
+pub trait LineCodec {
+    /// What the counter block of `page` reads as if none was ever stored: the populated lines written once.
+    fn base_block(&self, page: Page) -> LineBytes;
+    /// The plaintext of `line` from its ciphertext, the counter block of its page and the status register. A line whose
+    /// counter says never written reads as zero.
+    fn decrypt(
+        &self,
+        line: Line,
+        ciphertext: &LineBytes,
+        block: &LineBytes,
+        status: Option<&ReencryptionStatus>,
+    ) -> LineBytes;
+    /// The ciphertext of `line` under the counter that `block` now holds for it; no re-encryption is going on.
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes;
+    /// Gives `line` its next counter in `block`; false, and nothing changed, if its minor counter overflows.
+    fn bump(&self, line: Line, block: &mut LineBytes) -> bool;
+    /// The major counter of `block`.
+    fn major(&self, block: &LineBytes) -> u64;
+    /// Gives `line` its first counter after an overflow in `block`: major counter `old_major` + 1, minor counter 0.
+    fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
+}

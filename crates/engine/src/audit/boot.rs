@@ -1,0 +1,44 @@
+//! Watches one possible boot. Its writes are part of the life of the memory: what they encrypt must be secret, and
+//! their pads must differ from every pad used before the power failure.
+
+use super::secrecy::{Branch, Leak};
+use crate::kernel::Ps;
+use crate::message::{Line, LineBytes, MediaLine, Observer};
+
+/// What a boot let out.
+#[derive(Default)]
+pub struct BootLeaks(pub(super) Vec<(Line, Leak)>);
+
+/// The observer of a boot.
+pub struct BootWatch<'a> {
+    secrecy: Option<Branch<'a>>,
+    crash_event: u64,
+    leaks: BootLeaks,
+}
+
+impl<'a> BootWatch<'a> {
+    pub(super) fn new(secrecy: Option<Branch<'a>>, crash_event: u64) -> Self {
+        Self { secrecy, crash_event, leaks: BootLeaks::default() }
+    }
+
+    /// The boot is over: what it let out, for [`super::Auditor::boot_over`].
+    pub fn finish(self) -> BootLeaks {
+        self.leaks
+    }
+}
+
+impl Observer for BootWatch<'_> {
+    fn write_arrived(&mut self, _now: Ps, line: Line, plaintext: &LineBytes) {
+        if let Some(secrecy) = &mut self.secrecy {
+            secrecy.arrived(line, plaintext);
+        }
+    }
+
+    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
+            && let Some(leak) = secrecy.persisted(self.crash_event, line, bytes)
+        {
+            self.leaks.0.push((line, leak));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Turns what an auditor found into sentences that somebody new to the field can follow.
+
+use super::counter::{Counter, CounterCipher};
+use super::durable::Durable;
+use super::lines::{Id, Lines, Role};
+use super::secrecy::Leak;
+use super::transaction::{Finding, Stage, Transactions};
+use crate::message::{CoreId, Line};
+
+/// What the durable state holds for a line, and why that is or is not what the program wrote.
+pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
+    let record = lines.record(id);
+    let Some(row) = lines.row(record.line.page()) else { return String::new() };
+    let persisted = match record.durable.persisted_at {
+        Some(event) => format!("Its data last entered the persistence domain in event {event}"),
+        None => "Its data never entered the persistence domain during the run".into(),
+    };
+    let Some(cipher) = durable.cipher() else { return format!("{persisted}.") };
+    let block = match row.block_persisted_at {
+        Some(event) => format!("the durable counter block of its page (persisted in event {event})"),
+        None => "the counter block on the media (never persisted during the run)".into(),
+    };
+    let index = record.line.index_in_page();
+    let effective = row.effective[index];
+    let through = match durable.status.filter(|status| status.page == record.line.page()) {
+        Some(status) if status.done >> index & 1 == 0 => {
+            ", read through the re-encryption status register in which the line is not done,"
+        }
+        Some(_) => ", read through the re-encryption status register in which the line is done,",
+        None => "",
+    };
+    let says = format!("{block}{through} says {}", counter_name(effective));
+    let outcome = if effective == Counter::NEVER { "reads as zero" } else { "decrypts to garbage" };
+    if record.durable.stored.is_none() {
+        let (old, under) = match lines.base(record.line) {
+            Some(_) => {
+                (Counter::BASE, format!("it is still as populated, encrypted with {}", counter_name(Counter::BASE)))
+            }
+            None => (Counter::NEVER, "nothing was ever written there".into()),
+        };
+        return if effective == old {
+            format!("{persisted}: it still shows the bytes from before the run.")
+        } else {
+            format!("{persisted}: on the media {under}, but {says}, so the line {outcome}.")
+        };
+    }
+    match counter_used(lines, cipher, durable, id) {
+        Some(used) if used != effective => {
+            format!("{persisted}, encrypted with {}, but {says}, so the line {outcome}.", counter_name(used))
+        }
+        Some(used) => format!(
+            "{persisted}, encrypted with {}, and {block}{through} agrees, so the line can be read, but it does not hold \
+             what it must.",
+            counter_name(used)
+        ),
+        None => format!(
+            "{persisted}; {says}. So the line shows either older bytes or garbage: nothing that the program has stored \
+             there since the last completed fence over it."
+        ),
+    }
+}
+
+/// The counter that the stored bytes of the line were really encrypted with, found by trying those near the durable
+/// one against every version that the program may have written.
+fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
+    let record = lines.record(id);
+    let row = lines.row(record.line.page())?;
+    let stored = record.durable.stored?;
+    let old_major = durable.status.map_or(0, |status| status.old_major);
+    let major = row.block.major;
+    let majors = [
+        row.effective[record.line.index_in_page()].major,
+        major.wrapping_sub(1),
+        major,
+        major.wrapping_add(1),
+        old_major,
+    ];
+    let history = &record.history;
+    majors.into_iter().flat_map(|major| (0..=cipher.minor_max()).map(move |minor| Counter { major, minor })).find(
+        |&counter| {
+            let plaintext = cipher.apply(record.line, counter, &stored);
+            plaintext == history.covered || history.later.contains(&plaintext)
+        },
+    )
+}
+
+/// A line that broke the line rule.
+pub(super) fn line_rule(
+    lines: &Lines,
+    durable: &Durable,
+    transactions: Option<&Transactions>,
+    event: u64,
+    id: Id,
+) -> String {
+    let record = lines.record(id);
+    let name = line_name(record.line, record.role);
+    let stage = stage_of(transactions, record.role);
+    let history = &record.history;
+    let duty = match (history.later.is_empty(), history.covered_at) {
+        (true, Some(fence)) => format!(
+            "A fence that completed in event {fence} covers its last store{}, so it must be readable",
+            history.stored_at.map_or(String::new(), |store| format!(" (event {store})"))
+        ),
+        (true, None) => "The program has not stored to it, so it must keep its old bytes".into(),
+        (false, _) => format!(
+            "It was last stored to in event {}, and this design promises that a line in flight shows its old or \
+             its new bytes, never anything else",
+            history.stored_at.unwrap_or(0)
+        ),
+    };
+    format!(
+        "If power fails after event {event}{stage}, {name} does not decrypt to what it must hold. {duty}. {}",
+        line_state(lines, durable, id)
+    )
+}
+
+/// A heap that is neither before nor after its transaction in flight.
+pub(super) fn transaction(
+    lines: &Lines,
+    durable: &Durable,
+    transactions: &Transactions,
+    event: u64,
+    finding: &Finding,
+) -> String {
+    let core = finding.core;
+    let number = transactions.current(core).unwrap_or(0);
+    let stage = stage_of(Some(transactions), Role::Heap(core));
+    let wrong = match (finding.missing, finding.durability) {
+        (Some(1), _) => {
+            format!("transaction {} of core {core} is missing although its commit fence completed", number - 1)
+        }
+        (Some(many), _) => {
+            format!("the last {many} committed transactions of core {core} (to {}) are missing", number - 1)
+        }
+        (None, true) => {
+            format!("data that transactions of core {core} before {number} had committed is lost")
+        }
+        (None, false) => format!(
+            "the heap of core {core} is neither as before nor as after its transaction {number}: the transaction is \
+             there in part"
+        ),
+    };
+    let report = finding.report;
+    let recovery = format!(
+        "Recovery undid {} complete log entries ({} bytes) and abandoned {} incomplete ones.",
+        report.undone, report.bytes_restored, report.abandoned
+    );
+    let mut explanation = format!("If power fails after event {event}{stage}, then after recovery {wrong}. {recovery}");
+    if finding.arrived > 0 && !finding.lacking.is_empty() {
+        explanation += &format!(
+            " Of the data lines that transaction {number} writes, {} hold its bytes and {} do not.",
+            finding.arrived,
+            finding.lacking.len()
+        );
+    }
+    if let Some(id) = finding.lead() {
+        let record = lines.record(id);
+        explanation += &format!(
+            " The first line that does not fit is {}. {}",
+            line_name(record.line, record.role),
+            line_state(lines, durable, id)
+        );
+    }
+    if let Some(id) = unreadable_log(lines, core) {
+        explanation += &format!(
+            " Its undo log cannot be read either, at {}. {}",
+            line_name(lines.record(id).line, Role::Log(core)),
+            line_state(lines, durable, id)
+        );
+    }
+    explanation
+}
+
+/// Something that left the chip.
+pub(super) fn leak(event: u64, line: Line, leak: Leak) -> String {
+    match leak {
+        Leak::Plaintext { block } => format!(
+            "In event {event} the line at {:#x} left the chip with bytes {} to {} in the clear: they equal what the \
+             program wrote there.",
+            line.address(),
+            block * 16,
+            block * 16 + 15
+        ),
+        Leak::PadReuse { block, line: earlier, event: when } => format!(
+            "By event {event} the line at {:#x} had left the chip with its 16-byte block {block} encrypted under a pad \
+             that event {when} had already used for other bytes at {:#x}: whoever holds both ciphertexts learns the \
+             exclusive-or of the two plaintexts.",
+            line.address(),
+            earlier.address()
+        ),
+    }
+}
+
+/// The first log line of `core` whose durable bytes are nothing that the program ever stored there since a fence.
+fn unreadable_log(lines: &Lines, core: CoreId) -> Option<Id> {
+    let wrong = |id: &Id| {
+        let record = lines.record(*id);
+        let (history, durable) = (&record.history, &record.durable.plain);
+        record.role == Role::Log(core) && *durable != history.covered && !history.later.contains(durable)
+    };
+    (0..lines.records.len() as Id).filter(wrong).min_by_key(|&id| lines.record(id).line)
+}
+
+fn line_name(line: Line, role: Role) -> String {
+    let address = line.address();
+    match role {
+        Role::Heap(core) => format!("the data line at {address:#x} (heap of core {core})"),
+        Role::Log(core) => format!("the log line at {address:#x} (undo log of core {core})"),
+        Role::Other => format!("the line at {address:#x}"),
+    }
+}
+
+fn counter_name(counter: Counter) -> String {
+    if counter == Counter::NEVER {
+        return "counter (major 0, minor 0), which means never written".into();
+    }
+    format!("counter (major {}, minor {})", counter.major, counter.minor)
+}
+
+fn stage_of(transactions: Option<&Transactions>, role: Role) -> String {
+    let (Some(transactions), Role::Heap(core) | Role::Log(core)) = (transactions, role) else { return String::new() };
+    let number = transactions.current(core).unwrap_or(0);
+    match transactions.stage(core) {
+        Stage::Idle => format!(", between the transactions of core {core} (next: {number})"),
+        Stage::Prepare => format!(", in the Prepare stage of transaction {number} of core {core} (writing its log)"),
+        Stage::Mutate => {
+            format!(", in the Mutate stage of transaction {number} of core {core} (writing its data in place)")
+        }
+        Stage::Commit => {
+            format!(", in the Commit stage of transaction {number} of core {core} (invalidating its log)")
+        }
+        Stage::Unlogged(fences) => {
+            format!(", in transaction {number} of core {core} (which keeps no log) after {fences} of its fences")
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The line rule. A line whose last store is covered by a completed fence must decrypt to that store's result at every
+//! crash point. While stores are uncovered, a design that promises line atomicity must show the covered version or
+//! a later one, never a mixture; a design that does not is left alone until the next fence covers the line.
+
+use super::lines::{Id, Lines, Record};
+use crate::message::{CoreId, LineBytes};
+
+/// The versions of one line that a crash may show.
+pub(super) struct History {
+    /// The newest version that a completed fence covers; the base until then.
+    pub covered: LineBytes,
+    /// Everything stored since, in order.
+    pub later: Vec<LineBytes>,
+    /// Number of the covered version: versions count from 0, the base.
+    number: u64,
+    /// The event of the last store.
+    pub stored_at: Option<u64>,
+    /// The event of the fence that covers `covered`.
+    pub covered_at: Option<u64>,
+    queued: bool,
+    bad: bool,
+}
+
+impl History {
+    pub fn new(base: LineBytes) -> Self {
+        Self {
+            covered: base,
+            later: Vec::new(),
+            number: 0,
+            stored_at: None,
+            covered_at: None,
+            queued: false,
+            bad: false,
+        }
+    }
+
+    /// What the program sees in the line.
+    pub fn latest(&self) -> &LineBytes {
+        self.later.last().unwrap_or(&self.covered)
+    }
+}
+
+/// Watches stores, flushes and fences.
+pub(super) struct LineRule {
+    line_atomic: bool,
+    /// Per core: flushed lines and the version that each held, waiting for a fence.
+    flushed: Vec<Vec<(Id, u64)>>,
+    queue: Vec<Id>,
+    bad: u64,
+}
+
+impl LineRule {
+    pub fn new(line_atomic: bool, cores: usize) -> Self {
+        Self { line_atomic, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
+    }
+
+    /// A store of `data` at `offset` became visible.
+    pub fn stored(&mut self, lines: &mut Lines, event: u64, id: Id, offset: usize, data: &[u8]) {
+        let history = &mut lines.record_mut(id).history;
+        let mut version = *history.latest();
+        version[offset..offset + data.len()].copy_from_slice(data);
+        history.later.push(version);
+        history.stored_at = Some(event);
+        // More is allowed now: a line that was wrong for want of this store may be right.
+        if history.bad {
+            self.recheck(lines, id);
+        }
+    }
+
+    /// `core` flushed the line.
+    pub fn flushed(&mut self, lines: &Lines, core: CoreId, id: Id) {
+        let history = &lines.record(id).history;
+        self.core(core).push((id, history.number + history.later.len() as u64));
+    }
+
+    /// A fence of `core` completed.
+    pub fn fenced(&mut self, lines: &mut Lines, event: u64, core: CoreId) {
+        let mut flushed = std::mem::take(self.core(core));
+        for (id, number) in flushed.drain(..) {
+            let history = &mut lines.record_mut(id).history;
+            if number > history.number {
+                let dropped = (number - history.number) as usize;
+                history.covered = history.later[dropped - 1];
+                history.later.drain(..dropped);
+                history.number = number;
+                history.covered_at = Some(event);
+                self.recheck(lines, id);
+            }
+        }
+        *self.core(core) = flushed;
+    }
+
+    /// The line's durable bytes or its obligations changed.
+    pub fn recheck(&mut self, lines: &mut Lines, id: Id) {
+        let history = &mut lines.record_mut(id).history;
+        if !history.queued {
+            history.queued = true;
+            self.queue.push(id);
+        }
+    }
+
+    /// Judges what changed; gives the lines that have turned wrong.
+    pub fn judge(&mut self, lines: &mut Lines, turned_bad: &mut Vec<Id>) {
+        for id in self.queue.drain(..) {
+            let record = lines.record_mut(id);
+            record.history.queued = false;
+            let bad = !allowed(record, self.line_atomic);
+            if bad && !record.history.bad {
+                self.bad += 1;
+                turned_bad.push(id);
+            } else if !bad && record.history.bad {
+                self.bad -= 1;
+            }
+            record.history.bad = bad;
+        }
+    }
+
+    /// How many lines are wrong now.
+    pub fn bad(&self) -> u64 {
+        self.bad
+    }
+
+    fn core(&mut self, core: CoreId) -> &mut Vec<(Id, u64)> {
+        let core = usize::from(core);
+        if core >= self.flushed.len() {
+            self.flushed.resize_with(core + 1, Vec::new);
+        }
+        &mut self.flushed[core]
+    }
+}
+
+/// Whether the line's durable bytes are among those that a crash may show.
+fn allowed(record: &Record, line_atomic: bool) -> bool {
+    let history = &record.history;
+    let durable = &record.durable.plain;
+    *durable == history.covered || (!history.later.is_empty() && (!line_atomic || history.later.contains(durable)))
+}

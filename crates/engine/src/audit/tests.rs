@@ -1,0 +1,212 @@
+//! Every rule catches a design, a program or an outcome that is deliberately broken in its way, and none of them
+//! complains about the correct counterpart.
+
+use super::fixture::*;
+use super::{Auditor, Rule};
+use crate::message::{Line, MediaLine, Observer};
+
+/// Runs the test program, judging after every event, and gives the rules broken in order of discovery.
+fn explore(
+    minor_bits: u32,
+    line_atomic: bool,
+    status_survives: bool,
+    fault: ProgramFault,
+    overflow: OverflowStyle,
+    style: impl FnMut(u64) -> WriteStyle,
+) -> (Vec<Rule>, Auditor) {
+    let mut machine = Machine::new(minor_bits);
+    machine.overflow = overflow;
+    let (mut program, facts) = undo_pair(&machine.codec.base, 5, fault);
+    let mut auditor = machine.audited(line_atomic, status_survives, Some(facts));
+    machine.run(&mut program, &mut auditor, style, &mut |_, auditor| {
+        auditor.judge();
+    });
+    let mut rules: Vec<Rule> = auditor.violations().iter().map(|violation| violation.rule).collect();
+    rules.dedup();
+    (rules, auditor)
+}
+
+fn with_style(line_atomic: bool, style: WriteStyle) -> (Vec<Rule>, Auditor) {
+    explore(7, line_atomic, true, ProgramFault::default(), OverflowStyle::Hardened, |_| style)
+}
+
+#[test]
+fn a_correct_design_breaks_no_rule() {
+    let (rules, auditor) = with_style(true, WriteStyle::Pair);
+    assert_eq!((rules, auditor.violation_count()), (vec![], 0));
+    assert!(auditor.events() > 100);
+}
+
+#[test]
+fn a_counter_that_stays_in_the_counter_cache_breaks_line_and_transaction() {
+    let (rules, auditor) = with_style(false, WriteStyle::CounterKept);
+    assert!(rules.contains(&Rule::Line) && rules.contains(&Rule::Durability), "{rules:?}");
+    let told = &auditor.violations()[0].explanation;
+    assert!(told.contains("never persisted during the run") && told.contains("never written"), "{told}");
+}
+
+#[test]
+fn a_counter_that_persists_before_its_data_breaks_the_promise_of_line_atomicity_only() {
+    let (rules, auditor) = with_style(true, WriteStyle::CounterFirst);
+    assert_eq!(rules, [Rule::Line]);
+    let told = &auditor.violations()[0].explanation;
+    assert!(told.contains("its old or its new bytes"), "{told}");
+    assert!(told.contains("nothing was ever written there"), "{told}");
+    // With an undo log and no such promise, what write-through does is recoverable (secpm Table 2).
+    assert_eq!(with_style(false, WriteStyle::CounterFirst).0, []);
+}
+
+#[test]
+fn a_counter_that_persists_for_a_line_nobody_stores_to_breaks_the_line_rule_without_any_promise() {
+    let mut machine = Machine::new(7);
+    let mut auditor = machine.audited(false, true, None);
+    let mut minors = [0; 64];
+    minors[DATA[0].index_in_page()] = 2;
+    auditor.persisted(0, MediaLine::counter(DATA[0].page()), &machine.codec.pack(0, &minors));
+    machine.end_event(&mut auditor, &mut |_, _| ());
+    assert!(!auditor.judge());
+    assert_eq!(auditor.violations()[0].line, Some(DATA[0]));
+    assert!(auditor.violations()[0].explanation.contains("must keep its old bytes"));
+}
+
+#[test]
+fn an_acknowledged_write_that_is_lost_breaks_durability() {
+    // Transaction 1 writes its log (3 writes), its data (2) and its log again; the data of transaction 2 is lost.
+    let (rules, auditor) = explore(7, true, true, ProgramFault::default(), OverflowStyle::Hardened, |write| {
+        if write / 6 == 2 { WriteStyle::Dropped } else { WriteStyle::Pair }
+    });
+    assert!(rules.contains(&Rule::Line) && rules.contains(&Rule::Durability), "{rules:?}");
+    let lost = auditor.violations().iter().find(|violation| violation.rule == Rule::Durability).unwrap();
+    assert!(lost.explanation.contains("transaction 2 of core 0 is missing"), "{}", lost.explanation);
+    assert_eq!(lost.transaction, Some(3));
+}
+
+#[test]
+fn a_program_that_forgets_a_flush_breaks_atomicity_and_not_the_line_rule() {
+    let fault = ProgramFault { forgets_flush: true, ..ProgramFault::default() };
+    let (rules, auditor) = explore(7, true, true, fault, OverflowStyle::Hardened, |_| WriteStyle::Pair);
+    assert_eq!(rules[0], Rule::Atomicity);
+    assert!(!rules.contains(&Rule::Line));
+    let told = &auditor.violations()[0].explanation;
+    assert!(told.contains("in the Commit stage of transaction 0") && told.contains("in part"), "{told}");
+    assert!(told.contains("1 hold its bytes and 1 do not"), "{told}");
+    assert_eq!(auditor.violations()[0].line, Some(DATA[1]));
+}
+
+#[test]
+fn plaintext_that_leaves_the_chip_is_found() {
+    let (rules, _) = with_style(false, WriteStyle::Plain);
+    assert!(rules.contains(&Rule::Plaintext));
+    // Also when the bus shows what the persistence domain was not told to hold.
+    let machine = Machine::new(7);
+    let mut auditor = machine.audited(true, true, None);
+    auditor.bus_write(0, MediaLine::data(DATA[0]), &[0x11; 64]);
+    assert_eq!(auditor.violations()[0].rule, Rule::Plaintext);
+}
+
+#[test]
+fn a_counter_that_is_not_bumped_reuses_a_pad_even_that_of_the_populated_base() {
+    let (rules, auditor) =
+        explore(7, false, true, ProgramFault::default(), OverflowStyle::Hardened, |write| match write {
+            3 => WriteStyle::PadReused,
+            _ => WriteStyle::Pair,
+        });
+    assert_eq!(rules, [Rule::PadReuse]);
+    assert_eq!(auditor.violations()[0].line, Some(DATA[0]));
+    assert!(auditor.violations()[0].explanation.contains("event 0"), "{}", auditor.violations()[0].explanation);
+}
+
+#[test]
+fn the_same_write_persisting_twice_reuses_nothing() {
+    let machine = Machine::new(7);
+    let mut auditor = machine.audited(true, true, None);
+    let line = Line(9);
+    for plaintext in [[1; 64], [1; 64]] {
+        auditor.write_arrived(0, line, &plaintext);
+        auditor.persisted(0, MediaLine::data(line), &crypt(line, 0, 1, &plaintext));
+        auditor.bus_write(0, MediaLine::data(line), &crypt(line, 0, 1, &plaintext));
+    }
+    assert_eq!(auditor.violation_count(), 0);
+}
+
+#[test]
+fn page_reencryption_holds_when_minors_survive_until_their_done_bits() {
+    let pair = |_| WriteStyle::Pair;
+    let hardened = explore(2, true, true, ProgramFault::default(), OverflowStyle::Hardened, pair);
+    assert_eq!(hardened.0, []);
+    assert!(hardened.1.events() > 4 * 64, "five transactions overflow two-bit minors");
+    let reset = explore(2, true, true, ProgramFault::default(), OverflowStyle::ResetAtOnce, pair);
+    assert!(reset.0.contains(&Rule::Line), "{:?}", reset.0);
+    let told = &reset.1.violations().iter().find(|violation| violation.rule == Rule::Line).unwrap().explanation;
+    assert!(told.contains("re-encryption status register"), "{told}");
+    let volatile = explore(2, true, false, ProgramFault::default(), OverflowStyle::Hardened, pair);
+    assert!(volatile.0.contains(&Rule::Line), "{:?}", volatile.0);
+}
+
+#[test]
+fn a_boot_that_repeats_a_pad_is_found_and_one_future_does_not_disturb_another() {
+    let machine = Machine::new(7);
+    let mut auditor = machine.audited(true, true, None);
+    let line = Line(9);
+    auditor.write_arrived(0, line, &[1; 64]);
+    auditor.persisted(0, MediaLine::data(line), &crypt(line, 0, 1, &[1; 64]));
+    auditor.event_over(0);
+    for (minor, value, clean) in [(1, 2, false), (2, 3, true), (2, 4, true), (1, 1, true)] {
+        let mut watch = auditor.boot_watch();
+        watch.write_arrived(0, line, &[value; 64]);
+        watch.persisted(0, MediaLine::data(line), &crypt(line, 0, minor, &[value; 64]));
+        let leaks = watch.finish();
+        assert_eq!(auditor.boot_over(leaks), clean, "minor {minor}, value {value}");
+    }
+    assert_eq!(auditor.violations()[0].rule, Rule::PadReuse);
+}
+
+#[test]
+fn unencrypted_memory_is_judged_too() {
+    let machine = Machine::new(7);
+    let mut auditor = Auditor::new(super::AuditSetup {
+        base: machine.codec.base.clone(),
+        cores: 1,
+        cipher: None,
+        line_atomic: true,
+        secret: false,
+        status_survives: false,
+        program: None,
+    });
+    auditor.stored(0, 0, Line(3), 0, &[5; 8]);
+    auditor.flushed(0, 0, Line(3));
+    auditor.event_over(0);
+    assert!(auditor.judge());
+    let mut bytes = [0; 64];
+    bytes[..8].fill(5);
+    auditor.persisted(0, MediaLine::data(Line(3)), &bytes);
+    auditor.fenced(0, 0);
+    auditor.event_over(0);
+    assert!(auditor.judge());
+    bytes[0] = 6;
+    auditor.persisted(0, MediaLine::data(Line(3)), &bytes);
+    auditor.event_over(0);
+    assert!(!auditor.judge());
+    assert_eq!(auditor.violations()[0].rule, Rule::Line);
+}
+
+#[test]
+fn equal_durable_states_have_equal_hashes_and_different_ones_do_not() {
+    let machine = Machine::new(7);
+    let mut auditor = machine.audited(true, true, None);
+    let empty = auditor.state_hash();
+    let (a, b) = (MediaLine::data(Line(1)), MediaLine::counter(crate::message::Page(1)));
+    auditor.persisted(0, a, &[1; 64]);
+    let one = auditor.state_hash();
+    auditor.persisted(0, b, &[2; 64]);
+    let two = auditor.state_hash();
+    auditor.persisted(0, a, &[3; 64]);
+    auditor.persisted(0, a, &[1; 64]);
+    assert_eq!(auditor.state_hash(), two);
+    auditor.reencryption(0, crate::message::Page(1), 0, 1, false);
+    let busy = auditor.state_hash();
+    auditor.reencryption(0, crate::message::Page(1), 0, 1, true);
+    assert_eq!(auditor.state_hash(), two);
+    let all = [empty, one, two, busy];
+    assert!((0..4).all(|n| (0..n).all(|m| all[n] != all[m])));
+}

@@ -1,0 +1,125 @@
+//! The last things that happened, kept so that a violation can tell its story. A fixed ring: old notes go.
+
+use crate::message::{CoreId, Line, MediaLine, Page};
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+const NOTES: usize = 1024;
+/// Notes told in one explanation.
+const TOLD: usize = 8;
+
+/// One thing that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Note {
+    Stored(CoreId, Line),
+    Flushed(CoreId, Line),
+    Fenced(CoreId),
+    Evicted(Line),
+    Arrived(Line),
+    Persisted(MediaLine),
+    Coalesced(MediaLine),
+    Reencryption { page: Page, old_major: u64, done: u32, finished: bool },
+}
+
+/// The ring.
+pub(super) struct Timeline {
+    notes: VecDeque<(u64, Note)>,
+}
+
+impl Timeline {
+    pub fn new() -> Self {
+        Self { notes: VecDeque::with_capacity(NOTES) }
+    }
+
+    /// `note` happened in `event`.
+    pub fn push(&mut self, event: u64, note: Note) {
+        if let (Note::Stored(..), Some(&(_, last))) = (note, self.notes.back()) {
+            // A block copy is many stores to one line; one note tells of them.
+            if last == note {
+                return;
+            }
+        }
+        if self.notes.len() == NOTES {
+            self.notes.pop_front();
+        }
+        self.notes.push_back((event, note));
+    }
+
+    /// The latest notes about `line`, its page's counters and fences, as sentences.
+    pub fn about(&self, line: Line) -> String {
+        let mut told: Vec<&(u64, Note)> =
+            self.notes.iter().rev().filter(|(_, note)| concerns(note, line)).take(TOLD).collect();
+        told.reverse();
+        // Fences that lead the story order nothing in it.
+        let lead = told.iter().take_while(|(_, note)| matches!(note, Note::Fenced(_))).count();
+        let mut story = String::new();
+        for (event, note) in &told[lead..] {
+            let separator = if story.is_empty() { "" } else { "; " };
+            // Writing to a string cannot fail.
+            let _ = write!(story, "{separator}event {event}: {}", sentence(note));
+        }
+        if !story.is_empty() {
+            story.push('.');
+        }
+        story
+    }
+}
+
+fn concerns(note: &Note, line: Line) -> bool {
+    match *note {
+        Note::Stored(_, of) | Note::Flushed(_, of) | Note::Evicted(of) | Note::Arrived(of) => of == line,
+        Note::Fenced(_) => true,
+        Note::Persisted(media) | Note::Coalesced(media) => {
+            media == MediaLine::data(line) || media == MediaLine::counter(line.page())
+        }
+        Note::Reencryption { page, .. } => page == line.page(),
+    }
+}
+
+fn sentence(note: &Note) -> String {
+    let unit = |media: MediaLine| if media.is_counter() { "the page's counter block" } else { "the line's data" };
+    match *note {
+        Note::Stored(core, _) => format!("core {core} stored to the line"),
+        Note::Flushed(core, _) => format!("core {core} flushed the line"),
+        Note::Fenced(core) => format!("a fence of core {core} completed"),
+        Note::Evicted(_) => "the caches evicted the line".into(),
+        Note::Arrived(_) => "the memory controller got the line to write".into(),
+        Note::Persisted(media) => format!("{} entered the persistence domain", unit(media)),
+        Note::Coalesced(media) => {
+            format!("an older queued copy of {} was removed in favour of a newer one", unit(media))
+        }
+        Note::Reencryption { finished: true, .. } => "re-encryption of the page finished".into(),
+        Note::Reencryption { old_major, done, .. } => {
+            format!("the page was being re-encrypted (old major counter {old_major}, {done} of 64 lines done)")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_story_of_a_line_leaves_out_other_lines_and_leading_fences() {
+        let mut timeline = Timeline::new();
+        timeline.push(1, Note::Fenced(0));
+        timeline.push(2, Note::Stored(0, Line(3)));
+        timeline.push(2, Note::Stored(0, Line(3)));
+        timeline.push(3, Note::Stored(0, Line(4)));
+        timeline.push(4, Note::Persisted(MediaLine::counter(Page(0))));
+        assert_eq!(
+            timeline.about(Line(3)),
+            "event 2: core 0 stored to the line; event 4: the page's counter block entered the persistence domain."
+        );
+        assert_eq!(timeline.about(Line(900)), "");
+    }
+
+    #[test]
+    fn the_ring_stays_bounded() {
+        let mut timeline = Timeline::new();
+        for event in 0..3 * NOTES as u64 {
+            timeline.push(event, Note::Evicted(Line(event)));
+        }
+        assert_eq!(timeline.notes.len(), NOTES);
+    }
+}

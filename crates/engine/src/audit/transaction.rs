@@ -1,0 +1,415 @@
+//! Atomicity and durability. After power failure, boot and the program's own recovery, a core's heap must equal the
+//! golden state after its c committed transactions, or after c + 1 of them if the next one has started.
+//!
+//! The golden states come from the ledger. Judging is incremental: `diff` holds the heap lines whose durable bytes
+//! differ from golden state c; recovery runs over a copy-on-write view and is repeated only when something it read
+//! has changed; and only `diff`, the lines that recovery wrote and the write set in flight are compared.
+//!
+//! The domain of state k is the populated base and every line written by the first k transactions: fresh memory that
+//! an unfinished transaction has filled belongs to no state yet and may hold anything.
+
+use super::ledger::TransactionRecord;
+use super::lines::{Id, Lines, Role};
+use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+const NOWHERE: u32 = u32::MAX;
+/// How many committed transactions back a violation is compared with, to tell a lost transaction from a torn one.
+const HISTORY_TRANSACTIONS: usize = 8;
+
+/// The golden state of one line and its place in the judge's lists.
+pub(super) struct GoldenLine {
+    /// Its bytes after the committed transactions.
+    pub bytes: LineBytes,
+    /// It belongs to the domain of the committed state.
+    pub in_domain: bool,
+    diff_slot: u32,
+    read_stamp: u32,
+    overlay_stamp: u32,
+    overlay_slot: u32,
+}
+
+impl GoldenLine {
+    pub fn new(bytes: LineBytes, in_domain: bool) -> Self {
+        Self { bytes, in_domain, diff_slot: NOWHERE, read_stamp: 0, overlay_stamp: 0, overlay_slot: 0 }
+    }
+}
+
+/// What was found wrong with one core.
+pub(super) struct Finding {
+    pub core: CoreId,
+    /// Committed state is missing, rather than the transaction in flight torn.
+    pub durability: bool,
+    /// How many committed transactions are missing, where the heap equals an older state exactly.
+    pub missing: Option<usize>,
+    /// Heap lines that hold neither their committed bytes nor those of the transaction in flight, lowest address first.
+    pub mismatches: Vec<Id>,
+    /// Lines of the transaction in flight that hold its bytes, and those that do not, lowest address first.
+    pub arrived: usize,
+    pub lacking: Vec<Id>,
+    pub report: RecoveryReport,
+}
+
+impl Finding {
+    /// The line that shows best what is wrong.
+    pub fn lead(&self) -> Option<Id> {
+        self.mismatches.first().or(self.lacking.first()).copied()
+    }
+}
+
+/// Which part of its transaction a core is in (Figure 1 of secpm).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    Idle,
+    Prepare,
+    Mutate,
+    Commit,
+    /// A program without a log, with this many fences completed.
+    Unlogged(u32),
+}
+
+struct UndoLine {
+    id: Id,
+    bytes: LineBytes,
+    in_domain: bool,
+}
+
+struct CoreState {
+    core: CoreId,
+    has_log: bool,
+    inbox: VecDeque<TransactionRecord>,
+    committed: u64,
+    started: bool,
+    /// The write set in flight, heap lines only.
+    writes: Vec<(Id, LineBytes)>,
+    fences: u32,
+    fences_done: u32,
+    past: VecDeque<Vec<UndoLine>>,
+    diff: Vec<Id>,
+    overlay: Vec<(Id, LineBytes)>,
+    stamp: u32,
+    report: RecoveryReport,
+    recovery_stale: bool,
+    dirty: bool,
+    bad: bool,
+}
+
+/// Judges the heaps of all cores.
+pub(super) struct Transactions {
+    program: Arc<dyn ProgramRecovery>,
+    records: Receiver<TransactionRecord>,
+    cores: Vec<CoreState>,
+    stamp: u32,
+}
+
+impl Transactions {
+    pub fn new(program: Arc<dyn ProgramRecovery>, records: Receiver<TransactionRecord>) -> Self {
+        let cores = program
+            .layouts()
+            .iter()
+            .map(|layout| CoreState {
+                core: layout.core,
+                has_log: !layout.log.is_empty(),
+                inbox: VecDeque::new(),
+                committed: 0,
+                started: false,
+                writes: Vec::new(),
+                fences: 0,
+                fences_done: 0,
+                past: VecDeque::new(),
+                diff: Vec::new(),
+                overlay: Vec::new(),
+                stamp: 0,
+                report: RecoveryReport::default(),
+                recovery_stale: true,
+                dirty: true,
+                bad: false,
+            })
+            .collect();
+        Self { program, records, cores, stamp: 0 }
+    }
+
+    /// `core` began transaction `number`.
+    pub fn began(&mut self, lines: &mut Lines, core: CoreId, number: u64) {
+        let Some(state) = self.cores.iter().position(|state| state.core == core) else { return };
+        for record in self.records.try_iter() {
+            if let Some(of) = self.cores.iter_mut().find(|state| state.core == record.core) {
+                of.inbox.push_back(record);
+            }
+        }
+        let state = &mut self.cores[state];
+        while let Some(record) = state.inbox.pop_front() {
+            if record.number != Some(number) {
+                continue;
+            }
+            state.writes.clear();
+            for (line, bytes) in record.writes {
+                let id = lines.id(line);
+                if lines.record(id).role == Role::Heap(core) {
+                    state.writes.push((id, bytes));
+                }
+            }
+            state.fences = record.fences;
+            break;
+        }
+        state.fences_done = 0;
+        state.started = true;
+        state.dirty = true;
+    }
+
+    /// A fence of `core` completed.
+    pub fn fenced(&mut self, core: CoreId) {
+        if let Some(state) = self.cores.iter_mut().find(|state| state.core == core) {
+            state.fences_done += 1;
+        }
+    }
+
+    /// `core` ended its transaction: from now on it must be there.
+    pub fn ended(&mut self, lines: &mut Lines, core: CoreId) {
+        let Some(state) = self.cores.iter_mut().find(|state| state.core == core) else { return };
+        let mut undo = Vec::with_capacity(state.writes.len());
+        for (id, bytes) in std::mem::take(&mut state.writes) {
+            let golden = &mut lines.record_mut(id).golden;
+            undo.push(UndoLine { id, bytes: golden.bytes, in_domain: golden.in_domain });
+            golden.bytes = bytes;
+            golden.in_domain = true;
+            place_in_diff(lines, &mut state.diff, id);
+        }
+        state.past.push_front(undo);
+        state.past.truncate(HISTORY_TRANSACTIONS);
+        state.committed += 1;
+        state.started = false;
+        state.dirty = true;
+    }
+
+    /// The durable bytes of the line changed.
+    pub fn changed(&mut self, lines: &mut Lines, id: Id) {
+        let record = lines.record(id);
+        let (role, read_stamp) = (record.role, record.golden.read_stamp);
+        let (Role::Heap(core) | Role::Log(core)) = role else { return };
+        let Some(state) = self.cores.iter_mut().find(|state| state.core == core) else { return };
+        if read_stamp == state.stamp {
+            state.recovery_stale = true;
+            state.dirty = true;
+        }
+        if let Role::Heap(_) = role {
+            state.dirty = true;
+            place_in_diff(lines, &mut state.diff, id);
+        }
+    }
+
+    /// Judges every core about which something changed; gives those that have turned wrong or are wrong in a new way.
+    pub fn judge(&mut self, lines: &mut Lines, findings: &mut Vec<Finding>) {
+        for state in &mut self.cores {
+            if !std::mem::take(&mut state.dirty) {
+                continue;
+            }
+            if std::mem::take(&mut state.recovery_stale) {
+                self.stamp += 1;
+                state.recover(self.program.as_ref(), lines, self.stamp);
+            }
+            let finding = state.compare(lines);
+            state.bad = finding.is_some();
+            findings.extend(finding);
+        }
+    }
+
+    /// How many cores are wrong now.
+    pub fn bad(&self) -> u64 {
+        self.cores.iter().filter(|state| state.bad).count() as u64
+    }
+
+    /// The number of the transaction that `core` runs or would run next.
+    pub fn current(&self, core: CoreId) -> Option<u64> {
+        self.cores.iter().find(|state| state.core == core).map(|state| state.committed)
+    }
+
+    /// Which part of its transaction `core` is in.
+    pub fn stage(&self, core: CoreId) -> Stage {
+        let Some(state) = self.cores.iter().find(|state| state.core == core) else { return Stage::Idle };
+        match state.fences_done {
+            _ if !state.started => Stage::Idle,
+            done if !state.has_log => Stage::Unlogged(done),
+            0 => Stage::Prepare,
+            done if done + 1 < state.fences => Stage::Mutate,
+            _ => Stage::Commit,
+        }
+    }
+
+    /// What `line` holds after boot and the last judged recovery.
+    pub fn recovered(&self, lines: &Lines, line: Line) -> Option<LineBytes> {
+        let id = lines.find(line)?;
+        let record = lines.record(id);
+        let (Role::Heap(core) | Role::Log(core)) = record.role else { return Some(record.durable.plain) };
+        self.cores.iter().find(|state| state.core == core).map(|state| *state.after(lines, id))
+    }
+
+    /// The program whose recovery is judged.
+    pub fn program(&self) -> &Arc<dyn ProgramRecovery> {
+        &self.program
+    }
+}
+
+impl CoreState {
+    fn recover(&mut self, program: &dyn ProgramRecovery, lines: &mut Lines, stamp: u32) {
+        self.stamp = stamp;
+        self.overlay.clear();
+        let mut view = RecoveryView { lines, overlay: &mut self.overlay, stamp };
+        self.report = program.recover(self.core, &mut view);
+    }
+
+    /// What the line holds after recovery.
+    fn after<'a>(&'a self, lines: &'a Lines, id: Id) -> &'a LineBytes {
+        let record = lines.record(id);
+        if record.golden.overlay_stamp == self.stamp {
+            &self.overlay[record.golden.overlay_slot as usize].1
+        } else {
+            &record.durable.plain
+        }
+    }
+
+    fn compare(&self, lines: &Lines) -> Option<Finding> {
+        let touched = || self.diff.iter().copied().chain(self.overlay.iter().map(|&(id, _)| id));
+        let is_committed = |id: Id| {
+            let golden = &lines.record(id).golden;
+            !golden.in_domain || *self.after(lines, id) == golden.bytes
+        };
+        if touched().all(is_committed) {
+            return None;
+        }
+        if self.started {
+            // Without a hash map: a line of the write set must hold its new bytes, every other touched line must
+            // be committed or belong to the write set.
+            let written = self.writes.iter().all(|(id, bytes)| self.after(lines, *id) == bytes);
+            if written && touched().all(|id| is_committed(id) || self.writes.iter().any(|&(of, _)| of == id)) {
+                return None;
+            }
+        }
+        Some(self.explain(lines))
+    }
+
+    /// Only for violations: which lines fit nothing, and whether the heap equals an older state.
+    fn explain(&self, lines: &Lines) -> Finding {
+        let mut touched: Vec<Id> = self.diff.clone();
+        touched.extend(self.overlay.iter().map(|&(id, _)| id));
+        touched.extend(self.past.iter().flatten().map(|undo| undo.id));
+        touched.sort_unstable();
+        touched.dedup();
+        let mut expected: FxHashMap<Id, (LineBytes, bool)> = touched
+            .iter()
+            .map(|&id| {
+                let golden = &lines.record(id).golden;
+                (id, (golden.bytes, golden.in_domain))
+            })
+            .collect();
+        let in_flight: FxHashMap<Id, LineBytes> =
+            if self.started { self.writes.iter().copied().collect() } else { FxHashMap::default() };
+        let mut wrong: Vec<Id> = touched
+            .iter()
+            .copied()
+            .filter(|id| {
+                let (bytes, in_domain) = expected[id];
+                in_domain && *self.after(lines, *id) != bytes
+            })
+            .collect();
+        let mut missing = None;
+        for (back, undo) in self.past.iter().enumerate() {
+            for line in undo {
+                expected.insert(line.id, (line.bytes, line.in_domain));
+            }
+            if expected.iter().all(|(&id, (bytes, in_domain))| !in_domain || self.after(lines, id) == bytes) {
+                missing = Some(back + 1);
+                break;
+            }
+        }
+        let committed_lost = wrong.iter().any(|id| !in_flight.contains_key(id));
+        wrong.retain(|id| in_flight.get(id) != Some(self.after(lines, *id)));
+        wrong.sort_by_key(|&id| lines.record(id).line);
+        let mut lacking: Vec<Id> =
+            in_flight.iter().filter(|(id, bytes)| self.after(lines, **id) != *bytes).map(|(&id, _)| id).collect();
+        lacking.sort_by_key(|&id| lines.record(id).line);
+        Finding {
+            core: self.core,
+            durability: missing.is_some() || committed_lost,
+            missing,
+            mismatches: wrong,
+            arrived: in_flight.len() - lacking.len(),
+            lacking,
+            report: self.report,
+        }
+    }
+}
+
+/// Puts the line into `diff`, or takes it out, as its durable bytes now demand.
+fn place_in_diff(lines: &mut Lines, diff: &mut Vec<Id>, id: Id) {
+    let record = lines.record_mut(id);
+    let differs = record.golden.in_domain && record.durable.plain != record.golden.bytes;
+    let slot = record.golden.diff_slot;
+    if differs && slot == NOWHERE {
+        record.golden.diff_slot = diff.len() as u32;
+        diff.push(id);
+    } else if !differs && slot != NOWHERE {
+        record.golden.diff_slot = NOWHERE;
+        diff.swap_remove(slot as usize);
+        if let Some(&moved) = diff.get(slot as usize) {
+            lines.record_mut(moved).golden.diff_slot = slot;
+        }
+    }
+}
+
+/// The durable view as the program's recovery sees it; its writes stay in the overlay.
+struct RecoveryView<'a> {
+    lines: &'a mut Lines,
+    overlay: &'a mut Vec<(Id, LineBytes)>,
+    stamp: u32,
+}
+
+impl RecoveryView<'_> {
+    fn pieces(address: u64, length: usize, mut with: impl FnMut(Line, usize, std::ops::Range<usize>)) {
+        let mut done = 0;
+        while done < length {
+            let at = address + done as u64;
+            let offset = (at % 64) as usize;
+            let piece = (length - done).min(64 - offset);
+            with(Line::containing(at), offset, done..done + piece);
+            done += piece;
+        }
+    }
+}
+
+impl ByteView for RecoveryView<'_> {
+    fn read(&mut self, address: u64, buffer: &mut [u8]) {
+        Self::pieces(address, buffer.len(), |line, offset, range| {
+            let id = self.lines.id(line);
+            let record = self.lines.record_mut(id);
+            record.golden.read_stamp = self.stamp;
+            let bytes = if record.golden.overlay_stamp == self.stamp {
+                &self.overlay[record.golden.overlay_slot as usize].1
+            } else {
+                &record.durable.plain
+            };
+            let length = range.len();
+            buffer[range].copy_from_slice(&bytes[offset..offset + length]);
+        });
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) {
+        Self::pieces(address, data.len(), |line, offset, range| {
+            let id = self.lines.id(line);
+            let record = self.lines.record_mut(id);
+            if record.golden.overlay_stamp != self.stamp {
+                // The rest of the line comes from the durable view, so this counts as reading it.
+                record.golden.read_stamp = self.stamp;
+                record.golden.overlay_stamp = self.stamp;
+                record.golden.overlay_slot = self.overlay.len() as u32;
+                self.overlay.push((id, record.durable.plain));
+            }
+            let length = range.len();
+            let slot = record.golden.overlay_slot as usize;
+            self.overlay[slot].1[offset..offset + length].copy_from_slice(&data[range]);
+        });
+    }
+}

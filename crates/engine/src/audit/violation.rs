@@ -1,0 +1,72 @@
+//! What the auditors report.
+
+use super::timeline::Timeline;
+use crate::message::{CoreId, Line};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+
+/// Distinct violations (by rule and line) that are explained; all are counted.
+const EXPLAINED_MAX: usize = 20;
+
+/// Which rule was broken (model.md section 9).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// A line does not decrypt to what it must.
+    Line,
+    /// The transaction in flight is there in part.
+    Atomicity,
+    /// A committed transaction is not there.
+    Durability,
+    /// Program data left the chip in the clear.
+    Plaintext,
+    /// A pad was used for two different plaintexts.
+    PadReuse,
+    /// The recovered structure breaks its own invariants.
+    Structure,
+}
+
+/// One broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: Rule,
+    /// Power fails after this many events.
+    pub crash_event: u64,
+    /// The core concerned, where there is one.
+    pub core: Option<CoreId>,
+    /// The transaction of that core that was in flight, or would have been next.
+    pub transaction: Option<u64>,
+    /// The line concerned.
+    pub line: Option<Line>,
+    /// What happened, in sentences.
+    pub explanation: String,
+}
+
+/// Gathers violations: explains the first of each kind, counts all.
+#[derive(Default)]
+pub(super) struct Collector {
+    seen: FxHashSet<(Rule, Option<Line>)>,
+    pub explained: Vec<Violation>,
+    pub count: u64,
+}
+
+impl Collector {
+    /// Counts a violation; `explain` is called if it is a new one and there is room.
+    pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> Violation) {
+        self.count += 1;
+        if self.explained.len() < EXPLAINED_MAX && self.seen.insert((rule, line)) {
+            self.explained.push(explain());
+        }
+    }
+}
+
+/// Appends the latest things that happened to `line` and to its page's counters.
+pub(super) fn with_timeline(mut explanation: String, timeline: &Timeline, line: Line) -> String {
+    let story = timeline.about(line);
+    if !story.is_empty() {
+        explanation.push_str(" What happened there last: ");
+        explanation.push_str(&story);
+    }
+    explanation
+}

@@ -1,0 +1,96 @@
+//! Where power fails.
+
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+/// Which events are followed by a power failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CrashPlan {
+    /// Every one.
+    All,
+    /// So many, evenly spaced over the whole run and ending with its last event. The run's length must be known: the
+    /// same run without an observer has the same number of events.
+    Sample(NonZeroU64),
+    /// This one only, counted from 1.
+    At(u64),
+}
+
+impl CrashPlan {
+    /// Whether power fails after `event` (from 1) of a run of `total` events.
+    pub fn includes(self, event: u64, total: u64) -> bool {
+        match self {
+            CrashPlan::All => true,
+            CrashPlan::At(at) => event == at,
+            CrashPlan::Sample(points) => {
+                let reached = |event: u64| u128::from(event) * u128::from(points.get()) / u128::from(total.max(1));
+                event <= total && reached(event) > reached(event - 1)
+            }
+        }
+    }
+
+    /// Whether the plan can be followed only if the length of the run is known beforehand.
+    pub fn needs_total(self) -> bool {
+        matches!(self, CrashPlan::Sample(_))
+    }
+
+    /// One sentence about what a run that followed the plan covers.
+    pub fn coverage(self, points: u64, states: u64, events: u64, full_checks: u64) -> String {
+        let extent = match self {
+            CrashPlan::All => format!("Power failed after each of the {events} events of the run"),
+            CrashPlan::Sample(_) => {
+                format!("Power failed after {points} evenly spaced events of the run's {events}")
+            }
+            CrashPlan::At(at) => format!("Power failed after event {at} of the run's {events}"),
+        };
+        format!(
+            "{extent}, which leaves {states} distinct durable states; {full_checks} of them were also booted from the \
+             device image and compared line by line. One schedule is explored: the order of events that this machine \
+             and seed give. Power does not fail again during recovery."
+        )
+    }
+}
+
+impl FromStr for CrashPlan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "all" => Ok(CrashPlan::All),
+            number => number
+                .parse()
+                .map(CrashPlan::Sample)
+                .map_err(|_| format!("crash points '{text}' is neither 'all' nor a number of at least 1")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_sample_has_the_points_asked_for_or_every_event_and_ends_with_the_last(
+            points in 1u64..500, total in 1u64..2_000
+        ) {
+            let plan = CrashPlan::Sample(NonZeroU64::new(points).unwrap());
+            let taken: Vec<u64> = (1..=total).filter(|&event| plan.includes(event, total)).collect();
+            prop_assert_eq!(taken.len() as u64, points.min(total));
+            prop_assert_eq!(taken.last(), Some(&total));
+            let gaps: Vec<u64> = taken.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            if let (Some(least), Some(most)) = (gaps.iter().min(), gaps.iter().max()) {
+                prop_assert!(most - least <= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn plans_are_read_as_people_write_them() {
+        assert_eq!("all".parse(), Ok(CrashPlan::All));
+        assert_eq!("12".parse(), Ok(CrashPlan::Sample(NonZeroU64::new(12).unwrap())));
+        for text in ["", "0", "-3", "some", "1.5"] {
+            assert!(text.parse::<CrashPlan>().is_err(), "{text}");
+        }
+    }
+}

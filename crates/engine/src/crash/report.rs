@@ -1,0 +1,169 @@
+//! What a crash exploration says in the end: `crash --json`.
+
+use crate::audit::{Rule, Violation};
+use crate::config::Variant;
+use serde::Serialize;
+
+/// How much of the machine a crash run met. A crash test that met none of something says nothing about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Exercised {
+    /// Dirty lines that left the caches without being asked to.
+    pub evictions: u64,
+    /// Counter cache misses.
+    pub counter_misses: u64,
+    /// Times a write found the write pending queue full.
+    pub wpq_full: u64,
+    /// Page re-encryptions.
+    pub reencryptions: u64,
+}
+
+/// What the exploration took.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct HostFigures {
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Crash points judged per second.
+    pub points_per_second: f64,
+}
+
+/// The run that was explored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrashRun {
+    /// Design, by name.
+    pub design: String,
+    /// Reading of its paper.
+    pub variant: Variant,
+    /// Workload name or trace.
+    pub workload: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The command that starts the same run, from `counterpoint crash` on, without `--transactions`, `--points` and
+    /// `--at-event`.
+    pub command: String,
+    /// Transactions asked for per core; `None` for a trace.
+    pub transactions: Option<u64>,
+    /// Transactions per core before those, which are numbered with them.
+    pub warmup: u64,
+    /// What it met.
+    pub exercised: Exercised,
+    /// Wall-clock seconds of the exploration.
+    pub seconds: f64,
+}
+
+impl CrashRun {
+    /// The command that shows `violation` again, with as few transactions as it needs.
+    fn reproduce(&self, violation: &Violation) -> String {
+        let transactions = self.transactions.map(|asked| match violation.transaction {
+            Some(number) => (number + 1).saturating_sub(self.warmup).clamp(1, asked.max(1)),
+            None => asked,
+        });
+        let transactions = transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
+        format!("{}{transactions} --at-event {}", self.command, violation.crash_event)
+    }
+}
+
+/// A violation as reported.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportedViolation {
+    /// The rule broken.
+    pub rule: Rule,
+    /// Power fails after this event, counted from 1.
+    pub crash_event: u64,
+    /// Power fails again after this event of the recovery; null where it does not.
+    pub nested_event: Option<u64>,
+    /// The core concerned.
+    pub core: Option<u16>,
+    /// The transaction in flight.
+    pub transaction: Option<u64>,
+    /// The number of the line concerned (its address divided by 64).
+    pub line: Option<u64>,
+    /// What happened, in sentences.
+    pub explanation: String,
+    /// The command line that shows it again.
+    pub reproduce: String,
+}
+
+/// The report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CrashReport {
+    /// Version of this document.
+    pub schema: u32,
+    /// Design, by name.
+    pub design: String,
+    /// Reading of its paper.
+    pub variant: Variant,
+    /// Workload.
+    pub workload: String,
+    /// Seed.
+    pub seed: u64,
+    /// Power failures judged.
+    pub crash_points: u64,
+    /// Second power failures during recovery.
+    pub nested_points: u64,
+    /// Distinct durable states among them.
+    pub distinct_states: u64,
+    /// Points after which every rule held.
+    pub recovered: u64,
+    /// What the run met.
+    pub exercised: Exercised,
+    /// What was covered, in a sentence or two.
+    pub coverage: String,
+    /// The first violations of each kind, explained.
+    pub violations: Vec<ReportedViolation>,
+    /// How many violations there were, explained or not.
+    pub violation_count: u64,
+    /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
+    pub internal_errors: Vec<String>,
+    /// What it took.
+    pub host: HostFigures,
+}
+
+impl CrashReport {
+    pub(super) fn new(
+        run: CrashRun,
+        crash_points: u64,
+        recovered: u64,
+        distinct_states: u64,
+        coverage: String,
+        violations: &[Violation],
+        violation_count: u64,
+        internal_errors: Vec<String>,
+    ) -> Self {
+        let violations = violations
+            .iter()
+            .map(|violation| ReportedViolation {
+                rule: violation.rule,
+                crash_event: violation.crash_event,
+                nested_event: None,
+                core: violation.core,
+                transaction: violation.transaction,
+                line: violation.line.map(|line| line.0),
+                explanation: violation.explanation.clone(),
+                reproduce: run.reproduce(violation),
+            })
+            .collect();
+        let points_per_second = if run.seconds > 0.0 { crash_points as f64 / run.seconds } else { 0.0 };
+        Self {
+            schema: 1,
+            design: run.design,
+            variant: run.variant,
+            workload: run.workload,
+            seed: run.seed,
+            crash_points,
+            nested_points: 0,
+            distinct_states,
+            recovered,
+            exercised: run.exercised,
+            coverage,
+            violations,
+            violation_count,
+            internal_errors,
+            host: HostFigures { seconds: run.seconds, points_per_second },
+        }
+    }
+
+    /// Whether every rule held and the program agrees with itself.
+    pub fn holds(&self) -> bool {
+        self.violation_count == 0 && self.internal_errors.is_empty()
+    }
+}

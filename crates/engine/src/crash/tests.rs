@@ -1,0 +1,142 @@
+//! Exploration of the scripted machine: real boots agree with the auditors' view, and the report says what was found.
+
+use super::*;
+use crate::audit::Rule;
+use crate::audit::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
+use crate::config::Variant;
+use crate::design::parts::RecoveryStep;
+use crate::message::Observer;
+
+const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
+
+fn run() -> CrashRun {
+    CrashRun {
+        design: "secpm".into(),
+        variant: Variant::Hardened,
+        workload: "pair".into(),
+        seed: 1,
+        command: "counterpoint crash secpm pair --seed 1".into(),
+        transactions: Some(5),
+        warmup: 0,
+        exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
+        seconds: 0.5,
+    }
+}
+
+fn explore(
+    plan: CrashPlan,
+    total: u64,
+    fault: ProgramFault,
+    overflow: OverflowStyle,
+    survives: bool,
+    style: WriteStyle,
+) -> Explorer {
+    let mut machine = Machine::new(2);
+    machine.overflow = overflow;
+    let (mut program, facts) = undo_pair(&machine.codec.base, 5, fault);
+    let auditor = machine.audited(true, survives, Some(facts));
+    let mut explorer = Explorer::new(auditor, plan, total).full_check_every(7);
+    machine.run(&mut program, &mut explorer, |_| style, &mut |machine, explorer| {
+        if explorer.wants_full_check() {
+            explorer.full_check(&machine.snapshot(survives), machine, Some(&machine.codec), STEPS);
+        }
+    });
+    explorer.full_check(&machine.snapshot(survives), &machine, Some(&machine.codec), STEPS);
+    explorer
+}
+
+#[test]
+fn every_distinct_state_of_every_design_boots_to_what_the_auditors_see() {
+    for overflow in [OverflowStyle::Hardened, OverflowStyle::ResetAtOnce] {
+        for survives in [true, false] {
+            for style in [WriteStyle::Pair, WriteStyle::CounterFirst, WriteStyle::CounterKept, WriteStyle::Dropped] {
+                let explorer = explore(CrashPlan::All, 0, ProgramFault::default(), overflow, survives, style);
+                assert_eq!(
+                    explorer.internal_errors(),
+                    [] as [String; 0],
+                    "{overflow:?}, register survives: {survives}, {style:?}"
+                );
+                let holds = style == WriteStyle::Pair && overflow == OverflowStyle::Hardened && survives;
+                let report = explorer.report(run());
+                assert_eq!(report.holds(), holds, "{overflow:?}, register survives: {survives}, {style:?}");
+                assert_eq!(report.recovered == report.crash_points, holds);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_structure_that_is_consistent_but_wrong_is_found_by_the_program() {
+    let fault = ProgramFault { unequal: true, ..ProgramFault::default() };
+    let explorer = explore(CrashPlan::All, 0, fault, OverflowStyle::Hardened, true, WriteStyle::Pair);
+    let rules: Vec<Rule> = explorer.auditor().violations().iter().map(|violation| violation.rule).collect();
+    assert_eq!(rules, [Rule::Structure]);
+    assert!(explorer.auditor().violations()[0].explanation.contains("the pair differs"));
+}
+
+#[test]
+fn the_report_is_the_documented_json_and_its_command_finds_the_violation_again() {
+    let explorer =
+        explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterFirst);
+    let report = explorer.report(run());
+    let json = serde_json::to_value(&report).unwrap();
+    for key in [
+        "schema",
+        "design",
+        "variant",
+        "workload",
+        "seed",
+        "crash_points",
+        "nested_points",
+        "distinct_states",
+        "recovered",
+        "exercised",
+        "coverage",
+        "violations",
+        "host",
+    ] {
+        assert!(json.get(key).is_some(), "{key}");
+    }
+    assert_eq!(json["variant"], "hardened");
+    assert_eq!(json["exercised"]["wpq_full"], 3);
+    let first = &json["violations"][0];
+    assert_eq!(first["rule"], "line");
+    assert!(first["nested_event"].is_null());
+    let at = first["crash_event"].as_u64().unwrap();
+    let transactions = first["transaction"].as_u64().unwrap() + 1;
+    assert_eq!(
+        first["reproduce"],
+        format!("counterpoint crash secpm pair --seed 1 --transactions {transactions} --at-event {at}")
+    );
+    let again =
+        explore(CrashPlan::At(at), 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterFirst);
+    let again = again.report(run());
+    assert_eq!(again.crash_points, 1);
+    assert!(again.violations.iter().any(|violation| violation.rule == Rule::Line && violation.crash_event == at));
+}
+
+#[test]
+fn a_sample_judges_as_many_points_as_asked_for() {
+    let all = explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::Pair);
+    let total = all.auditor().events();
+    let plan: CrashPlan = "10".parse().unwrap();
+    assert!(plan.needs_total() && !CrashPlan::All.needs_total());
+    let sample = explore(plan, total, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::Pair);
+    let report = sample.report(run());
+    assert_eq!((report.crash_points, report.recovered), (10, 10));
+    assert!(report.coverage.contains("10 evenly spaced"), "{}", report.coverage);
+    assert!(report.distinct_states <= 10 && sample.auditor().events() == total);
+}
+
+#[test]
+fn nothing_is_asked_between_crash_points() {
+    let machine = Machine::new(2);
+    let auditor = machine.audited(true, true, None);
+    let mut explorer = Explorer::new(auditor, CrashPlan::At(2), 0);
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        explorer.event_over(0);
+        asked.push(explorer.wants_full_check());
+    }
+    assert_eq!(asked, [false, true, false]);
+}
