@@ -43,6 +43,7 @@ docs: ## The engine's reference, in target/doc.
 
 .PHONY: picture
 picture: compare ## Draw the picture of the README again.
+	mkdir -p docs/img
 	cp $(OUT)/compare.svg docs/img/compare.svg
 
 .PHONY: soak
@@ -86,5 +87,6 @@ $(STAMPS)/packages: requirements/dev.lock
 	mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/engine: $(STAMPS)/packages $(ENGINE_SOURCES)
-	$(BIN)/maturin develop --release --locked --quiet
+	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation --editable .
 	touch $@

@@ -52,6 +52,16 @@ def engine_version() -> str:
     return str(_describe()["engine_version"])
 
 
+def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[RunOptions]) -> dict[str, Any]:
+    """The complete configuration that a run with these options would have, every value of its machine included.
+
+    Raises:
+        InputError: bad input, in one sentence.
+    """
+    configuration: dict[str, Any] = json.loads(_engine.resolve(json.dumps(request(design, workload, options))))
+    return configuration
+
+
 def run(
     design: str,
     workload: str | os.PathLike[str],
@@ -239,6 +249,8 @@ def _run_many(
     except _engine.Interrupted as stop:
         results = (_finished(stop) or {}).get("results", [])
         raise Interrupted(runs=[Run.from_dict(result) for result in results if "error" not in result]) from None
+    if len(answer["results"]) != len(requests):
+        raise _engine.EngineError(f"the engine gave {len(answer['results'])} results for {len(requests)} requests")
     for result in answer["results"]:
         if "error" in result:
             raise _engine.EngineError(str(result["error"]))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ import counterpoint as cp
 from counterpoint import _engine
 
 pytestmark = pytest.mark.engine
+
+_ENDLESS: cp.RunOptions = {"tx_size": 4096, "transactions": 10**7, "footprint": "4MiB"}
+"""A run that no test waits for."""
 
 _STUB = Path(cp.__file__).with_name("_engine.pyi")
 
@@ -79,10 +83,10 @@ def test_workers_do_not_change_results() -> None:
 
 
 def test_resolve_gives_the_whole_configuration() -> None:
-    found = json.loads(_engine.resolve(json.dumps({"design": "secpm", "workload": "btree", "tx_size": 64})))
+    found = cp.resolve("secpm", "btree", tx_size=64)
     assert (found["design"], found["tx_size"], found["machine"]["name"]) == ("secpm", 64, "secpm")
     with pytest.raises(cp.InputError, match="secpm"):
-        _engine.resolve(json.dumps({"design": "sepcm", "workload": "btree"}))
+        cp.resolve("sepcm", "btree")
 
 
 def test_the_commands_own_words_reproduce_a_violation() -> None:
@@ -139,10 +143,6 @@ def test_broken_toml_is_refused_with_file_and_line(tmp_path: Path) -> None:
         cp.run("secpm", "btree", machine=file)
 
 
-def _long_run() -> cp.Run:
-    return cp.run("secpm", "btree", tx_size=4096, transactions=10**9, footprint="4MiB")
-
-
 def test_other_threads_go_on_while_the_engine_works() -> None:
     ticks = 0
     thread = threading.Thread(
@@ -155,19 +155,32 @@ def test_other_threads_go_on_while_the_engine_works() -> None:
     assert ticks > 5
 
 
+@pytest.fixture
+def listens() -> Iterator[None]:
+    """Ctrl-C is heard, in this process and those it starts, also where a shell started the tests in the background."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("listens")
 def test_ctrl_c_stops_the_engine_within_a_second() -> None:
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     started = time.monotonic()
     with pytest.raises(cp.Interrupted):
-        _long_run()
+        cp.run("secpm", "btree", **_ENDLESS)
     assert time.monotonic() - started < 1.5
 
 
+@pytest.mark.usefixtures("listens")
 def test_ctrl_c_on_the_command_line() -> None:
-    command = [sys.executable, "-m", "counterpoint", "run", "secpm", "btree", "--transactions", str(10**9)]
+    words = "run secpm btree --tx-size 4096 --transactions 10000000 --footprint 4MiB"
     process = subprocess.Popen(
-        [*command, "--footprint", "4MiB"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "counterpoint", *words.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     time.sleep(2)
     process.send_signal(signal.SIGINT)
@@ -180,4 +193,4 @@ def test_an_error_in_the_progress_callback_stops_the_engine() -> None:
         raise LookupError("from the callback")
 
     with pytest.raises(LookupError, match="from the callback"):
-        cp.run("secpm", "btree", tx_size=4096, transactions=10**9, footprint="4MiB", progress=fail)
+        cp.run("secpm", "btree", progress=fail, **_ENDLESS)

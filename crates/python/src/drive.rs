@@ -5,6 +5,7 @@
 
 use crate::errors;
 use counterpoint_engine::api;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -76,8 +77,8 @@ pub fn drive(
     };
     match (raised, answer) {
         (None, answer) => answer.map_err(errors::from_engine),
-        (Some(error), Ok(finished)) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => {
-            Err(errors::Interrupted::new_err((Some(finished),)))
+        (Some(error), answer) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+            Err(errors::Interrupted::new_err((answer.ok(),)))
         }
         (Some(error), _) => Err(error),
     }
