@@ -1,1 +1,59 @@
-//! The thin binding between the engine and the Python package: configuration in, statistics out.
+//! The thin binding between the engine and the Python package: configuration in, statistics out, both as JSON text.
+//!
+//! A request comes in as text, [`drive::drive`] hands it to the engine on a thread of its own while the calling
+//! thread, detached from the interpreter, watches for Ctrl-C and passes progress on, and the engine's answer goes back
+//! as text. What the text means is the engine's business on one side and the Python package's on the other.
+
+mod drive;
+mod errors;
+
+use counterpoint_engine::api;
+use pyo3::prelude::*;
+
+/// What exists: engine version, designs, workloads and machines, as JSON.
+#[pyfunction]
+fn describe() -> String {
+    api::describe()
+}
+
+/// Validates one request and gives the run it stands for, complete with its machine, as JSON.
+#[pyfunction]
+fn resolve(py: Python<'_>, request: &str) -> PyResult<String> {
+    py.detach(|| api::resolve(request)).map_err(|error| errors::InputError::new_err(error.to_string()))
+}
+
+/// Runs every request of `{"runs": [...]}` on `workers` threads (0: one per processor).
+#[pyfunction]
+#[pyo3(signature = (request, workers=0, progress=None))]
+fn run_many(py: Python<'_>, request: &str, workers: usize, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::run_many(request, workers, report, cancel))
+}
+
+/// Replays a trace on every request of `{"runs": [...]}`, where `workload` is the path of the trace.
+#[pyfunction]
+#[pyo3(signature = (request, workers=0, progress=None))]
+fn replay(py: Python<'_>, request: &str, workers: usize, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::replay(request, workers, report, cancel))
+}
+
+/// Crashes one run at every point asked for, recovers, and gives the auditors' verdict.
+#[pyfunction]
+#[pyo3(signature = (request, progress=None))]
+fn crash(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::crash(request, report, cancel))
+}
+
+/// The module `counterpoint._engine`.
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::quiet_panics();
+    module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(run_many, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
+    module.add_function(wrap_pyfunction!(crash, module)?)?;
+    module.add("InputError", module.py().get_type::<errors::InputError>())?;
+    module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
+    module.add("Interrupted", module.py().get_type::<errors::Interrupted>())?;
+    Ok(())
+}

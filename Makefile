@@ -1,0 +1,92 @@
+# Every developer command. A fresh machine needs Rust, Python 3.11 or later, a C compiler and make; the rest comes from
+# the package registries, at the versions in Cargo.lock and requirements/dev.lock.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+OUT ?= out
+MINUTES ?= 30
+BIN := .venv/bin
+STAMPS := .venv/stamps
+ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src -type f)
+
+.PHONY: help
+help: ## Show this list.
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+.PHONY: compare
+compare: engine ## The main job: compare the SecPM family, as a table and as $(OUT)/report.html.
+	$(BIN)/counterpoint compare --out $(OUT)
+
+.PHONY: test
+test: engine chromium ## All tests: the engine's, and those of the front with its pages in a browser.
+	cargo test --locked -p counterpoint-engine
+	$(BIN)/pytest
+
+.PHONY: bench
+bench: ## Measure the engine's speed.
+	cargo bench --locked -p counterpoint-engine
+
+.PHONY: lint
+lint: venv ## Formatting, lints and types, changing nothing.
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: docs
+docs: ## The engine's reference, in target/doc.
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+
+.PHONY: picture
+picture: compare ## Draw the picture of the README again.
+	mkdir -p docs/img
+	cp $(OUT)/compare.svg docs/img/compare.svg
+
+.PHONY: soak
+soak: engine ## Crash designs that must survive, with new seeds, for $(MINUTES) minutes.
+	$(BIN)/python tests/soak.py --minutes $(MINUTES)
+
+.PHONY: fmt
+fmt: venv ## Format everything.
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: lock
+lock: venv ## Choose the newest versions of the Python packages and lock them.
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes --group dev \
+		--custom-compile-command "make lock" pyproject.toml -o requirements/dev.lock
+
+.PHONY: clean
+clean: ## Remove everything that was built.
+	rm -rf target .venv $(OUT) python/counterpoint/_engine*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: venv
+venv: $(STAMPS)/packages ## Set up .venv with the locked packages.
+
+.PHONY: engine
+engine: $(STAMPS)/engine ## Build the engine and install the package into .venv.
+
+.PHONY: chromium
+chromium: ## See that a Chromium is there for the tests of pages, and install it where that is allowed.
+	@if ! command -v chromium chromium-browser >/dev/null; then \
+		if ! command -v apt-get >/dev/null; then echo "error: install chromium, which the tests of pages use" >&2; exit 1; fi; \
+		if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
+		$$as_root apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y chromium; \
+	fi
+
+$(STAMPS)/packages: requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed; this is " + sys.version.split()[0])'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/engine: $(STAMPS)/packages $(ENGINE_SOURCES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation --editable .
+	touch $@

@@ -1,0 +1,71 @@
+"""Counterpoint: a simulator and crash verifier of encrypted persistent memory.
+
+Bytes flow one way: a workload or a recorded trace drives cores, caches, a memory controller that encrypts, and a
+non-volatile device. A design decides how counters become durable. Everything here asks the compiled engine and gives
+its answers Python types::
+
+    import counterpoint as cp
+
+    r = cp.run("secpm", "btree", tx_size=1024)
+    r.stats.nvm.counter_writes
+
+    frame = cp.compare(["unencrypted", "secpm"], ["array", "btree"], tx_size=[64, 1024])
+
+    v = cp.crash("secpm", "btree", points="all")
+    v.violations
+
+Engine calls release the GIL, so they run in parallel from threads, and they stop on Ctrl-C.
+"""
+
+from ._engine import EngineError, InputError
+from .api import (
+    COMPARE_DESIGNS,
+    COMPARE_WORKLOADS,
+    compare,
+    crash,
+    designs,
+    engine_version,
+    machines,
+    replay,
+    resolve,
+    run,
+    run_matrix,
+    workloads,
+)
+from .errors import Interrupted
+from .frame import frame
+from .report import write_report
+from .request import CommonOptions, RunOptions
+from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
+
+__version__ = engine_version()
+
+__all__ = [
+    "COMPARE_DESIGNS",
+    "COMPARE_WORKLOADS",
+    "CommonOptions",
+    "Crash",
+    "Design",
+    "EngineError",
+    "InputError",
+    "Interrupted",
+    "Machine",
+    "Run",
+    "RunOptions",
+    "Stats",
+    "Violation",
+    "Workload",
+    "__version__",
+    "compare",
+    "crash",
+    "designs",
+    "engine_version",
+    "frame",
+    "machines",
+    "replay",
+    "resolve",
+    "run",
+    "run_matrix",
+    "workloads",
+    "write_report",
+]

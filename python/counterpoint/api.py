@@ -1,0 +1,261 @@
+"""What the program does, as functions. The command line is a few lines over these and nothing more."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+from . import _engine
+from .errors import Interrupted
+from .frame import check_baseline, frame
+from .request import CommonOptions, RunOptions, Size, check_points, count, request
+from .results import Crash, Design, Machine, Run, Workload, build
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called with what is done and what there is to do, at most about ten times a second."""
+
+COMPARE_DESIGNS = ("unencrypted", "write-back", "write-through", "secpm-workshop", "secpm-no-cwr", "secpm")
+"""What `compare` compares when it is not told: the SecPM family."""
+
+COMPARE_WORKLOADS = ("array", "queue", "hash", "btree", "rbtree")
+"""What `compare` runs when it is not told."""
+
+COMPARE_TX_SIZE = 1024
+"""Bytes of user data in a transaction of `compare` when it is not told."""
+
+_FALLBACK_MACHINE = "secpm"
+
+
+def designs() -> list[Design]:
+    """The designs that exist."""
+    return [build(Design, design) for design in _describe()["designs"]]
+
+
+def workloads() -> list[Workload]:
+    """The workloads that exist."""
+    return [build(Workload, workload) for workload in _describe()["workloads"]]
+
+
+def machines() -> list[Machine]:
+    """The machine presets that exist."""
+    return [build(Machine, machine) for machine in _describe()["machines"]]
+
+
+def engine_version() -> str:
+    """The version of the engine, which is that of the package."""
+    return str(_describe()["engine_version"])
+
+
+def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[RunOptions]) -> dict[str, Any]:
+    """The complete configuration that a run with these options would have, every value of its machine included.
+
+    Raises:
+        InputError: bad input, in one sentence.
+    """
+    configuration: dict[str, Any] = json.loads(_engine.resolve(json.dumps(request(design, workload, options))))
+    return configuration
+
+
+def run(
+    design: str,
+    workload: str | os.PathLike[str],
+    *,
+    timeline: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[RunOptions],
+) -> Run:
+    """Simulates one design on one workload, or on a trace where `workload` is the path of one.
+
+    Args:
+        design: name of a design.
+        workload: name of a workload, or path of a trace.
+        timeline: file that gets every stage's events, readable by Perfetto.
+        progress: told how far the simulation is.
+        **options: see `RunOptions`.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C.
+    """
+    asked = request(design, workload, options)
+    if timeline is not None:
+        asked["timeline"] = os.fspath(timeline)
+    return _run_many([asked], 1, progress)[0]
+
+
+def run_matrix(
+    designs: Iterable[str] | None = None,
+    workloads: Iterable[str | os.PathLike[str]] | None = None,
+    *,
+    tx_size: Size | Sequence[Size] = COMPARE_TX_SIZE,
+    cores: int | Sequence[int] | None = None,
+    workers: int = 0,
+    progress: Progress | None = None,
+    **options: Unpack[CommonOptions],
+) -> list[Run]:
+    """Simulates every design on every workload at every transaction size and number of cores, all on one machine.
+
+    Args:
+        designs: default the SecPM family.
+        workloads: default the five of the SecPM papers.
+        tx_size: bytes of user data in a transaction, or several.
+        cores: number of cores, or several.
+        workers: simulations at a time; 0 is one per processor. The results do not depend on it.
+        progress: told how far the simulations are.
+        **options: see `CommonOptions`; the machine defaults to the first design's preset.
+
+    Raises:
+        InputError: bad input, in one sentence, before anything is simulated.
+        Interrupted: Ctrl-C; its `runs` are those finished.
+    """
+    names = list(COMPARE_DESIGNS if designs is None else designs)
+    works = list(COMPARE_WORKLOADS if workloads is None else workloads)
+    if not names or not works:
+        raise _engine.InputError("there is nothing to compare: name at least one design and one workload")
+    machine = options.get("machine") or _machine_of(names[0])
+    asked = [
+        request(design, workload, {**options, "machine": machine, "tx_size": size, "cores": core_count})
+        for size, core_count, workload, design in product(_several(tx_size), _several(cores), works, names)
+    ]
+    return _run_many(asked, workers, progress)
+
+
+def compare(
+    designs: Iterable[str] | None = None,
+    workloads: Iterable[str | os.PathLike[str]] | None = None,
+    *,
+    baseline: str | None = None,
+    tx_size: Size | Sequence[Size] = COMPARE_TX_SIZE,
+    cores: int | Sequence[int] | None = None,
+    workers: int = 0,
+    progress: Progress | None = None,
+    **options: Unpack[CommonOptions],
+) -> pl.DataFrame:
+    """Compares designs: a Polars frame with one row per simulation, whose `.plot` is Altair.
+
+    The arguments are those of `run_matrix`; the columns are described at `frame`.
+
+    Args:
+        baseline: the design whose figures the `relative_` columns are divided by; default `unencrypted`, or the
+            first design where that is not among them.
+
+    Raises:
+        InputError: bad input, in one sentence, before anything is simulated.
+        Interrupted: Ctrl-C; its `runs` are those finished.
+    """
+    names = list(COMPARE_DESIGNS if designs is None else designs)
+    chosen = check_baseline(names, baseline)
+    runs = run_matrix(names, workloads, tx_size=tx_size, cores=cores, workers=workers, progress=progress, **options)
+    return frame(runs, chosen)
+
+
+def replay(
+    trace: str | os.PathLike[str],
+    designs: Iterable[str] | None = None,
+    *,
+    workers: int = 0,
+    progress: Progress | None = None,
+    **options: Unpack[RunOptions],
+) -> list[Run]:
+    """Replays a recorded program on designs, all on one machine.
+
+    Args:
+        trace: path of a pmemcheck store log, plain or zstd.
+        designs: default every design.
+        workers: simulations at a time; 0 is one per processor.
+        progress: told how far the simulations are.
+        **options: see `RunOptions`.
+
+    Raises:
+        InputError: bad input, in one sentence, such as a trace that is cut off and how far it was good.
+        Interrupted: Ctrl-C; its `runs` are those finished.
+    """
+    names = [design["name"] for design in _describe()["designs"]] if designs is None else list(designs)
+    if not names:
+        raise _engine.InputError("there is nothing to replay on: name at least one design")
+    machine = options.get("machine") or _machine_of(names[0])
+    asked = [request(design, trace, {**options, "machine": machine}) for design in names]
+    return _run_many(asked, workers, progress, call=_engine.replay)
+
+
+def crash(
+    design: str,
+    workload: str | os.PathLike[str],
+    *,
+    points: int | str = "all",
+    at_event: int | None = None,
+    nested: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[RunOptions],
+) -> Crash:
+    """Cuts power after events of a run, recovers, and has the auditors judge what is left.
+
+    Args:
+        design: name of a design that claims to survive.
+        workload: name of a workload, or path of a trace.
+        points: `"all"`, or how many events to crash after, spread over the run.
+        at_event: crash after this event alone.
+        nested: cut power again during recovery.
+        progress: told how many points are done.
+        **options: see `RunOptions`.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C; its `verdict` is over the points tried so far.
+    """
+    asked = {**request(design, workload, options), "points": check_points(points)}
+    if at_event is not None:
+        asked["at_event"] = count("at_event", at_event)
+    if nested:
+        asked["nested"] = True
+    try:
+        answer = _engine.crash(json.dumps(asked), progress)
+    except _engine.Interrupted as stop:
+        finished = _finished(stop)
+        raise Interrupted(verdict=Crash.from_dict(finished) if finished else None) from None
+    return Crash.from_dict(json.loads(answer))
+
+
+def _describe() -> dict[str, Any]:
+    description: dict[str, Any] = json.loads(_engine.describe())
+    return description
+
+
+def _machine_of(design: str) -> str:
+    """The preset of a design. Of an unknown one too: the engine refuses the design, and knows the nearest name."""
+    presets = {known["name"]: known["machine"] for known in _describe()["designs"]}
+    return presets.get(design) or _FALLBACK_MACHINE
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+def _run_many(
+    requests: list[dict[str, Any]],
+    workers: int,
+    progress: Progress | None,
+    call: Callable[[str, int, Progress | None], str] | None = None,
+) -> list[Run]:
+    simulate = call or _engine.run_many
+    try:
+        answer = json.loads(simulate(json.dumps({"runs": requests}), count("workers", workers), progress))
+    except _engine.Interrupted as stop:
+        results = (_finished(stop) or {}).get("results", [])
+        raise Interrupted(runs=[Run.from_dict(result) for result in results if "error" not in result]) from None
+    if len(answer["results"]) != len(requests):
+        raise _engine.EngineError(f"the engine gave {len(answer['results'])} results for {len(requests)} requests")
+    for result in answer["results"]:
+        if "error" in result:
+            raise _engine.EngineError(str(result["error"]))
+    return [Run.from_dict(result) for result in answer["results"]]
+
+
+def _finished(stop: _engine.Interrupted) -> dict[str, Any] | None:
+    return json.loads(stop.args[0]) if stop.args and stop.args[0] else None

@@ -1,0 +1,84 @@
+"""The command line: options in, a few lines of the Python API, tables or one JSON document out.
+
+Exit codes: 0 done and all checks hold; 1 a check found a violation; 2 bad input or usage, one sentence on standard
+error; 3 a fault of the engine's own; 130 stopped by Ctrl-C; 141 the reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from .. import EngineError, InputError, __version__
+from . import compare, crash, listing, replay, run
+
+BAD_INPUT, ENGINE_FAULT, INTERRUPTED, PIPE_CLOSED = 2, 3, 130, 141
+
+app = typer.Typer(
+    name="counterpoint",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="A simulator and crash verifier of encrypted persistent memory.",
+)
+app.command("designs")(listing.designs)
+app.command("workloads")(listing.workloads)
+app.command("machines")(listing.machines)
+app.command("run")(run.run)
+app.command("compare")(compare.compare)
+app.command("crash")(crash.crash)
+app.command("replay")(replay.replay)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"counterpoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def counterpoint(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """A simulator and crash verifier of encrypted persistent memory."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs one command and exits with its code."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _fail(error.format_message(), BAD_INPUT)
+    except InputError as error:
+        return _fail(str(error), BAD_INPUT)
+    except EngineError as error:
+        return _fail(str(error), ENGINE_FAULT)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # The reader of a pipe has gone, as with `| head`; Typer turns that into an exit with 1, which here would mean
+        # a violation. What Python would still flush has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    return code if isinstance(code, int) else 0
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"error: {' '.join(sentence.split())}", file=sys.stderr)
+    return code

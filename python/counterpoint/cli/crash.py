@@ -1,0 +1,80 @@
+"""`crash`: power lost after events of a run, recovery, and the auditors' verdict."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import api
+from ..errors import Interrupted
+from ..report import prepare_folder, write_json
+from . import options, screen, tables
+
+VIOLATED, INTERRUPTED = 1, 130
+
+
+def crash(
+    design: options.DesignName,
+    workload: options.WorkloadName,
+    points: Annotated[
+        str,
+        typer.Option("--points", metavar="all|N", help="Events to crash after: all, or N spread over the run."),
+    ] = "all",
+    at_event: Annotated[
+        int | None,
+        typer.Option("--at-event", metavar="N", parser=options.whole_number, help="Crash after this event alone."),
+    ] = None,
+    nested: Annotated[bool, typer.Option("--nested", help="Cut power again during recovery.")] = False,
+    machine: options.MachineName = None,
+    set_: options.Set = None,
+    tx_size: options.TxSize = None,
+    transactions: options.Transactions = None,
+    warmup: options.Warmup = None,
+    cores: options.Cores = None,
+    footprint: options.Footprint = None,
+    seed: options.Seed = None,
+    variant: options.VariantName = None,
+    allow_truncated: options.AllowTruncated = False,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Cut power after every event, recover, and prove or refute that nothing was lost or leaked."""
+    if out is not None:
+        prepare_folder(out)
+    interrupted = False
+    try:
+        with screen.progress(f"crashing {design} on {workload}") as progress:
+            verdict = api.crash(
+                design,
+                workload,
+                points=points,
+                at_event=at_event,
+                nested=nested,
+                machine=machine,
+                set=set_,
+                tx_size=tx_size,
+                transactions=transactions,
+                warmup=warmup,
+                cores=cores,
+                footprint=footprint,
+                seed=seed,
+                variant=variant,
+                allow_truncated=allow_truncated,
+                progress=progress,
+            )
+    except Interrupted as stop:
+        if stop.verdict is None:
+            raise
+        verdict, interrupted = stop.verdict, True
+    if as_json:
+        screen.print_json(verdict.to_dict())
+    else:
+        screen.output().print(tables.verdict(verdict))
+    if out is not None:
+        screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
+    if interrupted:
+        screen.note(f"interrupted; {verdict.crash_points} crash points were tried")
+        raise typer.Exit(INTERRUPTED)
+    if not verdict.holds:
+        raise typer.Exit(VIOLATED)

@@ -1,0 +1,111 @@
+"""The options that several commands share, each described once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from .. import InputError
+from ..request import Size, Variant
+
+
+def whole_number(text: str) -> int:
+    """A number as people write it; its range is the engine's business."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not a whole number") from None
+
+
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+DesignName: TypeAlias = Annotated[str, typer.Argument(metavar="DESIGN", help="See `counterpoint designs`.")]
+WorkloadName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="WORKLOAD", help="See `counterpoint workloads`, or the path of a trace.")
+]
+Designs: TypeAlias = Annotated[
+    list[str] | None, typer.Option("-d", "--design", metavar="NAME", help="A design; repeat for several.")
+]
+Workloads: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("-w", "--workload", metavar="NAME", help="A workload or trace; repeat for several."),
+]
+MachineName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--machine", metavar="NAME|FILE.toml", help="Machine; default the first design's preset."),
+]
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH.TO.KEY=VALUE", help="Change a value of the machine; repeatable."),
+]
+TxSize: TypeAlias = Annotated[
+    str | None, typer.Option("--tx-size", metavar="SIZE", help="Bytes per transaction, a multiple of 64.")
+]
+TxSizes: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--tx-size", metavar="SIZE[,SIZE...]", help="Bytes per transaction; default 1KiB."),
+]
+Transactions: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--transactions", metavar="N", parser=whole_number, help="Measured transactions per core."),
+]
+Warmup: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--warmup", metavar="N", parser=whole_number, help="Transactions per core before measuring begins."),
+]
+Cores: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--cores", metavar="N", parser=whole_number, help="Cores, one program instance each."),
+]
+CoreCounts: TypeAlias = Annotated[
+    str | None, typer.Option("--cores", metavar="N[,N...]", help="Cores, one program instance each.")
+]
+Footprint: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--footprint", metavar="SIZE", help="Populated structure over all cores, as in 64MiB."),
+]
+Seed: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", metavar="N", parser=whole_number, help="Seed of every random stream.")
+]
+VariantName: TypeAlias = Annotated[
+    Variant | None, typer.Option("--variant", help="The papers made safe (hardened, default), or as printed.")
+]
+AllowTruncated: TypeAlias = Annotated[
+    bool, typer.Option("--allow-truncated", help="Use the good part of a trace that is cut off.")
+]
+Baseline: TypeAlias = Annotated[
+    str | None, typer.Option("--baseline", metavar="DESIGN", help="Design that figures are relative to.")
+]
+Workers: TypeAlias = Annotated[
+    int,
+    typer.Option("--workers", metavar="N", parser=whole_number, help="Simulations at a time; 0 is one per processor."),
+]
+Out: TypeAlias = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
+
+
+def names(given: list[str] | None) -> list[str] | None:
+    """Names given by repeating an option, by a comma list, or both."""
+    return None if given is None else [name for text in given for name in split(text)]
+
+
+def sizes(given: str | None, default: Size) -> list[Size]:
+    """A comma list of sizes; what is no size is left for the engine to refuse."""
+    return [default] if given is None else list(split(given))
+
+
+def core_counts(given: str | None) -> list[int] | None:
+    """A comma list of numbers of cores."""
+    return None if given is None else [_core_count(text) for text in split(given)]
+
+
+def _core_count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"cores is '{text}'; it must be a whole number, or several with commas between") from None
+
+
+def split(text: str) -> list[str]:
+    """The parts of a comma list, an empty one included so that it is refused rather than passed over."""
+    return [part.strip() for part in text.split(",")]

@@ -1,0 +1,53 @@
+"""Where things are written: results on standard output, notes and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from .. import api
+
+_WIDTH_WITHOUT_TERMINAL = 160
+"""Columns for a pipe or a file, where no line need be broken."""
+
+
+def output() -> Console:
+    """Standard output. Colours only on a terminal, and not with NO_COLOR."""
+    return Console(
+        width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def note(sentence: str) -> None:
+    """A sentence beside the results."""
+    print(sentence, file=sys.stderr)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def progress(label: str) -> Iterator[api.Progress | None]:
+    """A progress bar on a terminal, and elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total or None)
+
+        yield show

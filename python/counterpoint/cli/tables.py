@@ -1,0 +1,188 @@
+"""Results as tables for eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from .. import units
+from ..results import Crash, Run, Violation
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_VIOLATIONS_SHOWN = 3
+"""Violations printed in full; `--json` and `--out` have them all."""
+
+
+_MEASURES = {
+    "relative_latency": "Transaction latency, {baseline} = 1 (lower is better)",
+    "relative_throughput": "Throughput, {baseline} = 1 (higher is better)",
+    "relative_writes": "NVM writes, {baseline} = 1 (lower is better)",
+    "relative_counter_writes": "Counter writes among them, NVM writes of {baseline} = 1",
+}
+
+
+def comparison(table: pl.DataFrame) -> RenderableType:
+    """A table per measure, designs down and workloads across, for every transaction size and number of cores."""
+    parts: list[RenderableType] = []
+    for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
+        parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
+        baseline = group["baseline"][0]
+        for column, title in _MEASURES.items():
+            parts += [Text(title.format(baseline=baseline)), _matrix(group, column)]
+    return Group(*parts)
+
+
+def _setting(row: dict[str, Any], tx_size: object, cores: object) -> str:
+    size = "" if tx_size is None else f", {units.size(tx_size)} transactions"
+    return f"machine {row['machine']}{size}, {units.count_of(cores, 'core')}, seed {row['seed']}, {row['variant']}"
+
+
+def _matrix(group: pl.DataFrame, column: str) -> Table:
+    works = group["workload"].unique(maintain_order=True).to_list()
+    values = {(row["design"], row["workload"]): row[column] for row in group.iter_rows(named=True)}
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in (*(PurePath(work).name for work in works), *(("mean",) if len(works) > 1 else ())):
+        table.add_column(name, justify="right", header_style="dim")
+    for design in group["design"].unique(maintain_order=True):
+        row = [values.get((design, work)) for work in works]
+        if len(works) > 1:
+            row.append(_mean(row))
+        style = "dim" if design == group["baseline"][0] else ""
+        table.add_row(design, *(units.ratio(value) for value in row), style=style)
+    table.add_row("")
+    return table
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None
+
+
+def one_run(run: Run) -> RenderableType:
+    """The figures of one run that matter, in groups."""
+    stats = run.stats
+    nvm, wpq, host = stats.nvm, stats.wpq, stats.host
+    asked = nvm.counter_writes + wpq.counter_writes_coalesced
+    figures = _Figures()
+    figures.group("transactions")
+    figures.add("done", units.number(stats.transactions))
+    figures.add("throughput", f"{units.number(stats.throughput_tps)} per second")
+    latency = stats.transaction_latency_ns
+    figures.add(
+        "latency",
+        f"{units.time(latency.mean)} mean, {units.time(latency.p50)} median, "
+        f"{units.time(latency.p99)} 99th percentile, {units.time(latency.max)} longest",
+    )
+    figures.group("device")
+    figures.add(
+        "line writes",
+        f"{units.number(nvm.writes)}: {units.number(nvm.data_writes)} data, {units.number(nvm.log_writes)} log, "
+        f"{units.number(nvm.counter_writes)} counters",
+    )
+    figures.add("line reads", f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters")
+    figures.add("most-written line", units.count_of(nvm.max_line_writes, "write"))
+    figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
+    figures.group("counters")
+    figures.add("counter cache hits", units.percent(stats.counter_cache.hit_rate))
+    figures.add(
+        "writes removed in the queue",
+        f"{units.number(wpq.counter_writes_coalesced)} of {units.number(asked)}"
+        + (f" ({units.percent(wpq.counter_writes_coalesced / asked)})" if asked else ""),
+    )
+    figures.add("pages re-encrypted", units.number(stats.reencryptions))
+    figures.group("pipe")
+    figures.add("instructions per cycle", units.ratio(stats.core.ipc))
+    figures.add("waiting for fences", units.time(stats.core.fence_stall_ns))
+    figures.add("waiting for the write queue", units.time(wpq.full_stall_ns))
+    figures.add("write queue occupancy", f"{units.ratio(wpq.mean_occupancy)} entries")
+    for level in stats.cache:
+        accesses = level.hits + level.misses
+        name = f"L{str(level.level).lstrip('L')} hits"
+        figures.add(name, units.percent(level.hits / accesses if accesses else None))
+    figures.group("simulation")
+    figures.add("simulated", units.time(stats.simulated_ns))
+    figures.add("took", f"{host.seconds:.2f} s on this computer")
+    title = f"{run.design} ({run.variant}) on {PurePath(run.workload).name}"
+    size = "" if run.tx_size is None else f", {units.size(run.tx_size)} transactions"
+    footprint = "" if run.footprint is None else f", {units.size(run.footprint)} footprint"
+    setting = f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}"
+    return Group(Text(title, style="bold"), Text(setting, style="dim"), figures.table)
+
+
+class _Figures:
+    """Names and values in groups."""
+
+    def __init__(self) -> None:
+        self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        self.table.add_column(no_wrap=True)
+        self.table.add_column()
+
+    def group(self, name: str) -> None:
+        self.table.add_row("")
+        self.table.add_row(Text(name, style="bold"))
+
+    def add(self, name: str, value: str) -> None:
+        self.table.add_row(f"  {name}", value)
+
+
+def verdict(crash: Crash) -> RenderableType:
+    """The verdict, how much it covers, and each violation in words."""
+    subject = f"{crash.design} ({crash.variant}) on {PurePath(crash.workload).name}, seed {crash.seed}"
+    if crash.holds:
+        sentence = f"Holds: nothing was lost and nothing leaked in {units.count_of(crash.crash_points, 'crash', 'es')}."
+        head = Panel(Text(sentence), title=subject, title_align="left", border_style="green", expand=False)
+    else:
+        failed = crash.crash_points - crash.recovered
+        sentence = (
+            f"Does not hold: {units.number(failed)} of {units.count_of(crash.crash_points, 'crash', 'es')} failed."
+        )
+        head = Panel(Text(sentence), title=subject, title_align="left", border_style="red", expand=False)
+    met = crash.exercised
+    figures = _Figures()
+    figures.group("covered")
+    figures.add("crash points", units.number(crash.crash_points))
+    if crash.nested_points:
+        figures.add("crashes during recovery", units.number(crash.nested_points))
+    figures.add("distinct durable states", units.number(crash.distinct_states))
+    figures.add("share of the run's events", units.percent(crash.coverage))
+    figures.add("recovered", units.number(crash.recovered))
+    figures.group("met on the way")
+    figures.add("cache evictions", units.number(met.evictions))
+    figures.add("counter misses", units.number(met.counter_misses))
+    figures.add("full write queues", units.number(met.wpq_full))
+    figures.add("pages re-encrypted", units.number(met.reencryptions))
+    return Group(head, figures.table, *_violations(crash.violations))
+
+
+def _violations(violations: Sequence[Violation]) -> Iterable[RenderableType]:
+    for violation in violations[:_VIOLATIONS_SHOWN]:
+        yield Text("")
+        yield Text(f"{violation.rule.replace('_', ' ')}: {_place(violation)}", style="bold red")
+        yield Text(violation.explanation)
+        yield Text("reproduce:", style="dim")
+        yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
+    more = len(violations) - _VIOLATIONS_SHOWN
+    if more > 0:
+        yield Text("")
+        yield Text(f"and {units.count_of(more, 'violation')} more, all in --json")
+
+
+def _place(violation: Violation) -> str:
+    place = f"power lost after event {violation.crash_event}"
+    if violation.nested_event is not None:
+        place += f", again after event {violation.nested_event} of the recovery"
+    if violation.transaction is not None:
+        place += f", transaction {violation.transaction}"
+    if violation.line is not None:
+        line = hex(violation.line) if isinstance(violation.line, int) else violation.line
+        place += f", line {line}"
+    return place

@@ -1,0 +1,24 @@
+"""What a caller may have to catch, beside the engine's own `InputError` and `EngineError`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .results import Crash, Run
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during an engine call; what was finished is kept.
+
+    Attributes:
+        runs: the simulations that were finished, in the order in which they were asked for.
+        verdict: of a crash run, the verdict over the points tried so far.
+    """
+
+    def __init__(self, runs: Sequence[Run] = (), verdict: Crash | None = None) -> None:
+        """Keeps what was finished."""
+        super().__init__("interrupted")
+        self.runs = list(runs)
+        self.verdict = verdict

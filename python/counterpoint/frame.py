@@ -1,0 +1,102 @@
+"""Runs as a Polars frame, one row each, with the figures that designs are compared by.
+
+Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.counter_writes` is `nvm_counter_writes`,
+`transaction_latency_ns.mean` is `transaction_latency_ns_mean`), and these:
+
+- `baseline`: the design that the next columns are relative to, on the same workload, size and number of cores.
+- `relative_latency`, `relative_throughput`, `relative_writes`: the run's figure over the baseline's.
+- `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`: parts of `relative_writes`, so each is
+  divided by all writes of the baseline.
+- `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
+- `counter_writes_removed`: the share of counter writes asked for that coalescing spared the device; null where none
+  was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._engine import InputError
+from .results import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+POINT = ("workload", "tx_size", "cores")
+"""What two runs must share to be compared."""
+
+_DEFAULT_BASELINE = "unencrypted"
+_OVER = {
+    "relative_latency": ("transaction_latency_ns_mean", "transaction_latency_ns_mean"),
+    "relative_throughput": ("throughput_tps", "throughput_tps"),
+    "relative_writes": ("nvm_writes", "nvm_writes"),
+    "relative_data_writes": ("nvm_data_writes", "nvm_writes"),
+    "relative_log_writes": ("nvm_log_writes", "nvm_writes"),
+    "relative_counter_writes": ("nvm_counter_writes", "nvm_writes"),
+    "relative_counter_writes_removed": ("wpq_counter_writes_coalesced", "nvm_writes"),
+}
+
+
+def check_baseline(designs: Sequence[str], baseline: str | None) -> str:
+    """The design to compare to; `unencrypted`, or the first one, where none is named.
+
+    Raises:
+        InputError: it is not among the designs.
+    """
+    if baseline is None:
+        return _DEFAULT_BASELINE if _DEFAULT_BASELINE in designs else designs[0] if designs else _DEFAULT_BASELINE
+    if baseline not in designs:
+        raise InputError(f"baseline '{baseline}' is not among the designs compared: {', '.join(designs)}")
+    return baseline
+
+
+def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
+    """One row per run, in the order given.
+
+    Args:
+        runs: simulations, of one machine.
+        baseline: the design that the `relative_` columns are relative to, null where it was not run on the same
+            point; default as for `compare`.
+    """
+    import polars as pl
+
+    rows = [_flat(run.document) for run in runs]
+    chosen = baseline or check_baseline([row["design"] for row in rows], None)
+    if not rows:
+        return pl.DataFrame()
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    base = table.filter(pl.col("design") == chosen).select(
+        *POINT,
+        *(pl.col(column).alias(f"baseline_{column}") for column in {below for _, below in _OVER.values()}),
+    )
+    asked = pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced")
+    return (
+        table.join(base.unique(POINT, keep="first"), on=POINT, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(
+            pl.lit(chosen).alias("baseline"),
+            *(_over(above, f"baseline_{below}").alias(name) for name, (above, below) in _OVER.items()),
+            pl.when(asked > 0).then(pl.col("wpq_counter_writes_coalesced") / asked).alias("counter_writes_removed"),
+        )
+        .drop(f"baseline_{column}" for column in {below for _, below in _OVER.values()})
+    )
+
+
+def _over(above: str, below: str) -> pl.Expr:
+    import polars as pl
+
+    return pl.when(pl.col(below) > 0).then(pl.col(above) / pl.col(below))
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Scalars of a document under joined names. The caches of the hierarchy are named by their level."""
+    row: dict[str, Any] = {}
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            row |= _flat(value, f"{prefix}{key}_")
+        elif isinstance(value, list):
+            for item in value:
+                row |= _flat({k: v for k, v in item.items() if k != "level"}, f"{prefix}{key}_{item['level']}_")
+        else:
+            row[f"{prefix}{key}"] = value
+    return row

@@ -1,0 +1,138 @@
+"""Charts of a comparison, as SVG text without scripts.
+
+Each chart is drawn twice: wide, workloads side by side, and narrow, workloads one under another with bars that lie,
+so that it reads on a telephone without being shrunk.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from . import colours
+
+FONT = "Helvetica, Arial, sans-serif"
+_WIDE, _NARROW, _SPACING = 900, 210, 14
+"""Width in pixels of all plots of a wide chart together, of the plot of a narrow one, and of the room between plots."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a stacked bar: its column, its name and its colour."""
+
+    column: str
+    name: str
+    colour: str
+
+
+WRITES = (
+    Part("relative_data_writes", "data", colours.DATA),
+    Part("relative_log_writes", "log", colours.LOG),
+    Part("relative_counter_writes", "counters", colours.COUNTER),
+)
+COUNTER_WRITES = (
+    Part("relative_counter_writes", "written", colours.COUNTER),
+    Part("relative_counter_writes_removed", "removed in the write queue", colours.REMOVED),
+)
+
+
+def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
+    """A bar per design and workload, coloured by design, with a rule at 1."""
+    shown = _points(table, [column]).rename({column: "value"})
+    colour = alt.Color("design:N", scale=_scale(colour_of), legend=None)
+    return _svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
+
+
+def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bool = True) -> str:
+    """A stacked bar per design and workload."""
+    shown = (
+        _points(table, [part.column for part in parts])
+        .unpivot(index=["workload", "design"], variable_name="part")
+        .with_columns(pl.col("part").replace({part.column: str(i) for i, part in enumerate(parts)}))
+    )
+    scale = _scale({str(i): part.colour for i, part in enumerate(parts)})
+    encodings = [alt.Color("part:N", scale=scale, legend=None), alt.Order("part:N")]
+    designs = table["design"].unique(maintain_order=True).to_list()
+    return _svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
+
+
+def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
+    """What a chart shows, the mean over several workloads last. A trace goes by its file name: a path does not fit."""
+    shown = table.select(
+        pl.col("workload").map_elements(lambda work: PurePath(work).name, return_dtype=pl.String),
+        "design",
+        *(pl.col(column).cast(pl.Float64) for column in columns),
+    )
+    if shown["workload"].n_unique() == 1:
+        return shown
+    mean = shown.group_by("design", maintain_order=True).agg(pl.lit("mean").alias("workload"), pl.col(*columns).mean())
+    return pl.concat([shown, mean.select(shown.columns)])
+
+
+def _scale(colour_of: dict[str, str]) -> alt.Scale:
+    return alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
+
+
+def _facets(
+    shown: pl.DataFrame, encodings: list[Any], designs: list[str], *, wide: bool, labels: bool, rule: bool
+) -> alt.FacetChart:
+    works = shown["workload"].unique(maintain_order=True).to_list()
+    axis = alt.Axis(title=None, tickCount=4)
+    names = alt.Axis(title=None, labelAngle=-45 if wide else 0, labelLimit=140, ticks=False, domain=False)
+    # Room above the longest bar for its label.
+    highest = shown.group_by("workload", "design").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
+    scale = alt.Scale(domain=[0, 1.12 * max(highest or 0.0, 1.0 if rule else 0.0) or 1.0], nice=False)
+    if wide:
+        width = max(90, (_WIDE - _SPACING * len(works)) // len(works))
+        size = {"width": width, "height": 210}
+        place: dict[str, Any] = {
+            "x": alt.X("design:N", sort=designs, axis=names),
+            "y": alt.Y("value:Q", axis=axis, scale=scale),
+        }
+        facet: dict[str, Any] = {"column": alt.Column("workload:N", sort=works, title=None)}
+        value = "y"
+        offset: dict[str, Any] = {"dy": -3, "baseline": "bottom"}
+    else:
+        size = {"width": _NARROW, "height": 19 * len(designs)}
+        place = {
+            "y": alt.Y("design:N", sort=designs, axis=names),
+            "x": alt.X("value:Q", axis=axis, scale=scale),
+        }
+        facet = {"row": alt.Row("workload:N", sort=works, title=None)}
+        value = "x"
+        offset = {"dx": 3, "align": "left"}
+    base = alt.Chart(shown).encode(**place)
+    layers: list[alt.Chart] = [base.mark_bar().encode(*encodings)]
+    if rule:
+        # One line for each plot, not one for each bar in it.
+        once = alt.Chart().transform_aggregate(bars="count()", groupby=["workload"])
+        layers.append(once.mark_rule(color=colours.MUTED, strokeDash=[3, 3]).encode(**{value: alt.datum(1)}))
+    if labels:
+        text = base.mark_text(fontSize=10, color=colours.TEXT, **offset)
+        layers.append(text.encode(text=alt.Text("value:Q", format=".2f")))
+    return alt.layer(*layers, data=shown).properties(**size).facet(**facet).properties(spacing=_SPACING)
+
+
+def _svg(chart: alt.FacetChart) -> str:
+    dressed = (
+        chart.configure(background="transparent", padding=4, font=FONT)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=colours.MUTED,
+            gridColor=colours.RULE,
+            tickColor=colours.RULE,
+            domainColor=colours.RULE,
+            labelFontSize=11,
+        )
+        .configure_header(labelColor=colours.TEXT, labelFontSize=12, labelFontWeight="bold", labelFont=FONT)
+        .configure_headerRow(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=-13)
+    )
+    text = io.StringIO()
+    dressed.save(text, format="svg")
+    return text.getvalue()

@@ -1,0 +1,106 @@
+"""`report.html`: a comparison to look at, without a network and without scripts."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+import jinja2
+import polars as pl
+
+from .. import units
+from . import charts, colours
+
+_TABLE_COLUMNS = {
+    "design": "design",
+    "workload": "workload",
+    "transaction_latency_ns_mean": "latency",
+    "relative_latency": "latency, relative",
+    "relative_throughput": "throughput, relative",
+    "nvm_writes": "NVM writes",
+    "relative_writes": "writes, relative",
+    "nvm_counter_writes": "counter writes",
+    "counter_writes_removed": "counter writes removed",
+    "counter_cache_hit_rate": "counter cache hits",
+}
+
+
+def render(frame: pl.DataFrame, command: str | None) -> str:
+    """The page of a comparison; `command` is the command line that reproduces it."""
+    colour_of = colours.of_designs(frame)
+    return _template().render(
+        sections=[_section(group, colour_of) for _, group in frame.group_by("tx_size", "cores", maintain_order=True)],
+        colour_of=colour_of,
+        baseline=frame["baseline"][0],
+        facts=_facts(frame, colour_of),
+        command=command,
+        dark_rules=colours.dark_rules(".drawn"),
+        colours=colours,
+        write_legend=[(part.name, part.colour) for part in charts.WRITES],
+        counter_legend=[(part.name, part.colour) for part in charts.COUNTER_WRITES],
+        columns=list(_TABLE_COLUMNS.values()),
+    )
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("counterpoint.report", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("page.html")
+
+
+def _section(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
+    first = group.row(0, named=True)
+    encrypted = group.filter(pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced") > 0)
+    return {
+        "title": _title(first),
+        "latency": [charts.bars(group, "relative_latency", colour_of, wide=wide) for wide in (True, False)],
+        "writes": [charts.stacks(group, charts.WRITES, wide=wide) for wide in (True, False)],
+        "counters": [charts.stacks(encrypted, charts.COUNTER_WRITES, wide=wide, rule=False) for wide in (True, False)]
+        if encrypted.height
+        else [],
+        "rows": [[_cell(name, row[name]) for name in _TABLE_COLUMNS] for row in group.iter_rows(named=True)],
+    }
+
+
+def _title(row: dict[str, Any]) -> str:
+    """What distinguishes a section: its transaction size and number of cores."""
+    cores = units.count_of(row["cores"], "core")
+    return cores if row["tx_size"] is None else f"{units.size(row['tx_size'])} transactions, {cores}"
+
+
+def _cell(column: str, value: Any) -> str:
+    if column in ("design", "workload"):
+        return PurePath(value).name
+    if column == "transaction_latency_ns_mean":
+        return units.time(value)
+    if column.startswith("relative_"):
+        return units.ratio(value)
+    if column.startswith("nvm_"):
+        return units.number(value)
+    return units.percent(value)
+
+
+def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
+    """What was run, under the names a reader looks for."""
+
+    def all_of(column: str, show: Any = str) -> str:
+        return ", ".join(show(value) for value in frame[column].unique(maintain_order=True) if value is not None)
+
+    facts = {
+        "designs": ", ".join(colour_of),
+        "workloads": all_of("workload", lambda work: PurePath(work).name),
+        "machine": all_of("machine"),
+        "reading": all_of("variant"),
+        "transaction size": all_of("tx_size", units.size),
+        "cores": all_of("cores"),
+        "footprint": all_of("footprint", units.size),
+        "transactions measured": all_of("transactions", units.number),
+        "seed": all_of("seed"),
+        "engine": all_of("engine_version"),
+    }
+    return {name: value for name, value in facts.items() if value}

@@ -1,0 +1,123 @@
+"""What a user asks for, as the request the engine reads.
+
+Names, sizes and ranges are judged by the engine, which knows them; here only what JSON could not carry is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias, TypedDict, get_type_hints
+
+from ._engine import InputError
+
+Size: TypeAlias = int | str
+"""Bytes: a number, or text such as `"4KiB"`, `"256MiB"`, `"1GiB"`."""
+
+Variant: TypeAlias = Literal["published", "hardened"]
+"""Which reading of a paper is built where its text, read literally, is unsafe."""
+
+_U64_MAX = 2**64 - 1
+
+
+class CommonOptions(TypedDict, total=False):
+    """Keyword options that every simulation takes. None, or leaving one out, means the default.
+
+    Attributes:
+        variant: `"hardened"` (default) or `"published"`.
+        machine: a preset's name or the path of a TOML file; default the design's own preset.
+        set: machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
+        transactions: measured transactions per core.
+        warmup: transactions per core before measuring begins.
+        footprint: bytes of populated structure, the total over all cores.
+        seed: seed of every random stream.
+        allow_truncated: replay the good part of a trace that is cut off.
+    """
+
+    variant: Variant | None
+    machine: str | os.PathLike[str] | None
+    set: Mapping[str, object] | Iterable[str] | None
+    transactions: int | None
+    warmup: int | None
+    footprint: Size | None
+    seed: int | None
+    allow_truncated: bool
+
+
+class RunOptions(CommonOptions, total=False):
+    """Keyword options of a single simulation: the common ones, and the two that `compare` takes lists of.
+
+    Attributes:
+        tx_size: bytes of user data in a transaction, a multiple of 64.
+        cores: cores, one program instance each.
+    """
+
+    tx_size: Size | None
+    cores: int | None
+
+
+_OPTIONS = frozenset(get_type_hints(RunOptions))
+_COUNTS = ("transactions", "warmup", "cores", "seed")
+
+
+def request(design: str, workload: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """One request, with nothing in it that was not asked for.
+
+    Raises:
+        TypeError: an option that does not exist.
+        InputError: a number that is not whole, is negative, or does not fit 64 bits.
+    """
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"unexpected keyword argument '{name}'; the options are {', '.join(sorted(_OPTIONS))}")
+    asked = {name: value for name, value in options.items() if value is not None and value is not False}
+    for name in _COUNTS:
+        if name in asked:
+            asked[name] = count(name, asked[name])
+    for name in ("tx_size", "footprint"):
+        if name in asked:
+            asked[name] = size(name, asked[name])
+    if "machine" in asked:
+        asked["machine"] = os.fspath(asked["machine"])
+    if "set" in asked:
+        asked["set"] = _assignments(asked["set"])
+    return {"design": design, "workload": os.fspath(workload), **asked}
+
+
+def count(name: str, value: object) -> int:
+    """`value`, a whole number that 64 bits hold."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name} is '{value}'; it must be a whole number")
+    if not 0 <= value <= _U64_MAX:
+        raise InputError(f"{name} is {value}; it must be a whole number from 0 to 2^64-1")
+    return value
+
+
+def size(name: str, value: object) -> Size:
+    """`value`, a number of bytes; text with a unit is left for the engine to read."""
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and int(value) <= _U64_MAX else value
+    return count(name, value)
+
+
+def check_points(value: object) -> int | str:
+    """Crash points: `"all"` or how many."""
+    if value == "all":
+        return "all"
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _U64_MAX:
+        raise InputError(f"points is '{value}'; it must be 'all' or a whole number above zero")
+    return value
+
+
+def _assignments(values: Mapping[str, object] | Iterable[str]) -> list[str]:
+    if isinstance(values, str):
+        return [values]
+    if isinstance(values, Mapping):
+        return [f"{path}={_literal(value)}" for path, value in values.items()]
+    return list(values)
+
+
+def _literal(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

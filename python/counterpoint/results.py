@@ -1,0 +1,354 @@
+"""The engine's answers with Python types.
+
+Durations are in ns, energy in nJ and sizes in bytes unless a name says otherwise.
+
+Every type is built from the JSON document by its annotations, so a key stands here once. A key that the engine adds
+is kept in `to_dict()` and does no harm here; one that is missing is the engine's fault and says so.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ._engine import EngineError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Transaction latency in ns."""
+
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nvm:
+    """What reached the device.
+
+    Attributes:
+        reads: line reads, of data and of counters.
+        writes: line writes, of data, log and counters.
+        data_writes: line writes of user data and structure.
+        log_writes: line writes of the undo log.
+        counter_writes: writes of counter blocks; those asked for are these and the coalesced ones.
+        write_bytes: bytes written.
+        data_reads: line reads of data and log.
+        counter_reads: reads of counter blocks.
+        read_bytes: bytes read.
+        energy_nj: energy in nJ.
+        max_line_writes: writes of the line written most, the wear that ends a device without levelling.
+        row_hits: accesses that found their row open.
+        bank_busy_ns: time in ns in which banks were busy, the sum over banks.
+    """
+
+    reads: int
+    writes: int
+    data_writes: int
+    log_writes: int
+    counter_writes: int
+    write_bytes: int
+    data_reads: int
+    counter_reads: int
+    read_bytes: int
+    energy_nj: float
+    max_line_writes: int
+    row_hits: int
+    bank_busy_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class CounterCache:
+    """The counter cache; `hit_rate` is between 0 and 1, None without accesses."""
+
+    hits: int | None
+    misses: int | None
+    hit_rate: float | None
+    evictions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wpq:
+    """The write pending queue.
+
+    Attributes:
+        admitted: entries admitted.
+        counter_writes_coalesced: counter entries removed because a newer one of the same block came (CWR).
+        full_stall_ns: time in ns that acks waited for a full queue.
+        mean_occupancy: entries, averaged over time.
+    """
+
+    admitted: int
+    counter_writes_coalesced: int
+    full_stall_ns: float
+    mean_occupancy: float
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLevel:
+    """One level of the hierarchy, summed over its caches; the latency is that of its accesses, in ns."""
+
+    level: int | str
+    hits: int
+    misses: int
+    mean_latency_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The cores: instructions per cycle, and time in ns that fences held up commit."""
+
+    ipc: float | None
+    fence_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crypto:
+    """The AES engine: pads made, and time in ns in which its circuits were busy, summed over them."""
+
+    pads: int
+    aes_busy_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class AtCrash:
+    """What losing power would cost: energy in mJ, times in ns; None where a design drains no caches."""
+
+    dirty_fraction: float | None
+    drain_energy_mj: float | None
+    drain_energy_all_dirty_mj: float | None
+    recovery_time_ns: float | None
+    recovery_time_paper_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The simulation itself on this computer; the only figures that differ from run to run."""
+
+    seconds: float
+    instructions_per_second: float | None
+    memory_requests_per_second: float | None
+    peak_rss_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Everything a run measured.
+
+    Attributes:
+        transactions: measured transactions, over all cores.
+        simulated_ns: measured time in ns.
+        instructions: instructions committed.
+        transaction_latency_ns: latency in ns.
+        throughput_tps: transactions per second of simulated time.
+        reencryptions: pages encrypted anew because a minor counter overflowed.
+    """
+
+    transactions: int
+    simulated_ns: float
+    instructions: int
+    transaction_latency_ns: Latency
+    throughput_tps: float
+    nvm: Nvm
+    counter_cache: CounterCache
+    wpq: Wpq
+    cache: tuple[CacheLevel, ...]
+    core: Core
+    reencryptions: int
+    crypto: Crypto
+    at_crash: AtCrash
+    host: Host
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simulation.
+
+    Attributes:
+        machine: the machine's name.
+        tx_size: bytes of user data in a transaction; None for a trace.
+        footprint: bytes of populated structure; None for a trace.
+        config_digest: the same for the same configuration.
+        event_digest: the same for the same sequence of events.
+        stats: what was measured.
+        document: the document it was made from.
+    """
+
+    design: str
+    variant: str
+    workload: str
+    machine: str
+    seed: int
+    cores: int
+    tx_size: int | None
+    footprint: int | None
+    config_digest: str
+    engine_version: str
+    event_digest: str
+    stats: Stats
+    document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Run:
+        """The run that a document of `run --json` describes."""
+        return build(cls, {**document, "stats": document, "document": document})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as `--json` prints it."""
+        return copy.deepcopy(dict(self.document))
+
+
+@dataclass(frozen=True, slots=True)
+class Exercised:
+    """How much a crash run met of what makes crashes hard: counts over the uncrashed run."""
+
+    evictions: int
+    counter_misses: int
+    wpq_full: int
+    reencryptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule broken after a crash.
+
+    Attributes:
+        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse` or `structure`.
+        crash_event: power was lost after this event.
+        nested_event: and again after this event of the recovery.
+        transaction: the transaction in flight or concerned.
+        line: address of the line concerned.
+        explanation: what happened, in words.
+        reproduce: the command line that shows it again.
+    """
+
+    rule: str
+    crash_event: int
+    nested_event: int | None
+    transaction: int | None
+    line: int | str | None
+    explanation: str
+    reproduce: str
+
+
+@dataclass(frozen=True, slots=True)
+class CrashHost:
+    """The crash run itself on this computer."""
+
+    seconds: float
+    points_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The auditors' verdict over every crash tried.
+
+    Attributes:
+        crash_points: power failures tried.
+        nested_points: power failures tried during recoveries.
+        distinct_states: different durable states met.
+        recovered: crashes after which everything held.
+        coverage: share of the run's events after which power was cut.
+        violations: what did not hold.
+        document: the document it was made from.
+    """
+
+    design: str
+    variant: str
+    workload: str
+    seed: int
+    crash_points: int
+    nested_points: int
+    distinct_states: int
+    recovered: int
+    exercised: Exercised
+    coverage: float | None
+    violations: tuple[Violation, ...]
+    host: CrashHost
+    document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def holds(self) -> bool:
+        """No rule was broken."""
+        return not self.violations
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Crash:
+        """The verdict that a document of `crash --json` describes."""
+        return build(cls, {**document, "document": document})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as `--json` prints it."""
+        return copy.deepcopy(dict(self.document))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A design that exists.
+
+    Attributes:
+        paper: paper and section it comes from.
+        machine: the preset used when none is named.
+        variants: readings that are built.
+        crash_consistent: `crash` accepts it.
+        encrypted: it encrypts at all.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    machine: str | None
+    variants: tuple[str, ...]
+    crash_consistent: bool
+    encrypted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload that exists; `has_log` is whether it writes an undo log."""
+
+    name: str
+    summary: str
+    has_log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine preset: the paper table it comes from, and every value."""
+
+    name: str
+    source: str
+    values: dict[str, Any]
+
+
+_hints = cache(get_type_hints)
+
+
+def build(cls: type[T], document: Mapping[str, Any]) -> T:
+    """A dataclass from a document, by its annotations."""
+    values = {}
+    described: Any = cls
+    for name, hint in _hints(described).items():
+        if name not in document:
+            raise EngineError(f"the engine's answer has no key '{name}' for {cls.__name__}")
+        values[name] = _convert(hint, document[name])
+    return cls(**values)
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        return value
+    if get_origin(hint) is tuple:
+        return tuple(_convert(get_args(hint)[0], item) for item in value)
+    if dataclasses.is_dataclass(hint):
+        return build(hint, value)  # type: ignore[arg-type]
+    return value

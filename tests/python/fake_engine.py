@@ -1,0 +1,207 @@
+"""An engine that answers at once with plausible figures, for tests of the front alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from counterpoint._engine import InputError
+
+Progress = Callable[[int, int], object] | None
+
+# Data, log and counter writes, those removed, and latency, over the data writes and latency of `unencrypted`.
+_DESIGNS: dict[str, tuple[float, float, float]] = {
+    "unencrypted": (0.0, 0.0, 1.0),
+    "ideal": (0.08, 0.0, 1.12),
+    "write-back": (0.08, 0.0, 1.12),
+    "write-through": (1.0, 0.0, 1.85),
+    "secpm-workshop": (0.14, 0.86, 1.2),
+    "secpm-no-cwr": (1.0, 0.0, 1.93),
+    "secpm": (0.13, 0.87, 1.16),
+}
+_WORKLOADS = ("array", "queue", "hash", "btree", "rbtree", "linked-list")
+
+
+def describe() -> str:
+    return json.dumps(
+        {
+            "engine_version": "0.1.0",
+            "designs": [
+                {
+                    "name": name,
+                    "summary": f"what {name} is",
+                    "paper": "SecPM, section 3",
+                    "machine": "secpm",
+                    "variants": ["published", "hardened"],
+                    "crash_consistent": name != "ideal",
+                    "encrypted": name != "unencrypted",
+                }
+                for name in _DESIGNS
+            ],
+            "workloads": [
+                {"name": name, "summary": f"what {name} does", "has_log": name != "linked-list"} for name in _WORKLOADS
+            ],
+            "machines": [
+                {
+                    "name": name,
+                    "source": "Table 3",
+                    "values": {"name": name, "controller": {"wpq_entries": 32}},
+                }
+                for name in ("secpm", "secpm-workshop", "small")
+            ],
+        }
+    )
+
+
+def resolve(request: str) -> str:
+    asked = json.loads(request)
+    _check(asked)
+    return json.dumps(asked)
+
+
+def run_many(request: str, workers: int = 0, progress: Progress = None) -> str:
+    runs = json.loads(request)["runs"]
+    for asked in runs:
+        _check(asked)
+    results = []
+    for done, asked in enumerate(runs, start=1):
+        results.append(run_document(asked))
+        if progress is not None:
+            progress(done, len(runs))
+    return json.dumps({"results": results})
+
+
+replay = run_many
+
+
+def crash(request: str, progress: Progress = None) -> str:
+    asked = json.loads(request)
+    _check(asked)
+    if asked["design"] == "ideal":
+        raise InputError("design 'ideal' makes no promise about crashes: it is an upper bound")
+    return json.dumps(crash_document(asked))
+
+
+def _check(asked: dict[str, Any]) -> None:
+    if asked["design"] not in _DESIGNS:
+        raise InputError(f"design '{asked['design']}' does not exist; the nearest is 'secpm'")
+    size = asked.get("tx_size", 1024)
+    if not isinstance(size, int) or size % 64 or not size:
+        raise InputError(f"tx_size is {size}; it must be a multiple of 64 from 64 to 1 MiB")
+
+
+def run_document(asked: dict[str, Any]) -> dict[str, Any]:
+    """A run with every key of the interface, the same for the same request."""
+    design, workload = asked["design"], asked["workload"]
+    size = asked.get("tx_size", 1024)
+    counters, removed, slower = _DESIGNS[design]
+    place = hashlib.sha256(str(workload).encode()).digest()[0] / 255
+    transactions = asked.get("transactions", 10_000)
+    data = round(transactions * (size / 64 + 3) * (1 + place / 4))
+    log = round(transactions * (size / 64 + 1))
+    wish = data + log
+    latency = size * 1.7 * (1 + (slower - 1) * (0.8 + place / 3))
+    written = round(wish * counters)
+    return {
+        "schema": 1,
+        "design": design,
+        "variant": asked.get("variant", "hardened"),
+        "workload": workload,
+        "machine": asked.get("machine", "secpm"),
+        "seed": asked.get("seed", 1),
+        "cores": asked.get("cores", 1),
+        "tx_size": size,
+        "footprint": 2**30,
+        "config_digest": "c0ffee",
+        "engine_version": "0.1.0",
+        "transactions": transactions,
+        "simulated_ns": latency * transactions,
+        "instructions": transactions * 2000,
+        "event_digest": "deadbeef",
+        "transaction_latency_ns": {
+            "mean": latency,
+            "p50": latency * 0.9,
+            "p99": latency * 2,
+            "max": latency * 4,
+        },
+        "throughput_tps": 1e9 / latency,
+        "nvm": {
+            "reads": 5000,
+            "writes": wish + written,
+            "data_writes": data,
+            "log_writes": log,
+            "counter_writes": written,
+            "write_bytes": 64 * (wish + written),
+            "data_reads": 4000,
+            "counter_reads": 1000,
+            "read_bytes": 64 * 5000,
+            "energy_nj": 12.5 * (wish + written),
+            "max_line_writes": transactions,
+            "row_hits": 1234,
+            "bank_busy_ns": 1e6,
+        },
+        "counter_cache": {"hits": 900, "misses": 100, "hit_rate": 0.9, "evictions": 7}
+        if design != "unencrypted"
+        else {"hits": 0, "misses": 0, "hit_rate": None, "evictions": 0},
+        "wpq": {
+            "admitted": wish + written,
+            "counter_writes_coalesced": round(wish * removed),
+            "full_stall_ns": 1e4,
+            "mean_occupancy": 9.5,
+        },
+        "cache": [{"level": n, "hits": 100, "misses": 10, "mean_latency_ns": 2.0} for n in (1, 2, 3)],
+        "core": {"ipc": 0.8, "fence_stall_ns": 1e5},
+        "reencryptions": 0,
+        "crypto": {"pads": wish, "aes_busy_ns": 40.0 * wish},
+        "at_crash": dict.fromkeys(
+            (
+                "dirty_fraction",
+                "drain_energy_mj",
+                "drain_energy_all_dirty_mj",
+                "recovery_time_ns",
+                "recovery_time_paper_ns",
+            )
+        ),
+        "host": {
+            "seconds": 0.5,
+            "instructions_per_second": 1e7,
+            "memory_requests_per_second": 1e6,
+            "peak_rss_bytes": 10**8,
+        },
+    }
+
+
+def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
+    """A verdict; `write-back` does not hold."""
+    violations = []
+    if asked["design"] == "write-back":
+        command = f"counterpoint crash write-back {asked['workload']} --transactions 2 --at-event 517 --seed 1"
+        violations = [
+            {
+                "rule": "line",
+                "crash_event": 517 + n,
+                "nested_event": None,
+                "transaction": 1,
+                "line": 0x1240,
+                "explanation": "The line was flushed and fenced, but its counter was still in the counter cache.",
+                "reproduce": command,
+            }
+            for n in range(7)
+        ]
+    return {
+        "schema": 1,
+        "design": asked["design"],
+        "variant": asked.get("variant", "hardened"),
+        "workload": asked["workload"],
+        "seed": asked.get("seed", 1),
+        "crash_points": 1000,
+        "nested_points": 0,
+        "distinct_states": 321,
+        "recovered": 1000 - len(violations),
+        "exercised": {"evictions": 12, "counter_misses": 5, "wpq_full": 3, "reencryptions": 2},
+        "coverage": 1.0,
+        "violations": violations,
+        "host": {"seconds": 0.1, "points_per_second": 10_000.0},
+    }

@@ -1,0 +1,165 @@
+"""The Python interface: requests as the engine reads them, answers with types, the frame."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import fake_engine
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import counterpoint as cp
+from counterpoint import _engine, units
+from counterpoint.request import request
+
+
+@pytest.mark.usefixtures("fake")
+class TestCalls:
+    def test_run_gives_typed_statistics(self) -> None:
+        r = cp.run("secpm", "btree", tx_size=1024)
+        document = fake_engine.run_document({"design": "secpm", "workload": "btree", "tx_size": 1024})
+        assert r.to_dict() == document
+        assert r.stats.nvm.counter_writes == document["nvm"]["counter_writes"]
+        assert r.stats.transaction_latency_ns.p99 == document["transaction_latency_ns"]["p99"]
+        assert [level.level for level in r.stats.cache] == [1, 2, 3]
+        assert r.stats.at_crash.dirty_fraction is None
+        r.to_dict()["nvm"].clear()
+        assert r.to_dict() == document, "a caller's changes stay with the caller"
+
+    def test_compare_gives_a_frame(self) -> None:
+        frame = cp.compare(["unencrypted", "secpm"], ["array", "btree"], tx_size=[64, 1024])
+        assert frame.height == 8
+        assert frame["baseline"].unique().to_list() == ["unencrypted"]
+        base = frame.filter(design="unencrypted")
+        assert base["relative_latency"].to_list() == [1.0] * 4
+        for row in frame.iter_rows(named=True):
+            same = base.filter(workload=row["workload"], tx_size=row["tx_size"]).row(0, named=True)
+            assert row["relative_writes"] == row["nvm_writes"] / same["nvm_writes"]
+            parts = [row[f"relative_{kind}_writes"] for kind in ("data", "log", "counter")]
+            assert sum(parts) == pytest.approx(row["relative_writes"])
+
+    def test_the_share_of_counter_writes_removed_is_of_those_asked_for(self) -> None:
+        frame = cp.compare(["unencrypted", "secpm"], ["array"])
+        none, secpm = frame["counter_writes_removed"]
+        assert none is None
+        row = frame.row(1, named=True)
+        asked = row["nvm_counter_writes"] + row["wpq_counter_writes_coalesced"]
+        assert secpm == row["wpq_counter_writes_coalesced"] / asked
+
+    def test_a_point_without_its_baseline_has_no_ratios(self) -> None:
+        runs = cp.run_matrix(["secpm"], ["array"])
+        assert cp.frame(runs, "unencrypted")["relative_writes"].to_list() == [None]
+        assert cp.frame([]).height == 0
+
+    def test_progress_is_passed_on(self) -> None:
+        seen: list[tuple[int, int]] = []
+        cp.compare(["secpm"], ["array", "btree"], progress=lambda done, total: seen.append((done, total)))
+        assert seen == [(1, 2), (2, 2)]
+
+    def test_crash_gives_a_verdict(self) -> None:
+        assert cp.crash("secpm", "btree").holds
+        v = cp.crash("write-back", "btree", points=10, at_event=None)
+        assert not v.holds
+        assert v.violations[0].rule == "line"
+        assert v.to_dict()["exercised"]["evictions"] == v.exercised.evictions == 12
+
+    def test_replay_runs_every_design(self) -> None:
+        assert len(cp.replay("t.log")) == len(cp.designs()) == 7
+
+    def test_what_exists(self) -> None:
+        assert {design.name for design in cp.designs() if not design.crash_consistent} == {"ideal"}
+        assert [workload.name for workload in cp.workloads() if not workload.has_log] == ["linked-list"]
+        assert cp.machines()[0].values["controller"]["wpq_entries"] == 32
+
+    def test_bad_input_is_a_value_error(self) -> None:
+        with pytest.raises(cp.InputError, match="nearest") as caught:
+            cp.run("nothing", "btree")
+        assert isinstance(caught.value, ValueError)
+        for call in (lambda: cp.compare([], ["array"]), lambda: cp.replay("t", [])):
+            with pytest.raises(cp.InputError, match="at least one design"):
+                call()
+        with pytest.raises(TypeError, match="txsize"):
+            cp.run("secpm", "btree", txsize=64)  # type: ignore[call-arg]
+        with pytest.raises(cp.InputError, match="points is 'True'"):
+            cp.crash("secpm", "btree", points=True)
+
+    def test_a_key_that_the_engine_forgot_is_named(self, fake: pytest.MonkeyPatch) -> None:
+        document = fake_engine.run_document({"design": "secpm", "workload": "btree"})
+        del document["nvm"]["energy_nj"]
+        fake.setattr(_engine, "run_many", lambda *_: json.dumps({"results": [document]}))
+        with pytest.raises(cp.EngineError, match="'energy_nj'"):
+            cp.run("secpm", "btree")
+
+
+_NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "variant": st.sampled_from(["published", "hardened"]),
+            "machine": st.text(min_size=1),
+            "set": st.lists(st.text()),
+            "transactions": _NUMBERS,
+            "warmup": _NUMBERS,
+            "cores": _NUMBERS,
+            "seed": _NUMBERS,
+            "tx_size": _NUMBERS,
+            "footprint": _NUMBERS,
+            "allow_truncated": st.just(True),
+        },
+    )
+)
+def test_a_request_survives_json_unchanged(options: dict[str, Any]) -> None:
+    expected = {"design": "d", "workload": "w", **options}
+    assert json.loads(json.dumps(request("d", "w", options))) == expected
+
+
+@given(st.integers().filter(lambda n: not 0 <= n < 2**64) | st.floats() | st.booleans())
+def test_a_number_that_the_engine_cannot_read_is_refused(value: object) -> None:
+    for name in ("transactions", "cores", "seed", "tx_size", "footprint"):
+        if value is False:
+            continue  # the same as not given
+        with pytest.raises(cp.InputError, match=name):
+            request("d", "w", {name: value})
+
+
+def test_machine_values_are_given_as_text_or_as_values() -> None:
+    given_values = {"engine.bytes": False, "controller.wpq_entries": 64, "device.t_wr_ns": 300.0}
+    expected = ["engine.bytes=false", "controller.wpq_entries=64", "device.t_wr_ns=300.0"]
+    assert request("d", "w", {"set": given_values})["set"] == expected
+    assert request("d", "w", {"set": expected})["set"] == expected
+    assert request("d", "w", {"set": "a.b=1"})["set"] == ["a.b=1"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (units.size(0), "0 B"),
+        (units.size(64), "64 B"),
+        (units.size(1536), "1536 B"),
+        (units.size(3 << 30), "3 GiB"),
+        (units.time(999), "999 ns"),
+        (units.time(1000), "1.00 µs"),
+        (units.time(None), "-"),
+        (units.percent(1.0), "100.0 %"),
+        (units.percent(0.99999), ">99.9 %"),
+        (units.percent(1e-6), "<0.1 %"),
+        (units.percent(0.0), "0.0 %"),
+        (units.count_of(1, "core"), "1 core"),
+        (units.count_of(2000, "core"), "2,000 cores"),
+        (units.ratio(1.005), "1.00"),
+    ],
+)
+def test_figures_as_people_read_them(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+def test_runs_compare_by_their_figures_and_frames_are_polars() -> None:
+    document = fake_engine.run_document({"design": "secpm", "workload": "btree"})
+    assert cp.Run.from_dict(document) == cp.Run.from_dict(json.loads(json.dumps(document)))
+    assert isinstance(cp.frame([cp.Run.from_dict(document)]), pl.DataFrame)

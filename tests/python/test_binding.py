@@ -1,0 +1,196 @@
+"""The compiled engine as Python sees it: the stub tells the truth, threads go on, Ctrl-C stops it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import counterpoint as cp
+from counterpoint import _engine
+
+pytestmark = pytest.mark.engine
+
+_ENDLESS: cp.RunOptions = {"tx_size": 4096, "transactions": 10**7, "footprint": "4MiB"}
+"""A run that no test waits for."""
+
+_STUB = Path(cp.__file__).with_name("_engine.pyi")
+
+
+def test_the_stub_names_exactly_what_the_module_has() -> None:
+    written = {
+        node.name: node
+        for node in ast.parse(_STUB.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    assert set(written) == {name for name in dir(_engine) if not name.startswith("__")}
+    for name, node in written.items():
+        real = getattr(_engine, name)
+        if isinstance(node, ast.ClassDef):
+            base = node.bases[0]
+            assert isinstance(base, ast.Name)
+            assert [parent.__name__ for parent in real.__mro__][1] == base.id
+            assert inspect.getdoc(real) == ast.get_docstring(node)
+        else:
+            parameters = inspect.signature(real).parameters.values()
+            assert [argument.arg for argument in node.args.args] == [parameter.name for parameter in parameters]
+            defaults = [repr(p.default) for p in parameters if p.default is not p.empty]
+            assert [ast.unparse(default) for default in node.args.defaults] == defaults
+
+
+def test_every_function_of_the_module_is_used() -> None:
+    sources = "".join(path.read_text() for path in Path(cp.__file__).parent.rglob("*.py"))
+    functions = [name for name in dir(_engine) if inspect.isbuiltin(getattr(_engine, name))]
+    unused = [name for name in functions if f"_engine.{name}" not in sources]
+    assert unused == []
+
+
+def test_what_the_engine_describes_has_the_types_of_the_front() -> None:
+    assert {"unencrypted", "secpm"} <= {design.name for design in cp.designs()}
+    assert set(cp.COMPARE_DESIGNS) <= {design.name for design in cp.designs()}
+    assert set(cp.COMPARE_WORKLOADS) <= {workload.name for workload in cp.workloads()}
+    presets = {machine.name for machine in cp.machines()}
+    assert {design.machine for design in cp.designs()} <= presets
+
+
+def test_two_runs_are_identical_but_for_the_host() -> None:
+    first, second = (
+        cp.run("secpm", "btree", tx_size=1024, transactions=50, footprint="1MiB").to_dict() for _ in range(2)
+    )
+    first.pop("host")
+    second.pop("host")
+    assert first == second
+
+
+def test_workers_do_not_change_results() -> None:
+    def runs(workers: int) -> list[dict[str, object]]:
+        found = cp.run_matrix(
+            ["unencrypted", "secpm"], ["array", "queue"], transactions=20, footprint="1MiB", workers=workers
+        )
+        return [{key: value for key, value in run.to_dict().items() if key != "host"} for run in found]
+
+    assert runs(1) == runs(2)
+
+
+def test_resolve_gives_the_whole_configuration() -> None:
+    found = cp.resolve("secpm", "btree", tx_size=64)
+    assert (found["design"], found["tx_size"], found["machine"]["name"]) == ("secpm", 64, "secpm")
+    with pytest.raises(cp.InputError, match="secpm"):
+        cp.resolve("sepcm", "btree")
+
+
+def test_the_commands_own_words_reproduce_a_violation() -> None:
+    verdict = cp.crash("write-back", "btree", machine="small", transactions=20, tx_size=64, footprint="64KiB")
+    assert not verdict.holds
+    words = verdict.violations[0].reproduce.split()
+    assert words[0] == "counterpoint"
+    shown = subprocess.run([sys.executable, "-m", *words, "--json"], capture_output=True, text=True, check=False)
+    assert shown.returncode == 1, shown.stderr
+    assert json.loads(shown.stdout)["violations"][0]["rule"] == verdict.violations[0].rule
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run sepcm btree",
+        "run secpm btre",
+        "run secpm btree --machine secpmm",
+        "run secpm btree --set controller.wpq_entreis=4",
+        "run secpm btree --set controller.wpq_entries=zero",
+        "run secpm btree --tx-size 0",
+        "run secpm btree --tx-size 63",
+        "run secpm btree --tx-size=-64",
+        "run secpm btree --tx-size 18446744073709551616",
+        "run secpm btree --tx-size 4KB",
+        "run secpm btree --footprint 64TiB",
+        "run secpm btree --footprint 99999999999GiB",
+        "run secpm btree --cores 0",
+        "run secpm btree --machine missing.toml",
+        "run secpm missing.log",
+        "replay missing.log",
+        "crash ideal btree",
+        "compare --tx-size 64,65",
+        "compare -d secpm,nothing",
+        "compare -w array,nothing",
+    ],
+)
+def test_bad_input_from_end_to_end(arguments: str) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "counterpoint", *arguments.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (shown.returncode, shown.stdout) == (2, ""), shown.stderr
+    assert shown.stderr.startswith("error: ")
+    assert shown.stderr.count("\n") == 1
+
+
+def test_broken_toml_is_refused_with_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "machine.toml"
+    file.write_text('name = "mine"\n[controller\n')
+    with pytest.raises(cp.InputError, match=r"machine\.toml.*2"):
+        cp.run("secpm", "btree", machine=file)
+
+
+def test_other_threads_go_on_while_the_engine_works() -> None:
+    ticks = 0
+    thread = threading.Thread(
+        target=cp.run, args=("secpm", "btree"), kwargs={"transactions": 5000, "footprint": "4MiB"}
+    )
+    thread.start()
+    while thread.is_alive():
+        ticks += 1
+        time.sleep(0.001)
+    assert ticks > 5
+
+
+@pytest.fixture
+def listens() -> Iterator[None]:
+    """Ctrl-C is heard, in this process and those it starts, also where a shell started the tests in the background."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("listens")
+def test_ctrl_c_stops_the_engine_within_a_second() -> None:
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(cp.Interrupted):
+        cp.run("secpm", "btree", **_ENDLESS)
+    assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.usefixtures("listens")
+def test_ctrl_c_on_the_command_line() -> None:
+    words = "run secpm btree --tx-size 4096 --transactions 10000000 --footprint 4MiB"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "counterpoint", *words.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_an_error_in_the_progress_callback_stops_the_engine() -> None:
+    def fail(_done: int, _total: int) -> None:
+        raise LookupError("from the callback")
+
+    with pytest.raises(LookupError, match="from the callback"):
+        cp.run("secpm", "btree", progress=fail, **_ENDLESS)

@@ -1,0 +1,259 @@
+"""The command line: exit codes, one sentence for bad input, one JSON document for `--json`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import fake_engine
+import pytest
+from conftest import Cli
+
+from counterpoint import _engine
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+
+@pytest.mark.parametrize("command", ["designs", "workloads", "machines"])
+def test_what_exists_is_listed_one_line_each(cli: Cli, command: str) -> None:
+    found = json.loads(fake_engine.describe())[command]
+    outcome = cli(command)
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [item["name"] for item in found]
+    assert json.loads(cli(command, "--json").out) == {"schema": 1, command: found}
+
+
+def test_run_passes_the_engines_document_through(cli: Cli) -> None:
+    outcome = cli("run", "secpm", "btree", "--tx-size", "256", "--json", "--set", "a.b=1", "--set", "c.d=2")
+    assert (outcome.code, outcome.err) == (0, "")
+    asked = {"design": "secpm", "workload": "btree", "tx_size": 256}
+    assert json.loads(outcome.out) == fake_engine.run_document(asked)
+
+
+def test_run_prints_the_figures_that_matter(cli: Cli) -> None:
+    out = cli("run", "unencrypted", "btree").out
+    assert "unencrypted (hardened) on btree" in out
+    assert "99th percentile" in out
+
+
+def test_every_option_reaches_the_engine_by_its_name(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def run_many(request: str, workers: int = 0, progress: fake_engine.Progress = None) -> str:
+        seen.extend(json.loads(request)["runs"])
+        return fake_engine.run_many(request, workers, progress)
+
+    fake.setattr(_engine, "run_many", run_many)
+    text = (
+        "run secpm btree --machine small --set controller.wpq_entries=64 --tx-size 1024 --transactions 10 "
+        "--warmup 2 --cores 4 --footprint 64MiB --seed 7 --variant published --allow-truncated --timeline t.json"
+    )
+    assert cli(*text.split()).code == 0
+    assert seen == [
+        {
+            "design": "secpm",
+            "workload": "btree",
+            "machine": "small",
+            "set": ["controller.wpq_entries=64"],
+            "tx_size": 1024,
+            "transactions": 10,
+            "warmup": 2,
+            "cores": 4,
+            "footprint": "64MiB",
+            "seed": 7,
+            "variant": "published",
+            "allow_truncated": True,
+            "timeline": "t.json",
+        }
+    ]
+    seen.clear()
+    assert cli("run", "secpm", "btree").code == 0
+    assert seen == [{"design": "secpm", "workload": "btree"}], "what was not asked for is left to the engine"
+
+
+def test_compare_without_arguments_is_the_secpm_family(cli: Cli) -> None:
+    outcome = cli("compare", "--json")
+    runs = json.loads(outcome.out)["runs"]
+    assert outcome.code == 0
+    assert len(runs) == 30
+    assert {run["tx_size"] for run in runs} == {1024}
+    assert "unencrypted" in {run["design"] for run in runs}
+
+
+def test_compare_prints_each_measure_normalised(cli: Cli) -> None:
+    out = cli("compare", "-d", "write-back", "-d", "secpm,unencrypted", "-w", "array").out
+    assert out.count("unencrypted = 1") == 4
+    baseline = [line.split() for line in out.splitlines() if line.startswith("unencrypted ")]
+    assert baseline == [["unencrypted", "1.00"]] * 3 + [["unencrypted", "0.00"]]
+    out = cli("compare", "-d", "write-back", "-d", "secpm", "-w", "array").out
+    assert "write-back = 1" in out, "the first design, where unencrypted is not among them"
+
+
+def test_compare_takes_comma_lists(cli: Cli) -> None:
+    outcome = cli("compare", "-d", "secpm", "-w", "array", "--tx-size", "64,256", "--cores", "1,2", "--json")
+    points = {(run["tx_size"], run["cores"]) for run in json.loads(outcome.out)["runs"]}
+    assert points == {(64, 1), (64, 2), (256, 1), (256, 2)}
+
+
+def test_one_machine_serves_all_designs_of_a_call(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    description = json.loads(fake_engine.describe())
+    description["designs"][-1]["machine"] = "secpm-workshop"
+    fake.setattr(_engine, "describe", lambda: json.dumps(description))
+    machines = {
+        arguments: {run["machine"] for run in json.loads(cli(*arguments.split()).out)["runs"]}
+        for arguments in (
+            "compare -d secpm,unencrypted -w array --json",
+            "compare -d unencrypted,secpm -w array --json",
+            "compare -d secpm,unencrypted -w array --machine small --json",
+        )
+    }
+    assert list(machines.values()) == [{"secpm-workshop"}, {"secpm"}, {"small"}]
+
+
+def test_replay_runs_a_trace_on_every_design(cli: Cli) -> None:
+    runs = json.loads(cli("replay", "some/trace.log.zst", "--json").out)["runs"]
+    assert {run["workload"] for run in runs} == {"some/trace.log.zst"}
+    assert len(runs) == 7
+    out = cli("replay", "some/trace.log.zst", "-d", "secpm").out
+    assert "trace.log.zst" in out
+    assert "some/" not in out
+
+
+def test_crash_that_holds(cli: Cli, tmp_path: Path) -> None:
+    outcome = cli("crash", "secpm", "btree", "--out", str(tmp_path / "new"))
+    assert outcome.code == 0
+    assert "Holds" in outcome.out
+    assert json.loads((tmp_path / "new" / "crash.json").read_text())["crash_points"] == 1000
+
+
+def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
+    outcome = cli("crash", "write-back", "btree")
+    assert outcome.code == 1
+    for words in (
+        "Does not hold",
+        "still in the counter cache",
+        "--at-event 517 --seed 1",
+        "4 violations more",
+    ):
+        assert words in outcome.out
+    outcome = cli("crash", "write-back", "btree", "--json")
+    assert outcome.code == 1
+    assert len(json.loads(outcome.out)["violations"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--nope", "--nope"),
+        ("nope", "nope"),
+        ("run", "DESIGN"),
+        ("run secpm", "WORKLOAD"),
+        ("run secpm btree extra", "extra"),
+        ("run sepcm btree", "nearest is 'secpm'"),
+        ("run secpm btree --tx-size 63", "tx_size is 63"),
+        ("run secpm btree --tx-size=-64", "tx_size"),
+        ("run secpm btree --cores x", "'x'"),
+        ("run secpm btree --cores 1.5", "'1.5'"),
+        ("run secpm btree --transactions=-3", "transactions is -3"),
+        (f"run secpm btree --seed {10**30}", "2^64"),
+        ("run secpm btree --variant soft", "'soft'"),
+        ("run secpm btree --tx-size", "--tx-size"),
+        ("compare --cores 1,x", "'x'"),
+        ("compare --cores 1,", "''"),
+        ("compare -d secpm --baseline ideal", "baseline 'ideal'"),
+        ("compare --workers=-1", "-1"),
+        ("compare --out /proc/nowhere", "/proc/nowhere"),
+        ("compare --out /dev/null", "/dev/null"),
+        ("crash secpm btree --out /dev/null/sub", "/dev/null/sub"),
+        ("crash ideal btree", "'ideal'"),
+        ("crash secpm btree --points some", "'some'"),
+        ("crash secpm btree --points 0", "'0'"),
+        ("crash secpm btree --at-event x", "'x'"),
+        ("replay", "TRACE"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(cli: Cli, arguments: str, words: str) -> None:
+    outcome = cli(*arguments.split())
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert words in outcome.err
+
+
+def test_an_unwritable_folder_is_found_before_anything_is_simulated(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+
+    def simulate(*_: object) -> str:
+        raise AssertionError("simulated")
+
+    fake.setattr(_engine, "run_many", simulate)
+    assert cli("compare", "--out", "/proc/nowhere").code == 2
+
+
+def test_a_fault_of_the_engine_is_not_blamed_on_the_input(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> str:
+        raise _engine.EngineError("the engine stopped at a fault of its own")
+
+    fake.setattr(_engine, "run_many", broken)
+    outcome = cli("run", "secpm", "btree")
+    assert (outcome.code, outcome.out) == (3, "")
+    assert outcome.err == "error: the engine stopped at a fault of its own\n"
+
+
+def test_ctrl_c_keeps_what_is_finished(cli: Cli, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(request: str, *_: object) -> str:
+        results = json.loads(fake_engine.run_many(request))["results"]
+        raise _engine.Interrupted(json.dumps({"results": [*results[:2], {"error": "cancelled"}, *results[3:5]]}))
+
+    fake.setattr(_engine, "run_many", interrupted)
+    outcome = cli("compare", "--out", str(tmp_path), "--json")
+    assert outcome.code == 130
+    assert [run["design"] for run in json.loads(outcome.out)["runs"]] == [
+        "unencrypted",
+        "write-back",
+        "secpm-workshop",
+        "secpm-no-cwr",
+    ]
+    assert (tmp_path / "report.html").exists()
+    assert "4 simulations were finished" in outcome.err
+    assert cli("compare", "--baseline", "secpm").code == 130, "the baseline itself was not finished"
+
+
+def test_ctrl_c_keeps_the_verdict_so_far(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    def interrupted(request: str, *_: object) -> str:
+        raise _engine.Interrupted(fake_engine.crash(request))
+
+    fake.setattr(_engine, "crash", interrupted)
+    outcome = cli("crash", "secpm", "btree", "--json")
+    assert outcome.code == 130
+    assert json.loads(outcome.out)["crash_points"] == 1000
+
+
+def test_ctrl_c_before_anything_is_finished(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> str:
+        raise _engine.Interrupted(None)
+
+    for name in ("run_many", "replay", "crash"):
+        fake.setattr(_engine, name, interrupted)
+    for arguments in ("compare", "replay t", "run secpm btree", "crash secpm btree"):
+        assert cli(*arguments.split()).code == 130
+
+
+def test_help_and_version(cli: Cli) -> None:
+    assert "compare" in cli().out
+    assert cli("--help").code == 0
+    assert cli("--version").out.startswith("counterpoint ")
+
+
+def test_commands_that_draw_nothing_load_no_charting_library() -> None:
+    script = "import sys, counterpoint.cli; print([m for m in ('altair', 'polars') if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
+def test_a_closed_pipe_is_neither_a_fault_nor_a_violation() -> None:
+    command = f"{sys.executable} -m counterpoint --help | sleep 0; exit ${{PIPESTATUS[0]}}"
+    shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (141, "")

@@ -1,0 +1,136 @@
+"""The report: whole, self-contained, and readable on a desk and on a telephone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import fake_engine
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+import counterpoint as cp
+from counterpoint.report import prepare_folder
+from counterpoint.report.files import write_text
+
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run"
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [
+        cp.Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "tx_size": size}))
+        for size in (64, 1024)
+        for workload in cp.COMPARE_WORKLOADS
+        for design in cp.COMPARE_DESIGNS
+    ]
+    folder = tmp_path_factory.mktemp("report") / "deep" / "folder"
+    return cp.write_report(cp.frame(runs), folder, command="counterpoint compare --out '<x>'")
+
+
+def test_the_page_needs_nothing_beside_itself(page: Path) -> None:
+    text = page.read_text()
+    assert "<script" not in text
+    assert "url(" not in text
+    addresses = {part.split('"')[0] for part in text.split("http")[1:]}
+    assert addresses <= {"://www.w3.org/2000/svg", "://www.w3.org/1999/xlink"}, "names of formats, never fetched"
+    for words in ("64 B transactions", "1 KiB transactions", "engine", "0.1.0", "counterpoint compare --out"):
+        assert words in text
+    assert "<x>" not in text, "a command line is text, not markup"
+
+
+def test_the_picture_is_well_formed(page: Path) -> None:
+    root = ElementTree.parse(page.with_name("compare.svg")).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "unencrypted" in "".join(root.itertext())
+
+
+def test_nothing_but_the_results_is_left_in_the_folder(page: Path) -> None:
+    assert sorted(item.name for item in page.parent.iterdir()) == ["compare.svg", "report.html"]
+
+
+@pytest.mark.usefixtures("fake")
+def test_designs_and_workloads_of_any_number_and_name(tmp_path: Path) -> None:
+    frame = cp.frame(cp.replay('odd [name] <b>&"/trace.log', ["secpm"]))
+    text = cp.write_report(frame, tmp_path).read_text()
+    assert "trace.log" in text
+    text = cp.write_report(cp.compare(["unencrypted"], ["a<i>b"]), tmp_path).read_text()
+    assert "a<i>b" not in text
+    assert "Counter traffic" not in text, "a design without counters has no counter traffic to draw"
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = write_text(tmp_path / "page", "old")
+    folder = tmp_path / "taken"
+    folder.mkdir()
+    (folder / "inside").touch()
+    with pytest.raises(cp.InputError, match="taken"):
+        write_text(folder, "new")
+    assert target.read_text() == "old"
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["page", "taken"]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for folder in (file, file / "below", Path("/proc/nowhere"), Path("a\0b")):
+        with pytest.raises(cp.InputError, match="cannot be written"):
+            prepare_folder(folder)
+    if os.geteuid() != 0:
+        locked = tmp_path / "locked"
+        locked.mkdir(mode=0o500)
+        with pytest.raises(cp.InputError, match="locked"):
+            prepare_folder(locked)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if _CHROMIUM is None:
+        pytest.fail("no chromium on this computer; `make chromium` installs it")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS.split())
+        yield started
+        started.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 390, 760, 761, 1280])
+def test_the_page_fits_its_reader(browser: Browser, page: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    requested: list[str] = []
+    complaints: list[str] = []
+    tab.on("request", lambda asked: requested.append(asked.url))
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing sticks out at the side"
+    shown = tab.locator("figure svg:visible")
+    assert shown.count() == 6, "one form of each of three charts, for each of two sizes"
+    for index in range(shown.count()):
+        box = shown.nth(index).bounding_box()
+        assert box is not None
+        drawn = float(shown.nth(index).get_attribute("width") or 0)
+        assert box["width"] >= 0.7 * drawn, "a chart that is shrunk cannot be read"
+    assert requested == [page.as_uri()]
+    assert complaints == []
+    tab.close()
+
+
+@pytest.mark.browser
+def test_the_page_is_dark_where_the_reader_prefers_it(browser: Browser, page: Path) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    label = "getComputedStyle(document.querySelector('.wide svg text[fill=\"#1d2733\"]')).fill"
+    shades = {}
+    for scheme in ("light", "dark"):
+        tab = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
+        tab.goto(page.as_uri())
+        shades[scheme] = (tab.evaluate(ground), tab.evaluate(label))
+        tab.close()
+    assert shades["light"] == ("rgb(255, 255, 255)", "rgb(29, 39, 51)")
+    assert shades["dark"] == ("rgb(20, 26, 33)", "rgb(230, 235, 241)")
