@@ -3,7 +3,9 @@
 
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, nearest};
 use crate::design::{self, parts::Design};
+use crate::crash::CrashPlan;
 use crate::device::Device;
+use crate::explore::explore;
 use crate::job::{Bases, Source};
 use crate::simulate::{ENGINE_VERSION, simulate};
 use crate::workload;
@@ -243,6 +245,56 @@ fn run_one(
     let Prepared { config, design, source, timeline: _ } = run;
     let report = simulate(config, design, source, bases, progress, cancel)?;
     Ok(serde_json::to_value(report).expect("a report serialises"))
+}
+
+/// Lets power fail and gives `crash --json`.
+pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    let request = Request::parse(request)?;
+    if request.nested {
+        return Err(ConfigError("--nested: crashes during recovery are not explored yet".to_owned()).into());
+    }
+    let run = prepare(&request, &CRASH)?;
+    let plan = crash_plan(&request)?;
+    let total = transactions_of(&run);
+    let done = AtomicU64::new(0);
+    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+    let command = command_line(&request, &run.config);
+    let report = explore(&run.config, &run.design, &run.source, plan, command, &report, cancel)?;
+    Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
+    let points = request.points.as_ref().filter(|points| !points.is_null());
+    match (points, integer("at_event", request.at_event.as_ref())?) {
+        (Some(_), Some(_)) => Err(ConfigError("--points and --at-event exclude each other".to_owned())),
+        (None, Some(event)) if event > 0 => Ok(CrashPlan::At(event)),
+        (None, Some(event)) => Err(ConfigError(format!("at_event: {event} is not an event number; the first is 1"))),
+        (None, None) => Ok(CrashPlan::All),
+        (Some(Value::String(text)), None) => text.parse().map_err(ConfigError),
+        (Some(other), None) => other.to_string().parse().map_err(ConfigError),
+    }
+}
+
+/// The command line that starts the same run, without transactions and crash points.
+fn command_line(request: &Request, config: &RunConfig) -> String {
+    let quote = |text: &str| {
+        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
+        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let mut words = vec!["counterpoint crash".to_owned(), config.design.clone(), quote(&config.workload)];
+    words.extend([format!("--variant {}", config.variant.name()), format!("--seed {}", config.seed)]);
+    if let Some(machine) = &request.machine {
+        words.push(format!("--machine {}", quote(machine)));
+    }
+    words.extend(request.set.iter().map(|set| format!("--set {}", quote(set))));
+    if workload::find(&config.workload).is_some() {
+        words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
+        words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
+    }
+    if config.allow_truncated {
+        words.push("--allow-truncated".to_owned());
+    }
+    words.join(" ")
 }
 
 fn base_key(run: &Prepared) -> Option<&workload::BaseKey> {

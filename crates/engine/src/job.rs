@@ -37,7 +37,15 @@ impl Source {
         }
         let path = Path::new(&config.workload);
         if path.is_file() {
-            return Ok(Source::Trace(Box::new(Trace::open(path, config.allow_truncated)?)));
+            let trace = Trace::open(path, config.allow_truncated)?;
+            if trace.end() > data_capacity {
+                return Err(ConfigError(format!(
+                    "trace {}: its files take {} bytes and device.capacity leaves {data_capacity} bytes for data",
+                    path.display(),
+                    trace.end()
+                )));
+            }
+            return Ok(Source::Trace(Box::new(trace)));
         }
         let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
         Err(ConfigError(format!(
@@ -58,6 +66,14 @@ impl Source {
         match self {
             Source::Workload(plan) => Some(Recovery::new(plan)),
             Source::Trace(_) => None,
+        }
+    }
+
+    /// What a trace had to say after its run: the file changed, or could not be read to its end.
+    pub fn verdict(&self) -> Result<(), ConfigError> {
+        match self {
+            Source::Trace(trace) => trace.failure().cloned().map_or(Ok(()), Err),
+            Source::Workload(_) => Ok(()),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod cpu;
 pub mod crash;
 pub mod design;
 pub mod device;
+mod explore;
 mod job;
 pub mod kernel;
 mod line_system;
@@ -29,6 +30,7 @@ mod simulate;
 mod system;
 pub mod workload;
 
+pub use explore::explore;
 pub use job::{Bases, Source};
 pub use line_system::LineSystem;
 pub use simulate::{Failure, simulate, simulate_observed};

@@ -75,6 +75,7 @@ pub fn simulate_observed<O: Observer>(
     }
     progress(system.transactions_ended() - told);
     assert!(system.cores.iter().all(crate::cpu::Core::finished), "the event queue ran dry before the programs ended");
+    source.verdict()?;
     let seconds = started.elapsed().as_secs_f64();
     let report = report(config, design, source, &mut system, seconds);
     Ok((report, system.observer))

@@ -52,8 +52,8 @@ impl CounterCipher {
     /// The one-time pad of `line` under `counter`: four AES blocks over line, counter and block number, packed
     /// into 128 bits (model.md section 6).
     pub fn pad(&self, line: Line, counter: Counter) -> LineBytes {
-        let tweak = u128::from(line.0) << 2 | u128::from(counter.minor) << 56 | u128::from(counter.major) << 64;
-        let mut blocks: [aes::Block; 4] = std::array::from_fn(|k| (tweak | k as u128).to_le_bytes().into());
+        let tweak = u128::from(counter.major) << 64 | u128::from(line.0) << 10 | u128::from(counter.minor) << 2;
+        let mut blocks: [aes::Block; 4] = std::array::from_fn(|k| (tweak | k as u128).to_be_bytes().into());
         match &self.key {
             Key::Aes128(aes) => aes.encrypt_blocks(&mut blocks),
             Key::Aes256(aes) => aes.encrypt_blocks(&mut blocks),
@@ -134,11 +134,11 @@ pub(super) mod tests {
     #[test]
     fn the_pad_is_aes_of_the_tweak() {
         // FIPS-197 appendix C.1 gives AES-128 of a known block; choose line and counter so that block 1 of the pad
-        // is that block: 00112233445566778899aabbccddeeff read as a little-endian number.
+        // is that block: 00112233445566778899aabbccddeeff.
         let key: [u8; 16] = std::array::from_fn(|n| n as u8);
-        let block = u128::from_be_bytes(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128.to_le_bytes());
-        let (k, line) = ((block & 3) as usize, Line((block >> 2) as u64 & ((1 << 54) - 1)));
-        let counter = Counter { major: (block >> 64) as u64, minor: (block >> 56) as u8 };
+        let block = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128;
+        let (k, line) = ((block & 3) as usize, Line((block >> 10) as u64 & ((1 << 54) - 1)));
+        let counter = Counter { major: (block >> 64) as u64, minor: (block >> 2) as u8 };
         let pad = CounterCipher::new(&key, 7).pad(line, counter);
         let expected = 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a_u128.to_be_bytes();
         assert_eq!(pad[k * 16..k * 16 + 16], expected);

@@ -132,9 +132,9 @@ impl Controller {
         let now = cx.queue.now();
         self.account_occupancy(now);
         let Write { line, ciphertext, source, unit, counter, .. } = self.writes[slot];
+        self.append(cx, MediaLine::data(line), ciphertext, 0);
         // The done bit belongs to the append, so that a power failure finds both or neither.
         self.line_appended(cx, line, counter);
-        self.append(cx, MediaLine::data(line), ciphertext, 0);
         if self.encryption.is_some() {
             self.units_free.push(unit);
             self.in_units.retain(|&other| other != slot);

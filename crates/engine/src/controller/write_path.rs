@@ -42,7 +42,9 @@ impl Controller {
         let write = &mut self.writes[slot];
         write.arrival = self.arrivals;
         let line = write.line;
-        cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext);
+        if matches!(write.source, Source::Caches(_)) {
+            cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext);
+        }
         // A re-encrypted line goes before writes that wait for its done bit, but not before one that has been
         // encrypted under the old counter already.
         let ahead = match write.source {

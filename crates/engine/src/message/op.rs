@@ -100,3 +100,9 @@ pub trait OpSource: Send {
     /// Puts the next transaction (from `TxBegin` to `TxEnd`) into the cleared `buffer`; false when the program is over.
     fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool;
 }
+
+impl OpSource for Box<dyn OpSource> {
+    fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool {
+        (**self).next_transaction(buffer)
+    }
+}

@@ -10,11 +10,13 @@
 //! fail again between any two.
 
 mod boot;
+mod codec;
 mod survivors;
 #[cfg(test)]
 mod tests;
 
 pub use boot::{Boot, BootStep};
+pub use codec::SplitCodec;
 pub use survivors::{AdrSnapshot, Media, ReencryptionStatus};
 
 use crate::message::{Line, LineBytes, Page};

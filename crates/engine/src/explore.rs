@@ -1,0 +1,155 @@
+//! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
+
+use crate::audit::{AuditSetup, Auditor, CipherFacts, Ledger, ProgramFacts, ledger_channel};
+use crate::cipher::Keys;
+use crate::config::{ConfigError, RunConfig};
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer};
+use crate::design::parts::{Design, Domain, RegisterName};
+use crate::device::Image;
+use crate::job::{Bases, Source};
+use crate::line_system::encryption_parts;
+use crate::message::{CoreId, MediaLine, NoObserver, OpSource};
+use crate::recovery::{AdrSnapshot, LineCodec, Media, ReencryptionStatus, SplitCodec};
+use crate::simulate::Failure;
+use crate::system::{Job, System};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Events between two looks at the interrupt flag and the progress counter.
+const EVENTS_PER_LOOK: u64 = 1024;
+
+/// The device image as a boot reads it.
+struct ImageMedia<'a>(&'a Image);
+
+impl Media for ImageMedia<'_> {
+    fn content(&self, media: MediaLine) -> crate::message::Content<'_> {
+        self.0.content(media)
+    }
+}
+
+/// Lets power fail where `plan` says. `command` is the command line that starts the same run. `progress` is told how
+/// many transactions have ended since it was last told.
+pub fn explore(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    plan: CrashPlan,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    if let Err(why) = design.promise.crash_consistent {
+        return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
+    }
+    if !config.machine.engine.bytes {
+        return Err(ConfigError("engine.bytes = false leaves nothing to check after a crash: true".to_owned()).into());
+    }
+    let bases = Bases::default();
+    let total = if plan.needs_total() { events_of(config, design, source, &bases, cancel)? } else { 0 };
+    let started = Instant::now();
+    let mut job = source.job(&bases)?;
+    let base = Arc::clone(&job.base);
+    let program = keep_ledgers(&mut job, source);
+    let cores = job.programs.len();
+    let encryption = encryption_parts(&config.machine, design, config.seed)?;
+    let status_survives = design.domain(RegisterName::ReencryptionStatus) == Domain::Adr;
+    let key = Keys::from_seed(config.seed).data[..config.machine.controller.aes_key_bits as usize / 8].to_vec();
+    let auditor = Auditor::new(AuditSetup {
+        base: Arc::clone(&base),
+        cores,
+        cipher: encryption.is_some().then(|| CipherFacts { key, minor_bits: config.machine.counters.minor_bits }),
+        line_atomic: design.promise.line_atomic,
+        secret: design.promise.secret,
+        status_survives,
+        program,
+    });
+    let codec = encryption.map(|parts| SplitCodec::new(parts.scheme, parts.pads, parts.parts.minor_reset, base));
+    let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+    let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
+    let check = |system: &mut System<Explorer>| {
+        let System { observer, controller, device, .. } = system;
+        let held = controller.snapshot();
+        let status = held.rsr.filter(|_| status_survives);
+        let status = status.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
+        observer.full_check(&AdrSnapshot { wpq: held.wpq, status }, &ImageMedia(device.image()), codec, design.recovery);
+    };
+    let (mut told, mut countdown, mut cancelled) = (0, EVENTS_PER_LOOK, false);
+    system.run(|system| {
+        if system.observer.wants_full_check() {
+            check(system);
+        }
+        countdown -= 1;
+        if countdown > 0 {
+            return ControlFlow::Continue(());
+        }
+        countdown = EVENTS_PER_LOOK;
+        let ended = system.transactions_ended();
+        progress(ended - told);
+        told = ended;
+        cancelled = cancel.load(Ordering::Relaxed);
+        if cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if cancelled {
+        return Err(Failure::Cancelled);
+    }
+    check(&mut system);
+    source.verdict()?;
+    progress(system.transactions_ended() - told);
+    let now = system.queue.now();
+    let stats = system.controller.stats(now);
+    let exercised = Exercised {
+        evictions: system.cache.counts().dirty_evictions,
+        counter_misses: stats.counter_misses,
+        wpq_full: stats.full_events,
+        reencryptions: stats.reencryptions,
+    };
+    Ok(system.observer.report(CrashRun {
+        design: config.design.clone(),
+        variant: config.variant,
+        workload: config.workload.clone(),
+        seed: config.seed,
+        command,
+        transactions: (!source.is_trace()).then_some(config.transactions),
+        warmup: config.warmup,
+        exercised,
+        seconds: started.elapsed().as_secs_f64(),
+    }))
+}
+
+/// Puts a ledger between each program and its core; a trace has transactions nobody could judge.
+fn keep_ledgers(job: &mut Job, source: &Source) -> Option<ProgramFacts> {
+    let recovery = source.recovery()?;
+    let (sender, records) = ledger_channel();
+    let programs = std::mem::take(&mut job.programs);
+    job.programs = (0..programs.len() as CoreId)
+        .zip(programs)
+        .map(|(core, program)| {
+            Box::new(Ledger::new(program, core, Arc::clone(&job.base), sender.clone())) as Box<dyn OpSource>
+        })
+        .collect();
+    Some(ProgramFacts { recovery: Arc::new(recovery), records })
+}
+
+/// Length of the run, from the same run without anybody watching.
+fn events_of(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    bases: &Bases,
+    cancel: &AtomicBool,
+) -> Result<u64, Failure> {
+    let mut system = System::new(config, design, source.job(bases)?, NoObserver)?;
+    let mut countdown = EVENTS_PER_LOOK;
+    let mut cancelled = false;
+    system.run(|_| {
+        countdown -= 1;
+        if countdown == 0 {
+            countdown = EVENTS_PER_LOOK;
+            cancelled = cancel.load(Ordering::Relaxed);
+        }
+        if cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if cancelled { Err(Failure::Cancelled) } else { Ok(system.queue.events()) }
+}

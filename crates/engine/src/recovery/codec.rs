@@ -1,0 +1,74 @@
+//! A boot's use of the design's own mechanisms: the counter scheme and the pads that the controller used.
+
+use super::{LineCodec, ReencryptionStatus};
+use crate::design::parts::{Counter, CounterScheme, MinorReset, PadSource};
+use crate::message::{BaseImage, LINES_PER_PAGE, Line, LineBytes, Page};
+use std::sync::Arc;
+
+/// Counter blocks of one scheme, decrypted and encrypted with one key.
+pub struct SplitCodec {
+    scheme: Box<dyn CounterScheme>,
+    pads: Box<dyn PadSource>,
+    reset: MinorReset,
+    base: Arc<dyn BaseImage>,
+}
+
+impl SplitCodec {
+    /// The codec of a design whose memory started as `base`.
+    pub fn new(
+        scheme: Box<dyn CounterScheme>,
+        pads: Box<dyn PadSource>,
+        reset: MinorReset,
+        base: Arc<dyn BaseImage>,
+    ) -> Self {
+        Self { scheme, pads, reset, base }
+    }
+}
+
+fn exclusive_or(a: &LineBytes, b: &LineBytes) -> LineBytes {
+    std::array::from_fn(|i| a[i] ^ b[i])
+}
+
+impl LineCodec for SplitCodec {
+    fn base_block(&self, page: Page) -> LineBytes {
+        let populated = (0..LINES_PER_PAGE as usize).filter(|&index| self.base.populated(page.line(index)));
+        self.scheme.initial(populated.fold(0, |mask, index| mask | 1 << index))
+    }
+
+    fn decrypt(
+        &self,
+        line: Line,
+        ciphertext: &LineBytes,
+        block: &LineBytes,
+        status: Option<&ReencryptionStatus>,
+    ) -> LineBytes {
+        let stored = self.scheme.counter(block, line.index_in_page());
+        let counter = match status {
+            Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
+            _ => stored,
+        };
+        if counter == Counter::NEVER {
+            return [0; 64];
+        }
+        exclusive_or(ciphertext, &self.pads.pad(line, counter))
+    }
+
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
+        exclusive_or(plaintext, &self.pads.pad(line, self.scheme.counter(block, line.index_in_page())))
+    }
+
+    fn bump(&self, line: Line, block: &mut LineBytes) -> bool {
+        self.scheme.bump(block, line.index_in_page()).is_some()
+    }
+
+    fn major(&self, block: &LineBytes) -> u64 {
+        self.scheme.counter(block, 0).major
+    }
+
+    fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
+        if self.major(block) == old_major {
+            self.scheme.advance_major(block, self.reset);
+        }
+        self.scheme.restart_line(block, line.index_in_page());
+    }
+}
