@@ -41,7 +41,7 @@ impl Array {
 
 impl Structure for Array {
     fn populated(&self) -> Vec<Range<u64>> {
-        vec![self.start..self.end().next_multiple_of(LINE_BYTES)]
+        std::iter::once(self.start..self.end().next_multiple_of(LINE_BYTES)).collect()
     }
 
     fn end(&self) -> u64 {

@@ -107,7 +107,7 @@ impl Hash {
 
 impl Structure for Hash {
     fn populated(&self) -> Vec<Range<u64>> {
-        vec![self.start..self.end()]
+        std::iter::once(self.start..self.end()).collect()
     }
 
     fn end(&self) -> u64 {
@@ -198,8 +198,8 @@ mod tests {
         let slots: Vec<u64> = (0..rig.structure.slots).map(|slot| rig.structure.address(slot)).collect();
         let mut items: Vec<_> = slots
             .into_iter()
-            .filter(|&slot| rig.memory.read_u64(slot) != 0)
             .map(|slot| (rig.memory.read_u64(slot), rig.memory.read_u64(slot + 8)))
+            .filter(|&(key, _)| key != 0)
             .collect();
         items.sort_unstable();
         items

@@ -57,7 +57,7 @@ impl EntryWriter {
     pub(super) fn record(&mut self, range: &Range<u64>) -> &mut [u8] {
         let length = range.end - range.start;
         debug_assert!(range.start.is_multiple_of(8) && length.is_multiple_of(8) && range.end <= ADDRESS_END);
-        let word = (range.start / 8) << LENGTH_BITS | length / 8;
+        let word = ((range.start / 8) << LENGTH_BITS) | (length / 8);
         self.bytes.extend_from_slice(&word.to_le_bytes());
         let at = self.bytes.len();
         self.bytes.resize(at + length as usize, 0);

@@ -23,7 +23,7 @@ pub struct Memory {
 impl Memory {
     /// A view of `range`, page-aligned, of `base`. Nothing outside it may be written.
     pub(super) fn new(base: Arc<Base>, range: Range<u64>) -> Self {
-        debug_assert!(range.start % PAGE_BYTES == 0 && range.end % PAGE_BYTES == 0);
+        debug_assert!(range.start.is_multiple_of(PAGE_BYTES) && range.end.is_multiple_of(PAGE_BYTES));
         let pages = ((range.end - range.start) / PAGE_BYTES) as usize;
         Self { base, start: range.start, directory: vec![None; pages.div_ceil(FAN)], pages: Vec::new() }
     }

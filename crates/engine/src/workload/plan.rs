@@ -98,7 +98,7 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     };
     // Structures may take a few items of room for each transaction; beyond this bound sizes could overflow.
     let room = room.filter(|room| *room <= 1 << 40).ok_or_else(|| too_large(u128::MAX))?;
-    let bytes = config.footprint / u64::from(config.cores) & !(PAGE_BYTES - 1);
+    let bytes = (config.footprint / u64::from(config.cores)) & !(PAGE_BYTES - 1);
     let has_log = config.kind != WorkloadKind::LinkedList;
     let build = |start, core: u16| {
         let seed = item::nth(config.seed, u64::from(core));

@@ -169,7 +169,7 @@ mod tests {
             for word in 0..LOG / 8 {
                 // Magic in every second word: every line is a candidate of some length.
                 let value = random.next_u64();
-                view.write_u64(word * 8, if word % 2 == 1 { 0x756e_646f << 32 | value % 600 } else { value });
+                view.write_u64(word * 8, if word % 2 == 1 { (0x756e_646f << 32) | (value % 600) } else { value });
             }
             assert_eq!(recovery().recover(0, &mut view).undone, 0);
         }
