@@ -2,8 +2,9 @@
 //! complains about the correct counterpart.
 
 use super::fixture::*;
-use super::{Auditor, Rule};
-use crate::message::{Line, MediaLine, Observer};
+use super::{Auditor, ProgramFacts, Rule, TransactionRecord, ledger_channel};
+use crate::message::{ByteView, CoreId, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport};
+use std::sync::Arc;
 
 /// Runs the test program, judging after every event, and gives the rules broken in order of discovery.
 fn explore(
@@ -209,4 +210,67 @@ fn equal_durable_states_have_equal_hashes_and_different_ones_do_not() {
     assert_eq!(auditor.state_hash(), two);
     let all = [empty, one, two, busy];
     assert!((0..4).all(|n| (0..n).all(|m| all[n] != all[m])));
+}
+
+/// A program without a log: a new node, then the pointer to it.
+struct Unlogged(Vec<ProgramLayout>);
+
+impl ProgramRecovery for Unlogged {
+    fn layouts(&self) -> &[ProgramLayout] {
+        &self.0
+    }
+    fn recover(&self, _core: CoreId, _view: &mut dyn ByteView) -> RecoveryReport {
+        RecoveryReport::default()
+    }
+    fn check(&self, _core: CoreId, _view: &mut dyn ByteView) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits() {
+    let (head, node) = (DATA[0], Line(70));
+    let record = |number, node_value| TransactionRecord {
+        core: 0,
+        number: Some(number),
+        writes: vec![(node, [node_value; 64]), (head, [node_value + 1; 64])],
+        fences: 2,
+    };
+    let machine = Machine::new(7);
+    let (sender, records) = ledger_channel();
+    sender.send(record(0, 2)).unwrap();
+    sender.send(record(1, 4)).unwrap();
+    let recovery = Arc::new(Unlogged(vec![ProgramLayout { core: 0, log: 0..0, heap: 4096..8192 }]));
+    let mut auditor = machine.audited(false, true, Some(ProgramFacts { recovery, records }));
+    let mut minors = [0; 64];
+    minors[head.index_in_page()] = 1;
+    minors[node.index_in_page()] = 1;
+    auditor.transaction_began(0, 0, 0);
+    auditor.stored(0, 0, node, 0, &[2; 64]);
+    auditor.stored(0, 0, head, 0, &[3; 64]);
+    assert!(auditor.judge());
+    // The node's counter is there before its data: garbage, but of no state's business.
+    auditor.persisted(0, MediaLine::counter(head.page()), &machine.codec.pack(0, &minors));
+    assert!(auditor.judge());
+    auditor.persisted(0, MediaLine::data(node), &crypt(node, 0, 1, &[2; 64]));
+    assert!(auditor.judge());
+    // The head's counter alone: neither the old head nor the new one.
+    minors[head.index_in_page()] = 2;
+    auditor.persisted(0, MediaLine::counter(head.page()), &machine.codec.pack(0, &minors));
+    assert!(!auditor.judge());
+    let violation = &auditor.violations()[0];
+    assert_eq!((violation.rule, violation.line), (Rule::Atomicity, Some(head)));
+    assert!(violation.explanation.contains("which keeps no log"), "{}", violation.explanation);
+    auditor.persisted(0, MediaLine::data(head), &crypt(head, 0, 2, &[3; 64]));
+    assert!(auditor.judge());
+    auditor.transaction_ended(0, 0, 0);
+    assert!(auditor.judge());
+    // The node belongs to the committed state now; the next transaction may not spoil it alone.
+    auditor.transaction_began(0, 0, 1);
+    assert!(auditor.judge());
+    minors[node.index_in_page()] = 2;
+    auditor.persisted(0, MediaLine::counter(head.page()), &machine.codec.pack(0, &minors));
+    assert!(!auditor.judge());
+    auditor.persisted(0, MediaLine::data(node), &crypt(node, 0, 2, &[4; 64]));
+    assert!(!auditor.judge(), "the node of transaction 1 without its head is half of the transaction");
 }
