@@ -112,29 +112,10 @@ impl Wpq {
         (0..self.codes.len() as u32).find(|&slot| self.codes[slot as usize] == code && !self.entries[slot].issued)
     }
 
-    /// The entry that `bank` should take next: the oldest in `prefer_row`, if there is one, otherwise the oldest.
-    /// Same-address order is kept, because equal addresses share a row.
-    pub fn candidate(&self, bank: u16, prefer_row: Option<u32>) -> Option<u32> {
+    /// The oldest entry that waits for `bank`.
+    pub fn oldest(&self, bank: u16) -> Option<u32> {
         let head = self.heads[bank as usize];
-        if head == NONE {
-            return None;
-        }
-        if let Some(row) = prefer_row {
-            let mut slot = head;
-            while slot != NONE {
-                let entry = &self.entries[slot];
-                if entry.location.row == row {
-                    return Some(slot);
-                }
-                slot = entry.next;
-            }
-        }
-        Some(head)
-    }
-
-    /// Whether `slot` is the oldest waiting entry of its bank.
-    pub fn is_oldest(&self, slot: u32) -> bool {
-        self.heads[self.entries[slot].location.bank as usize] == slot
+        (head != NONE).then_some(head)
     }
 
     /// Whether anything waits for `bank`.
@@ -192,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bank_sees_its_entries_in_order_and_prefers_its_open_row() {
+    fn a_bank_sees_its_entries_in_order() {
         let mut wpq = Wpq::new(8, 2);
         let a = wpq.push(MediaLine::data(Line(1)), at(0, 5), [1; 64], 0, 0);
         let b = wpq.push(MediaLine::data(Line(2)), at(0, 6), [2; 64], 0, 0);
         let c = wpq.push(MediaLine::data(Line(3)), at(1, 6), [3; 64], 0, 0);
-        assert_eq!((wpq.candidate(0, None), wpq.candidate(0, Some(6)), wpq.candidate(0, Some(9))), (Some(a), Some(b), Some(a)));
+        assert_eq!(wpq.oldest(0), Some(a));
         wpq.mark_issued(a);
-        assert_eq!(wpq.candidate(0, None), Some(b));
+        assert_eq!(wpq.oldest(0), Some(b));
         assert_eq!(wpq.len(), 3, "an issued entry keeps its slot until the bank accepted it");
         wpq.remove(a);
         wpq.mark_issued(c);
