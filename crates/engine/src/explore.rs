@@ -65,7 +65,7 @@ pub fn explore(
         status_survives,
         program,
     });
-    let codec = encryption.map(|parts| SplitCodec::new(parts.scheme, parts.pads, parts.parts.minor_reset, base));
+    let codec = encryption.map(|parts| SplitCodec::new(parts.scheme, parts.pads, base));
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
     let check = |system: &mut System<Explorer>| {
@@ -94,6 +94,7 @@ pub fn explore(
     if cancelled {
         return Err(Failure::Cancelled);
     }
+    assert!(system.cores.iter().all(crate::cpu::Core::finished), "the event queue ran dry before the programs ended");
     check(&mut system);
     source.verdict()?;
     progress(system.transactions_ended() - told);

@@ -131,10 +131,11 @@ impl Controller {
     fn append_data<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let now = cx.queue.now();
         self.account_occupancy(now);
-        let Write { line, ciphertext, source, unit, counter, .. } = self.writes[slot];
+        let Write { line, ciphertext, source, unit, renews, .. } = self.writes[slot];
         self.append(cx, MediaLine::data(line), ciphertext, 0);
-        // The done bit belongs to the append, so that a power failure finds both or neither.
-        self.line_appended(cx, line, counter);
+        if renews {
+            self.line_renewed(cx, line);
+        }
         if self.encryption.is_some() {
             self.units_free.push(unit);
             self.in_units.retain(|&other| other != slot);

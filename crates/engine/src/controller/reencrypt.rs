@@ -5,7 +5,7 @@
 //! lines are read with the old counters and written with the new. Other pages go on.
 
 use super::state::{Context, Controller, LineWaiter, Rsr, Source};
-use crate::design::parts::{Counter, MinorReset};
+use crate::design::parts::MinorReset;
 use crate::message::{DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, Observer, Page};
 
 const LINES: usize = LINES_PER_PAGE as usize;
@@ -63,17 +63,9 @@ impl Controller {
         }
     }
 
-    /// A line has been appended under `counter`: its done bit is set if that is the page's new major counter. With
-    /// the hardened reading this is part of the append; as published it is a step of its own.
-    pub(super) fn line_appended<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        line: Line,
-        counter: Counter,
-    ) {
-        if !self.rsr.pending(line) || counter.major != self.rsr.old_major + 1 {
-            return;
-        }
+    /// A line has been appended under the page's new major counter. With the hardened reading the done bit belongs to
+    /// the append, so that a power failure finds both or neither; as published it is a step of its own.
+    pub(super) fn line_renewed<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, line: Line) {
         let index = line.index_in_page() as u32;
         let reset = self.encryption.as_ref().expect("a page is being re-encrypted").parts.minor_reset;
         match reset {

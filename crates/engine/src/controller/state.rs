@@ -70,6 +70,8 @@ pub(super) struct Write {
     pub counter: Counter,
     /// The counter block as it was when this write bumped it: the staging register's second line.
     pub block: LineBytes,
+    /// It puts its line under the page's new major counter: the append sets the line's done bit.
+    pub renews: bool,
     /// The block is still to be appended on its own.
     pub owes_counter: bool,
     /// Its own counter update is in the persistence domain (or never will be before an eviction).

@@ -31,6 +31,7 @@ impl Controller {
             unit: 0,
             counter: Counter::NEVER,
             block: [0; 64],
+            renews: false,
             owes_counter: false,
             counter_admitted: false,
         })
@@ -122,6 +123,7 @@ impl Controller {
             Source::Reencryption(_) => Some(encryption.scheme.restart_line(block, index)),
             Source::Caches(_) => encryption.scheme.bump(block, index),
         };
+        let renews = counter.is_none() || matches!(source, Source::Reencryption(_));
         let counter = match counter {
             Some(counter) => counter,
             None if self.rsr.active => {
@@ -154,6 +156,7 @@ impl Controller {
         write.unit = unit;
         write.counter = counter;
         write.block = block;
+        write.renews = renews;
         write.counter_admitted = defers;
         write.owes_counter = at_bump == Admit::Counter;
         self.in_units.push(slot);

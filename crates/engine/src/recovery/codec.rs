@@ -9,19 +9,13 @@ use std::sync::Arc;
 pub struct SplitCodec {
     scheme: Box<dyn CounterScheme>,
     pads: Box<dyn PadSource>,
-    reset: MinorReset,
     base: Arc<dyn BaseImage>,
 }
 
 impl SplitCodec {
     /// The codec of a design whose memory started as `base`.
-    pub fn new(
-        scheme: Box<dyn CounterScheme>,
-        pads: Box<dyn PadSource>,
-        reset: MinorReset,
-        base: Arc<dyn BaseImage>,
-    ) -> Self {
-        Self { scheme, pads, reset, base }
+    pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
+        Self { scheme, pads, base }
     }
 }
 
@@ -67,7 +61,8 @@ impl LineCodec for SplitCodec {
 
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
         if self.major(block) == old_major {
-            self.scheme.advance_major(block, self.reset);
+            // A re-encryption that the boot itself begins still has the old minors on the chip, whatever the reading.
+            self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }
         self.scheme.restart_line(block, line.index_in_page());
     }
