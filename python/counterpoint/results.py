@@ -225,6 +225,7 @@ class Violation:
         rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse` or `structure`.
         crash_event: power was lost after this event.
         nested_event: and again after this event of the recovery.
+        core: the core concerned.
         transaction: the transaction in flight or concerned.
         line: address of the line concerned.
         explanation: what happened, in words.
@@ -234,8 +235,9 @@ class Violation:
     rule: str
     crash_event: int
     nested_event: int | None
+    core: int | None
     transaction: int | None
-    line: int | str | None
+    line: int | None
     explanation: str
     reproduce: str
 
@@ -257,8 +259,10 @@ class Crash:
         nested_points: power failures tried during recoveries.
         distinct_states: different durable states met.
         recovered: crashes after which everything held.
-        coverage: share of the run's events after which power was cut.
-        violations: what did not hold.
+        coverage: what was covered, in a sentence or two.
+        violations: what did not hold: the first of each rule and line, explained.
+        violation_count: how many violations there were, explained or not.
+        internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
     """
 
@@ -271,15 +275,17 @@ class Crash:
     distinct_states: int
     recovered: int
     exercised: Exercised
-    coverage: float | None
+    coverage: str
     violations: tuple[Violation, ...]
+    violation_count: int
+    internal_errors: tuple[str, ...]
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
-        """No rule was broken."""
-        return not self.violations
+        """No rule was broken, and the auditors agree with the boot."""
+        return self.violation_count == 0 and not self.internal_errors
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:

@@ -183,6 +183,7 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
                 "rule": "line",
                 "crash_event": 517 + n,
                 "nested_event": None,
+                "core": 0,
                 "transaction": 1,
                 "line": 0x1240,
                 "explanation": "The line was flushed and fenced, but its counter was still in the counter cache.",
@@ -201,7 +202,9 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         "distinct_states": 321,
         "recovered": 1000 - len(violations),
         "exercised": {"evictions": 12, "counter_misses": 5, "wpq_full": 3, "reencryptions": 2},
-        "coverage": 1.0,
+        "coverage": "Power failed after each event of the run.",
+        "violation_count": len(violations),
+        "internal_errors": [],
         "violations": violations,
         "host": {"seconds": 0.1, "points_per_second": 10_000.0},
     }

@@ -2,19 +2,22 @@
 //! is not completely described.
 
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, nearest};
-use crate::design::{self, parts::Design};
 use crate::crash::CrashPlan;
+use crate::design::{self, parts::Design};
 use crate::device::Device;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
-use crate::simulate::{ENGINE_VERSION, simulate};
+use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
+use crate::timeline::Timeline;
 use crate::workload;
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub use crate::simulate::Failure;
+pub use crate::simulate::Failure as Error;
+use crate::simulate::Failure;
 
 /// Told how much is done, of how much, in transactions.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
@@ -68,7 +71,7 @@ struct Defaults {
 /// Timing: enough transactions for steady figures.
 const TIMING: Defaults = Defaults { tx_size: 1024, transactions: 2_000, warmup_share: 10, footprint_max: u64::MAX };
 /// Crash: every event of a short run over a structure small enough to check completely.
-const CRASH: Defaults = Defaults { tx_size: 64, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
+const CRASH: Defaults = Defaults { tx_size: 256, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
 
 impl Request {
     fn parse(text: &str) -> Result<Self, ConfigError> {
@@ -120,9 +123,10 @@ pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> 
 fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
     match value {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_u64().map(Some).ok_or_else(|| {
-            ConfigError(format!("{name}: {value} is not a whole number from 0 to {}", u64::MAX))
-        }),
+        Some(value) => value
+            .as_u64()
+            .map(Some)
+            .ok_or_else(|| ConfigError(format!("{name}: {value} is not a whole number from 0 to {}", u64::MAX))),
     }
 }
 
@@ -156,7 +160,8 @@ pub fn describe() -> String {
         .filter_map(|name| config::preset(name).ok())
         .map(|machine: Machine| json!({"name": machine.name, "source": machine.source, "values": machine}))
         .collect();
-    json!({"engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines}).to_string()
+    json!({"engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines})
+        .to_string()
 }
 
 /// Validates a request and gives the complete configuration.
@@ -184,7 +189,7 @@ fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigErr
     Ok(Prepared { config, design, source, timeline: request.timeline.clone() })
 }
 
-/// Runs a batch, `workers` at a time. `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
+/// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
 /// order. Every request is validated before the first one starts. Runs over equal bases share them.
 pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
     #[derive(Deserialize)]
@@ -198,14 +203,15 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(workers.max(1))
+        .num_threads(workers)
         .build()
         .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
     let bases = Bases::default();
     // Runs over one base go together, so that at most a few bases are alive at once.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, run) in prepared.iter().enumerate() {
-        let same = |group: &&mut Vec<usize>| base_key(&prepared[group[0]]).is_some_and(|key| base_key(run) == Some(key));
+        let same =
+            |group: &&mut Vec<usize>| base_key(&prepared[group[0]]).is_some_and(|key| base_key(run) == Some(key));
         match groups.iter_mut().find(same) {
             Some(group) => group.push(index),
             None => groups.push(vec![index]),
@@ -220,7 +226,7 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
         for (index, result) in reports {
             results[index] = Some(match result {
                 Ok(report) => report,
-                Err(Failure::Cancelled) => Value::Null,
+                Err(Failure::Cancelled) => interrupted(),
                 Err(error) => return Err(error),
             });
         }
@@ -228,12 +234,18 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
             bases.forget(key);
         }
     }
-    let interrupted = cancel.load(Ordering::Relaxed);
-    let results: Vec<Value> = results.into_iter().map(|result| result.unwrap_or(Value::Null)).collect();
-    if interrupted && results.iter().all(Value::is_null) {
-        return Err(Failure::Cancelled);
-    }
-    Ok(json!({"results": results, "interrupted": interrupted}).to_string())
+    let results: Vec<Value> = results.into_iter().map(|result| result.unwrap_or_else(interrupted)).collect();
+    Ok(json!({"results": results}).to_string())
+}
+
+/// What stands in the place of a run that the user interrupted.
+fn interrupted() -> Value {
+    json!({"error": "interrupted"})
+}
+
+/// Replays traces: like [`run_many`], where every workload is the path of a trace.
+pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    run_many(request, workers, progress, cancel)
 }
 
 fn run_one(
@@ -242,8 +254,16 @@ fn run_one(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<Value, Failure> {
-    let Prepared { config, design, source, timeline: _ } = run;
-    let report = simulate(config, design, source, bases, progress, cancel)?;
+    let Prepared { config, design, source, timeline } = run;
+    let report = match timeline {
+        None => simulate(config, design, source, bases, progress, cancel)?,
+        Some(path) => {
+            let timeline = Timeline::create(Path::new(path))?;
+            let (report, timeline) = simulate_observed(config, design, source, bases, timeline, progress, cancel)?;
+            timeline.finish()?;
+            report
+        }
+    };
     Ok(serde_json::to_value(report).expect("a report serialises"))
 }
 

@@ -73,7 +73,12 @@ pub fn explore(
         let held = controller.snapshot();
         let status = held.rsr.filter(|_| status_survives);
         let status = status.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
-        observer.full_check(&AdrSnapshot { wpq: held.wpq, status }, &ImageMedia(device.image()), codec, design.recovery);
+        observer.full_check(
+            &AdrSnapshot { wpq: held.wpq, status },
+            &ImageMedia(device.image()),
+            codec,
+            design.recovery,
+        );
     };
     let (mut told, mut countdown, mut cancelled) = (0, EVENTS_PER_LOOK, false);
     system.run(|system| {

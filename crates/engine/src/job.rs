@@ -51,7 +51,8 @@ impl Source {
         Err(ConfigError(format!(
             "workload '{}' does not exist and is not a trace file{} (known: {})",
             config.workload,
-            nearest(&config.workload, names.iter().copied()).map_or(String::new(), |name| format!(": did you mean '{name}'?")),
+            nearest(&config.workload, names.iter().copied())
+                .map_or(String::new(), |name| format!(": did you mean '{name}'?")),
             names.join(", ")
         )))
     }

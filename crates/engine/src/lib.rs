@@ -5,7 +5,7 @@
 //! ```text
 //! workload / trace -> cpu -> cache -> controller -> device
 //!                       (a Design decides at the marked points; stages own time, queues and bytes)
-//! side rooms that only watch or act between events: crash, recovery, audit, stats
+//! side rooms that only watch or act between events: crash, recovery, audit, stats, timeline
 //! ```
 
 pub mod api;
@@ -25,9 +25,10 @@ mod line_system;
 pub mod mechanism;
 pub mod message;
 pub mod recovery;
-pub mod stats;
 mod simulate;
+pub mod stats;
 mod system;
+mod timeline;
 pub mod workload;
 
 pub use explore::explore;

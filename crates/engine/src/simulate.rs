@@ -94,7 +94,8 @@ fn report<O: Observer>(
     let elapsed: Ps = last_commit.max(since) - since;
     let stats = system.controller.stats(now);
     let device = system.device.stats();
-    let mut latencies: Vec<u64> = system.cores.iter().flat_map(|core| core.stats().transaction_ps.iter().copied()).collect();
+    let mut latencies: Vec<u64> =
+        system.cores.iter().flat_map(|core| core.stats().transaction_ps.iter().copied()).collect();
     let sum = |of: fn(&crate::cpu::CoreStats) -> u64| system.cores.iter().map(|core| of(core.stats())).sum::<u64>();
     let transactions = sum(|stats| stats.transactions);
     let instructions = sum(|stats| stats.instructions);
@@ -138,11 +139,11 @@ fn report<O: Observer>(
             row_hits: device.row_hits,
             bank_busy_ns: ps_to_ns(device.bank_busy_ps),
         },
-        counter_cache: design.encryption.map(|_| CounterCacheReport {
-            hits: stats.counter_hits,
-            misses: stats.counter_misses,
+        counter_cache: design.encryption.map_or_else(CounterCacheReport::default, |_| CounterCacheReport {
+            hits: Some(stats.counter_hits),
+            misses: Some(stats.counter_misses),
             hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
-            evictions: stats.counter_evictions,
+            evictions: Some(stats.counter_evictions),
         }),
         wpq: WpqReport {
             admitted: stats.admitted,

@@ -30,7 +30,6 @@ pub fn from_engine(error: api::Error) -> PyErr {
     match error {
         api::Error::Config(error) => InputError::new_err(error.to_string()),
         api::Error::Cancelled => Interrupted::new_err((None::<String>,)),
-        other => EngineError::new_err(other.to_string()),
     }
 }
 

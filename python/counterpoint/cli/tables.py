@@ -153,27 +153,27 @@ def verdict(crash: Crash) -> RenderableType:
     if crash.nested_points:
         figures.add("crashes during recovery", units.number(crash.nested_points))
     figures.add("distinct durable states", units.number(crash.distinct_states))
-    figures.add("share of the run's events", units.percent(crash.coverage))
     figures.add("recovered", units.number(crash.recovered))
     figures.group("met on the way")
     figures.add("cache evictions", units.number(met.evictions))
     figures.add("counter misses", units.number(met.counter_misses))
     figures.add("full write queues", units.number(met.wpq_full))
     figures.add("pages re-encrypted", units.number(met.reencryptions))
-    return Group(head, figures.table, *_violations(crash.violations))
+    errors = [Text(error, style="bold red") for error in crash.internal_errors]
+    return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *_violations(crash))
 
 
-def _violations(violations: Sequence[Violation]) -> Iterable[RenderableType]:
-    for violation in violations[:_VIOLATIONS_SHOWN]:
+def _violations(crash: Crash) -> Iterable[RenderableType]:
+    for violation in crash.violations[:_VIOLATIONS_SHOWN]:
         yield Text("")
         yield Text(f"{violation.rule.replace('_', ' ')}: {_place(violation)}", style="bold red")
         yield Text(violation.explanation)
         yield Text("reproduce:", style="dim")
         yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
-    more = len(violations) - _VIOLATIONS_SHOWN
+    more = crash.violation_count - min(len(crash.violations), _VIOLATIONS_SHOWN)
     if more > 0:
         yield Text("")
-        yield Text(f"and {units.count_of(more, 'violation')} more, all in --json")
+        yield Text(f"and {units.count_of(more, 'violation')} more; --json explains the first {len(crash.violations)}")
 
 
 def _place(violation: Violation) -> str:
@@ -183,6 +183,5 @@ def _place(violation: Violation) -> str:
     if violation.transaction is not None:
         place += f", transaction {violation.transaction}"
     if violation.line is not None:
-        line = hex(violation.line) if isinstance(violation.line, int) else violation.line
-        place += f", line {line}"
+        place += f", line {violation.line:#x}"
     return place

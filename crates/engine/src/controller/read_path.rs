@@ -150,7 +150,8 @@ impl Controller {
         if self.reads[slot].blank {
             self.reads[slot].pad_at = Some(known);
         } else {
-            let unit = (0..self.read_units.len()).min_by_key(|&unit| self.read_units[unit]).expect("one circuit at least");
+            let unit =
+                (0..self.read_units.len()).min_by_key(|&unit| self.read_units[unit]).expect("one circuit at least");
             let done = known.max(self.read_units[unit]) + self.timing.aes;
             self.read_units[unit] = done;
             self.stats.pads += 1;

@@ -76,7 +76,9 @@ impl Controller {
             return;
         }
         let (line, source) = (write.line, write.source);
-        if matches!(source, Source::Caches(_)) && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot)) {
+        if matches!(source, Source::Caches(_))
+            && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot))
+        {
             return;
         }
         let page = line.page();
@@ -109,7 +111,9 @@ impl Controller {
     fn begin_encryption<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Write { line, source, .. } = self.writes[slot];
         let (page, index) = (line.page(), line.index_in_page());
-        if matches!(source, Source::Caches(_)) && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot)) {
+        if matches!(source, Source::Caches(_))
+            && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot))
+        {
             self.writes[slot].stage = Stage::Waiting;
             return;
         }

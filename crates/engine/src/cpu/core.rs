@@ -162,7 +162,8 @@ impl Core {
 
     /// Begins a new measurement period.
     pub fn reset_stats(&mut self) {
-        self.stats = CoreStats { transaction_ps: std::mem::take(&mut self.stats.transaction_ps), ..CoreStats::default() };
+        self.stats =
+            CoreStats { transaction_ps: std::mem::take(&mut self.stats.transaction_ps), ..CoreStats::default() };
         self.stats.transaction_ps.clear();
     }
 

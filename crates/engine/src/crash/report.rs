@@ -2,6 +2,7 @@
 
 use crate::audit::{Rule, Violation};
 use crate::config::Variant;
+use crate::message::Line;
 use serde::Serialize;
 
 /// How much of the machine a crash run met. A crash test that met none of something says nothing about it.
@@ -75,7 +76,7 @@ pub struct ReportedViolation {
     pub core: Option<u16>,
     /// The transaction in flight.
     pub transaction: Option<u64>,
-    /// The number of the line concerned (its address divided by 64).
+    /// Byte address of the line concerned.
     pub line: Option<u64>,
     /// What happened, in sentences.
     pub explanation: String,
@@ -137,7 +138,7 @@ impl CrashReport {
                 nested_event: None,
                 core: violation.core,
                 transaction: violation.transaction,
-                line: violation.line.map(|line| line.0),
+                line: violation.line.map(Line::address),
                 explanation: violation.explanation.clone(),
                 reproduce: run.reproduce(violation),
             })

@@ -42,8 +42,8 @@ pub struct RunReport {
     pub throughput_tps: f64,
     /// Device.
     pub nvm: Nvm,
-    /// Counter cache; null without encryption.
-    pub counter_cache: Option<CounterCacheReport>,
+    /// Counter cache; nulls without encryption.
+    pub counter_cache: CounterCacheReport,
     /// Write pending queue.
     pub wpq: WpqReport,
     /// Cache levels.
@@ -122,16 +122,16 @@ pub struct Nvm {
 }
 
 /// Counter cache figures.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CounterCacheReport {
     /// Lookups that found the block.
-    pub hits: u64,
+    pub hits: Option<u64>,
     /// Lookups that did not.
-    pub misses: u64,
+    pub misses: Option<u64>,
     /// Share of hits; null without lookups.
     pub hit_rate: Option<f64>,
     /// Blocks evicted.
-    pub evictions: u64,
+    pub evictions: Option<u64>,
 }
 
 /// Write pending queue figures.

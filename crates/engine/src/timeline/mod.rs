@@ -1,0 +1,165 @@
+//! A trace of every stage that Perfetto (and chrome://tracing) reads: one process per stage, transactions as spans,
+//! steps of a line as instants, occupancy of the write pending queue as a counter track. Times are simulated.
+
+use crate::config::ConfigError;
+use crate::kernel::Ps;
+use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const CORES: u32 = 1;
+const CACHES: u32 = 2;
+const CONTROLLER: u32 = 3;
+const WPQ: u32 = 4;
+const DEVICE: u32 = 5;
+
+/// Writes the trace while the simulation runs, to a temporary name that becomes the real one at the end.
+pub struct Timeline {
+    path: PathBuf,
+    temporary: PathBuf,
+    out: BufWriter<File>,
+    failed: Option<std::io::Error>,
+    queued: i64,
+    first: bool,
+}
+
+impl Timeline {
+    /// A trace that will be at `path`. The folder must be writable.
+    pub fn create(path: &Path) -> Result<Self, ConfigError> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".part");
+        let temporary = PathBuf::from(temporary);
+        let file = File::create(&temporary)
+            .map_err(|error| ConfigError(format!("timeline {}: cannot be written: {error}", path.display())))?;
+        let mut timeline =
+            Self { path: path.to_owned(), temporary, out: BufWriter::new(file), failed: None, queued: 0, first: true };
+        timeline.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        for (process, name) in
+            [(CORES, "cores"), (CACHES, "caches"), (CONTROLLER, "memory controller"), (WPQ, "WPQ"), (DEVICE, "device")]
+        {
+            timeline.event(&format!(
+                "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{process},\"args\":{{\"name\":\"{name}\"}}}}"
+            ));
+        }
+        Ok(timeline)
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(mut self) -> Result<(), ConfigError> {
+        self.write("\n]}\n");
+        let result = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.out.flush().and_then(|()| std::fs::rename(&self.temporary, &self.path)),
+        };
+        result.map_err(|error| {
+            // Nothing half-written stays behind; the first error is the one to tell.
+            let _ = std::fs::remove_file(&self.temporary);
+            ConfigError(format!("timeline {}: cannot be written: {error}", self.path.display()))
+        })
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(text.as_bytes()).err();
+        }
+    }
+
+    fn event(&mut self, text: &str) {
+        let separator = if std::mem::take(&mut self.first) { "\n" } else { ",\n" };
+        self.write(separator);
+        self.write(text);
+    }
+
+    fn instant(&mut self, now: Ps, process: u32, thread: u32, name: &str, place: u64) {
+        let at = now as f64 / 1e6;
+        self.event(&format!(
+            "{{\"ph\":\"i\",\"s\":\"t\",\"ts\":{at},\"pid\":{process},\"tid\":{thread},\"name\":\"{name}\",\
+             \"args\":{{\"line\":\"{place:#x}\"}}}}"
+        ));
+    }
+
+    fn span(&mut self, now: Ps, phase: char, core: CoreId, number: u64) {
+        let at = now as f64 / 1e6;
+        self.event(&format!(
+            "{{\"ph\":\"{phase}\",\"ts\":{at},\"pid\":{CORES},\"tid\":{core},\"name\":\"transaction {number}\"}}"
+        ));
+    }
+
+    fn queue(&mut self, now: Ps, change: i64) {
+        self.queued += change;
+        let (at, queued) = (now as f64 / 1e6, self.queued);
+        self.event(&format!(
+            "{{\"ph\":\"C\",\"ts\":{at},\"pid\":{WPQ},\"name\":\"entries\",\"args\":{{\"entries\":{queued}}}}}"
+        ));
+    }
+}
+
+/// A place that a reader can search for: a data line's byte address, a counter block's page address.
+fn place(media: MediaLine) -> u64 {
+    match (media.as_line(), media.as_counter_page()) {
+        (Some(line), _) => line.address(),
+        (None, Some(page)) => page.line(0).address(),
+        (None, None) => 0,
+    }
+}
+
+fn kind(media: MediaLine) -> u32 {
+    u32::from(media.is_counter())
+}
+
+impl Observer for Timeline {
+    fn flushed(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.instant(now, CORES, u32::from(core), "flush", line.address());
+    }
+    fn fenced(&mut self, now: Ps, core: CoreId) {
+        self.instant(now, CORES, u32::from(core), "fence complete", 0);
+    }
+    fn stored(&mut self, now: Ps, core: CoreId, line: Line, _offset: usize, _data: &[u8]) {
+        self.instant(now, CACHES, u32::from(core), "store", line.address());
+    }
+    fn transaction_began(&mut self, now: Ps, core: CoreId, number: u64) {
+        self.span(now, 'B', core, number);
+    }
+    fn transaction_ended(&mut self, now: Ps, core: CoreId, number: u64) {
+        self.span(now, 'E', core, number);
+    }
+    fn evicted(&mut self, now: Ps, line: Line) {
+        self.instant(now, CACHES, 0, "evict", line.address());
+    }
+    fn write_arrived(&mut self, now: Ps, line: Line, _plaintext: &LineBytes) {
+        self.instant(now, CONTROLLER, 0, "write arrives", line.address());
+    }
+    fn persisted(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
+        self.instant(
+            now,
+            WPQ,
+            kind(media),
+            if media.is_counter() { "counter persists" } else { "data persists" },
+            place(media),
+        );
+        self.queue(now, 1);
+    }
+    fn coalesced(&mut self, now: Ps, media: MediaLine) {
+        self.instant(now, WPQ, kind(media), "older counter entry removed", place(media));
+        self.queue(now, -1);
+    }
+    fn bus_write(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
+        self.instant(
+            now,
+            DEVICE,
+            kind(media),
+            if media.is_counter() { "counter written" } else { "data written" },
+            place(media),
+        );
+        self.queue(now, -1);
+    }
+    fn reencryption(&mut self, now: Ps, page: Page, _old_major: u64, done: u64, finished: bool) {
+        let name = match (done, finished) {
+            (0, _) => "re-encryption begins",
+            (_, true) => "re-encryption ends",
+            _ => "line re-encrypted",
+        };
+        self.instant(now, CONTROLLER, 1, name, page.line(0).address());
+    }
+}
