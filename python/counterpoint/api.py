@@ -188,7 +188,7 @@ def crash(
     design: str,
     workload: str | os.PathLike[str],
     *,
-    points: int | str = "all",
+    points: int | str | None = None,
     at_event: int | None = None,
     nested: bool = False,
     progress: Progress | None = None,
@@ -199,8 +199,8 @@ def crash(
     Args:
         design: name of a design that claims to survive.
         workload: name of a workload, or path of a trace.
-        points: `"all"`, or how many events to crash after, spread over the run.
-        at_event: crash after this event alone.
+        points: `"all"`, or how many events to crash after, spread over the run. Default: all.
+        at_event: crash after this event alone; not together with `points`.
         nested: cut power again during recovery.
         progress: told how many points are done.
         **options: see `RunOptions`.
@@ -209,7 +209,9 @@ def crash(
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C; its `verdict` is over the points tried so far.
     """
-    asked = {**request(design, workload, options), "points": check_points(points)}
+    asked = request(design, workload, options)
+    if points is not None:
+        asked["points"] = check_points(points)
     if at_event is not None:
         asked["at_event"] = count("at_event", at_event)
     if nested:

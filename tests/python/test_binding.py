@@ -21,7 +21,7 @@ from counterpoint import _engine
 
 pytestmark = pytest.mark.engine
 
-_ENDLESS: cp.RunOptions = {"tx_size": 4096, "transactions": 10**7, "footprint": "4MiB"}
+_ENDLESS: cp.RunOptions = {"tx_size": 64, "transactions": 5_000_000, "footprint": "4MiB"}
 """A run that no test waits for."""
 
 _STUB = Path(cp.__file__).with_name("_engine.pyi")
@@ -175,7 +175,7 @@ def test_ctrl_c_stops_the_engine_within_a_second() -> None:
 
 @pytest.mark.usefixtures("listens")
 def test_ctrl_c_on_the_command_line() -> None:
-    words = "run secpm btree --tx-size 4096 --transactions 10000000 --footprint 4MiB"
+    words = "run secpm btree --tx-size 64 --transactions 5000000 --footprint 4MiB"
     process = subprocess.Popen(
         [sys.executable, "-m", "counterpoint", *words.split()],
         stdout=subprocess.PIPE,

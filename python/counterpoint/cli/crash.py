@@ -18,9 +18,11 @@ def crash(
     design: options.DesignName,
     workload: options.WorkloadName,
     points: Annotated[
-        str,
-        typer.Option("--points", metavar="all|N", help="Events to crash after: all, or N spread over the run."),
-    ] = "all",
+        str | None,
+        typer.Option(
+            "--points", metavar="all|N", help="Events to crash after: all (the default), or N spread over the run."
+        ),
+    ] = None,
     at_event: Annotated[
         int | None,
         typer.Option("--at-event", metavar="N", parser=options.whole_number, help="Crash after this event alone."),
