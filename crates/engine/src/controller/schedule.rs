@@ -1,13 +1,13 @@
 //! Which bank does what next. Reads first; writes drain from a high to a low watermark, or go to a bank that no read
-//! waits for (model.md section 4). Within a bank reads of the open row go first, but not past an older read for ever;
-//! writes leave in the order of their admission (decision: a row hit saves a write 48 of some 360 ns, and preferring
-//! the row of the counter blocks would send each new counter entry out before CWR could remove it).
+//! waits for (model.md section 4). Within a bank the open row goes first, but not past an older request for ever.
+//! Counter entries never jump the queue (decision: the open row of the counter blocks would otherwise send each new
+//! counter entry out before CWR could remove it).
 
 use super::state::{BankRead, Context, Controller};
 use crate::message::{DevicePort, Event, MediaLine, MediaOp, Observer};
 
-/// How often in a row an open-row read may pass an older one in its bank. Decision: half of a 32-entry queue, enough
-/// to keep a row open and too few to starve anyone.
+/// How often in a row an open-row request may pass an older one in its bank. Decision: half of a 32-entry queue,
+/// enough to keep a row open and too few to starve anyone.
 const ROW_HIT_STREAK_MAX: u32 = 16;
 
 impl Controller {
@@ -49,7 +49,10 @@ impl Controller {
     fn issue_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
         let now = cx.queue.now();
         let state = &mut self.banks[bank as usize];
-        let slot = self.wpq.oldest(bank).expect("a write waits");
+        let open = state.open_row.filter(|_| state.streak < ROW_HIT_STREAK_MAX);
+        let oldest = self.wpq.oldest(bank).expect("a write waits");
+        let slot = open.and_then(|row| self.wpq.oldest_data_in(bank, row)).unwrap_or(oldest);
+        state.streak = if slot == oldest { 0 } else { state.streak + 1 };
         self.wpq.mark_issued(slot);
         let entry = self.wpq.entry(slot);
         let issued = cx.device.issue(now, entry.media, entry.location, MediaOp::Write);

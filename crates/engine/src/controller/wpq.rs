@@ -118,6 +118,19 @@ impl Wpq {
         (head != NONE).then_some(head)
     }
 
+    /// The oldest data entry that waits for `row` of `bank`. Same-address order is kept: equal addresses share a row.
+    pub fn oldest_data_in(&self, bank: u16, row: u32) -> Option<u32> {
+        let mut slot = self.heads[bank as usize];
+        while slot != NONE {
+            let entry = &self.entries[slot];
+            if entry.location.row == row && !entry.media.is_counter() {
+                return Some(slot);
+            }
+            slot = entry.next;
+        }
+        None
+    }
+
     /// Whether anything waits for `bank`.
     pub fn waits_for(&self, bank: u16) -> bool {
         self.heads[bank as usize] != NONE
@@ -178,7 +191,7 @@ mod tests {
         let a = wpq.push(MediaLine::data(Line(1)), at(0, 5), [1; 64], 0, 0);
         let b = wpq.push(MediaLine::data(Line(2)), at(0, 6), [2; 64], 0, 0);
         let c = wpq.push(MediaLine::data(Line(3)), at(1, 6), [3; 64], 0, 0);
-        assert_eq!(wpq.oldest(0), Some(a));
+        assert_eq!((wpq.oldest(0), wpq.oldest_data_in(0, 6), wpq.oldest_data_in(0, 9)), (Some(a), Some(b), None));
         wpq.mark_issued(a);
         assert_eq!(wpq.oldest(0), Some(b));
         assert_eq!(wpq.len(), 3, "an issued entry keeps its slot until the bank accepted it");
