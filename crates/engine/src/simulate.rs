@@ -101,7 +101,7 @@ fn report<O: Observer>(
     let instructions = sum(|stats| stats.instructions);
     let cycles = elapsed as f64 * f64::from(config.machine.core.clock_mhz) / 1e6;
     let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let writes = stats.data_writes + stats.counter_writes;
+    let writes = stats.data_writes + stats.log_writes + stats.counter_writes;
     let reads = stats.data_reads + stats.counter_reads;
     let counts = system.cache.counts();
     let levels = [(1, counts.l1), (2, counts.l2), (3, counts.l3)];

@@ -99,12 +99,12 @@ impl Controller {
         cx.observer.bus_write(now, media, &bytes);
         cx.device.store(media, &bytes);
         if epoch == self.epoch {
-            if media.is_counter() {
-                self.stats.counter_writes += 1;
-            } else {
-                self.stats.data_writes += 1;
-                self.stats.log_writes += u64::from(self.is_log(media));
-            }
+            let written = match (media.is_counter(), self.is_log(media)) {
+                (true, _) => &mut self.stats.counter_writes,
+                (false, true) => &mut self.stats.log_writes,
+                (false, false) => &mut self.stats.data_writes,
+            };
+            *written += 1;
         }
         if self.draining && self.wpq.len() <= self.config.wpq_low_watermark as usize {
             self.draining = false;

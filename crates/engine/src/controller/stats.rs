@@ -5,9 +5,9 @@ use crate::kernel::Ps;
 /// Counts of one measurement period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerStats {
-    /// Data lines (log included) that reached the device.
+    /// Data lines, without the log, that reached the device.
     pub data_writes: u64,
-    /// Of these, log lines.
+    /// Log lines that reached the device.
     pub log_writes: u64,
     /// Counter blocks that reached the device.
     pub counter_writes: u64,

@@ -95,11 +95,11 @@ impl Latency {
 pub struct Nvm {
     /// Lines read.
     pub reads: u64,
-    /// Lines written: data (log included) and counter blocks.
+    /// Lines written: data, log and counter blocks.
     pub writes: u64,
-    /// Data lines written, log included.
+    /// Data lines written, without the log.
     pub data_writes: u64,
-    /// Of these, log lines.
+    /// Lines of an undo log written. What a trace logs cannot be told apart and counts as data.
     pub log_writes: u64,
     /// Counter blocks written.
     pub counter_writes: u64,
