@@ -46,6 +46,10 @@ picture: compare ## Draw the picture of the README again.
 	mkdir -p docs/img
 	cp $(OUT)/compare.svg docs/img/compare.svg
 
+.PHONY: validate
+validate: engine ## Measure the papers' published results again, into validation/.
+	$(BIN)/python validation/measure.py
+
 .PHONY: soak
 soak: engine ## Crash designs that must survive, with new seeds, for $(MINUTES) minutes.
 	$(BIN)/python tests/soak.py --minutes $(MINUTES)
