@@ -2,6 +2,7 @@
 
 use counterpoint_engine::config::{ByteSize, Program};
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
+use std::sync::atomic::AtomicBool;
 
 fn main() {
     divan::main();
@@ -33,5 +34,5 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
         },
     };
     let plan = plan(&config, 16 << 30).expect("a gigabyte fits into sixteen");
-    bencher.bench(|| Base::populate(&plan).expect("the machine has the memory"));
+    bencher.bench(|| Base::populate(&plan, &AtomicBool::new(false)).expect("the machine has the memory"));
 }

@@ -10,15 +10,11 @@ use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
 use crate::message::{CoreId, MediaLine, NoObserver, OpSource};
 use crate::recovery::{AdrSnapshot, LineCodec, Media, ReencryptionStatus, SplitCodec};
-use crate::simulate::Failure;
+use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// Events between two looks at the interrupt flag and the progress counter.
-const EVENTS_PER_LOOK: u64 = 1024;
 
 /// The device image as a boot reads it.
 struct ImageMedia<'a>(&'a Image);
@@ -49,7 +45,7 @@ pub fn explore(
     let bases = Bases::default();
     let total = if plan.needs_total() { events_of(config, design, source, &bases, cancel)? } else { 0 };
     let started = Instant::now();
-    let mut job = source.job(&bases)?;
+    let mut job = source.job(&bases, cancel)?;
     let base = Arc::clone(&job.base);
     let program = keep_ledgers(&mut job, source);
     let cores = job.programs.len();
@@ -80,29 +76,16 @@ pub fn explore(
             design.recovery,
         );
     };
-    let (mut told, mut countdown, mut cancelled) = (0, EVENTS_PER_LOOK, false);
+    let mut watch = Watch::new(progress, cancel);
     system.run(|system| {
         if system.observer.wants_full_check() {
             check(system);
         }
-        countdown -= 1;
-        if countdown > 0 {
-            return ControlFlow::Continue(());
-        }
-        countdown = EVENTS_PER_LOOK;
-        let ended = system.transactions_ended();
-        progress(ended - told);
-        told = ended;
-        cancelled = cancel.load(Ordering::Relaxed);
-        if cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        watch.after(system)
     });
-    if cancelled {
-        return Err(Failure::Cancelled);
-    }
-    assert!(system.cores.iter().all(crate::cpu::Core::finished), "the event queue ran dry before the programs ended");
+    watch.finish(&system)?;
     check(&mut system);
     source.verdict()?;
-    progress(system.transactions_ended() - told);
     let now = system.queue.now();
     let stats = system.controller.stats(now);
     let exercised = Exercised {
@@ -146,16 +129,9 @@ fn events_of(
     bases: &Bases,
     cancel: &AtomicBool,
 ) -> Result<u64, Failure> {
-    let mut system = System::new(config, design, source.job(bases)?, NoObserver)?;
-    let mut countdown = EVENTS_PER_LOOK;
-    let mut cancelled = false;
-    system.run(|_| {
-        countdown -= 1;
-        if countdown == 0 {
-            countdown = EVENTS_PER_LOOK;
-            cancelled = cancel.load(Ordering::Relaxed);
-        }
-        if cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    if cancelled { Err(Failure::Cancelled) } else { Ok(system.queue.events()) }
+    let mut system = System::new(config, design, source.job(bases, cancel)?, NoObserver)?;
+    let mut watch = Watch::new(&|_| {}, cancel);
+    system.run(|system| watch.after(system));
+    watch.finish(&system)?;
+    Ok(system.queue.events())
 }

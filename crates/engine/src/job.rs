@@ -2,11 +2,13 @@
 
 use crate::config::{ConfigError, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramLayout, ProgramRecovery};
+use crate::simulate::Failure;
 use crate::system::Job;
 use crate::workload::trace::Trace;
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a run works on, before any stage exists.
@@ -87,10 +89,10 @@ impl Source {
     }
 
     /// The programs over their memory. Bases come from `bases`, where another run may have put them.
-    pub fn job(&self, bases: &Bases) -> Result<Job, ConfigError> {
+    pub fn job(&self, bases: &Bases, cancel: &AtomicBool) -> Result<Job, Failure> {
         match self {
             Source::Workload(plan) => {
-                let base = bases.get(plan)?;
+                let base = bases.get(plan, cancel)?;
                 let cores = 0..plan.layouts().len() as CoreId;
                 let programs = cores.map(|core| Box::new(Program::new(plan, base.clone(), core)) as Box<dyn OpSource>);
                 Ok(Job {
@@ -108,7 +110,7 @@ impl Source {
     }
 }
 
-type Populated = Arc<OnceLock<Result<Arc<Base>, ConfigError>>>;
+type Populated = Arc<OnceLock<Result<Option<Arc<Base>>, ConfigError>>>;
 
 /// Populated bases of one call, shared between its runs and dropped with the last run that wants them.
 #[derive(Default)]
@@ -117,12 +119,13 @@ pub struct Bases {
 }
 
 impl Bases {
-    fn get(&self, plan: &Plan) -> Result<Arc<Base>, ConfigError> {
+    fn get(&self, plan: &Plan, cancel: &AtomicBool) -> Result<Arc<Base>, Failure> {
         let cell = {
             let mut bases = self.by_key.lock().expect("no run panics while it holds the lock");
             bases.entry(plan.base_key().clone()).or_default().clone()
         };
-        cell.get_or_init(|| Base::populate(plan).map(Arc::new)).clone()
+        let base = cell.get_or_init(|| Ok(Base::populate(plan, cancel)?.map(Arc::new))).clone()?;
+        base.ok_or(Failure::Cancelled)
     }
 
     /// Forgets a base that no later run of the call wants.

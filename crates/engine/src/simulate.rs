@@ -1,6 +1,7 @@
 //! One simulation from configuration to report.
 
 use crate::config::{ConfigError, RunConfig, config_digest};
+use crate::cpu::{Core, CoreStats};
 use crate::design::parts::Design;
 use crate::job::{Bases, Source};
 use crate::kernel::{Ps, ps_to_ns};
@@ -27,8 +28,51 @@ pub enum Failure {
 /// Version of the engine, as it appears in reports.
 pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Events between two looks at the interrupt flag and the progress counter.
+/// Events between two looks at the interrupt flag and the progress counter: well under a millisecond.
 const EVENTS_PER_LOOK: u64 = 4096;
+
+/// Passes progress on and looks for an interruption while a system runs.
+pub(crate) struct Watch<'a> {
+    progress: &'a (dyn Fn(u64) + Sync),
+    cancel: &'a AtomicBool,
+    told: u64,
+    countdown: u64,
+    cancelled: bool,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(progress: &'a (dyn Fn(u64) + Sync), cancel: &'a AtomicBool) -> Self {
+        Self { progress, cancel, told: 0, countdown: EVENTS_PER_LOOK, cancelled: false }
+    }
+
+    /// To be called after each event; breaks off when the user has interrupted.
+    pub(crate) fn after<O: Observer>(&mut self, system: &System<O>) -> ControlFlow<()> {
+        self.countdown -= 1;
+        if self.countdown > 0 {
+            return ControlFlow::Continue(());
+        }
+        self.countdown = EVENTS_PER_LOOK;
+        self.tell(system);
+        self.cancelled = self.cancel.load(Ordering::Relaxed);
+        if self.cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// To be called when the system has stopped: it was interrupted, or every program has ended.
+    pub(crate) fn finish<O: Observer>(mut self, system: &System<O>) -> Result<(), Failure> {
+        if self.cancelled {
+            return Err(Failure::Cancelled);
+        }
+        self.tell(system);
+        assert!(system.cores.iter().all(Core::finished), "the event queue ran dry before the programs ended");
+        Ok(())
+    }
+
+    fn tell<O: Observer>(&mut self, system: &System<O>) {
+        let ended = system.transactions_ended();
+        (self.progress)(ended - self.told);
+        self.told = ended;
+    }
+}
 
 /// Runs one simulation. `progress` is told how many transactions have ended since it was last told.
 pub fn simulate(
@@ -52,29 +96,12 @@ pub fn simulate_observed<O: Observer>(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<(RunReport, O), Failure> {
-    let job = source.job(bases)?;
+    let job = source.job(bases, cancel)?;
     let started = Instant::now();
     let mut system = System::new(config, design, job, observer)?;
-    let mut told = 0;
-    let mut countdown = EVENTS_PER_LOOK;
-    let mut cancelled = false;
-    system.run(|system| {
-        countdown -= 1;
-        if countdown > 0 {
-            return ControlFlow::Continue(());
-        }
-        countdown = EVENTS_PER_LOOK;
-        let ended = system.transactions_ended();
-        progress(ended - told);
-        told = ended;
-        cancelled = cancel.load(Ordering::Relaxed);
-        if cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    if cancelled {
-        return Err(Failure::Cancelled);
-    }
-    progress(system.transactions_ended() - told);
-    assert!(system.cores.iter().all(crate::cpu::Core::finished), "the event queue ran dry before the programs ended");
+    let mut watch = Watch::new(progress, cancel);
+    system.run(|system| watch.after(system));
+    watch.finish(&system)?;
     source.verdict()?;
     let seconds = started.elapsed().as_secs_f64();
     let report = report(config, design, source, &mut system, seconds);
@@ -90,13 +117,13 @@ fn report<O: Observer>(
 ) -> RunReport {
     let now = system.queue.now();
     let since = system.measuring_since().unwrap_or(0);
-    let last_commit = system.cores.iter().map(crate::cpu::Core::last_commit).max().unwrap_or(0);
+    let last_commit = system.cores.iter().map(Core::last_commit).max().unwrap_or(0);
     let elapsed: Ps = last_commit.max(since) - since;
     let stats = system.controller.stats(now);
     let device = system.device.stats();
     let mut latencies: Vec<u64> =
         system.cores.iter().flat_map(|core| core.stats().transaction_ps.iter().copied()).collect();
-    let sum = |of: fn(&crate::cpu::CoreStats) -> u64| system.cores.iter().map(|core| of(core.stats())).sum::<u64>();
+    let sum = |of: fn(&CoreStats) -> u64| system.cores.iter().map(|core| of(core.stats())).sum::<u64>();
     let transactions = sum(|stats| stats.transactions);
     let instructions = sum(|stats| stats.instructions);
     let cycles = elapsed as f64 * f64::from(config.machine.core.clock_mhz) / 1e6;

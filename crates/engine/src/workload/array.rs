@@ -3,15 +3,12 @@
 //! An entry is half a transaction, so that a swap writes `tx_size` bytes.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound};
+use super::structure::{Share, Structure, WriteBound, fill_items};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
-use rayon::prelude::*;
 use std::ops::Range;
-
-/// Entries that one thread fills at a time.
-const BATCH: usize = 1024;
+use std::sync::atomic::AtomicBool;
 
 pub(super) struct Array {
     start: u64,
@@ -48,12 +45,9 @@ impl Structure for Array {
         self.address(self.entries)
     }
 
-    fn populate(&self, _extent: usize, bytes: &mut [u8]) {
-        let entry_bytes = self.entry_bytes as usize;
-        bytes.par_chunks_mut(BATCH * entry_bytes).enumerate().for_each(|(batch, bytes)| {
-            for (index, entry) in bytes.chunks_exact_mut(entry_bytes).enumerate() {
-                item::fill(item::nth(self.seed, (batch * BATCH + index) as u64), 0, entry);
-            }
+    fn populate(&self, _extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+        fill_items(bytes, self.entry_bytes as usize, stop, |number, entry| {
+            item::fill(item::nth(self.seed, number), 0, entry);
         });
     }
 

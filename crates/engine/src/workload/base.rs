@@ -7,6 +7,7 @@ use super::structure::Structure;
 use crate::config::{ByteSize, ConfigError};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Free host memory that a footprint needs, in percent of it: the copy-on-write pages of the runs come on top.
 const HOST_MEMORY_PERCENT: u64 = 120;
@@ -19,16 +20,18 @@ pub struct Base {
 }
 
 impl Base {
-    /// Populates every structure of `plan`. The bytes depend on the plan alone, not on the number of threads.
-    pub fn populate(plan: &Plan) -> Result<Self, ConfigError> {
+    /// Populates every structure of `plan`. The bytes depend on the plan alone, not on the number of threads. `None` if
+    /// `stop` was set before it was done.
+    pub fn populate(plan: &Plan, stop: &AtomicBool) -> Result<Option<Self>, ConfigError> {
         let populated = plan.structures().iter().flat_map(|structure| structure.populated());
         let needed = populated.map(|extent| extent.end - extent.start).sum();
         fits_host_memory(needed, plan.end(), HostMemory::ask())?;
-        Ok(Self::build(plan.structures().iter().map(|structure| &**structure), plan.end()))
+        let base = Self::build(plan.structures().iter().map(|structure| &**structure), plan.end(), stop);
+        Ok((!stop.load(Ordering::Relaxed)).then_some(base))
     }
 
     /// Populates `structures`, which lie in the order of their addresses, in `end` bytes.
-    pub(super) fn build<'a>(structures: impl Iterator<Item = &'a dyn Structure>, end: u64) -> Self {
+    pub(super) fn build<'a>(structures: impl Iterator<Item = &'a dyn Structure>, end: u64, stop: &AtomicBool) -> Self {
         let mut bytes = vec![0; end as usize];
         let mut extents: Vec<Range<u64>> = Vec::new();
         let mut rest = bytes.as_mut_slice();
@@ -36,7 +39,7 @@ impl Base {
             for (index, extent) in structure.populated().into_iter().enumerate() {
                 let gap = extent.start - extents.last().map_or(0, |before| before.end);
                 let (part, after) = rest[gap as usize..].split_at_mut((extent.end - extent.start) as usize);
-                structure.populate(index, part);
+                structure.populate(index, part, stop);
                 rest = after;
                 extents.push(extent);
             }

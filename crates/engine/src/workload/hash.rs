@@ -6,12 +6,12 @@
 //! key that comes again is an update.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound};
+use super::structure::{Share, Structure, WriteBound, fill_items};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::ByteView;
-use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 /// Slots that are populated on their own: no probe sequence crosses from one such segment into the next.
 const SEGMENT: usize = 4096;
@@ -114,11 +114,10 @@ impl Structure for Hash {
         self.address(self.slots)
     }
 
-    fn populate(&self, _extent: usize, bytes: &mut [u8]) {
-        bytes
-            .par_chunks_mut(SEGMENT * self.slot_bytes as usize)
-            .enumerate()
-            .for_each(|(segment, bytes)| self.populate_segment((segment * SEGMENT) as u64, bytes));
+    fn populate(&self, _extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+        fill_items(bytes, SEGMENT * self.slot_bytes as usize, stop, |segment, bytes| {
+            self.populate_segment(segment * SEGMENT as u64, bytes);
+        });
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

@@ -2,15 +2,13 @@
 //! (counter-atomicity section 2.2.3, Figure 4). It is what an atomic write of data and counter exists for.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
-use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
-/// Nodes that one thread fills at a time.
-const BATCH: usize = 1024;
 /// A node is the pointer to the next older one, then its item.
 const ITEM: u64 = 8;
 
@@ -57,18 +55,14 @@ impl Structure for LinkedList {
         self.address(self.capacity)
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8]) {
+    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
         if extent == 0 {
             put_word(bytes, 0, self.address(self.populated - 1));
             return;
         }
-        let node_bytes = self.node_bytes as usize;
-        bytes.par_chunks_mut(BATCH * node_bytes).enumerate().for_each(|(batch, bytes)| {
-            for (index, bytes) in bytes.chunks_exact_mut(node_bytes).enumerate() {
-                let node = (batch * BATCH + index) as u64;
-                put_word(bytes, 0, if node == 0 { 0 } else { self.address(node - 1) });
-                item::fill(item::nth(self.seed, node), node, &mut bytes[ITEM as usize..]);
-            }
+        fill_items(bytes, self.node_bytes as usize, stop, |node, bytes| {
+            put_word(bytes, 0, if node == 0 { 0 } else { self.address(node - 1) });
+            item::fill(item::nth(self.seed, node), node, &mut bytes[ITEM as usize..]);
         });
     }
 

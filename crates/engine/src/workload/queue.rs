@@ -4,15 +4,13 @@
 //! distinctive as any other data. The entry at a position is determined by the position.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
-use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
-/// Entries that one thread fills at a time.
-const BATCH: usize = 1024;
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
 
@@ -70,18 +68,15 @@ impl Structure for Queue {
         self.entries_start + self.capacity * self.entry_bytes
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8]) {
+    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
         if extent == 0 {
             put_word(bytes, HEAD as usize, self.origin);
             put_word(bytes, TAIL as usize, self.origin + self.capacity / 2);
             return;
         }
-        let entry_bytes = self.entry_bytes as usize;
-        bytes.par_chunks_mut(BATCH * entry_bytes).enumerate().for_each(|(batch, bytes)| {
-            for (index, entry) in bytes.chunks_exact_mut(entry_bytes).enumerate() {
-                let position = self.origin + (batch * BATCH + index) as u64;
-                item::fill(self.key(position), position, entry);
-            }
+        fill_items(bytes, self.entry_bytes as usize, stop, |number, entry| {
+            let position = self.origin + number;
+            item::fill(self.key(position), position, entry);
         });
     }
 

@@ -11,12 +11,12 @@
 
 use super::item;
 use super::shuffle::Shuffle;
-use super::structure::{Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
-use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 const KEY: u64 = 32;
 const LEFT: u64 = 40;
@@ -24,9 +24,6 @@ const RIGHT: u64 = 48;
 const PARENT: u64 = 56;
 const ITEM: u64 = 64;
 const RED: u64 = 1;
-/// Nodes that one thread fills at a time.
-const BATCH: usize = 1024;
-
 pub(super) struct RbTree {
     /// Holds the root pointer.
     start: u64,
@@ -245,17 +242,13 @@ impl Structure for RbTree {
         self.address(self.capacity)
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8]) {
+    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
         if extent == 0 {
             put_word(bytes, 0, self.numbered(1));
             return;
         }
-        let node_bytes = self.node_bytes as usize;
-        bytes.par_chunks_mut(BATCH * node_bytes).enumerate().for_each(|(batch, bytes)| {
-            for (index, node) in bytes.chunks_exact_mut(node_bytes).enumerate() {
-                let place = (batch * BATCH + index) as u64;
-                self.populate_node(self.shuffle.inverse(place) + 1, node);
-            }
+        fill_items(bytes, self.node_bytes as usize, stop, |place, node| {
+            self.populate_node(self.shuffle.inverse(place) + 1, node);
         });
     }
 

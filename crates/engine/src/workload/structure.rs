@@ -4,7 +4,9 @@
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::ByteView;
+use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most that one transaction of a structure can write; sizes the log ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +25,8 @@ pub(super) trait Structure: Send + Sync {
     fn end(&self) -> u64;
     /// Fills populated extent `extent` (an index into [`Structure::populated`]), which arrives zeroed. May use
     /// several threads; the result must not depend on how many.
-    fn populate(&self, extent: usize, bytes: &mut [u8]);
+    /// Fills through [`fill_items`], or little enough not to matter, so that `stop` is obeyed soon.
+    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool);
     /// Runs one operation.
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random);
     /// Walks everything; the error says which invariant is broken and where. Never panics, never reads outside the
@@ -46,6 +49,23 @@ pub(super) struct Share {
     pub room: u64,
     /// Seed of the contents.
     pub seed: u64,
+}
+
+/// Bytes that one thread fills between two looks at the stop flag: well under a millisecond.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Fills items of `item_bytes` that lie one behind the other, on several threads: `fill(n, bytes)` fills number n.
+/// Returns early, with some items unfilled, once `stop` is set.
+pub(super) fn fill_items(bytes: &mut [u8], item_bytes: usize, stop: &AtomicBool, fill: impl Fn(u64, &mut [u8]) + Sync) {
+    let batch_items = (BATCH_BYTES / item_bytes).max(1);
+    bytes.par_chunks_mut(batch_items * item_bytes).enumerate().for_each(|(batch, bytes)| {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        for (index, item) in bytes.chunks_mut(item_bytes).enumerate() {
+            fill((batch * batch_items + index) as u64, item);
+        }
+    });
 }
 
 /// Writes little-endian `value` at `offset` of `bytes`.

@@ -20,6 +20,7 @@ use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 const ROOT: u64 = 0;
 const HEIGHT: u64 = 8;
@@ -142,11 +143,11 @@ impl Structure for BTree {
         self.leaf(self.leaf_capacity)
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8]) {
+    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
         match (extent, self.levels.is_empty()) {
             (0, _) => self.populate_anchor(bytes),
             (1, false) => self.populate_inner(bytes),
-            _ => self.populate_leaves(bytes),
+            _ => self.populate_leaves(bytes, stop),
         }
     }
 

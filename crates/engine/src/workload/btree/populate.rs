@@ -7,11 +7,9 @@ use super::{
     BTree, HEIGHT, INNER_BYTES, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED, LEAF_ITEMS, LEAF_MARK,
     LEAF_NEXT, LEAVES_USED, ROOT,
 };
-use rayon::prelude::*;
+use crate::workload::structure::fill_items;
 use std::ops::Range;
-
-/// Leaves that one thread fills at a time.
-const BATCH: usize = 64;
+use std::sync::atomic::AtomicBool;
 
 /// How many items a populated leaf of `slots` may hold: 70 percent on average, spread so that leaves split at
 /// different times, as after a long random history. The end is excluded.
@@ -29,13 +27,8 @@ impl BTree {
         put_word(bytes, INNER_USED as usize, inner);
     }
 
-    pub(super) fn populate_leaves(&self, bytes: &mut [u8]) {
-        let leaf_bytes = self.leaf_bytes as usize;
-        bytes.par_chunks_mut(BATCH * leaf_bytes).enumerate().for_each(|(batch, bytes)| {
-            for (index, leaf) in bytes.chunks_exact_mut(leaf_bytes).enumerate() {
-                self.populate_leaf((batch * BATCH + index) as u64, leaf);
-            }
-        });
+    pub(super) fn populate_leaves(&self, bytes: &mut [u8], stop: &AtomicBool) {
+        fill_items(bytes, self.leaf_bytes as usize, stop, |index, leaf| self.populate_leaf(index, leaf));
     }
 
     fn populate_leaf(&self, index: u64, bytes: &mut [u8]) {

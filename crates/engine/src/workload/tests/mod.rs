@@ -9,6 +9,7 @@ pub(super) mod rig;
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
 use crate::config;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 const DEVICE: u64 = 1 << 30;
 
@@ -29,9 +30,13 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
     }
 }
 
+fn populated(plan: &Plan) -> Base {
+    Base::populate(plan, &AtomicBool::new(false)).unwrap().expect("nobody stops it")
+}
+
 fn start(config: &WorkloadConfig) -> (Plan, Arc<Base>, Program) {
     let plan = plan(config, DEVICE).unwrap();
-    let base = Arc::new(Base::populate(&plan).unwrap());
+    let base = Arc::new(populated(&plan));
     let program = Program::new(&plan, base.clone(), 0);
     (plan, base, program)
 }

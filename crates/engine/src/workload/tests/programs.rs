@@ -1,8 +1,9 @@
 //! Plans, bad input, determinism and footprints.
 
+use super::populated;
 use super::{DEVICE, config, start};
 use crate::message::{BaseImage, ByteView, Line, OpBuffer, OpSource, PAGE_BYTES, ProgramRecovery};
-use crate::workload::{Base, Program, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind, find, plan};
+use crate::workload::{Program, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind, find, plan};
 use std::sync::Arc;
 
 #[test]
@@ -64,7 +65,7 @@ fn cores_have_disjoint_page_aligned_memory_and_different_contents() {
         config.cores = 3;
         config.footprint = 256 << 10;
         let plan = plan(&config, DEVICE).unwrap();
-        let base = Arc::new(Base::populate(&plan).unwrap());
+        let base = Arc::new(populated(&plan));
         let recovery = Recovery::new(&plan);
         let mut end = 0;
         let mut first_ops = Vec::new();
@@ -96,7 +97,7 @@ fn populating_does_not_depend_on_threads_and_plans_with_equal_keys_have_equal_ba
         let first = plan(&config, DEVICE).unwrap();
         let on = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Base::populate(&first).unwrap())
+            pool.install(|| populated(&first))
         };
         let (one, three) = (on(1), on(3));
         assert!(one.bytes() == three.bytes(), "{}", workload.name);
@@ -104,11 +105,11 @@ fn populating_does_not_depend_on_threads_and_plans_with_equal_keys_have_equal_ba
         config.operations_per_core = 100;
         let second = plan(&config, DEVICE).unwrap();
         assert_eq!(first.base_key(), second.base_key());
-        assert!(Base::populate(&second).unwrap().bytes() == one.bytes());
+        assert!(populated(&second).bytes() == one.bytes());
         config.seed += 1;
         let third = plan(&config, DEVICE).unwrap();
         assert_ne!(first.base_key(), third.base_key());
-        assert!(Base::populate(&third).unwrap().bytes() != one.bytes());
+        assert!(populated(&third).bytes() != one.bytes());
     }
 }
 

@@ -7,6 +7,7 @@ use crate::workload::memory::Memory;
 use crate::workload::structure::{Share, Structure};
 use crate::workload::transaction::{Protocol, Scratch, Transaction};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 const RING: u64 = 1 << 20;
 
@@ -24,7 +25,7 @@ impl<S: Structure> Rig<S> {
         let bound = structure.write_bound();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
-        let base = Base::build(std::iter::once(&structure as &dyn Structure), end);
+        let base = Base::build(std::iter::once(&structure as &dyn Structure), end, &AtomicBool::new(false));
         let memory = Memory::new(Arc::new(base), 0..end);
         Self { structure, memory, protocol: Protocol::UndoLog { ring: 0..RING, next: 0 }, number: 0 }
     }
