@@ -42,8 +42,8 @@ pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes 
     let mut out = *bytes;
     for block in 0..4u64 {
         let mut input = [0u8; 16];
-        input[..8].copy_from_slice(&(block + line.0 * 4 + (u64::from(minor) << 56)).to_le_bytes());
-        input[8..].copy_from_slice(&major.to_le_bytes());
+        input[..8].copy_from_slice(&major.to_be_bytes());
+        input[8..].copy_from_slice(&(line.0 * 1024 + u64::from(minor) * 4 + block).to_be_bytes());
         let mut input = input.into();
         aes.encrypt_block(&mut input);
         for (n, pad) in input.iter().enumerate() {
