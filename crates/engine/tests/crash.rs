@@ -2,7 +2,9 @@
 //! that the papers call broken are found broken, with a command that shows it again.
 
 use counterpoint_engine::api::{self, Error};
+use counterpoint_engine::design;
 use counterpoint_engine::workload::WORKLOADS;
+use proptest::prelude::*;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
@@ -257,4 +259,62 @@ fn the_report_has_every_key_of_the_contract() {
     keys(&report["host"], &["seconds", "points_per_second"]);
     keys(&report["violations"][0], &["rule", "crash_event", "nested_event", "transaction", "line"]);
     keys(&report["violations"][0], &["explanation", "reproduce"]);
+}
+
+#[test]
+fn the_auditors_agree_with_real_boots_whatever_the_design() {
+    let mut requests = Vec::new();
+    for design in design::names().filter(|name| *name != "ideal") {
+        for variant in ["published", "hardened"] {
+            for workload in WORKLOADS {
+                requests.push(json!({
+                    "design": design, "variant": variant, "workload": workload.name, "machine": "small",
+                    "transactions": 60, "seed": 3,
+                }));
+            }
+        }
+    }
+    requests.into_par_iter().for_each(|request| {
+        assert_eq!(crash(&request)["internal_errors"], json!([]), "{request}");
+    });
+}
+
+fn settings() -> impl Strategy<Value = Vec<String>> {
+    let queue = (2..10u32)
+        .prop_flat_map(|entries| (Just(entries), 1..=entries))
+        .prop_flat_map(|(entries, high)| (Just(entries), Just(high), 0..high));
+    let placement = prop::sample::select(vec!["same-bank", "single-bank", "cross-bank", "interleaved"]);
+    (queue, any::<bool>(), 1..6u32, 0..3u32, 1..9u32, 1..65u32, 1..5u32, placement).prop_map(
+        |((entries, high, low), idle, units, blocks, reads, parallelism, minor_bits, placement)| {
+            vec![
+                format!("controller.wpq_entries={entries}"),
+                format!("controller.wpq_high_watermark={high}"),
+                format!("controller.wpq_low_watermark={low}"),
+                format!("controller.wpq_issue_when_idle={idle}"),
+                format!("controller.aes_units={units}"),
+                format!("controller.counter_cache_size={}B", 64 << blocks),
+                format!("controller.counter_cache_ways={}", 1 << blocks.min(1)),
+                format!("controller.read_queue_entries={reads}"),
+                format!("controller.reencryption_parallelism={parallelism}"),
+                format!("controller.counter_placement={placement}"),
+                format!("counters.minor_bits={minor_bits}"),
+                "engine.check_loads=true".to_owned(),
+            ]
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_setting_of_the_controller_breaks_what_promises_to_survive(
+        set in settings(), design in prop::sample::select(&SURVIVORS[..]), workload in prop::sample::select(WORKLOADS),
+        tx_lines in 0..5u32, cores in 1..4u64, seed in 0..1_000u64,
+    ) {
+        assert_holds(&json!({
+            "design": design, "workload": workload.name, "machine": "small", "set": set, "tx_size": 64 << tx_lines,
+            "cores": cores, "seed": seed, "transactions": 40, "footprint": "128KiB",
+        }));
+    }
 }
