@@ -101,7 +101,6 @@ pub fn explore(
         seed: config.seed,
         command,
         transactions: (!source.is_trace()).then_some(config.transactions),
-        warmup: config.warmup,
         exercised,
         seconds: started.elapsed().as_secs_f64(),
     }))

@@ -43,8 +43,6 @@ pub struct CrashRun {
     pub command: String,
     /// Transactions asked for per core; `None` for a trace.
     pub transactions: Option<u64>,
-    /// Transactions per core before those, which are numbered with them.
-    pub warmup: u64,
     /// What it met.
     pub exercised: Exercised,
     /// Wall-clock seconds of the exploration.
@@ -52,13 +50,10 @@ pub struct CrashRun {
 }
 
 impl CrashRun {
-    /// The command that shows `violation` again, with as few transactions as it needs.
+    /// The command that shows `violation` again. It keeps the number of transactions: a shorter run is not the beginning
+    /// of a longer one, because structures are laid out with room for every transaction and cores look ahead.
     fn reproduce(&self, violation: &Violation) -> String {
-        let transactions = self.transactions.map(|asked| match violation.transaction {
-            Some(number) => (number + 1).saturating_sub(self.warmup).clamp(1, asked.max(1)),
-            None => asked,
-        });
-        let transactions = transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
+        let transactions = self.transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
         format!("{}{transactions} --at-event {}", self.command, violation.crash_event)
     }
 }

@@ -1,0 +1,362 @@
+//! What every design must do, whatever it is made of: end every transaction, say the same twice, take the same time
+//! with and without bytes, show programs what they wrote, and account for every line.
+
+use counterpoint_engine::config::{self, RunConfig, Variant};
+use counterpoint_engine::controller::ControllerStats;
+use counterpoint_engine::design::{self, parts::Design};
+use counterpoint_engine::device::{Device, DeviceStats};
+use counterpoint_engine::message::NoObserver;
+use counterpoint_engine::workload::WORKLOADS;
+use counterpoint_engine::{Bases, Source, System, api};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+const VARIANTS: [Variant; 2] = [Variant::Published, Variant::Hardened];
+const MACHINES: [&str; 2] = ["small", "secpm"];
+const TRANSACTIONS: u64 = 40;
+
+/// The machine of the paper with caches that a short run can fill.
+const SHRUNKEN: [&str; 5] =
+    ["l1.size=2KiB", "l2.size=4KiB", "l3.size=16KiB", "controller.counter_cache_size=512B", "device.capacity=256MiB"];
+
+fn sets(machine: &str) -> Vec<String> {
+    let sets: &[&str] = if machine == "secpm" { &SHRUNKEN } else { &[] };
+    sets.iter().map(|set| (*set).to_owned()).collect()
+}
+
+/// A short run of every design, in both readings, on two machines.
+fn requests(workloads: &[&str]) -> Vec<Value> {
+    let mut requests = Vec::new();
+    for name in design::names() {
+        for variant in VARIANTS {
+            for machine in MACHINES {
+                for workload in workloads {
+                    requests.push(json!({
+                        "design": name, "variant": variant.name(), "machine": machine, "set": sets(machine),
+                        "workload": workload, "tx_size": 256, "footprint": "128KiB", "transactions": TRANSACTIONS,
+                        "warmup": 10,
+                    }));
+                }
+            }
+        }
+    }
+    requests
+}
+
+/// The reports, without what differs between two runs of one configuration.
+fn run(requests: &[Value], workers: usize) -> Vec<Value> {
+    let batch = json!({"runs": requests}).to_string();
+    let answer = api::run_many(&batch, workers, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+    let mut answer: Value = serde_json::from_str(&answer).unwrap();
+    let reports = answer["results"].as_array_mut().unwrap();
+    assert_eq!(reports.len(), requests.len());
+    for report in reports.iter_mut() {
+        assert!(report.as_object_mut().unwrap().remove("host").is_some_and(|host| host["seconds"].is_number()));
+    }
+    std::mem::take(reports)
+}
+
+fn with(request: &Value, over: Value) -> Value {
+    let mut request = request.clone();
+    request.as_object_mut().unwrap().extend(over.as_object().unwrap().clone());
+    request
+}
+
+fn add_set(request: &Value, set: &str) -> Value {
+    let mut request = request.clone();
+    request["set"].as_array_mut().unwrap().push(json!(set));
+    request
+}
+
+fn of(report: &Value, path: &str) -> u64 {
+    let value = report.pointer(path).unwrap_or_else(|| panic!("{path} is missing"));
+    value.as_u64().unwrap_or_else(|| panic!("{path} is {value}"))
+}
+
+#[test]
+fn every_transaction_ends_and_the_parts_add_up() {
+    let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+    let requests = requests(&workloads);
+    for (request, report) in requests.iter().zip(run(&requests, 0)) {
+        for key in ["design", "variant", "workload", "machine"] {
+            assert_eq!(report[key], request[key], "{request}");
+        }
+        assert_eq!(of(&report, "/transactions"), TRANSACTIONS, "{request}");
+        let [reads, writes] = ["/nvm/reads", "/nvm/writes"].map(|path| of(&report, path));
+        let [data, log, counters] =
+            ["/nvm/data_writes", "/nvm/log_writes", "/nvm/counter_writes"].map(|path| of(&report, path));
+        assert_eq!(writes, data + log + counters, "{request}");
+        assert_eq!(reads, of(&report, "/nvm/data_reads") + of(&report, "/nvm/counter_reads"), "{request}");
+        assert_eq!(of(&report, "/nvm/write_bytes"), writes * 64, "{request}");
+        assert_eq!(of(&report, "/nvm/read_bytes"), reads * 64, "{request}");
+        // Even a dequeue writes a line.
+        assert!(data >= TRANSACTIONS, "{request}: {data}");
+        let has_log = request["workload"] != "linked-list";
+        assert_eq!(log > 0, has_log, "{request}");
+        let encrypted = request["design"] != "unencrypted";
+        assert_eq!(counters > 0 || of(&report, "/crypto/pads") > 0, encrypted, "{request}");
+        assert_eq!(report["counter_cache"]["hits"].is_null(), !encrypted, "{request}");
+        let latency = &report["transaction_latency_ns"];
+        let latency = ["p50", "p99", "max", "mean"].map(|key| latency[key].as_f64().unwrap());
+        assert!(latency[0] <= latency[1] && latency[1] <= latency[2] && latency[3] <= latency[2], "{request}");
+        let seconds = report["simulated_ns"].as_f64().unwrap() / 1e9;
+        let throughput = report["throughput_tps"].as_f64().unwrap() * seconds / TRANSACTIONS as f64;
+        assert!((throughput - 1.0).abs() < 1e-9, "{request}: {throughput}");
+    }
+}
+
+#[test]
+fn two_runs_say_the_same_with_any_number_of_workers_and_another_seed_says_something_else() {
+    let requests = requests(&["btree", "linked-list"]);
+    let first = run(&requests, 1);
+    assert_eq!(first, run(&requests, 2));
+    let reseeded: Vec<Value> = requests.iter().map(|request| with(request, json!({"seed": 2}))).collect();
+    for (request, (one, two)) in requests.iter().zip(first.iter().zip(run(&reseeded, 2))) {
+        // A list grows by the same steps whatever is in its nodes.
+        assert_eq!(one["event_digest"] == two["event_digest"], request["workload"] == "linked-list", "{request}");
+        assert_ne!(one["config_digest"], two["config_digest"], "{request}");
+    }
+}
+
+#[test]
+fn moving_bytes_and_watching_take_no_simulated_time() {
+    let requests = requests(&["hash", "queue"]);
+    let strip = |mut report: Value| {
+        report.as_object_mut().unwrap().remove("config_digest");
+        report
+    };
+    let full: Vec<Value> = run(&requests, 0).into_iter().map(strip).collect();
+    let without: Vec<Value> = requests.iter().map(|request| add_set(request, "engine.bytes=false")).collect();
+    for (request, (one, two)) in requests.iter().zip(full.iter().zip(run(&without, 0))) {
+        assert_eq!(one, &strip(two), "{request} without bytes");
+    }
+    let path = std::env::temp_dir().join(format!("counterpoint-conformance-{}.json", std::process::id()));
+    let watched = with(&requests[requests.len() - 1], json!({"timeline": path}));
+    assert_eq!(full.last(), run(&[watched], 1).into_iter().map(strip).next().as_ref());
+    assert!(std::fs::metadata(&path).unwrap().len() > 1_000);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// What a finished system counted.
+struct Counted {
+    controller: ControllerStats,
+    device: DeviceStats,
+    loads_checked: u64,
+}
+
+fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Counted {
+    let mut sets = sets(machine);
+    sets.push("engine.check_loads=true".to_owned());
+    let config = RunConfig {
+        design: design.name.to_owned(),
+        variant: design.variant,
+        workload: workload.to_owned(),
+        machine: config::load_machine(machine, &sets).unwrap(),
+        tx_size: 256,
+        transactions: TRANSACTIONS,
+        warmup: 0,
+        cores,
+        footprint: 128 << 10,
+        seed: 1,
+        allow_truncated: false,
+    };
+    config::validate_run(&config).unwrap();
+    let source = Source::open(&config, Device::data_capacity_of(&config.machine)).unwrap();
+    let mut system = System::new(&config, design, source.job(&Bases::default()).unwrap(), NoObserver).unwrap();
+    system.run(|_| ControlFlow::Continue(()));
+    assert_eq!(system.transactions_ended(), TRANSACTIONS * u64::from(cores), "{} {workload}", design.name);
+    let now = system.queue.now();
+    Counted {
+        controller: system.controller.stats(now),
+        device: system.device.stats(),
+        loads_checked: system.cores.iter().map(|core| core.stats().loads_checked).sum(),
+    }
+}
+
+#[test]
+fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for() {
+    let mut cases = Vec::new();
+    for name in design::names() {
+        for machine in MACHINES {
+            for workload in WORKLOADS {
+                for cores in [1, 2] {
+                    cases.push((name, machine, workload.name, cores));
+                }
+            }
+        }
+    }
+    cases.into_par_iter().for_each(|(name, machine, workload, cores)| {
+        let design = design::find(name, Variant::Hardened).unwrap();
+        // A load that disagrees stops the run.
+        let Counted { controller, device, loads_checked } = finished(&design, workload, machine, cores);
+        let case = format!("{name} {workload} on {machine}, {cores} cores");
+        // A push needs to load nothing but the head of the list, which its core has in its registers.
+        assert!(loads_checked > 0 || workload == "linked-list", "{case}: {loads_checked}");
+        let written = controller.data_writes + controller.log_writes + controller.counter_writes;
+        assert_eq!(written, device.writes, "{case}");
+        assert_eq!(controller.data_writes + controller.log_writes, device.data_writes, "{case}");
+        assert_eq!(controller.counter_writes, device.counter_writes, "{case}");
+        assert_eq!(controller.data_reads + controller.counter_reads, device.reads, "{case}");
+        let left = controller.counter_writes + controller.counter_writes_coalesced;
+        assert_eq!(controller.counter_writes_asked, left, "{case}");
+        assert_eq!(controller.admitted, written + controller.counter_writes_coalesced, "{case}");
+        let coalesces = matches!(name, "secpm" | "secpm-workshop");
+        assert_eq!(controller.counter_writes_coalesced > 0, coalesces, "{case}");
+        match name {
+            "unencrypted" => assert_eq!((controller.counter_writes_asked, controller.pads), (0, 0), "{case}"),
+            // Every data write carries its counter.
+            "secpm" | "secpm-no-cwr" | "secpm-workshop" | "write-through" => {
+                assert_eq!(controller.counter_writes_asked, device.data_writes, "{case}");
+            }
+            // Counters leave only when their place in the cache is needed.
+            _ => assert!(controller.counter_writes_asked <= controller.counter_evictions, "{case}"),
+        }
+    });
+}
+
+#[test]
+fn more_cores_do_more() {
+    let mut requests = Vec::new();
+    for name in design::names() {
+        for cores in [1, 2, 4] {
+            requests.push(json!({
+                "design": name, "workload": "btree", "machine": "secpm", "tx_size": 256,
+                "footprint": "4MiB", "transactions": 3 * TRANSACTIONS, "warmup": 0, "cores": cores,
+            }));
+        }
+    }
+    let reports = run(&requests, 0);
+    for (request, reports) in requests.chunks(3).zip(reports.chunks(3)) {
+        let throughput: Vec<f64> = reports.iter().map(|report| report["throughput_tps"].as_f64().unwrap()).collect();
+        let name = &request[0]["design"];
+        // Four cores come near to what the write queue lets through.
+        assert!(throughput[1] > 1.2 * throughput[0] && throughput[2] > 1.05 * throughput[1], "{name}: {throughput:?}");
+        for (report, cores) in reports.iter().zip([1, 2, 4]) {
+            assert_eq!(of(report, "/transactions"), 3 * TRANSACTIONS * cores, "{name}");
+        }
+    }
+}
+
+/// Every key of `run --json`, by its path; `host` is apart.
+const KEYS: &[&str] = &[
+    "/schema",
+    "/design",
+    "/variant",
+    "/workload",
+    "/machine",
+    "/seed",
+    "/cores",
+    "/tx_size",
+    "/footprint",
+    "/config_digest",
+    "/engine_version",
+    "/transactions",
+    "/simulated_ns",
+    "/instructions",
+    "/event_digest",
+    "/transaction_latency_ns/mean",
+    "/transaction_latency_ns/p50",
+    "/transaction_latency_ns/p99",
+    "/transaction_latency_ns/max",
+    "/throughput_tps",
+    "/nvm/reads",
+    "/nvm/writes",
+    "/nvm/data_writes",
+    "/nvm/log_writes",
+    "/nvm/counter_writes",
+    "/nvm/write_bytes",
+    "/nvm/data_reads",
+    "/nvm/counter_reads",
+    "/nvm/read_bytes",
+    "/nvm/energy_nj",
+    "/nvm/max_line_writes",
+    "/nvm/row_hits",
+    "/nvm/bank_busy_ns",
+    "/counter_cache/hits",
+    "/counter_cache/misses",
+    "/counter_cache/hit_rate",
+    "/counter_cache/evictions",
+    "/wpq/admitted",
+    "/wpq/counter_writes_coalesced",
+    "/wpq/full_stall_ns",
+    "/wpq/mean_occupancy",
+    "/cache/0/level",
+    "/cache/0/hits",
+    "/cache/0/misses",
+    "/cache/0/mean_latency_ns",
+    "/cache/2/level",
+    "/core/ipc",
+    "/core/fence_stall_ns",
+    "/reencryptions",
+    "/crypto/pads",
+    "/crypto/aes_busy_ns",
+    "/at_crash/dirty_fraction",
+    "/at_crash/drain_energy_mj",
+    "/at_crash/drain_energy_all_dirty_mj",
+    "/at_crash/recovery_time_ns",
+    "/at_crash/recovery_time_paper_ns",
+];
+
+/// Those that have no meaning for a trace.
+const NULL_FOR_TRACES: [&str; 2] = ["/tx_size", "/footprint"];
+
+fn assert_keys(request: &Value, report: &Value, is_trace: bool) {
+    let encrypted = request["design"] != "unencrypted";
+    for key in KEYS {
+        let value = report.pointer(key).unwrap_or_else(|| panic!("{request}: {key} is missing"));
+        let meaningless = key.starts_with("/at_crash")
+            || is_trace && NULL_FOR_TRACES.contains(key)
+            || !encrypted && key.starts_with("/counter_cache");
+        assert_eq!(value.is_null(), meaningless, "{request}: {key} is {value}");
+    }
+}
+
+fn traces() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path().to_str().unwrap().to_owned());
+    let mut traces: Vec<String> = files.filter(|path| path.contains(".pmemcheck.log")).collect();
+    traces.sort();
+    assert_eq!(traces.len(), 6);
+    traces
+}
+
+#[test]
+fn a_report_has_every_key_of_the_contract() {
+    let mut requests = requests(&["array"]);
+    for trace in traces().into_iter().filter(|trace| trace.contains("hashmap")) {
+        for name in ["unencrypted", "secpm"] {
+            requests.push(json!({"design": name, "workload": trace, "set": []}));
+        }
+    }
+    let reports = run(&requests, 0);
+    for (request, report) in requests.iter().zip(&reports) {
+        assert_keys(request, report, request["workload"] != "array");
+    }
+    let host = json!({"runs": [requests[0]]}).to_string();
+    let host = api::run_many(&host, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+    let host: Value = serde_json::from_str(&host).unwrap();
+    for key in ["seconds", "instructions_per_second", "memory_requests_per_second", "peak_rss_bytes"] {
+        assert!(host["results"][0]["host"].get(key).is_some(), "host.{key} is missing");
+    }
+}
+
+#[test]
+fn traces_end_every_transaction_and_move_the_same_data_in_every_design() {
+    for trace in traces() {
+        let inserts = if trace.contains("-5.") { 5 } else { 20 };
+        // The long recordings take long, so two designs must do.
+        let designs = design::names().filter(|name| inserts == 5 || matches!(*name, "unencrypted" | "secpm"));
+        let requests: Vec<Value> = designs.map(|name| json!({"design": name, "workload": trace, "set": []})).collect();
+        let reports = run(&requests, 0);
+        let without: Vec<Value> = requests.iter().map(|request| add_set(request, "engine.bytes=false")).collect();
+        for ((request, report), bare) in requests.iter().zip(&reports).zip(run(&without, 0)) {
+            assert!(of(report, "/transactions") > inserts, "{request}: {}", report["transactions"]);
+            assert_eq!(report["transactions"], reports[0]["transactions"], "{request}");
+            assert_eq!(report["event_digest"], bare["event_digest"], "{request}");
+            assert_eq!(report["nvm"]["writes"], bare["nvm"]["writes"], "{request}");
+        }
+    }
+}

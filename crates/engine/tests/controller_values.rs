@@ -1,0 +1,209 @@
+//! What the controller answers, against a reference that is one map from lines to bytes: whatever a design does to
+//! counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
+
+use counterpoint_engine::LineSystem;
+use counterpoint_engine::config::{self, ByteSize, CounterPlacement, Machine, Variant};
+use counterpoint_engine::controller::Response;
+use counterpoint_engine::design;
+use counterpoint_engine::kernel::Ps;
+use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const PAGES: u64 = 4;
+
+/// Memory of which every third line is populated.
+struct Base(Vec<LineBytes>);
+
+impl Base {
+    fn new() -> Self {
+        Self((0..PAGES * 64).map(|line| pattern(line, 0)).collect())
+    }
+}
+
+impl BaseImage for Base {
+    fn line(&self, line: Line) -> Option<&LineBytes> {
+        self.populated(line).then(|| &self.0[line.0 as usize])
+    }
+    fn populated(&self, line: Line) -> bool {
+        line.0 < PAGES * 64 && line.0.is_multiple_of(3)
+    }
+    fn end(&self) -> u64 {
+        PAGES * 4096
+    }
+}
+
+/// Bytes that tell which line they belong to and which write made them; 0 is the populated base.
+fn pattern(line: u64, write: u64) -> LineBytes {
+    let mut bytes = [(line * 31 + write * 7 + 1) as u8; 64];
+    bytes[..8].copy_from_slice(&line.to_le_bytes());
+    bytes[56..].copy_from_slice(&write.to_le_bytes());
+    bytes
+}
+
+/// One request: so long after the one before, to this line.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    gap: Ps,
+    write: bool,
+    line: u64,
+}
+
+fn requests() -> impl Strategy<Value = Vec<Request>> {
+    // Few lines of a page, so that they are met again; mostly writes, so that minors overflow.
+    let gap = prop_oneof![4 => Just(0), 4 => 0..50_000u64, 2 => 0..1_500_000u64];
+    let line = (0..PAGES, prop_oneof![3 => 0..4u64, 1 => 0..64u64]).prop_map(|(page, index)| page * 64 + index);
+    prop::collection::vec((gap, prop::bool::weighted(0.6), line), 1..120)
+        .prop_map(|all| all.into_iter().map(|(gap, write, line)| Request { gap, write, line }).collect())
+}
+
+fn machines() -> impl Strategy<Value = Machine> {
+    let placement = prop_oneof![
+        Just(CounterPlacement::SameBank),
+        Just(CounterPlacement::SingleBank),
+        Just(CounterPlacement::CrossBank),
+        Just(CounterPlacement::Interleaved),
+    ];
+    let queue = (2..9u32).prop_flat_map(|entries| {
+        (Just(entries), 1..=entries).prop_flat_map(|(entries, high)| (Just(entries), Just(high), 0..high))
+    });
+    (queue, any::<bool>(), 1..5u32, 1..3u32, 0..3u32, 1..8u32, 1..65u32, 1..4u32, placement).prop_map(
+        |((entries, high, low), idle, units, read_units, blocks, reads, parallelism, minor_bits, placement)| {
+            let mut machine = config::preset("small").unwrap();
+            let controller = &mut machine.controller;
+            controller.wpq_entries = entries;
+            controller.wpq_high_watermark = high;
+            controller.wpq_low_watermark = low;
+            controller.wpq_issue_when_idle = idle;
+            controller.aes_units = units;
+            controller.aes_read_units = read_units;
+            controller.counter_cache_size = ByteSize(64 << blocks);
+            controller.counter_cache_ways = 1 << blocks.min(1);
+            controller.read_queue_entries = reads;
+            controller.reencryption_parallelism = parallelism;
+            controller.counter_placement = placement;
+            machine.counters.minor_bits = minor_bits;
+            config::validate(&machine).unwrap();
+            machine
+        },
+    )
+}
+
+/// Runs `requests`, compares every answer with the reference, then reads every line back. Gives the number of pages
+/// re-encrypted.
+fn compare(machine: &Machine, name: &str, requests: &[Request]) -> Result<u64, TestCaseError> {
+    let design = design::find(name, Variant::Hardened).unwrap();
+    let mut system = LineSystem::new(machine, &design, Arc::new(Base::new()), 1, NoObserver).unwrap();
+    // Per line: when each of its writes arrives. Write `n` (from 1) of a line is entry `n - 1`.
+    let mut arrivals: HashMap<u64, Vec<Ps>> = HashMap::new();
+    // Per token: the line, and for a read how many writes of it were sent before.
+    let mut open: HashMap<u32, (u64, Option<usize>)> = HashMap::new();
+    let mut at = 0;
+    for (token, request) in requests.iter().enumerate() {
+        at += request.gap;
+        let writes = arrivals.entry(request.line).or_default();
+        if request.write {
+            writes.push(at);
+            open.insert(token as u32, (request.line, None));
+            system.write(at, Line(request.line), &pattern(request.line, writes.len() as u64), token as u32);
+        } else {
+            open.insert(token as u32, (request.line, Some(writes.len())));
+            system.read(at, Line(request.line), token as u32);
+        }
+    }
+    let mut flushed = false;
+    loop {
+        answers(&mut system, &mut open, &arrivals)?;
+        if std::mem::replace(&mut flushed, true) {
+            break;
+        }
+        // Below the high watermark writes may lie in the queue for ever; nothing else may.
+        prop_assert!(open.is_empty(), "{} requests were never answered: {open:?}", open.len());
+        system.flush();
+    }
+    let end = system.now();
+    for line in 0..PAGES * 64 {
+        open.insert(line as u32, (line, Some(arrivals.get(&line).map_or(0, Vec::len))));
+        system.read(end + line * 10_000_000, Line(line), line as u32);
+    }
+    answers(&mut system, &mut open, &arrivals)?;
+    prop_assert!(open.is_empty(), "{} lines could not be read back", open.len());
+    let now = system.now();
+    Ok(system.controller.stats(now).reencryptions)
+}
+
+/// Lets everything happen that is scheduled and judges each answer.
+fn answers(
+    system: &mut LineSystem<NoObserver>,
+    open: &mut HashMap<u32, (u64, Option<usize>)>,
+    arrivals: &HashMap<u64, Vec<Ps>>,
+) -> Result<(), TestCaseError> {
+    loop {
+        let Some(answered) = system.advance().map(<[Response]>::to_vec) else { return Ok(()) };
+        let now = system.now();
+        for response in answered {
+            match response {
+                Response::Written { token } => {
+                    let known = open.remove(&token.0);
+                    prop_assert!(matches!(known, Some((_, None))), "write {} was acknowledged twice", token.0);
+                }
+                Response::Read { token, bytes } => {
+                    let Some((line, Some(sent))) = open.remove(&token) else {
+                        return Err(TestCaseError::fail(format!("read {token} was answered twice")));
+                    };
+                    let writes = arrivals.get(&line).map_or(&[][..], Vec::as_slice);
+                    let found = write_in(line, &bytes);
+                    prop_assert!(found.is_some(), "read {token} of line {line} found {bytes:?}, which nobody wrote");
+                    let found = found.unwrap();
+                    // A read that waited may find a write that overtook it, never an older one than was there.
+                    let overtaken = found > sent && found <= writes.len() && writes[found - 1] <= now;
+                    prop_assert!(found == sent || overtaken, "read {token} of line {line}: write {found}, not {sent}");
+                }
+                Response::Install { line, bytes } => {
+                    let writes = arrivals.get(&line.0).map_or(&[][..], Vec::as_slice);
+                    let found = write_in(line.0, &bytes);
+                    let arrived = writes.iter().filter(|&&at| at <= now).count();
+                    prop_assert!(found.is_some_and(|write| write <= arrived), "line {line:?} installed as {bytes:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Which write of `line` these bytes are; 0 is what the line held at first.
+fn write_in(line: u64, bytes: &LineBytes) -> Option<usize> {
+    let write = u64::from_le_bytes(bytes[56..].try_into().unwrap());
+    let first = if line.is_multiple_of(3) { pattern(line, 0) } else { [0; 64] };
+    let expected = if write == 0 { first } else { pattern(line, write) };
+    (*bytes == expected).then_some(write as usize)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn a_read_finds_the_newest_write_sent_before_it(machine in machines(), requests in requests()) {
+        for name in design::names() {
+            compare(&machine, name, &requests).map_err(|error| TestCaseError::fail(format!("{name}: {error}")))?;
+        }
+    }
+}
+
+/// How many cases; more when somebody asks for them.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+#[test]
+fn the_requests_meet_re_encryption_in_every_design_that_encrypts() {
+    let mut machine = config::preset("small").unwrap();
+    machine.counters.minor_bits = 1;
+    let requests: Vec<Request> =
+        (0..40).map(|n| Request { gap: 1_000, write: n % 4 != 3, line: n % 3 + 64 * (n % 2) }).collect();
+    for name in design::names() {
+        let reencryptions = compare(&machine, name, &requests).unwrap();
+        let encrypts = design::find(name, Variant::Hardened).unwrap().encryption.is_some();
+        assert_eq!(reencryptions > 4, encrypts, "{name}: {reencryptions}");
+    }
+}

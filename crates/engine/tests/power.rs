@@ -1,0 +1,148 @@
+//! The power of the auditors: a design with one part replaced by a wrong one must be caught, and the same design with
+//! that part in place must hold. A check that cannot fail is no check.
+
+use counterpoint_engine::Source;
+use counterpoint_engine::config::{self, RunConfig, Variant};
+use counterpoint_engine::crash::{CrashPlan, CrashReport};
+use counterpoint_engine::design::parts::{
+    Admit, AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, Promise, Register, RegisterName,
+    WritePath,
+};
+use counterpoint_engine::mechanism::write_path::{Deferred, WriteThrough};
+use counterpoint_engine::{audit::Rule, design, explore};
+use std::sync::atomic::AtomicBool;
+
+fn intact(name: &str) -> Design {
+    design::find(name, Variant::Hardened).unwrap()
+}
+
+fn secpm_with(change: impl FnOnce(&mut Encryption)) -> Design {
+    let mut design = intact("secpm");
+    change(design.encryption.as_mut().unwrap());
+    design
+}
+
+/// Power fails after every event of `design` on the small machine, changed by `sets`.
+fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    let config = RunConfig {
+        design: design.name.to_owned(),
+        variant: design.variant,
+        workload: workload.to_owned(),
+        machine: config::load_machine("small", &sets).unwrap(),
+        tx_size: 256,
+        transactions: 150,
+        warmup: 0,
+        cores: 1,
+        footprint: 64 << 10,
+        seed: 1,
+        allow_truncated: false,
+    };
+    config::validate_run(&config).unwrap();
+    let source = Source::open(&config, 32 << 20).unwrap();
+    let cancel = AtomicBool::new(false);
+    let report =
+        explore(&config, design, &source, CrashPlan::All, "counterpoint crash".to_owned(), &|_| {}, &cancel).unwrap();
+    assert_eq!(report.internal_errors, [] as [String; 0], "{workload}");
+    report
+}
+
+fn rules(report: &CrashReport) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for violation in &report.violations {
+        if !rules.contains(&violation.rule) {
+            rules.push(violation.rule);
+        }
+    }
+    rules
+}
+
+/// The design without its fault holds; with it, `rule` is among what is broken.
+fn caught(broken: &Design, workload: &str, sets: &[&str], rule: Rule) {
+    let report = judge(&intact(broken.name), workload, sets);
+    assert!(report.holds(), "intact {} on {workload}: {:?}", broken.name, report.violations.first());
+    let report = judge(broken, workload, sets);
+    assert!(rules(&report).contains(&rule), "{} on {workload} broke only {:?}", broken.name, rules(&report));
+    // What is seen on the bus is not lost at any one crash point.
+    assert!(report.recovered < report.crash_points || matches!(rule, Rule::Plaintext | Rule::PadReuse));
+}
+
+#[test]
+fn a_status_register_that_does_not_survive() {
+    let broken = Design {
+        registers: &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Volatile }],
+        ..intact("secpm")
+    };
+    caught(&broken, "array", &[], Rule::Line);
+    // Without an overflow nothing needs the register.
+    assert!(judge(&broken, "array", &["counters.minor_bits=7"]).holds());
+}
+
+#[test]
+fn minors_that_are_reset_before_their_lines_are_done() {
+    caught(&secpm_with(|parts| parts.minor_reset = MinorReset::AtOnce), "array", &[], Rule::Line);
+}
+
+#[test]
+fn pairs_appended_in_the_order_of_their_circuits_when_counters_coalesce() {
+    let sets = ["controller.aes_units=4", "counters.minor_bits=7"];
+    caught(&secpm_with(|parts| parts.append_order = AppendOrder::UnitOrder), "array", &sets, Rule::Line);
+}
+
+#[test]
+fn a_counter_that_is_appended_apart_from_its_data() {
+    for name in ["secpm", "secpm-no-cwr"] {
+        let mut broken = intact(name);
+        broken.encryption.as_mut().unwrap().write_path = &WriteThrough;
+        caught(&broken, "linked-list", &[], Rule::Line);
+        caught(&broken, "array", &[], Rule::Line);
+    }
+}
+
+#[test]
+fn a_counter_that_stays_in_the_cache() {
+    // No overflow: a status register that names a major counter which was never written is a fault of its own.
+    let sets = ["counters.minor_bits=7"];
+    let mut broken = secpm_with(|parts| parts.write_path = &Deferred);
+    caught(&broken, "btree", &sets, Rule::Line);
+    // Who promises nothing about lines must still recover; it does not.
+    broken.promise = Promise { line_atomic: false, ..broken.promise };
+    caught(&broken, "btree", &sets, Rule::Durability);
+    caught(&broken, "linked-list", &sets, Rule::Durability);
+}
+
+#[test]
+fn write_reduction_does_not_save_a_counter_that_stays_in_the_cache() {
+    let mut broken = intact("write-back");
+    broken.encryption.as_mut().unwrap().coalescing = CounterCoalescing::InWpq;
+    assert!(!judge(&broken, "array", &[]).holds());
+}
+
+/// The counter is bumped in its cache and never leaves it, not even when its place is needed.
+struct Forgotten;
+
+impl WritePath for Forgotten {
+    fn at_bump(&self) -> Admit {
+        Admit::Nothing
+    }
+    fn at_encrypted(&self) -> Admit {
+        Admit::Data
+    }
+    fn defers_counter(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_counter_that_is_forgotten_and_counts_again() {
+    let sets = ["counters.minor_bits=7", "controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
+    let broken = secpm_with(|parts| parts.write_path = &Forgotten);
+    caught(&broken, "array", &sets, Rule::PadReuse);
+}
+
+#[test]
+fn plaintext_memory_that_claims_to_be_secret() {
+    let mut broken = intact("unencrypted");
+    broken.promise.secret = true;
+    caught(&broken, "queue", &[], Rule::Plaintext);
+}
