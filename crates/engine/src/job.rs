@@ -114,15 +114,23 @@ type Populated = Arc<OnceLock<Result<Arc<Base>, ConfigError>>>;
 #[derive(Default)]
 pub struct Bases {
     by_key: Mutex<HashMap<BaseKey, Populated>>,
+    pool: Option<rayon::ThreadPool>,
 }
 
 impl Bases {
+    /// Bases populated by the threads of `pool`. No run may take place on one of them: a thread that waits for part
+    /// of its base would begin another run, and that one wait for the base, for ever.
+    pub fn populated_by(pool: rayon::ThreadPool) -> Self {
+        Self { pool: Some(pool), ..Self::default() }
+    }
+
     fn get(&self, plan: &Plan) -> Result<Arc<Base>, ConfigError> {
         let cell = {
             let mut bases = self.by_key.lock().expect("no run panics while it holds the lock");
             bases.entry(plan.base_key().clone()).or_default().clone()
         };
-        cell.get_or_init(|| Base::populate(plan).map(Arc::new)).clone()
+        let populate = || Base::populate(plan).map(Arc::new);
+        cell.get_or_init(|| self.pool.as_ref().map_or_else(populate, |pool| pool.install(populate))).clone()
     }
 
     /// Forgets a base that no later run of the call wants.
