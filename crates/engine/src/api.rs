@@ -10,11 +10,12 @@ use crate::job::{Bases, Source};
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
-use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 pub use crate::simulate::Failure as Error;
 use crate::simulate::Failure;
@@ -199,6 +200,10 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
     }
     let batch: Batch = serde_json::from_str(request).map_err(|error| ConfigError(format!("request: {error}")))?;
     let prepared = batch.runs.iter().map(|run| prepare(run, &TIMING)).collect::<Result<Vec<_>, _>>()?;
+    let mut timelines = HashSet::new();
+    if let Some(path) = prepared.iter().filter_map(|run| run.timeline.as_ref()).find(|path| !timelines.insert(*path)) {
+        return Err(ConfigError(format!("timeline {path}: two runs cannot write the same file")).into());
+    }
     let total = prepared.iter().map(transactions_of).sum();
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
@@ -206,36 +211,52 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
         .num_threads(workers)
         .build()
         .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
-    let bases = Bases::default();
-    // Runs over one base go together, so that at most a few bases are alive at once.
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (index, run) in prepared.iter().enumerate() {
-        let same =
-            |group: &&mut Vec<usize>| base_key(&prepared[group[0]]).is_some_and(|key| base_key(run) == Some(key));
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(index),
-            None => groups.push(vec![index]),
+    let workers = pool.current_num_threads();
+    let bases = Bases::populated_by(pool);
+    // Runs over one base go one after the other, so that few bases are alive at once.
+    let mut order: Vec<usize> = (0..prepared.len()).collect();
+    order.sort_by_key(|&index| {
+        let key = base_key(&prepared[index]);
+        key.and_then(|key| prepared.iter().position(|run| base_key(run) == Some(key))).unwrap_or(index)
+    });
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<Value, Failure>>>> = Mutex::new(prepared.iter().map(|_| None).collect());
+    let failed = AtomicBool::new(false);
+    let work = || {
+        while !failed.load(Ordering::Relaxed) {
+            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let result = run_one(&prepared[index], &bases, &report, cancel);
+            failed.fetch_or(matches!(result, Err(Failure::Config(_))), Ordering::Relaxed);
+            let mut results = results.lock().expect("no run panics while it holds the lock");
+            results[index] = Some(result);
+            let same = |other: &usize| base_key(&prepared[*other]) == base_key(&prepared[index]);
+            if (0..prepared.len()).filter(same).all(|other| results[other].is_some())
+                && let Some(key) = base_key(&prepared[index])
+            {
+                bases.forget(key);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers.min(prepared.len())).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    let results = results.into_inner().expect("a run that panics ends the call");
+    let mut values = Vec::with_capacity(results.len());
+    // Of several errors the first in the order of the requests.
+    let mut error = None;
+    for result in results {
+        match result {
+            Some(Ok(report)) => values.push(report),
+            Some(Err(Failure::Config(what))) => error = error.or(Some(what)),
+            Some(Err(Failure::Cancelled)) | None => values.push(interrupted()),
         }
     }
-    let mut results: Vec<Option<Value>> = prepared.iter().map(|_| None).collect();
-    for group in groups {
-        let reports: Vec<(usize, Result<Value, Failure>)> = pool.install(|| {
-            let run = |&index: &usize| (index, run_one(&prepared[index], &bases, &report, cancel));
-            group.par_iter().map(run).collect()
-        });
-        for (index, result) in reports {
-            results[index] = Some(match result {
-                Ok(report) => report,
-                Err(Failure::Cancelled) => interrupted(),
-                Err(error) => return Err(error),
-            });
-        }
-        if let Some(key) = base_key(&prepared[group[0]]) {
-            bases.forget(key);
-        }
-    }
-    let results: Vec<Value> = results.into_iter().map(|result| result.unwrap_or_else(interrupted)).collect();
-    Ok(json!({"results": results}).to_string())
+    error.map_or(Ok(json!({"results": values}).to_string()), |error| Err(error.into()))
 }
 
 /// What stands in the place of a run that the user interrupted.
@@ -272,6 +293,9 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     let request = Request::parse(request)?;
     if request.nested {
         return Err(ConfigError("--nested: crashes during recovery are not explored yet".to_owned()).into());
+    }
+    if request.timeline.is_some() {
+        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()).into());
     }
     let run = prepare(&request, &CRASH)?;
     let plan = crash_plan(&request)?;

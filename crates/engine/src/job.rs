@@ -116,16 +116,24 @@ type Populated = Arc<OnceLock<Result<Option<Arc<Base>>, ConfigError>>>;
 #[derive(Default)]
 pub struct Bases {
     by_key: Mutex<HashMap<BaseKey, Populated>>,
+    pool: Option<rayon::ThreadPool>,
 }
 
 impl Bases {
+    /// Bases populated by the threads of `pool`. No run may take place on one of them: a thread that waits for part
+    /// of its base would begin another run, and that one wait for the base, for ever.
+    pub fn populated_by(pool: rayon::ThreadPool) -> Self {
+        Self { pool: Some(pool), ..Self::default() }
+    }
+
     fn get(&self, plan: &Plan, cancel: &AtomicBool) -> Result<Arc<Base>, Failure> {
         let cell = {
             let mut bases = self.by_key.lock().expect("no run panics while it holds the lock");
             bases.entry(plan.base_key().clone()).or_default().clone()
         };
-        let base = cell.get_or_init(|| Ok(Base::populate(plan, cancel)?.map(Arc::new))).clone()?;
-        base.ok_or(Failure::Cancelled)
+        let populate = || Ok(Base::populate(plan, cancel)?.map(Arc::new));
+        let base = cell.get_or_init(|| self.pool.as_ref().map_or_else(populate, |pool| pool.install(populate)));
+        base.clone()?.ok_or(Failure::Cancelled)
     }
 
     /// Forgets a base that no later run of the call wants.

@@ -5,7 +5,7 @@ use super::stats::CoreStats;
 use super::store_queue::{Action, CombiningBuffer, Entry, StoreQueue};
 use crate::config;
 use crate::kernel::{Ps, Queue, Slab};
-use crate::message::{Access, CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Wake};
+use crate::message::{CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Wake};
 use std::collections::VecDeque;
 
 /// What a core works with besides itself.
@@ -26,6 +26,8 @@ pub(super) enum Kind {
     /// A store or flush: it commits into the store buffer.
     Store,
     Fence,
+    /// A fence that younger operations wait for (mfence).
+    FullFence,
     TxBegin,
     TxEnd,
 }
@@ -37,7 +39,8 @@ pub(super) struct InFlight {
     pub instructions: u32,
     /// Instructions dispatched up to and including this one.
     pub through: u64,
-    /// Tick at which it has executed, once known; for a load, `load` names its slot until then.
+    /// Tick at which it has executed, once known; for a load, `load` names its slot until then; for a fence, its
+    /// dispatch, before which it cannot complete.
     pub complete: Option<u64>,
     pub load: u32,
 }
@@ -62,7 +65,7 @@ pub struct Core {
     pub(super) config: config::Core,
     pub(super) check_loads: bool,
     source: Box<dyn OpSource>,
-    buffer: OpBuffer,
+    pub(super) buffer: OpBuffer,
     next_op: usize,
     compute_left: u32,
     exhausted: bool,
@@ -75,14 +78,17 @@ pub struct Core {
     pub(super) last_commit: u64,
     pub(super) loads: Slab<Load>,
     pub(super) loads_in_window: u32,
+    /// Commit ticks of loads that have been handled ahead of time and keep their load queue entries until then.
+    pub(super) load_commits: VecDeque<u64>,
     pub(super) last_load: Option<u32>,
     pub(super) blocked_loads: Vec<u32>,
     pub(super) stores: StoreQueue,
     pub(super) combining: VecDeque<CombiningBuffer>,
     pub(super) flushes_outstanding: u32,
     pub(super) store_step_scheduled: bool,
-    pub(super) store_waits: bool,
-    /// A clflush at the head of the store buffer waits for earlier flushes.
+    pub(super) store_waits: StoreWait,
+    /// The store buffer stands still until every flush is acknowledged: a clflush waits for earlier flushes, or
+    /// younger stores for a clflush.
     pub(super) ordered_flush_waits: bool,
     pub(super) last_drain: u64,
     step_scheduled: bool,
@@ -93,7 +99,17 @@ pub struct Core {
     pub(super) stats: CoreStats,
 }
 
-enum Dispatch {
+/// What the store at the head of the store buffer waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum StoreWait {
+    No,
+    /// Its line.
+    Line,
+    /// A miss register.
+    Register,
+}
+
+pub(super) enum Dispatch {
     Done,
     /// Nothing to do until something else happens.
     Stall,
@@ -121,13 +137,14 @@ impl Core {
             last_commit: 0,
             loads: Slab::default(),
             loads_in_window: 0,
+            load_commits: VecDeque::new(),
             last_load: None,
             blocked_loads: Vec::new(),
             stores: StoreQueue::default(),
             combining: VecDeque::new(),
             flushes_outstanding: 0,
             store_step_scheduled: false,
-            store_waits: false,
+            store_waits: StoreWait::No,
             ordered_flush_waits: false,
             last_drain: 0,
             step_scheduled: false,
@@ -233,15 +250,19 @@ impl Core {
                     self.compute_left = instructions;
                 }
                 // A block larger than the reorder buffer passes through it in parts.
-                self.compute_left.min(self.config.rob_entries / 2)
+                self.compute_left.min((self.config.rob_entries / 2).max(1))
             }
             _ => 1,
         };
         if let Some(wait) = self.room_in_rob(u64::from(instructions)) {
             return wait;
         }
+        if let Op::Load { .. } = op
+            && let Some(wait) = self.room_in_load_queue()
+        {
+            return wait;
+        }
         let full = match op {
-            Op::Load { .. } => self.loads_in_window >= self.config.load_queue_entries,
             Op::Store { .. } | Op::NonTemporalStore { .. } => self.stores_full(),
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } => self.stores_full(),
             _ => false,
@@ -293,9 +314,9 @@ impl Core {
             Op::Compute { .. } => {}
             Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
             Op::TxEnd => (entry.kind, entry.complete) = (Kind::TxEnd, Some(self.front)),
-            Op::Sfence => (entry.kind, entry.complete) = (Kind::Fence, None),
+            Op::Sfence => (entry.kind, entry.complete) = (Kind::Fence, Some(self.front)),
             Op::Mfence => {
-                (entry.kind, entry.complete) = (Kind::Fence, None);
+                (entry.kind, entry.complete) = (Kind::FullFence, Some(self.front));
                 self.fence_blocks_dispatch = true;
             }
             Op::Store { address, length, bytes } => {
@@ -355,113 +376,18 @@ impl Core {
         });
     }
 
-    fn dispatch_load<C: CachePort, O: Observer>(
-        &mut self,
-        cx: &mut CoreContext<'_, C, O>,
-        entry: &mut InFlight,
-        address: u64,
-        length: u8,
-        dependent: bool,
-        bytes: u32,
-    ) {
-        let mut load = Load {
-            line: Line::containing(address),
-            offset: (address % 64) as u8,
-            length: length.min(8),
-            ..Load::default()
-        };
-        if self.check_loads {
-            let compared = load.length as usize;
-            load.expected[..compared].copy_from_slice(&self.buffer.slice(bytes, length)[..compared]);
-        }
-        let slot = self.loads.insert(load);
-        entry.load = slot;
-        entry.complete = None;
-        self.loads_in_window += 1;
-        let previous = self.last_load.replace(slot);
-        let waits_for = previous.filter(|_| dependent);
-        let now = cx.queue.now();
-        match waits_for.map(|previous| (previous, self.loads[previous].complete)) {
-            Some((previous, None)) => self.loads[previous].successor = Some(slot),
-            Some((_, Some(tick))) if self.clock.time(tick) > now => {
-                cx.queue.schedule(self.clock.time(tick), Event::LoadIssue { core: self.id, slot });
-            }
-            _ => {
-                self.issue_load(cx, slot);
-            }
-        }
-        if let Some(previous) = previous.filter(|&previous| self.loads[previous].committed) {
-            self.loads.release(previous);
-        }
-    }
-
-    /// `Event::LoadIssue`: the address of a dependent load is known.
-    pub fn load_issue<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
-        self.issue_load(cx, slot);
-        self.retire(cx);
-        self.resume(cx.queue);
-    }
-
-    pub(super) fn issue_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
-        let now = cx.queue.now();
-        let line = self.loads[slot].line;
-        if self.stores.holds(line) {
-            // Forwarded from the store queue in a cycle, like an L1 hit.
-            let tick = self.clock.next_cycle(self.clock.tick(now));
-            self.load_completes(cx, slot, tick);
-            return;
-        }
-        match cx.cache.load(now, self.id, line, slot) {
-            Access::At(at) => {
-                self.check_load(cx, slot);
-                let tick = self.clock.tick(at);
-                self.load_completes(cx, slot, tick);
-            }
-            Access::Pending => {}
-            Access::Blocked => self.blocked_loads.push(slot),
-        }
-    }
-
-    fn load_completes<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32, tick: u64) {
-        self.loads[slot].complete = Some(tick);
-        if let Some(successor) = self.loads[slot].successor.take() {
-            let at = self.clock.time(tick).max(cx.queue.now());
-            cx.queue.schedule(at, Event::LoadIssue { core: self.id, slot: successor });
-        }
-    }
-
-    /// The value checker: what a load finds must be what the program, which ran ahead, read there.
-    fn check_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
-        if !self.check_loads {
-            return;
-        }
-        let load = self.loads[slot];
-        if let Some(found) = cx.cache.peek(self.id, load.line) {
-            let (from, length) = (load.offset as usize, load.length as usize);
-            self.stats.loads_checked += 1;
-            assert_eq!(
-                found[from..from + length],
-                load.expected[..length],
-                "core {} loaded from address {:#x} at {} ps: the caches and the program disagree",
-                self.id,
-                load.line.address() + from as u64,
-                cx.queue.now()
-            );
-        }
-    }
-
     /// What the caches had to say.
     pub fn wake<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, wake: Wake) {
         match wake {
             Wake::Load { token, at } => {
-                if !self.stores.holds(self.loads[token].line) {
+                if !self.holds_store(self.loads[token].line) {
                     self.check_load(cx, token);
                 }
                 let tick = self.clock.tick(at);
                 self.load_completes(cx, token, tick);
             }
             Wake::Store { at, .. } => {
-                self.store_waits = false;
+                self.store_waits = StoreWait::No;
                 self.schedule_store_step(cx.queue, at);
             }
             Wake::Flush { .. } => self.flush_acknowledged(cx.queue),
@@ -469,8 +395,8 @@ impl Core {
                 for slot in std::mem::take(&mut self.blocked_loads) {
                     self.issue_load(cx, slot);
                 }
-                if self.store_waits {
-                    self.store_waits = false;
+                if self.store_waits == StoreWait::Register {
+                    self.store_waits = StoreWait::No;
                     self.schedule_store_step(cx.queue, cx.queue.now());
                 }
             }

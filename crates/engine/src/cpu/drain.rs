@@ -1,13 +1,13 @@
 //! The store buffer: committed stores and flushes leave for the cache in program order.
 
-use super::core::{Core, CoreContext};
+use super::core::{Core, CoreContext, StoreWait};
 use super::store_queue::{Action, CombiningBuffer, Entry};
 use crate::kernel::{Ps, Queue};
 use crate::message::{Access, CachePort, Event, FlushKind, Observer};
 
 impl Core {
     pub(super) fn schedule_store_step(&mut self, queue: &mut Queue<Event>, at: Ps) {
-        if !self.store_step_scheduled && !self.store_waits {
+        if !self.store_step_scheduled && self.store_waits == StoreWait::No && !self.ordered_flush_waits {
             self.store_step_scheduled = true;
             let at = at.max(self.clock.time(self.last_drain)).max(queue.now());
             queue.schedule(at, Event::StoreBufferStep { core: self.id });
@@ -18,6 +18,9 @@ impl Core {
     pub fn store_step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.store_step_scheduled = false;
         let now = cx.queue.now();
+        if self.ordered_flush_waits {
+            return;
+        }
         let Some(entry) = self.stores.front().copied() else { return };
         let ready = self.clock.time(entry.committed.unwrap_or(0));
         if ready > now {
@@ -66,8 +69,12 @@ impl Core {
                 self.schedule_store_step(cx.queue, at);
                 false
             }
-            Access::Pending | Access::Blocked => {
-                self.store_waits = true;
+            Access::Pending => {
+                self.store_waits = StoreWait::Line;
+                false
+            }
+            Access::Blocked => {
+                self.store_waits = StoreWait::Register;
                 false
             }
         }
@@ -86,12 +93,13 @@ impl Core {
     ) -> bool {
         let now = cx.queue.now();
         if ordered && self.flushes_outstanding > 0 {
-            // clflush waits for every earlier flush; the acknowledgement resumes the store buffer.
+            // The acknowledgement resumes the store buffer.
             self.ordered_flush_waits = true;
             return false;
         }
         cx.observer.flushed(now, self.id, entry.line);
         self.flushes_outstanding += 1;
+        self.ordered_flush_waits = ordered;
         if let Access::At(at) = cx.cache.flush(now, self.id, entry.line, kind) {
             cx.queue.schedule(at, Event::FlushDone { core: self.id });
         }

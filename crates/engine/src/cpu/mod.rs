@@ -13,9 +13,12 @@
 mod clock;
 mod core;
 mod drain;
+mod loads;
 mod retire;
 mod stats;
 mod store_queue;
+#[cfg(test)]
+mod tests;
 
 pub use self::core::{Core, CoreContext};
 pub use stats::CoreStats;

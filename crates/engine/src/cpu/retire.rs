@@ -10,7 +10,9 @@ impl Core {
         while let Some(head) = self.window.front().copied() {
             let complete = match head.kind {
                 Kind::Load => self.loads[head.load].complete,
-                Kind::Fence => self.fence_complete(cx),
+                Kind::Fence | Kind::FullFence => {
+                    self.fence_complete(cx).map(|tick| tick.max(head.complete.unwrap_or(0)))
+                }
                 _ => head.complete,
             };
             let Some(complete) = complete else { break };
@@ -19,6 +21,7 @@ impl Core {
                 Kind::Compute => {}
                 Kind::Load => {
                     self.loads_in_window -= 1;
+                    self.load_commits.push_back(commit);
                     self.stats.memory_ops += 1;
                     self.release_load(head.load);
                 }
@@ -28,9 +31,11 @@ impl Core {
                     let at = self.clock.time(commit).max(now);
                     self.schedule_store_step(cx.queue, at);
                 }
-                Kind::Fence => {
+                Kind::Fence | Kind::FullFence => {
                     self.stats.fence_stall_ps += self.clock.time(commit) - self.clock.time(self.last_commit);
-                    self.fence_blocks_dispatch = false;
+                    if head.kind == Kind::FullFence {
+                        self.fence_blocks_dispatch = false;
+                    }
                     cx.observer.fenced(now, self.id);
                 }
                 Kind::TxBegin => {

@@ -22,6 +22,7 @@ pub struct Timeline {
     failed: Option<std::io::Error>,
     queued: i64,
     first: bool,
+    finished: bool,
 }
 
 impl Timeline {
@@ -32,8 +33,15 @@ impl Timeline {
         let temporary = PathBuf::from(temporary);
         let file = File::create(&temporary)
             .map_err(|error| ConfigError(format!("timeline {}: cannot be written: {error}", path.display())))?;
-        let mut timeline =
-            Self { path: path.to_owned(), temporary, out: BufWriter::new(file), failed: None, queued: 0, first: true };
+        let mut timeline = Self {
+            path: path.to_owned(),
+            temporary,
+            out: BufWriter::new(file),
+            failed: None,
+            queued: 0,
+            first: true,
+            finished: false,
+        };
         timeline.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         for (process, name) in
             [(CORES, "cores"), (CACHES, "caches"), (CONTROLLER, "memory controller"), (WPQ, "WPQ"), (DEVICE, "device")]
@@ -52,11 +60,8 @@ impl Timeline {
             Some(error) => Err(error),
             None => self.out.flush().and_then(|()| std::fs::rename(&self.temporary, &self.path)),
         };
-        result.map_err(|error| {
-            // Nothing half-written stays behind; the first error is the one to tell.
-            let _ = std::fs::remove_file(&self.temporary);
-            ConfigError(format!("timeline {}: cannot be written: {error}", self.path.display()))
-        })
+        self.finished = result.is_ok();
+        result.map_err(|error| ConfigError(format!("timeline {}: cannot be written: {error}", self.path.display())))
     }
 
     fn write(&mut self, text: &str) {
@@ -106,6 +111,16 @@ fn place(media: MediaLine) -> u64 {
 
 fn kind(media: MediaLine) -> u32 {
     u32::from(media.is_counter())
+}
+
+impl Drop for Timeline {
+    /// Nothing half-written stays behind an error or an interrupted run.
+    fn drop(&mut self) {
+        if !self.finished {
+            // The first error is the one to tell.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
 }
 
 impl Observer for Timeline {

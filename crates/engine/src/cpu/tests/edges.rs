@@ -1,0 +1,212 @@
+//! Exact edges of dispatch, commit and drain. With one instruction a cycle, operation `n` (from 0) is dispatched at
+//! cycle `n` and, if nothing holds it up, commits at cycle `n + 1`.
+
+use super::*;
+
+const MISS: Ps = 100_000;
+
+fn misses(lines: &[u64]) -> BTreeMap<u64, Ps> {
+    lines.iter().map(|&line| (line, MISS)).collect()
+}
+
+/// Loads of `lines` miss.
+fn loads_miss(lines: &[u64]) -> Stub {
+    Stub { load_misses: misses(lines), ..Stub::default() }
+}
+
+#[test]
+fn a_load_hit_takes_its_latency() {
+    let run = run(Stub::default(), &[Op::TxBegin, load(1), Op::TxEnd]);
+    assert_eq!(run.latencies(), [HIT]);
+}
+
+#[test]
+fn independent_misses_overlap_and_dependent_ones_do_not() {
+    let overlapping = run(loads_miss(&[1, 2]), &[Op::TxBegin, load(1), load(2), Op::TxEnd]);
+    assert_eq!(overlapping.times(Seen::Load(2)), [CYCLE]);
+    assert_eq!(overlapping.latencies(), [CYCLE + MISS]);
+    let serial = run(loads_miss(&[1, 2]), &[Op::TxBegin, load(1), dependent(2), Op::TxEnd]);
+    assert_eq!(serial.times(Seen::Load(2)), [MISS]);
+    assert_eq!(serial.latencies(), [2 * MISS]);
+}
+
+#[test]
+fn a_load_that_depends_on_a_committed_hit_waits_for_its_value_only() {
+    let run = run(Stub::default(), &[Op::TxBegin, load(1), dependent(2), dependent(3), Op::TxEnd]);
+    assert_eq!(run.times(Seen::Load(2)), [HIT]);
+    assert_eq!(run.times(Seen::Load(3)), [2 * HIT]);
+    assert_eq!(run.latencies(), [3 * HIT]);
+}
+
+#[test]
+fn a_full_reorder_buffer_stalls_dispatch_until_its_oldest_entry_commits() {
+    // The load and seven instructions fill the buffer; the second load is the ninth.
+    let full = run(loads_miss(&[1]), &[Op::TxBegin, load(1), compute(4), compute(3), load(2), Op::TxEnd]);
+    assert_eq!(full.times(Seen::Load(2)), [MISS]);
+    let room = run(loads_miss(&[1]), &[Op::TxBegin, load(1), compute(4), compute(2), load(2), Op::TxEnd]);
+    assert_eq!(room.times(Seen::Load(2)), [7 * CYCLE]);
+}
+
+#[test]
+fn a_hit_that_has_not_committed_keeps_its_place_in_the_load_queue() {
+    // Two entries: the third load goes when the first commits (cycle 3), the fourth with the second (cycle 4).
+    let run = run(Stub::default(), &[load(1), load(2), load(3), load(4)]);
+    let times: Vec<Ps> = (1..=4).flat_map(|line| run.times(Seen::Load(line))).collect();
+    assert_eq!(times, [0, CYCLE, HIT, HIT + CYCLE]);
+}
+
+#[test]
+fn a_miss_keeps_its_place_in_the_load_queue() {
+    let run = run(loads_miss(&[1]), &[load(1), load(2), load(3)]);
+    assert_eq!(run.times(Seen::Load(3)), [MISS]);
+}
+
+#[test]
+fn stores_drain_one_a_cycle_in_order() {
+    let machine = Machine { core: crate::config::Core { width: 4, ..small().core }, ..small() };
+    let run = run_on(&machine, Stub::default(), &[store(1), store(2), store(3)]);
+    let first = run.times(Seen::Write(1))[0];
+    assert_eq!(run.times(Seen::Write(2)), [first + CYCLE]);
+    assert_eq!(run.times(Seen::Write(3)), [first + 2 * CYCLE]);
+}
+
+#[test]
+fn a_store_miss_holds_up_younger_stores_and_a_full_store_queue_holds_up_dispatch() {
+    let cache = Stub { store_misses: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[store(1), store(2), store(3), store(4), load(5)]);
+    let written = CYCLE + MISS;
+    assert_eq!(run.times(Seen::Write(1)), [written]);
+    assert_eq!(run.times(Seen::Write(2)), [written + CYCLE]);
+    // Three entries: the fourth store is dispatched when the first has left, the load after it.
+    assert_eq!(run.times(Seen::Load(5)), [written + CYCLE]);
+}
+
+#[test]
+fn a_fence_completes_with_the_last_acknowledgement() {
+    for latency in [50_000, 50_001] {
+        let flushes = BTreeMap::from([(1, 20_000), (2, latency)]);
+        let cache = Stub { flushes, ..Stub::default() };
+        let run = run(cache, &[Op::TxBegin, store(1), clwb(1), clwb(2), Op::Sfence, Op::TxEnd]);
+        let acknowledged = run.times(Seen::Flush(2))[0] + latency;
+        assert_eq!(run.times(Seen::Acknowledged(2)), [acknowledged]);
+        assert_eq!(run.fences, [acknowledged]);
+        // Commits happen at cycles.
+        assert_eq!(run.latencies(), [acknowledged.next_multiple_of(CYCLE)]);
+    }
+}
+
+#[test]
+fn a_fence_waits_for_stores_without_flushes() {
+    let cache = Stub { store_misses: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[store(1), Op::Sfence]);
+    assert_eq!(run.fences, run.times(Seen::Write(1)));
+}
+
+#[test]
+fn a_fence_with_nothing_outstanding_is_an_instruction_like_any_other() {
+    let run = run(Stub::default(), &[Op::TxBegin, compute(1), Op::Sfence, compute(1), Op::TxEnd]);
+    assert_eq!(run.latencies(), [3 * CYCLE]);
+}
+
+#[test]
+fn later_loads_wait_for_an_mfence_and_not_for_an_sfence() {
+    let cache = || Stub { flushes: misses(&[1]), ..Stub::default() };
+    let sfence = run(cache(), &[clwb(1), Op::Sfence, load(2)]);
+    assert_eq!(sfence.times(Seen::Load(2)), [2 * CYCLE]);
+    let mfence = run(cache(), &[clwb(1), Op::Mfence, load(2)]);
+    assert_eq!(mfence.times(Seen::Load(2)), [mfence.times(Seen::Acknowledged(1))[0]]);
+}
+
+#[test]
+fn an_sfence_before_an_mfence_does_not_let_loads_go() {
+    let cache = Stub { flushes: misses(&[1]), store_misses: misses(&[2]), ..Stub::default() };
+    let run = run(cache, &[clwb(1), Op::Sfence, store(2), Op::Mfence, load(3)]);
+    assert_eq!(run.times(Seen::Load(3)), run.times(Seen::Write(2)));
+}
+
+#[test]
+fn an_ordered_flush_waits_for_earlier_flushes_and_younger_stores_for_it() {
+    let cache = Stub { flushes: misses(&[1, 2, 3]), ..Stub::default() };
+    let ordered = run(cache, &[clflush(1), clflush(2), store(4), Op::Sfence]);
+    assert_eq!(ordered.times(Seen::Flush(2)), ordered.times(Seen::Acknowledged(1)));
+    assert_eq!(ordered.times(Seen::Write(4)), ordered.times(Seen::Acknowledged(2)));
+    let cache = Stub { flushes: misses(&[1, 2, 3]), ..Stub::default() };
+    let free = run(cache, &[clwb(1), clwb(2), store(4), Op::Sfence]);
+    assert_eq!(free.times(Seen::Write(4)), [free.times(Seen::Flush(1))[0] + 2 * CYCLE]);
+}
+
+#[test]
+fn a_full_combining_buffer_goes_around_the_cache_and_a_fence_waits_for_it() {
+    let cache = Stub { flushes: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[around(1, 0, 32), around(1, 32, 32), Op::Sfence]);
+    assert!(run.times(Seen::Write(1)).is_empty());
+    assert_eq!(run.fences, [run.times(Seen::Around(1))[0] + MISS]);
+}
+
+#[test]
+fn a_fence_empties_a_partly_filled_combining_buffer() {
+    let cache = Stub { flushes: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[around(1, 0, 8), around(1, 16, 8), Op::Sfence]);
+    assert_eq!(run.times(Seen::Write(1)).len(), 2, "a store for each stretch");
+    assert_eq!(run.fences, [run.times(Seen::Flush(1))[0] + MISS]);
+    assert_eq!(run.durable_at_fences[0][&1][..17], [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+}
+
+#[test]
+fn the_oldest_combining_buffer_makes_room() {
+    let run = run(Stub::default(), &[around(1, 0, 8), around(2, 0, 8), around(3, 0, 8)]);
+    assert_eq!(run.times(Seen::Write(1)).len(), 1);
+    assert!(run.times(Seen::Write(2)).is_empty(), "the others stay where they are without a fence");
+}
+
+#[test]
+fn a_store_to_a_line_in_a_combining_buffer_comes_after_what_is_in_it() {
+    let run = run(Stub::default(), &[around(1, 0, 16), store(1), Op::Sfence]);
+    assert_eq!(run.cache.visible[&1][..16], [2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]);
+}
+
+#[test]
+fn a_load_finds_what_a_combining_buffer_holds() {
+    // The value checker would object to the cache's stale bytes; the load must not even ask the cache.
+    let expects_three = Op::Load { address: 64, length: 8, dependent: false, bytes: 0 };
+    let run = run(Stub::default(), &[around(1, 0, 8), compute(20), expects_three, Op::Sfence]);
+    assert!(run.times(Seen::Load(1)).is_empty());
+}
+
+#[test]
+fn computation_larger_than_the_reorder_buffer_takes_its_instructions_over_the_width() {
+    let run = run(Stub::default(), &[Op::TxBegin, compute(1_000), Op::TxEnd]);
+    assert_eq!(run.latencies(), [1_000 * CYCLE]);
+    for rob in [1, 2, 3] {
+        let mut machine = small();
+        (machine.core.rob_entries, machine.core.width) = (rob, 4);
+        let run = run_on(&machine, Stub::default(), &[Op::TxBegin, compute(1_000), Op::TxEnd]);
+        assert_eq!(run.latencies(), [250 * CYCLE], "a buffer of {rob}");
+        assert_eq!(run.core.stats().instructions, 1_000);
+    }
+}
+
+#[test]
+fn a_transaction_lasts_from_the_commit_of_its_begin_to_the_commit_of_its_end() {
+    let transaction: &[Op] = &[compute(10), Op::TxBegin, store(1), clwb(1), Op::Sfence, Op::TxEnd];
+    let cache = Stub { flushes: misses(&[1]), ..Stub::default() };
+    let run = run_all(&small(), cache, &[transaction, transaction]);
+    // The store commits a cycle after the begin and is written then, the flush a cycle later.
+    assert_eq!(run.latencies(), [2 * CYCLE + MISS; 2]);
+    assert_eq!(run.core.stats().transactions, 2);
+    assert_eq!(run.core.last_commit(), run.fences[1]);
+}
+
+#[test]
+fn a_refused_load_asks_again() {
+    let cache = Stub { refusals: 2, ..Stub::default() };
+    let run = run(cache, &[Op::TxBegin, load(1), Op::TxEnd]);
+    assert_eq!(run.latencies(), [10 * CYCLE + HIT]);
+}
+
+#[test]
+fn a_store_that_waits_for_its_line_does_not_ask_again_when_a_register_is_free() {
+    let cache = Stub { refusals: 1, store_misses: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[store(1), load(2)]);
+    assert_eq!(run.cache.asked, [(CYCLE, 1), (CYCLE + MISS, 1)]);
+}

@@ -1,0 +1,263 @@
+//! Cores on scripted programs in front of a scripted cache: every edge to the picosecond.
+
+mod edges;
+mod order;
+
+use super::{Core, CoreContext};
+use crate::config::Machine;
+use crate::kernel::{Ps, Queue};
+use crate::message::{
+    Access, CachePort, CoreId, Event, FlushKind, Line, LineBytes, Observer, Op, OpBuffer, OpSource, Wake,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One cycle of the cores here, in picoseconds.
+const CYCLE: Ps = 1_000;
+/// Latency of a hit.
+const HIT: Ps = 3_000;
+
+/// What happened, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Seen {
+    Load(u64),
+    Write(u64),
+    Flush(u64),
+    Around(u64),
+    Acknowledged(u64),
+    Fenced,
+}
+
+/// A program of one transaction after another.
+struct Script(std::vec::IntoIter<OpBuffer>);
+
+impl OpSource for Script {
+    fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool {
+        self.0.next().map(|next| *buffer = next).is_some()
+    }
+}
+
+/// Answers to be given later; the event's slot is the index.
+enum Later {
+    Wake(Wake),
+    Acknowledge { line: u64, bytes: LineBytes },
+}
+
+/// Lines hit unless they are listed as misses; all hits take [`HIT`].
+#[derive(Default)]
+struct Stub {
+    load_misses: BTreeMap<u64, Ps>,
+    store_misses: BTreeMap<u64, Ps>,
+    /// Latency of a flush, by line; others have nothing to write and are done after a hit's latency.
+    flushes: BTreeMap<u64, Ps>,
+    /// Loads refused before one is served.
+    refusals: u32,
+    owned: BTreeSet<u64>,
+    asked: Vec<(Ps, u64)>,
+    log: Vec<(Ps, Seen)>,
+    later: Vec<(Ps, Later)>,
+    visible: BTreeMap<u64, LineBytes>,
+    durable: BTreeMap<u64, LineBytes>,
+}
+
+impl CachePort for Stub {
+    fn load(&mut self, now: Ps, _core: CoreId, line: Line, token: u32) -> Access {
+        if self.refusals > 0 {
+            self.refusals -= 1;
+            self.later.push((now + 5 * CYCLE, Later::Wake(Wake::Retry { at: now + 5 * CYCLE })));
+            return Access::Blocked;
+        }
+        self.log.push((now, Seen::Load(line.0)));
+        let Some(latency) = self.load_misses.get(&line.0) else { return Access::At(now + HIT) };
+        let at = now + latency;
+        self.later.push((at, Later::Wake(Wake::Load { token, at })));
+        Access::Pending
+    }
+
+    fn own(&mut self, now: Ps, _core: CoreId, line: Line, prefetch: bool) -> Access {
+        if prefetch {
+            return Access::Pending;
+        }
+        self.asked.push((now, line.0));
+        let Some(latency) = self.store_misses.get(&line.0).filter(|_| !self.owned.contains(&line.0)) else {
+            return Access::At(now + HIT);
+        };
+        let at = now + latency;
+        self.owned.insert(line.0);
+        self.later.push((at, Later::Wake(Wake::Store { line, at })));
+        Access::Pending
+    }
+
+    fn write(&mut self, now: Ps, _core: CoreId, line: Line, offset: usize, data: &[u8]) {
+        self.log.push((now, Seen::Write(line.0)));
+        self.visible.entry(line.0).or_insert([0; 64])[offset..offset + data.len()].copy_from_slice(data);
+    }
+
+    fn flush(&mut self, now: Ps, _core: CoreId, line: Line, _kind: FlushKind) -> Access {
+        self.log.push((now, Seen::Flush(line.0)));
+        let Some(latency) = self.flushes.get(&line.0) else { return Access::At(now + HIT) };
+        let bytes = self.visible.get(&line.0).copied().unwrap_or([0; 64]);
+        self.later.push((now + latency, Later::Acknowledge { line: line.0, bytes }));
+        Access::Pending
+    }
+
+    fn write_around(&mut self, now: Ps, _core: CoreId, line: Line, data: &LineBytes) {
+        self.log.push((now, Seen::Around(line.0)));
+        self.visible.insert(line.0, *data);
+        let latency = self.flushes.get(&line.0).copied().unwrap_or(HIT);
+        self.later.push((now + latency, Later::Acknowledge { line: line.0, bytes: *data }));
+    }
+
+    fn first_level_latency(&self) -> Ps {
+        HIT
+    }
+
+    fn peek(&self, _core: CoreId, line: Line) -> Option<LineBytes> {
+        Some(self.visible.get(&line.0).copied().unwrap_or([0; 64]))
+    }
+}
+
+#[derive(Default)]
+struct Watch {
+    fences: Vec<Ps>,
+}
+
+impl Observer for Watch {
+    fn fenced(&mut self, now: Ps, _core: CoreId) {
+        self.fences.push(now);
+    }
+}
+
+/// A run that is over.
+struct Run {
+    core: Core,
+    cache: Stub,
+    fences: Vec<Ps>,
+    /// What memory held durably at each fence.
+    durable_at_fences: Vec<BTreeMap<u64, LineBytes>>,
+}
+
+impl Run {
+    fn times(&self, seen: Seen) -> Vec<Ps> {
+        self.cache.log.iter().filter(|(_, what)| *what == seen).map(|(at, _)| *at).collect()
+    }
+
+    fn latencies(&self) -> &[Ps] {
+        &self.core.stats().transaction_ps
+    }
+}
+
+/// One instruction a cycle, a buffer of eight instructions, two loads, three stores, two combining buffers.
+fn small() -> Machine {
+    let mut machine: Machine =
+        toml::from_str(include_str!("../../config/presets/secpm.toml")).expect("the preset parses");
+    machine.core.clock_mhz = 1_000;
+    machine.core.width = 1;
+    machine.core.rob_entries = 8;
+    machine.core.load_queue_entries = 2;
+    machine.core.store_queue_entries = 3;
+    machine.core.write_combining_buffers = 2;
+    machine.engine.check_loads = true;
+    machine
+}
+
+/// Runs `program`, one transaction, on `machine`'s core in front of `cache`. Bytes that operations refer to are the
+/// number of the operation, from 1.
+fn run_on(machine: &Machine, cache: Stub, program: &[Op]) -> Run {
+    run_all(machine, cache, &[program])
+}
+
+fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
+    let script: Vec<OpBuffer> = transactions.iter().map(|ops| buffer(ops)).collect();
+    let mut queue = Queue::new();
+    let mut watch = Watch::default();
+    let mut core = Core::new(0, machine, Box::new(Script(script.into_iter())));
+    let mut durable_at_fences = Vec::new();
+    core.start(&mut queue);
+    let mut slots: Vec<Option<Later>> = Vec::new();
+    while let Some(event) = queue.pop() {
+        let now = queue.now();
+        let answer = match event {
+            Event::ReadReady { slot } => slots[slot as usize].take(),
+            _ => None,
+        };
+        let wake = match answer {
+            Some(Later::Wake(wake)) => Some(wake),
+            Some(Later::Acknowledge { line, bytes }) => {
+                cache.log.push((now, Seen::Acknowledged(line)));
+                cache.durable.insert(line, bytes);
+                Some(Wake::Flush { at: now })
+            }
+            None => None,
+        };
+        let mut cx = CoreContext { queue: &mut queue, cache: &mut cache, observer: &mut watch };
+        match event {
+            Event::CoreStep { core: id } => {
+                if let Some(at) = core.step(&mut cx) {
+                    queue.schedule(at, Event::CoreStep { core: id });
+                }
+            }
+            Event::LoadIssue { slot, .. } => core.load_issue(&mut cx, slot),
+            Event::StoreBufferStep { .. } => core.store_step(&mut cx),
+            Event::FlushDone { .. } => core.flush_done(&mut cx),
+            _ => core.wake(&mut cx, wake.expect("an answer is given once")),
+        }
+        for (at, later) in cache.later.drain(..) {
+            queue.schedule(at, Event::ReadReady { slot: slots.len() as u32 });
+            slots.push(Some(later));
+        }
+        while durable_at_fences.len() < watch.fences.len() {
+            cache.log.push((now, Seen::Fenced));
+            durable_at_fences.push(cache.durable.clone());
+        }
+        assert!(now < 1_000_000_000, "the core goes on for ever");
+    }
+    assert!(core.finished(), "the core waits for something that never comes");
+    Run { core, cache, fences: watch.fences, durable_at_fences }
+}
+
+fn buffer(ops: &[Op]) -> OpBuffer {
+    let mut buffer = OpBuffer { ops: ops.to_vec(), bytes: Vec::new() };
+    for (index, op) in buffer.ops.iter_mut().enumerate() {
+        if let Op::Load { length, bytes, .. }
+        | Op::Store { length, bytes, .. }
+        | Op::NonTemporalStore { length, bytes, .. } = op
+        {
+            *bytes = buffer.bytes.len() as u32;
+            buffer.bytes.extend(std::iter::repeat_n(index as u8 + 1, *length as usize));
+        }
+    }
+    buffer
+}
+
+fn run(cache: Stub, program: &[Op]) -> Run {
+    run_on(&small(), cache, program)
+}
+
+/// Loads of these lines expect zeros, which is what they find: their bytes are of length zero.
+fn load(line: u64) -> Op {
+    Op::Load { address: line * 64, length: 0, dependent: false, bytes: 0 }
+}
+
+fn dependent(line: u64) -> Op {
+    Op::Load { address: line * 64, length: 0, dependent: true, bytes: 0 }
+}
+
+fn store(line: u64) -> Op {
+    Op::Store { address: line * 64, length: 8, bytes: 0 }
+}
+
+fn around(line: u64, offset: u64, length: u8) -> Op {
+    Op::NonTemporalStore { address: line * 64 + offset, length, bytes: 0 }
+}
+
+fn clwb(line: u64) -> Op {
+    Op::Clwb { address: line * 64 }
+}
+
+fn clflush(line: u64) -> Op {
+    Op::Clflush { address: line * 64 }
+}
+
+fn compute(instructions: u32) -> Op {
+    Op::Compute { instructions }
+}

@@ -1,0 +1,100 @@
+//! Random programs against an independent statement of x86 persistency.
+
+use super::*;
+use proptest::prelude::*;
+
+const LINES: u64 = 4;
+
+fn op() -> impl Strategy<Value = Op> {
+    let line = 0..LINES;
+    prop_oneof![
+        4 => (line.clone(), 0u64..8).prop_map(|(line, word)| Op::Store { address: line * 64 + word * 8, length: 8, bytes: 0 }),
+        2 => (line.clone(), 0u64..4).prop_map(|(line, part)| around(line, part * 16, 16)),
+        1 => line.clone().prop_map(|line| around(line, 0, 64)),
+        2 => line.clone().prop_map(clwb),
+        1 => line.clone().prop_map(|line| Op::Clflushopt { address: line * 64 }),
+        1 => line.clone().prop_map(clflush),
+        2 => line.clone().prop_map(load),
+        1 => line.prop_map(dependent),
+        2 => Just(Op::Sfence),
+        1 => Just(Op::Mfence),
+        1 => (1u32..30).prop_map(compute),
+    ]
+}
+
+/// Some lines miss or have something to write, each with a latency of its own.
+fn latencies() -> impl Strategy<Value = BTreeMap<u64, Ps>> {
+    prop::collection::btree_map(0..LINES, 1..40_000u64, 0..=LINES as usize)
+}
+
+fn line_of(op: &Op) -> Option<(u64, bool)> {
+    match *op {
+        Op::Store { address, .. } => Some((address / 64, true)),
+        Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => Some((address / 64, false)),
+        _ => None,
+    }
+}
+
+proptest! {
+    #[test]
+    fn without_non_temporal_stores_everything_reaches_the_cache_in_program_order(
+        program in prop::collection::vec(op(), 1..120),
+        loads in latencies(), stores in latencies(), flushes in latencies(),
+    ) {
+        let program: Vec<Op> =
+            program.into_iter().filter(|op| !matches!(op, Op::NonTemporalStore { .. })).collect();
+        let cache = Stub { load_misses: loads, store_misses: stores, flushes, ..Stub::default() };
+        let run = run(cache, &program);
+        let expected: Vec<Seen> = program.iter().filter_map(line_of)
+            .map(|(line, store)| if store { Seen::Write(line) } else { Seen::Flush(line) }).collect();
+        let happened = run.cache.log.iter().map(|(_, what)| *what);
+        let happened: Vec<Seen> =
+            happened.filter(|what| matches!(what, Seen::Write(_) | Seen::Flush(_))).collect();
+        prop_assert_eq!(happened, expected);
+    }
+
+    #[test]
+    fn at_a_fence_all_that_it_covers_is_durable_and_nothing_younger_has_happened(
+        program in prop::collection::vec(op(), 1..120),
+        loads in latencies(), stores in latencies(), flushes in latencies(),
+    ) {
+        // Every line has something to write, or the stub could not tell what became durable.
+        let flushes = (0..LINES).map(|line| (line, flushes.get(&line).copied().unwrap_or(HIT))).collect();
+        let cache = Stub { load_misses: loads, store_misses: stores, flushes, ..Stub::default() };
+        let run = run(cache, &program);
+        let mut memory = [[0u8; 64]; LINES as usize];
+        let mut covered = [[false; 64]; LINES as usize];
+        let mut fences = 0;
+        for (index, op) in program.iter().enumerate() {
+            match *op {
+                Op::Store { address, length, .. } | Op::NonTemporalStore { address, length, .. } => {
+                    let (line, from) = ((address / 64) as usize, (address % 64) as usize);
+                    let bytes = from..from + length as usize;
+                    memory[line][bytes.clone()].fill(index as u8 + 1);
+                    covered[line][bytes].fill(matches!(op, Op::NonTemporalStore { .. }));
+                }
+                Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => {
+                    covered[(address / 64) as usize] = [true; 64];
+                }
+                Op::Sfence | Op::Mfence => {
+                    for line in 0..LINES as usize {
+                        let durable = run.durable_at_fences[fences].get(&(line as u64)).copied().unwrap_or([0; 64]);
+                        for byte in (0..64).filter(|&byte| covered[line][byte]) {
+                            prop_assert_eq!(durable[byte], memory[line][byte], "line {} byte {}", line, byte);
+                        }
+                    }
+                    fences += 1;
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(run.fences.len(), fences);
+        // Once a fence has been reached nothing is left in the core, whatever was stored around the caches.
+        if matches!(program.last(), Some(Op::Sfence | Op::Mfence)) {
+            for (line, expected) in memory.iter().enumerate() {
+                let visible = run.cache.visible.get(&(line as u64)).copied().unwrap_or([0; 64]);
+                prop_assert_eq!(&visible, expected);
+            }
+        }
+    }
+}
