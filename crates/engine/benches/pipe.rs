@@ -10,6 +10,7 @@ use counterpoint_engine::{Bases, Source, System};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 const TRANSACTIONS: u64 = 2_000;
 
