@@ -65,6 +65,7 @@ pub struct Request {
 struct Defaults {
     tx_size: u64,
     transactions: u64,
+    /// One warm-up transaction for so many measured ones; 0 for none.
     warmup_share: u64,
     footprint_max: u64,
 }
@@ -89,7 +90,7 @@ impl Request {
         let machine = config::load_machine(self.machine.as_deref().unwrap_or(design.machine), &self.set)?;
         let number = |name, value: &Option<Value>, default| integer(name, value.as_ref()).map(|n| n.unwrap_or(default));
         let transactions = number("transactions", &self.transactions, defaults.transactions)?;
-        let default_warmup = if defaults.warmup_share == 0 { 0 } else { transactions / defaults.warmup_share };
+        let default_warmup = transactions.checked_div(defaults.warmup_share).unwrap_or(0);
         let cores = number("cores", &self.cores, 1)?;
         let config = RunConfig {
             design: design.name.to_owned(),

@@ -55,7 +55,7 @@ pub fn explore(
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
         cores,
-        cipher: encryption.is_some().then(|| CipherFacts { key, minor_bits: config.machine.counters.minor_bits }),
+        cipher: encryption.is_some().then_some(CipherFacts { key, minor_bits: config.machine.counters.minor_bits }),
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
         status_survives,

@@ -152,7 +152,7 @@ impl<O: Observer> System<O> {
 
     /// Carries requests down and answers up until nothing is under way between stages.
     fn route(&mut self) {
-        while !(self.cache.quiet() && !self.controller.has_responses()) {
+        while !self.cache.quiet() || self.controller.has_responses() {
             let Self { queue, cores, cache, controller, device, observer, responses, requests, wakes, .. } = self;
             requests.extend(cache.requests());
             for &line in &cache.evicted {

@@ -165,7 +165,9 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, Device::data_capacity_of(&config.machine)).unwrap();
-    let mut system = System::new(&config, design, source.job(&Bases::default()).unwrap(), NoObserver).unwrap();
+    let mut system =
+        System::new(&config, design, source.job(&Bases::default(), &AtomicBool::new(false)).unwrap(), NoObserver)
+            .unwrap();
     system.run(|_| ControlFlow::Continue(()));
     assert_eq!(system.transactions_ended(), TRANSACTIONS * u64::from(cores), "{} {workload}", design.name);
     let now = system.queue.now();
