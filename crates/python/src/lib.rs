@@ -1,6 +1,6 @@
 //! The thin binding between the engine and the Python package: configuration in, statistics out, both as JSON text.
 //!
-//! A request comes in as text, [`drive::drive`] hands it to the engine on a thread of its own while the calling
+//! A request comes in as text, `drive::drive` hands it to the engine on a thread of its own while the calling
 //! thread, detached from the interpreter, watches for Ctrl-C and passes progress on, and the engine's answer goes back
 //! as text. What the text means is the engine's business on one side and the Python package's on the other.
 

@@ -49,7 +49,7 @@ impl Controller {
     fn issue_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
         let now = cx.queue.now();
         let state = &mut self.banks[bank as usize];
-        let open = state.open_row.filter(|_| state.streak < ROW_HIT_STREAK_MAX);
+        let open = cx.device.open_row(bank).filter(|_| state.streak < ROW_HIT_STREAK_MAX);
         let oldest = self.wpq.oldest(bank).expect("a write waits");
         let slot = open.and_then(|row| self.wpq.oldest_data_in(bank, row)).unwrap_or(oldest);
         state.streak = if slot == oldest { 0 } else { state.streak + 1 };
@@ -57,7 +57,6 @@ impl Controller {
         let entry = self.wpq.entry(slot);
         let issued = cx.device.issue(now, entry.media, entry.location, MediaOp::Write);
         state.busy = true;
-        state.open_row = Some(entry.location.row);
         cx.queue.schedule(issued.data_end, Event::WriteAccepted { slot });
         cx.queue.schedule(issued.bank_free, Event::BankFree { bank });
     }
@@ -69,7 +68,8 @@ impl Controller {
             BankRead::Counter(slot) => MediaLine::counter(self.fetches[slot].page),
         };
         let state = &self.banks[bank as usize];
-        let open = state.open_row.filter(|_| state.streak < ROW_HIT_STREAK_MAX && state.reads.len() > 1);
+        let may_pass = state.streak < ROW_HIT_STREAK_MAX && state.reads.len() > 1;
+        let open = cx.device.open_row(bank).filter(|_| may_pass);
         let hit = open.and_then(|row| state.reads.iter().position(|read| cx.device.locate(media(read)).row == row));
         let chosen = hit.unwrap_or(0);
         let media = media(&state.reads[chosen]);
@@ -78,7 +78,6 @@ impl Controller {
         let state = &mut self.banks[bank as usize];
         state.streak = if chosen == 0 { 0 } else { state.streak + 1 };
         state.busy = true;
-        state.open_row = Some(location.row);
         let read = state.reads.remove(chosen).expect("chosen from the queue");
         cx.queue.schedule(issued.bank_free, Event::BankFree { bank });
         match read {

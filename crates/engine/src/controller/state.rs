@@ -3,7 +3,7 @@
 use super::counter_cache::CounterCache;
 use super::stats::ControllerStats;
 use super::wpq::Wpq;
-use crate::design::parts::{Counter, CounterScheme, Encryption, PadSource, RegisterName};
+use crate::design::parts::{Counter, CounterScheme, Encryption, PadSource};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
 use crate::message::{Event, Line, LineBytes, MediaLine, Page, WriteToken};
 use std::collections::VecDeque;
@@ -176,7 +176,6 @@ pub struct ControllerSnapshot {
 
 pub(super) struct Bank {
     pub busy: bool,
-    pub open_row: Option<u32>,
     pub streak: u32,
     pub reads: VecDeque<BankRead>,
 }
@@ -265,9 +264,7 @@ impl Controller {
             counters: CounterCache::new(config.counter_cache_size.0, config.counter_cache_ways),
             evictions: VecDeque::new(),
             wpq: Wpq::new(config.wpq_entries, banks),
-            banks: (0..banks)
-                .map(|_| Bank { busy: false, open_row: None, streak: 0, reads: VecDeque::new() })
-                .collect(),
+            banks: (0..banks).map(|_| Bank { busy: false, streak: 0, reads: VecDeque::new() }).collect(),
             draining: false,
             flushing: false,
             units_free: (0..config.aes_units).rev().collect(),
@@ -285,9 +282,6 @@ impl Controller {
             config,
         }
     }
-
-    /// The registers this controller can hold for a design.
-    pub const REGISTERS: [RegisterName; 2] = [RegisterName::StagingRegister, RegisterName::ReencryptionStatus];
 
     /// Answers since the last call, in order. The caller hands the vector back empty through the same variable.
     pub fn take_responses(&mut self, into: &mut Vec<Response>) {

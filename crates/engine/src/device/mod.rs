@@ -132,8 +132,8 @@ impl DevicePort for Device {
         self.mapping.locate(media)
     }
 
-    fn row_open(&self, location: Location) -> bool {
-        self.timing.row_open(location)
+    fn open_row(&self, bank: u16) -> Option<u32> {
+        self.timing.open_row(bank)
     }
 
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued {
@@ -237,7 +237,8 @@ mod tests {
         assert_eq!(device.line_writes(block), 2);
         device.reset_stats();
         assert_eq!(device.stats(), DeviceStats::default());
-        assert!(device.row_open(device.locate(block)));
+        let Location { bank, row } = device.locate(block);
+        assert_eq!(device.open_row(bank), Some(row));
     }
 
     #[test]

@@ -108,8 +108,8 @@ impl Timing {
         }
     }
 
-    pub fn row_open(&self, location: Location) -> bool {
-        self.banks[usize::from(location.bank)].open_row == location.row
+    pub fn open_row(&self, bank: u16) -> Option<u32> {
+        Some(self.banks[usize::from(bank)].open_row).filter(|row| *row != NO_ROW)
     }
 
     /// Schedules one access; see [`crate::message::DevicePort::issue`].

@@ -50,10 +50,10 @@ fn timings_are_rounded_up_to_whole_cycles() {
 fn a_read_takes_rcd_cl_and_a_burst() {
     let mut timing = Timing::new(&table());
     let now = 7;
-    assert!(!timing.row_open(at(3, 5)));
+    assert_eq!(timing.open_row(3), None);
     let end = now + (50 + 15 + 10) * NS;
     assert_eq!(timing.issue(now, at(3, 5), Read), Issued { data_end: end, bank_free: end, row_hit: false });
-    assert!(timing.row_open(at(3, 5)) && !timing.row_open(at(3, 4)) && !timing.row_open(at(4, 5)));
+    assert_eq!((timing.open_row(3), timing.open_row(4)), (Some(5), None));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_read_of_the_open_row_saves_rcd() {
     // Another row of the bank costs tRCD and nothing for closing the first.
     let miss = timing.issue(end, at(3, 1), Read);
     assert_eq!((miss.data_end, miss.row_hit), (end + (50 + 15 + 10) * NS, false));
-    assert!(!timing.row_open(at(3, 0)));
+    assert_eq!(timing.open_row(3), Some(1));
 }
 
 #[test]

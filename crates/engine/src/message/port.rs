@@ -114,8 +114,8 @@ pub enum Content<'a> {
 pub trait DevicePort {
     /// Where a media line lies.
     fn locate(&self, media: MediaLine) -> Location;
-    /// Whether `row` is open in `bank`.
-    fn row_open(&self, location: Location) -> bool;
+    /// The row that lies in the row buffer of `bank`.
+    fn open_row(&self, bank: u16) -> Option<u32>;
     /// Commits the bank, bus and rank to one access of `media`, which lies at `location`, starting no earlier than
     /// `now`. The bank must be free, and `now` never moves back. Counts as an access of a data line or counter block.
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued;
