@@ -1,7 +1,7 @@
 //! What the front calls: requests in, reports out, both JSON. Everything here validates first; nothing starts that
 //! is not completely described.
 
-use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, nearest};
+use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::crash::CrashPlan;
 use crate::design::{self, parts::Design};
 use crate::device::Device;
@@ -113,13 +113,8 @@ impl Request {
 
 /// The design called `name`, or a sentence with the nearest name.
 pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> {
-    design::find(name, variant).ok_or_else(|| {
-        let hint = nearest(name, design::names()).map_or(String::new(), |near| format!(": did you mean '{near}'?"));
-        ConfigError(format!(
-            "design '{name}' does not exist{hint} (known: {})",
-            design::names().collect::<Vec<_>>().join(", ")
-        ))
-    })
+    let known: Vec<&str> = design::names().collect();
+    design::find(name, variant).ok_or_else(|| unknown_name("design", name, &known))
 }
 
 fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {

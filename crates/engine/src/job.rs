@@ -1,7 +1,7 @@
 //! From a configuration to something that runs: the workload's programs over a populated base, or a trace.
 
 use crate::config::{ConfigError, RunConfig, nearest};
-use crate::message::{BaseImage, CoreId, OpSource, ProgramLayout, ProgramRecovery};
+use crate::message::{BaseImage, CoreId, OpSource, ProgramLayout};
 use crate::simulate::Failure;
 use crate::system::Job;
 use crate::workload::trace::Trace;
@@ -97,7 +97,7 @@ impl Source {
                 let programs = cores.map(|core| Box::new(Program::new(plan, base.clone(), core)) as Box<dyn OpSource>);
                 Ok(Job {
                     programs: programs.collect(),
-                    layouts: Recovery::new(plan).layouts().to_vec(),
+                    layouts: plan.layouts().to_vec(),
                     base: base as Arc<dyn BaseImage>,
                 })
             }

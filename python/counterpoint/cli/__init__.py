@@ -15,8 +15,9 @@ import typer
 
 from .. import EngineError, InputError, __version__
 from . import compare, crash, listing, replay, run
+from .screen import INTERRUPTED
 
-BAD_INPUT, ENGINE_FAULT, INTERRUPTED, PIPE_CLOSED = 2, 3, 130, 141
+BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
 
 app = typer.Typer(
     name="counterpoint",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 
-import typer
-
 from .. import api
 from ..errors import Interrupted
 from ..frame import check_baseline, frame
@@ -64,8 +62,7 @@ def compare(
         page = write_report(frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]))
         screen.note(f"report: {page}")
     if interrupted:
-        screen.note(f"interrupted; {len(runs)} simulations were finished")
-        raise typer.Exit(130)
+        screen.stop_interrupted(f"{len(runs)} simulations were finished")
 
 
 def show(runs: list[Run], baseline: str, as_json: bool) -> None:

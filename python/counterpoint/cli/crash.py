@@ -11,7 +11,7 @@ from ..errors import Interrupted
 from ..report import prepare_folder, write_json
 from . import options, screen, tables
 
-VIOLATED, INTERRUPTED = 1, 130
+VIOLATED = 1
 
 
 def crash(
@@ -76,7 +76,6 @@ def crash(
     if out is not None:
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
     if interrupted:
-        screen.note(f"interrupted; {verdict.crash_points} crash points were tried")
-        raise typer.Exit(INTERRUPTED)
+        screen.stop_interrupted(f"{verdict.crash_points} crash points were tried")
     if not verdict.holds:
         raise typer.Exit(VIOLATED)

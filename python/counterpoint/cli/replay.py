@@ -50,5 +50,4 @@ def replay(
         runs, interrupted = stop.runs, True
     show(runs, chosen, as_json)
     if interrupted:
-        screen.note(f"interrupted; {len(runs)} simulations were finished")
-        raise typer.Exit(130)
+        screen.stop_interrupted(f"{len(runs)} simulations were finished")

@@ -6,12 +6,16 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from .. import api
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 _WIDTH_WITHOUT_TERMINAL = 160
 """Columns for a pipe or a file, where no line need be broken."""
@@ -30,6 +34,16 @@ def output() -> Console:
 def note(sentence: str) -> None:
     """A sentence beside the results."""
     print(sentence, file=sys.stderr)
+
+
+def stop_interrupted(finished: str) -> NoReturn:
+    """Says what was finished before Ctrl-C, and ends the command.
+
+    Raises:
+        Exit: always, with `INTERRUPTED`.
+    """
+    note(f"interrupted; {finished}")
+    raise typer.Exit(INTERRUPTED)
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@
 
 use super::counter::{Counter, CounterCipher, xor};
 use super::lines::{Id, Lines};
-use crate::message::{LineBytes, MediaLine, Page};
+use crate::message::{LineBytes, MediaLine, MediaUnit, Page};
 
 /// What of one line would survive.
 pub(super) struct DurableLine {
@@ -60,22 +60,26 @@ impl Durable {
     /// `media` entered the persistence domain.
     pub fn persisted(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
         let hash = unit_hash(media, bytes);
-        if let Some(line) = media.as_line() {
-            let id = lines.id(line);
-            let durable = &mut lines.record_mut(id).durable;
-            self.hash ^= durable.hash ^ hash;
-            durable.hash = hash;
-            durable.stored = Some(*bytes);
-            durable.persisted_at = Some(event);
-            self.touch_line(lines, id);
-        } else if let (Some(page), Some(cipher)) = (media.as_counter_page(), &self.cipher) {
-            let slot = lines.slot(page);
-            let row = &mut lines.pages[slot];
-            self.hash ^= row.block_hash ^ hash;
-            row.block_hash = hash;
-            row.block = cipher.unpack(bytes);
-            row.block_persisted_at = Some(event);
-            self.touch_page(lines, slot);
+        match media.unit() {
+            MediaUnit::Data(line) => {
+                let id = lines.id(line);
+                let durable = &mut lines.record_mut(id).durable;
+                self.hash ^= durable.hash ^ hash;
+                durable.hash = hash;
+                durable.stored = Some(*bytes);
+                durable.persisted_at = Some(event);
+                self.touch_line(lines, id);
+            }
+            MediaUnit::Counter(page) => {
+                let Some(cipher) = &self.cipher else { return };
+                let slot = lines.slot(page);
+                let row = &mut lines.pages[slot];
+                self.hash ^= row.block_hash ^ hash;
+                row.block_hash = hash;
+                row.block = cipher.unpack(bytes);
+                row.block_persisted_at = Some(event);
+                self.touch_page(lines, slot);
+            }
         }
     }
 

@@ -6,4 +6,4 @@ mod keys;
 mod pad;
 
 pub use keys::{Key, Keys};
-pub use pad::{PadCipher, xor};
+pub use pad::PadCipher;

@@ -77,15 +77,11 @@ fn pad_inputs(line: Line, major: u64, minor: u8) -> [u128; 4] {
     [0, 1, 2, 3].map(|block| u128::from(major) << 64 | u128::from(low | block))
 }
 
-/// Exclusive-or of two lines: encrypts plaintext with a pad, or gives the plaintext back.
-pub fn xor(a: &LineBytes, b: &LineBytes) -> LineBytes {
-    std::array::from_fn(|i| a[i] ^ b[i])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cipher::Keys;
+    use crate::message::xor;
     use ctr::cipher::{KeyIvInit, StreamCipher};
     use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 //! block is.
 
 use super::state::{BankRead, Context, Controller, CounterEviction, CounterWaiter, Fetch, Stage};
-use crate::message::{Content, DevicePort, LINES_PER_PAGE, LineBytes, MediaLine, Observer, Page};
+use crate::message::{Content, DevicePort, LineBytes, MediaLine, Observer, Page};
 
 impl Controller {
     /// Has the block of `page` brought into the counter cache and `waiter` told.
@@ -84,10 +84,7 @@ impl Controller {
         let scheme = &self.encryption.as_ref().expect("only encrypting designs have counters").scheme;
         match device.content(MediaLine::counter(page)) {
             Content::Stored(block) => *block,
-            Content::Base(_) | Content::Never => {
-                let populated = (0..LINES_PER_PAGE as usize).filter(|&index| device.populated(page.line(index)));
-                scheme.initial(populated.fold(0, |mask, index| mask | 1 << index))
-            }
+            Content::Base(_) | Content::Never => scheme.initial(page.mask(|line| device.populated(line))),
         }
     }
 }

@@ -2,10 +2,9 @@
 //! happens while the array is being read can tear them; the rest is time.
 
 use super::state::{BankRead, Context, Controller, CounterWaiter, LineWaiter, Read, Response, Source, Write};
-use super::write_path::xor;
 use crate::design::parts::Counter;
 use crate::kernel::Ps;
-use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, Observer};
+use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
 
 impl Controller {
     /// Takes a read that reaches the controller at `at`; `token` comes back with the bytes.

@@ -96,7 +96,11 @@ impl Controller {
                 continue;
             }
             match self.rsr.waiters.remove(at).1 {
-                LineWaiter::Read(slot) => cx.queue.schedule(now, Event::ReadArrives { slot: self.requeue_read(slot) }),
+                LineWaiter::Read(slot) => {
+                    // It gives its place back and arrives again.
+                    self.reads_active -= 1;
+                    cx.queue.schedule(now, Event::ReadArrives { slot });
+                }
                 LineWaiter::Write(slot) => self.wake_write(cx, slot),
             }
         }
@@ -110,11 +114,5 @@ impl Controller {
     /// A waiting write asks for its counter again, as an event of its own.
     fn wake_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
-    }
-
-    /// A read that waited gives its place back and arrives again.
-    fn requeue_read(&mut self, slot: u32) -> u32 {
-        self.reads_active -= 1;
-        slot
     }
 }

@@ -3,7 +3,7 @@
 use super::state::{Context, Controller, Source, Stage, Write};
 use crate::design::parts::{Admit, Counter};
 use crate::kernel::Ps;
-use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken};
+use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
 impl Controller {
     /// Takes a write that reaches the controller at `at`; `token` comes back when it is in the persistence domain.
@@ -185,9 +185,4 @@ impl Controller {
         }
         self.admit(cx);
     }
-}
-
-/// Exclusive-or of a line and a pad.
-pub(super) fn xor(line: &LineBytes, pad: &LineBytes) -> LineBytes {
-    std::array::from_fn(|i| line[i] ^ pad[i])
 }

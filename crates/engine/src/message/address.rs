@@ -11,6 +11,11 @@ pub const LINES_PER_PAGE: u64 = PAGE_BYTES / LINE_BYTES;
 /// The bytes of a line.
 pub type LineBytes = [u8; 64];
 
+/// Exclusive-or of two lines: encrypts plaintext with a pad, or gives the plaintext back.
+pub fn xor(a: &LineBytes, b: &LineBytes) -> LineBytes {
+    std::array::from_fn(|i| a[i] ^ b[i])
+}
+
 /// A line of program memory, by number (address / 64).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Line(pub u64);
@@ -43,6 +48,11 @@ impl Page {
     pub fn line(self, index: usize) -> Line {
         debug_assert!(index < LINES_PER_PAGE as usize);
         Line(self.0 * LINES_PER_PAGE + index as u64)
+    }
+    /// Bit `i`: the page's line `i` has the property.
+    pub fn mask(self, property: impl Fn(Line) -> bool) -> u64 {
+        let having = (0..LINES_PER_PAGE as usize).filter(|&index| property(self.line(index)));
+        having.fold(0, |mask, index| mask | 1 << index)
     }
 }
 
@@ -78,10 +88,6 @@ impl MediaLine {
     /// The data line, if it is one.
     pub fn as_line(self) -> Option<Line> {
         (!self.is_counter()).then_some(Line(self.0))
-    }
-    /// The page whose counter block it is, if it is one.
-    pub fn as_counter_page(self) -> Option<Page> {
-        self.is_counter().then_some(Page(self.0 & !COUNTER_FLAG))
     }
     /// What it is, for code that treats the two apart.
     pub fn unit(self) -> MediaUnit {

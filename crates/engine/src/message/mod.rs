@@ -9,7 +9,7 @@ mod op;
 mod port;
 mod program;
 
-pub use address::{LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, PAGE_BYTES, Page};
+pub use address::{LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, PAGE_BYTES, Page, xor};
 pub use event::Event;
 pub use observer::{NoObserver, Observer};
 pub use op::{Op, OpBuffer, OpSource};

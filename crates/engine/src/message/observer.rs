@@ -7,9 +7,6 @@ use crate::kernel::Ps;
 
 /// Everything that can be watched. All methods default to doing nothing.
 pub trait Observer {
-    /// Whether anybody listens; lets a stage skip preparing arguments.
-    const ACTIVE: bool = true;
-
     /// A store became visible in `core`'s cache.
     fn stored(&mut self, _now: Ps, _core: CoreId, _line: Line, _offset: usize, _data: &[u8]) {}
     /// `core` executed a flush (or non-temporal store) of `line`: a later fence of this core covers what the line held.
@@ -40,6 +37,4 @@ pub trait Observer {
 #[derive(Default, Clone, Copy, Debug)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {
-    const ACTIVE: bool = false;
-}
+impl Observer for NoObserver {}

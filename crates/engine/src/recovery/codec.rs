@@ -2,7 +2,7 @@
 
 use super::{LineCodec, ReencryptionStatus};
 use crate::design::parts::{Counter, CounterScheme, MinorReset, PadSource};
-use crate::message::{BaseImage, LINES_PER_PAGE, Line, LineBytes, Page};
+use crate::message::{BaseImage, Line, LineBytes, Page, xor};
 use std::sync::Arc;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
@@ -19,14 +19,9 @@ impl SplitCodec {
     }
 }
 
-fn exclusive_or(a: &LineBytes, b: &LineBytes) -> LineBytes {
-    std::array::from_fn(|i| a[i] ^ b[i])
-}
-
 impl LineCodec for SplitCodec {
     fn base_block(&self, page: Page) -> LineBytes {
-        let populated = (0..LINES_PER_PAGE as usize).filter(|&index| self.base.populated(page.line(index)));
-        self.scheme.initial(populated.fold(0, |mask, index| mask | 1 << index))
+        self.scheme.initial(page.mask(|line| self.base.populated(line)))
     }
 
     fn decrypt(
@@ -44,11 +39,11 @@ impl LineCodec for SplitCodec {
         if counter == Counter::NEVER {
             return [0; 64];
         }
-        exclusive_or(ciphertext, &self.pads.pad(line, counter))
+        xor(ciphertext, &self.pads.pad(line, counter))
     }
 
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
-        exclusive_or(plaintext, &self.pads.pad(line, self.scheme.counter(block, line.index_in_page())))
+        xor(plaintext, &self.pads.pad(line, self.scheme.counter(block, line.index_in_page())))
     }
 
     fn bump(&self, line: Line, block: &mut LineBytes) -> bool {

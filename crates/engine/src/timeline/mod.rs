@@ -3,7 +3,7 @@
 
 use crate::config::ConfigError;
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -102,10 +102,9 @@ impl Timeline {
 
 /// A place that a reader can search for: a data line's byte address, a counter block's page address.
 fn place(media: MediaLine) -> u64 {
-    match (media.as_line(), media.as_counter_page()) {
-        (Some(line), _) => line.address(),
-        (None, Some(page)) => page.line(0).address(),
-        (None, None) => 0,
+    match media.unit() {
+        MediaUnit::Data(line) => line.address(),
+        MediaUnit::Counter(page) => page.line(0).address(),
     }
 }
 
