@@ -7,6 +7,7 @@ use crate::design::{self, parts::Design};
 use crate::device::Device;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
+use crate::message::Annotation;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -51,6 +52,8 @@ pub struct Request {
     pub seed: Option<Value>,
     /// Accept a trace that is cut off.
     pub allow_truncated: bool,
+    /// An annotation that the program leaves out.
+    pub leave_out: Option<Annotation>,
     /// File for a timeline that Perfetto reads.
     pub timeline: Option<String>,
     /// Crash points: "all" or a number.
@@ -104,6 +107,7 @@ impl Request {
                 .unwrap_or(machine.program.footprint.0.min(defaults.footprint_max)),
             seed: number("seed", &self.seed, 1)?,
             allow_truncated: self.allow_truncated,
+            leave_out: self.leave_out,
             machine,
         };
         config::validate_run(&config)?;

@@ -4,7 +4,7 @@ use crate::audit::{AuditSetup, Auditor, CipherFacts, Ledger, ProgramFacts, ledge
 use crate::cipher::Keys;
 use crate::config::{ConfigError, RunConfig};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer};
-use crate::design::parts::{Design, Domain, RegisterName};
+use crate::design::parts::{Design, Domain, LineAtomicity, RegisterName};
 use crate::device::Image;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
@@ -56,7 +56,7 @@ pub fn explore(
         base: Arc::clone(&base),
         cores,
         cipher: encryption.is_some().then_some(CipherFacts { key, minor_bits: config.machine.counters.minor_bits }),
-        line_atomic: design.promise.line_atomic,
+        line_atomic: design.promise.line_atomic != LineAtomicity::None,
         secret: design.promise.secret,
         status_survives,
         program,

@@ -30,7 +30,7 @@ impl<O: Observer> LineSystem<O> {
         seed: u64,
         observer: O,
     ) -> Result<Self, ConfigError> {
-        let device = Device::new(machine, base)?;
+        let device = Device::new(machine, design.media_layout(&machine.counters), base)?;
         let encryption = encryption_parts(machine, design, seed)?;
         let controller = Controller::new(machine, encryption, usize::from(device.banks()), Vec::new());
         Ok(Self { queue: Queue::new(), controller, device, observer, responses: Vec::new() })
@@ -60,7 +60,7 @@ impl<O: Observer> LineSystem<O> {
     /// Sends a write that reaches the controller at `at`.
     pub fn write(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
         let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_write(&mut Context { queue, device, observer }, at, line, bytes, WriteToken(token));
+        controller.accept_write(&mut Context { queue, device, observer }, at, line, bytes, WriteToken(token), false);
     }
 
     /// Lets the next event happen and hands over what it answered; `None` when nothing is scheduled.

@@ -49,7 +49,7 @@ impl<O: Observer> System<O> {
     /// Assembles `design` on the machine of `config` with `job` on its cores.
     pub fn new(config: &RunConfig, design: &Design, job: Job, observer: O) -> Result<Self, ConfigError> {
         let machine = &config.machine;
-        let device = Device::new(machine, job.base)?;
+        let device = Device::new(machine, design.media_layout(&machine.counters), job.base)?;
         let encryption = encryption_parts(machine, design, config.seed)?;
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
         let cores = job.programs.len() as u16;
@@ -163,8 +163,11 @@ impl<O: Observer> System<O> {
             for request in requests.drain(..) {
                 match request {
                     MemoryRequest::Read { at, line, token } => controller.accept_read(&mut cx, at, line, token),
-                    MemoryRequest::Write { at, line, bytes, token } => {
-                        controller.accept_write(&mut cx, at, line, &bytes, token);
+                    MemoryRequest::Write { at, line, bytes, token, counter_atomic } => {
+                        controller.accept_write(&mut cx, at, line, &bytes, token, counter_atomic);
+                    }
+                    MemoryRequest::CounterWriteback { at, line, token } => {
+                        controller.accept_counter_writeback(&mut cx, at, line, token);
                     }
                 }
             }

@@ -70,7 +70,8 @@ impl Durable {
                 durable.persisted_at = Some(event);
                 self.touch_line(lines, id);
             }
-            MediaUnit::Counter(page) => {
+            MediaUnit::Counter(block) => {
+                let page = Page(block.0);
                 let Some(cipher) = &self.cipher else { return };
                 let slot = lines.slot(page);
                 let row = &mut lines.pages[slot];

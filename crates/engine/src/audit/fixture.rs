@@ -4,7 +4,7 @@
 
 use super::ledger::{Ledger, ledger_channel};
 use super::{AuditSetup, Auditor, CipherFacts, ProgramFacts};
-use crate::message::{
+use crate::message::{CounterBlock, Coverage, 
     BaseImage, ByteView, Content, CoreId, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page,
     ProgramLayout, ProgramRecovery, RecoveryReport,
 };
@@ -76,7 +76,11 @@ impl TestCodec {
 }
 
 impl LineCodec for TestCodec {
-    fn base_block(&self, page: Page) -> LineBytes {
+    fn block_of(&self, line: Line) -> CounterBlock {
+        Coverage::PAGE.block(line)
+    }
+    fn base_block(&self, block: CounterBlock) -> LineBytes {
+        let page = Page(block.0);
         self.pack(0, &std::array::from_fn(|n| u8::from(self.base.populated(page.line(n)))))
     }
     fn decrypt(
@@ -353,7 +357,7 @@ impl Machine {
         }
         self.blocks.insert(line.page(), block);
         let ciphertext = self.codec.encrypt(line, &plaintext, &block);
-        let (data, counter) = (MediaLine::data(line), MediaLine::counter(line.page()));
+        let (data, counter) = (MediaLine::data(line), MediaLine::counter(Coverage::PAGE.block(line)));
         match style {
             WriteStyle::Pair | WriteStyle::PadReused => {
                 self.persist(counter, block, observer);
@@ -384,7 +388,7 @@ impl Machine {
             if done > 0 {
                 let line = page.line(done as usize - 1);
                 self.codec.renew(line, old_major, &mut block);
-                self.persist(MediaLine::counter(page), block, observer);
+                self.persist(MediaLine::counter(CounterBlock(page.0)), block, observer);
                 let ciphertext = self.codec.encrypt(line, &plaintexts[done as usize - 1], &block);
                 self.persist(MediaLine::data(line), ciphertext, observer);
             }

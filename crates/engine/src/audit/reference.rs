@@ -5,7 +5,7 @@
 use super::fixture::*;
 use super::{Auditor, TransactionRecord};
 use crate::kernel::Ps;
-use crate::message::{BaseImage, ByteView, CoreId, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
+use crate::message::{CounterBlock, Coverage, BaseImage, ByteView, CoreId, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
 use crate::recovery::LineCodec;
 use crate::recovery::ReencryptionStatus;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ impl Reference {
         }
         move |line| {
             let block = stored
-                .get(&MediaLine::counter(line.page()).code())
+                .get(&MediaLine::counter(Coverage::PAGE.block(line)).code())
                 .copied()
                 .unwrap_or_else(|| self.codec.base_block(line.page()));
             let ciphertext = stored.get(&MediaLine::data(line).code()).copied();
@@ -305,7 +305,7 @@ proptest! {
                     let mut all = [0; 64];
                     all[LINES[2 * page].index_in_page()] = minors[0];
                     all[LINES[2 * page + 1].index_in_page()] = minors[1];
-                    both.persisted(0, MediaLine::counter(PAGES[page]), &machine.codec.pack(major, &all));
+                    both.persisted(0, MediaLine::counter(CounterBlock(PAGES[page].0)), &machine.codec.pack(major, &all));
                 }
                 Step::Status { page, old_major, done, finished } => {
                     both.reencryption(0, PAGES[page], old_major, done, finished);

@@ -3,7 +3,7 @@
 
 use super::fixture::*;
 use super::{Auditor, ProgramFacts, Rule, TransactionRecord, ledger_channel};
-use crate::message::{ByteView, CoreId, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport};
+use crate::message::{Coverage, ByteView, CoreId, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport};
 use std::sync::Arc;
 
 /// Runs the test program, judging after every event, and gives the rules broken in order of discovery.
@@ -63,7 +63,7 @@ fn a_counter_that_persists_for_a_line_nobody_stores_to_breaks_the_line_rule_with
     let mut auditor = machine.audited(false, true, None);
     let mut minors = [0; 64];
     minors[DATA[0].index_in_page()] = 2;
-    auditor.persisted(0, MediaLine::counter(DATA[0].page()), &machine.codec.pack(0, &minors));
+    auditor.persisted(0, MediaLine::counter(Coverage::PAGE.block(DATA[0])), &machine.codec.pack(0, &minors));
     machine.end_event(&mut auditor, &mut |_, _| ());
     assert!(!auditor.judge());
     assert_eq!(auditor.violations()[0].line, Some(DATA[0]));
@@ -196,7 +196,7 @@ fn equal_durable_states_have_equal_hashes_and_different_ones_do_not() {
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     let empty = auditor.state_hash();
-    let (a, b) = (MediaLine::data(Line(1)), MediaLine::counter(crate::message::Page(1)));
+    let (a, b) = (MediaLine::data(Line(1)), MediaLine::counter(crate::message::CounterBlock(1)));
     auditor.persisted(0, a, &[1; 64]);
     let one = auditor.state_hash();
     auditor.persisted(0, b, &[2; 64]);
@@ -250,13 +250,13 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
     auditor.stored(0, 0, head, 0, &[3; 64]);
     assert!(auditor.judge());
     // The node's counter is there before its data: garbage, but of no state's business.
-    auditor.persisted(0, MediaLine::counter(head.page()), &machine.codec.pack(0, &minors));
+    auditor.persisted(0, MediaLine::counter(Coverage::PAGE.block(head)), &machine.codec.pack(0, &minors));
     assert!(auditor.judge());
     auditor.persisted(0, MediaLine::data(node), &crypt(node, 0, 1, &[2; 64]));
     assert!(auditor.judge());
     // The head's counter alone: neither the old head nor the new one.
     minors[head.index_in_page()] = 2;
-    auditor.persisted(0, MediaLine::counter(head.page()), &machine.codec.pack(0, &minors));
+    auditor.persisted(0, MediaLine::counter(Coverage::PAGE.block(head)), &machine.codec.pack(0, &minors));
     assert!(!auditor.judge());
     let violation = &auditor.violations()[0];
     assert_eq!((violation.rule, violation.line), (Rule::Atomicity, Some(head)));
@@ -269,7 +269,7 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
     auditor.transaction_began(0, 0, 1);
     assert!(auditor.judge());
     minors[node.index_in_page()] = 2;
-    auditor.persisted(0, MediaLine::counter(head.page()), &machine.codec.pack(0, &minors));
+    auditor.persisted(0, MediaLine::counter(Coverage::PAGE.block(head)), &machine.codec.pack(0, &minors));
     assert!(!auditor.judge());
     auditor.persisted(0, MediaLine::data(node), &crypt(node, 0, 2, &[4; 64]));
     assert!(!auditor.judge(), "the node of transaction 1 without its head is half of the transaction");

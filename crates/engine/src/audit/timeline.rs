@@ -1,6 +1,6 @@
 //! The last things that happened, kept so that a violation can tell its story. A fixed ring: old notes go.
 
-use crate::message::{CoreId, Line, MediaLine, Page};
+use crate::message::{Coverage, CoreId, Line, MediaLine, Page};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -70,7 +70,7 @@ fn concerns(note: &Note, line: Line) -> bool {
         Note::Stored(_, of) | Note::Flushed(_, of) | Note::Evicted(of) | Note::Arrived(of) => of == line,
         Note::Fenced(_) => true,
         Note::Persisted(media) | Note::Coalesced(media) => {
-            media == MediaLine::data(line) || media == MediaLine::counter(line.page())
+            media == MediaLine::data(line) || media == MediaLine::counter(Coverage::PAGE.block(line))
         }
         Note::Reencryption { page, .. } => page == line.page(),
     }
@@ -106,7 +106,7 @@ mod tests {
         timeline.push(2, Note::Stored(0, Line(3)));
         timeline.push(2, Note::Stored(0, Line(3)));
         timeline.push(3, Note::Stored(0, Line(4)));
-        timeline.push(4, Note::Persisted(MediaLine::counter(Page(0))));
+        timeline.push(4, Note::Persisted(MediaLine::counter(crate::message::CounterBlock(0))));
         assert_eq!(
             timeline.about(Line(3)),
             "event 2: core 0 stored to the line; event 4: the page's counter block entered the persistence domain."

@@ -11,6 +11,7 @@ use super::stats::CacheCounts;
 use super::writes::Writes;
 use crate::config::{CacheLevel, ConfigError, Machine};
 use crate::kernel::Ps;
+use rustc_hash::FxHashSet;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
 
 /// The line that no core has reserved.
@@ -44,6 +45,8 @@ pub struct Hierarchy {
     /// Registers that wait for ways or for another core's write, oldest first.
     pub(super) waiting: Vec<u32>,
     pub(super) writes: Writes,
+    /// Lines that hold a `CounterAtomic` variable.
+    pub(super) counter_atomic: FxHashSet<u64>,
     /// Cores that found no register free, one bit each.
     pub(super) blocked: u64,
     pub(super) requests: Vec<MemoryRequest>,
@@ -104,6 +107,7 @@ impl Hierarchy {
             mshrs: Mshrs::new([l1, l2, l3].map(|level| (level.mshrs, level.shared)), usize::from(cores)),
             waiting: Vec::new(),
             writes: Writes::default(),
+            counter_atomic: FxHashSet::default(),
             blocked: 0,
             requests: Vec::new(),
             wakes: Vec::new(),
@@ -148,7 +152,7 @@ impl Hierarchy {
         let record = self.writes.acknowledge(token.0);
         let (line, place) = (record.line, record.place);
         self.wakes.extend(record.waiters.iter().map(|&core| (core, Wake::Flush { at: now })));
-        if let Some((cache, slot)) = place
+        if let (Some(line), Some((cache, slot))) = (line, place)
             && self.l3[cache].leaves_with(slot, token.0)
         {
             self.l3[cache].remove(slot);
@@ -227,7 +231,13 @@ impl Hierarchy {
     ) -> u32 {
         let token = self.writes.send(line, place, waiter);
         let at = now + self.latency.l3;
-        self.requests.push(MemoryRequest::Write { at, line, bytes, token: WriteToken(token) });
+        self.requests.push(MemoryRequest::Write {
+            at,
+            line,
+            bytes,
+            token: WriteToken(token),
+            counter_atomic: self.counter_atomic.contains(&line.0),
+        });
         token
     }
 
@@ -306,6 +316,16 @@ impl CachePort for Hierarchy {
 
     fn first_level_latency(&self) -> Ps {
         self.latency.l1
+    }
+
+    fn mark_counter_atomic(&mut self, line: Line) {
+        self.counter_atomic.insert(line.0);
+    }
+
+    fn counter_writeback(&mut self, now: Ps, core: CoreId, line: Line) {
+        let token = self.writes.send_counters(core);
+        let at = now + self.latency.l3;
+        self.requests.push(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {

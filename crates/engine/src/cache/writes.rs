@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 /// One write on its way.
 #[derive(Default)]
 pub(super) struct InFlight {
-    /// What is written.
-    pub(super) line: Line,
+    /// What is written; `None` for counters alone.
+    pub(super) line: Option<Line>,
     /// The third-level cache and slot that is free once the write is acknowledged.
     pub(super) place: Option<(usize, usize)>,
     /// Cores whose flush completes with it.
@@ -25,14 +25,29 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Registers a write and gives it a token.
-    pub(super) fn send(&mut self, line: Line, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
-        let token = self.free.pop().unwrap_or_else(|| {
+    /// Registers a write-back of counters alone, for which `waiter` waits, and gives it a token.
+    pub(super) fn send_counters(&mut self, waiter: CoreId) -> u32 {
+        let token = self.free_token();
+        let record = &mut self.records[token as usize];
+        record.line = None;
+        record.place = None;
+        record.waiters.clear();
+        record.waiters.push(waiter);
+        token
+    }
+
+    fn free_token(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
             self.records.push(InFlight::default());
             (self.records.len() - 1) as u32
-        });
+        })
+    }
+
+    /// Registers a write and gives it a token.
+    pub(super) fn send(&mut self, line: Line, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
+        let token = self.free_token();
         let record = &mut self.records[token as usize];
-        record.line = line;
+        record.line = Some(line);
         record.place = place;
         record.waiters.clear();
         record.waiters.extend(waiter);
@@ -56,13 +71,14 @@ impl Writes {
     /// Takes note of the acknowledgement of `token` and returns the record, valid until the next write is sent.
     pub(super) fn acknowledge(&mut self, token: u32) -> &InFlight {
         let record = &self.records[token as usize];
-        let line = record.line.0;
-        let Some(newest) = self.by_line.get_mut(&line) else {
-            panic!("write {token} of line {line:#x} was acknowledged twice");
-        };
-        newest.1 -= 1;
-        if newest.1 == 0 {
-            self.by_line.remove(&line);
+        if let Some(Line(line)) = record.line {
+            let Some(newest) = self.by_line.get_mut(&line) else {
+                panic!("write {token} of line {line:#x} was acknowledged twice");
+            };
+            newest.1 -= 1;
+            if newest.1 == 0 {
+                self.by_line.remove(&line);
+            }
         }
         self.free.push(token);
         record

@@ -35,9 +35,8 @@ fn check(machine: &Machine) -> Result<(), String> {
         };
         field.check(value)?;
     }
-    let Machine { core, l1, l2, l3, controller, device, .. } = machine;
+    let Machine { core, l1, l2, l3, controller, .. } = machine;
     clock("core.clock_mhz", core.clock_mhz)?;
-    clock("device.interface_mhz", device.interface_mhz)?;
     for (name, CacheLevel { size, ways, .. }) in [("l1", l1), ("l2", l2), ("l3", l3)] {
         sets(&format!("{name}.size"), *size, &format!("{name}.ways"), *ways)?;
     }
@@ -46,18 +45,27 @@ fn check(machine: &Machine) -> Result<(), String> {
     }
     let ways = controller.counter_cache_ways;
     sets("controller.counter_cache_size", controller.counter_cache_size, "controller.counter_cache_ways", ways)?;
-    let (low, high, entries) = (controller.wpq_low_watermark, controller.wpq_high_watermark, controller.wpq_entries);
-    if low >= high {
-        return Err(format!(
-            "controller.wpq_low_watermark = {low} must be below controller.wpq_high_watermark = {high}, because \
-             draining goes from the one to the other"
-        ));
-    }
-    if high > entries {
-        return Err(format!(
-            "controller.wpq_high_watermark = {high} must be at most controller.wpq_entries = {entries}, because a \
-             queue that is never that full would never drain"
-        ));
+    for (queue, low, high, entries) in [
+        ("wpq", controller.wpq_low_watermark, controller.wpq_high_watermark, controller.wpq_entries),
+        (
+            "counter_wpq",
+            controller.counter_wpq_low_watermark,
+            controller.counter_wpq_high_watermark,
+            controller.counter_wpq_entries,
+        ),
+    ] {
+        if low >= high {
+            return Err(format!(
+                "controller.{queue}_low_watermark = {low} must be below controller.{queue}_high_watermark = {high}, \
+                 because draining goes from the one to the other"
+            ));
+        }
+        if high > entries {
+            return Err(format!(
+                "controller.{queue}_high_watermark = {high} must be at most controller.{queue}_entries = {entries}, \
+                 because a queue that is never that full would never drain"
+            ));
+        }
     }
     device_as_a_whole(machine)
 }

@@ -2,7 +2,10 @@
 //! configuration and the device's address mapping work with these numbers.
 
 use super::{CounterPlacement, Machine};
-use crate::message::{LINES_PER_PAGE, PAGE_BYTES};
+use crate::message::PAGE_BYTES;
+
+/// Pages of data that a page of counter blocks serves, at the largest counters there are: 8 bytes for each line.
+const PAGES_PER_COUNTER_PAGE: u64 = 8;
 
 /// The numbers that follow from a machine's device table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,24 +25,23 @@ pub struct Geometry {
 impl Geometry {
     /// The geometry of `machine`, whose values must lie within their bounds.
     ///
-    /// Every design gives up the space for counters, those without counters too, so that addresses mean the same bank
-    /// and row for all designs (decision).
+    /// Every design gives up the space for the largest counters, those with small ones or none too, so that addresses
+    /// mean the same bank and row for all designs (decision).
     pub fn of(machine: &Machine) -> Self {
         let device = &machine.device;
         let banks = u64::from(device.channels) * u64::from(device.ranks) * u64::from(device.banks_per_rank);
         let rows = device.capacity.0 / (banks * device.row.0);
         let pages_per_row = device.row.0 / PAGE_BYTES;
-        // A row of counter blocks serves 64 rows of pages, as a page of them serves 64 pages.
         let mapped_rows = match machine.controller.counter_placement {
-            CounterPlacement::SameBank | CounterPlacement::CrossBank => rows * LINES_PER_PAGE / (LINES_PER_PAGE + 1),
+            CounterPlacement::SameBank | CounterPlacement::CrossBank => rows * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + 1),
             // Bank 0 reserves for all banks. Pages spread evenly, so what the other banks have above it stays unused
             // (decision).
-            CounterPlacement::SingleBank => rows * LINES_PER_PAGE / (LINES_PER_PAGE + banks),
+            CounterPlacement::SingleBank => rows * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + banks),
             CounterPlacement::Interleaved => rows,
         };
         let mapped_pages = banks * mapped_rows * pages_per_row;
         let data_pages = match machine.controller.counter_placement {
-            CounterPlacement::Interleaved => mapped_pages * LINES_PER_PAGE / (LINES_PER_PAGE + 1),
+            CounterPlacement::Interleaved => mapped_pages * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + 1),
             _ => mapped_pages,
         };
         Self { banks, rows, pages_per_row, mapped_rows, data_pages }

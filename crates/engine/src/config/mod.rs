@@ -20,9 +20,12 @@ pub use load::load_machine;
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
-    AddressMapping, CacheLevel, Controller, Core, CounterPlacement, Counters, Device, Engine, Machine, Program,
+    AddressMapping, CacheLevel, Controller, Core, CounterOrganisation, CounterPlacement, Counters, Device, Engine,
+    GlobalRegister, LogGranularity, Machine, Program,
 };
 pub use size::ByteSize;
+
+use crate::message::Annotation;
 
 /// Bad input: one sentence that names the value, the allowed values or range, and the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,4 +85,7 @@ pub struct RunConfig {
     /// Accept a trace that is cut off and replay its good part.
     #[serde(default)]
     pub allow_truncated: bool,
+    /// An annotation that the program leaves out, to see what it was there for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leave_out: Option<Annotation>,
 }

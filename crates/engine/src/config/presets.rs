@@ -6,9 +6,10 @@ use super::nearest::unknown_name;
 use super::{ConfigError, Machine};
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 3] = [
+const PRESETS: [(&str, &str); 4] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
+    ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
     ("small", include_str!("presets/small.toml")),
 ];
 
@@ -52,7 +53,7 @@ mod tests {
     fn the_nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, small)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, small)"
         );
     }
 }

@@ -52,8 +52,21 @@ pub struct Program {
     pub copy_bytes: u32,
     /// Bytes of each core's undo-log ring. Decision.
     pub log_ring: ByteSize,
+    /// What an undo-log record covers. Decision.
+    pub log_granularity: LogGranularity,
     /// Default footprint of a workload, the total over all cores.
     pub footprint: ByteSize,
+}
+
+/// What an undo-log record covers at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogGranularity {
+    /// The 8-byte words that are written.
+    Word,
+    /// The whole lines that they lie in. The annotated program form always logs so: a line whose counter is not
+    /// durable is lost as a whole, its unwritten words too.
+    Line,
 }
 
 /// An out-of-order core.
@@ -80,6 +93,8 @@ pub struct Core {
 pub struct CacheLevel {
     /// Capacity of one cache of the level.
     pub size: ByteSize,
+    /// A shared cache has that capacity for each core.
+    pub size_per_core: bool,
     /// Associativity.
     pub ways: u32,
     /// Access latency in core cycles, added to that of the levels above.
@@ -96,11 +111,14 @@ pub struct CacheLevel {
 pub struct Controller {
     /// Counter cache capacity.
     pub counter_cache_size: ByteSize,
+    /// It has that capacity for each core.
+    pub counter_cache_size_per_core: bool,
     /// Counter cache associativity.
     pub counter_cache_ways: u32,
     /// Counter cache latency in core cycles.
     pub counter_cache_latency_cycles: u32,
-    /// Write pending queue entries (64-byte lines).
+    /// Write pending queue entries (64-byte lines): data and counters together, or data alone in designs with a
+    /// counter write queue.
     pub wpq_entries: u32,
     /// Draining begins when this many entries are queued ...
     pub wpq_high_watermark: u32,
@@ -109,6 +127,15 @@ pub struct Controller {
     /// Below the high watermark, a write is issued to a bank that no read waits for. Off: writes leave only while
     /// draining. Decision, swept.
     pub wpq_issue_when_idle: bool,
+    /// Counter write queue entries, in designs that have one.
+    pub counter_wpq_entries: u32,
+    /// Draining begins when this many of them are queued ...
+    pub counter_wpq_high_watermark: u32,
+    /// ... and ends when this many are left. Decision, swept.
+    pub counter_wpq_low_watermark: u32,
+    /// A counter block that enters the counter write queue takes the place of an older one of the same address that is
+    /// ready and not issued. Decision, swept.
+    pub counter_wpq_merging: bool,
     /// Reads the controller keeps in flight.
     pub read_queue_entries: u32,
     /// Encryption circuits, each with one line in flight and a staging register beside it. Decision.
@@ -143,8 +170,35 @@ pub enum CounterPlacement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
-    /// Width of a minor counter, 1 to 7 bits (secpm section 3.4.1: 7).
+    /// Counters of the designs that bring none of their own (`write-back`, `ideal`): those of the machine's paper.
+    pub organisation: CounterOrganisation,
+    /// Width of a split counter's minor, 1 to 7 bits (secpm section 3.4.1: 7).
     pub minor_bits: u32,
+    /// Where the global counter's register lives at power loss. The paper does not say: decision `adr`; the others are
+    /// there to be audited.
+    pub global_register: GlobalRegister,
+}
+
+/// How counters are organised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CounterOrganisation {
+    /// A major counter per page and a minor per line (secpm section 3.4.1).
+    Split,
+    /// A global counter, 8 bytes of it per line, eight lines per block (counter-atomicity section 5.2.1).
+    Global,
+}
+
+/// What becomes of the global counter's register at power loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GlobalRegister {
+    /// Drained on battery and loaded at boot.
+    Adr,
+    /// Lost: counting begins anew.
+    Volatile,
+    /// Lost, and set to the largest counter found on the media at boot.
+    MaxScan,
 }
 
 /// The non-volatile device.

@@ -3,7 +3,7 @@
 
 use super::state::{Context, Controller, Response, Source, Stage, Write};
 use crate::design::parts::{Admit, AppendOrder, CounterCoalescing};
-use crate::message::{DevicePort, Event, Line, LineBytes, MediaLine, Observer, Page, WriteToken};
+use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
 
 /// What asks for slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ impl Controller {
             match request {
                 Request::CounterOf(slot) => {
                     let Write { line, block, bump, .. } = self.writes[slot];
-                    self.append_counter(cx, line.page(), block, bump);
+                    self.append_counter(cx, self.coverage.block(line), block, bump);
                     let write = &mut self.writes[slot];
                     write.owes_counter = false;
                     write.counter_admitted = true;
@@ -52,12 +52,12 @@ impl Controller {
                 Request::Data(slot) => self.append_data(cx, slot),
                 Request::Pair(slot) => {
                     let Write { line, block, bump, .. } = self.writes[slot];
-                    self.append_counter(cx, line.page(), block, bump);
+                    self.append_counter(cx, self.coverage.block(line), block, bump);
                     self.append_data(cx, slot);
                 }
                 Request::Eviction => {
                     let eviction = self.evictions.pop_front().expect("it asked");
-                    self.append_counter(cx, eviction.page, eviction.block, eviction.bump);
+                    self.append_counter(cx, eviction.id, eviction.block, eviction.bump);
                 }
             }
         }
@@ -100,18 +100,18 @@ impl Controller {
             return None;
         }
         let at_encrypted =
-            self.encryption.as_ref().map_or(Admit::Data, |encryption| encryption.parts.write_path.at_encrypted());
+            self.encryption.as_ref().map_or(Admit::Data, |encryption| encryption.parts.write_path.at_encrypted(write.counter_atomic));
         Some(if at_encrypted == Admit::Pair { Request::Pair(slot) } else { Request::Data(slot) })
     }
 
     fn append_counter<D: DevicePort, O: Observer>(
         &mut self,
         cx: &mut Context<'_, D, O>,
-        page: Page,
+        id: CounterBlock,
         block: LineBytes,
         bump: u64,
     ) {
-        let media = MediaLine::counter(page);
+        let media = MediaLine::counter(id);
         let now = cx.queue.now();
         self.account_occupancy(now);
         self.stats.counter_writes_asked += 1;

@@ -1,14 +1,14 @@
-//! The counter cache: counter blocks by page, set-associative, true LRU, with the blocks' real bytes.
+//! The counter cache: counter blocks by number, set-associative, true LRU, with the blocks' real bytes.
 
-use crate::message::{LineBytes, Page};
+use crate::message::{CounterBlock, LineBytes};
 
 const EMPTY: u64 = u64::MAX;
 
 /// A block that had to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// Its page.
-    pub page: Page,
+    /// Which block.
+    pub id: CounterBlock,
     /// Its bytes.
     pub block: LineBytes,
     /// It holds counters that memory has not seen.
@@ -19,7 +19,7 @@ pub struct Evicted {
 pub struct CounterCache {
     ways: usize,
     set_mask: u64,
-    pages: Vec<u64>,
+    tags: Vec<u64>,
     used: Vec<u64>,
     dirty: Vec<bool>,
     blocks: Vec<LineBytes>,
@@ -36,7 +36,7 @@ impl CounterCache {
         Self {
             ways,
             set_mask: sets as u64 - 1,
-            pages: vec![EMPTY; slots],
+            tags: vec![EMPTY; slots],
             used: vec![0; slots],
             dirty: vec![false; slots],
             blocks: vec![[0; 64]; slots],
@@ -44,50 +44,50 @@ impl CounterCache {
         }
     }
 
-    fn find(&self, page: Page) -> Option<usize> {
-        let first = (page.0 & self.set_mask) as usize * self.ways;
-        (first..first + self.ways).find(|&slot| self.pages[slot] == page.0)
+    fn find(&self, id: CounterBlock) -> Option<usize> {
+        let first = (id.0 & self.set_mask) as usize * self.ways;
+        (first..first + self.ways).find(|&slot| self.tags[slot] == id.0)
     }
 
-    /// Whether the block of `page` is here; does not count as a use.
-    pub fn contains(&self, page: Page) -> bool {
-        self.find(page).is_some()
+    /// Whether the block `id` is here; does not count as a use.
+    pub fn contains(&self, id: CounterBlock) -> bool {
+        self.find(id).is_some()
     }
 
-    /// The block of `page`, as a use of it.
-    pub fn get_mut(&mut self, page: Page) -> Option<&mut LineBytes> {
-        let slot = self.find(page)?;
+    /// The block `id`, as a use of it.
+    pub fn get_mut(&mut self, id: CounterBlock) -> Option<&mut LineBytes> {
+        let slot = self.find(id)?;
         self.clock += 1;
         self.used[slot] = self.clock;
         Some(&mut self.blocks[slot])
     }
 
-    /// The block of `page` without counting as a use.
-    pub fn peek(&self, page: Page) -> Option<&LineBytes> {
-        self.find(page).map(|slot| &self.blocks[slot])
+    /// The block `id` without counting as a use.
+    pub fn peek(&self, id: CounterBlock) -> Option<&LineBytes> {
+        self.find(id).map(|slot| &self.blocks[slot])
     }
 
-    /// Marks the block of `page` as newer than memory.
-    pub fn set_dirty(&mut self, page: Page) {
-        if let Some(slot) = self.find(page) {
+    /// Marks the block `id` as newer than memory.
+    pub fn set_dirty(&mut self, id: CounterBlock) {
+        if let Some(slot) = self.find(id) {
             self.dirty[slot] = true;
         }
     }
 
-    /// Puts the block of `page` in; returns the block that made room, if one did.
-    pub fn insert(&mut self, page: Page, block: LineBytes) -> Option<Evicted> {
-        debug_assert!(!self.contains(page));
-        let first = (page.0 & self.set_mask) as usize * self.ways;
+    /// Puts the block `id` in; returns the block that made room, if one did.
+    pub fn insert(&mut self, id: CounterBlock, block: LineBytes) -> Option<Evicted> {
+        debug_assert!(!self.contains(id));
+        let first = (id.0 & self.set_mask) as usize * self.ways;
         let slot = (first..first + self.ways)
-            .min_by_key(|&slot| if self.pages[slot] == EMPTY { 0 } else { self.used[slot] })
+            .min_by_key(|&slot| if self.tags[slot] == EMPTY { 0 } else { self.used[slot] })
             .expect("a set has at least one way");
-        let evicted = (self.pages[slot] != EMPTY).then(|| Evicted {
-            page: Page(self.pages[slot]),
+        let evicted = (self.tags[slot] != EMPTY).then(|| Evicted {
+            id: CounterBlock(self.tags[slot]),
             block: self.blocks[slot],
             dirty: self.dirty[slot],
         });
         self.clock += 1;
-        self.pages[slot] = page.0;
+        self.tags[slot] = id.0;
         self.used[slot] = self.clock;
         self.dirty[slot] = false;
         self.blocks[slot] = block;
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn the_least_recently_used_block_makes_room() {
         let mut cache = CounterCache::new(2 * 64 * 2, 2);
-        assert_eq!(cache.insert(Page(0), [1; 64]), None);
-        assert_eq!(cache.insert(Page(2), [2; 64]), None);
-        assert_eq!(cache.insert(Page(1), [3; 64]), None, "the other set");
-        cache.get_mut(Page(0)).unwrap()[0] = 9;
-        cache.set_dirty(Page(2));
-        let evicted = cache.insert(Page(4), [4; 64]).unwrap();
-        assert_eq!((evicted.page, evicted.dirty), (Page(2), true));
-        assert_eq!(cache.peek(Page(0)).unwrap()[0], 9);
-        assert!(!cache.contains(Page(2)) && cache.contains(Page(1)));
+        assert_eq!(cache.insert(CounterBlock(0), [1; 64]), None);
+        assert_eq!(cache.insert(CounterBlock(2), [2; 64]), None);
+        assert_eq!(cache.insert(CounterBlock(1), [3; 64]), None, "the other set");
+        cache.get_mut(CounterBlock(0)).unwrap()[0] = 9;
+        cache.set_dirty(CounterBlock(2));
+        let evicted = cache.insert(CounterBlock(4), [4; 64]).unwrap();
+        assert_eq!((evicted.id, evicted.dirty), (CounterBlock(2), true));
+        assert_eq!(cache.peek(CounterBlock(0)).unwrap()[0], 9);
+        assert!(!cache.contains(CounterBlock(2)) && cache.contains(CounterBlock(1)));
     }
 }

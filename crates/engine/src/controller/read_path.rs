@@ -78,13 +78,13 @@ impl Controller {
             match source {
                 // Re-encryption keeps the old counters in its register; the pad starts at once.
                 Source::Reencryption(_) => self.counter_known(cx, slot),
-                Source::Caches(_) if self.counters.get_mut(line.page()).is_some() => {
+                Source::Caches(_) if self.counters.get_mut(self.coverage.block(line)).is_some() => {
                     self.stats.counter_hits += 1;
                     self.counter_known_at(cx, slot, now + self.timing.counter_cache);
                 }
                 Source::Caches(_) => {
                     self.stats.counter_misses += 1;
-                    self.fetch_counter(cx, line.page(), CounterWaiter::Read(slot));
+                    self.fetch_counter(cx, self.coverage.block(line), CounterWaiter::Read(slot));
                 }
             }
         }
@@ -105,13 +105,14 @@ impl Controller {
     /// The counter under which the stored copy of `line` is encrypted.
     fn counter_for_read<D: DevicePort>(&self, device: &D, line: Line, source: Source) -> Counter {
         let scheme = &self.encryption.as_ref().expect("only for encrypted lines").scheme;
-        let index = line.index_in_page();
+        let index = self.coverage.index(line);
         if let (Source::Reencryption(_), Some(old)) = (source, &self.rsr.old_block) {
             return scheme.counter(old, index);
         }
-        match self.counters.peek(line.page()) {
+        let id = self.coverage.block(line);
+        match self.counters.peek(id) {
             Some(block) => scheme.counter(block, index),
-            None => scheme.counter(&self.newest_block(device, line.page()), index),
+            None => scheme.counter(&self.newest_block(device, id), index),
         }
     }
 

@@ -65,7 +65,7 @@ impl Controller {
         let now = cx.queue.now();
         let media = |read: &BankRead| match *read {
             BankRead::Data(slot) => MediaLine::data(self.reads[slot].line),
-            BankRead::Counter(slot) => MediaLine::counter(self.fetches[slot].page),
+            BankRead::Counter(slot) => MediaLine::counter(self.fetches[slot].id),
         };
         let state = &self.banks[bank as usize];
         let may_pass = state.streak < ROW_HIT_STREAK_MAX && state.reads.len() > 1;

@@ -5,7 +5,7 @@ use super::stats::ControllerStats;
 use super::wpq::Wpq;
 use crate::design::parts::{Counter, CounterScheme, Encryption, PadSource};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
-use crate::message::{Event, Line, LineBytes, MediaLine, Page, WriteToken};
+use crate::message::{CounterBlock, Coverage, Event, Line, LineBytes, MediaLine, Page, WriteToken};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -68,6 +68,8 @@ pub(super) struct Write {
     pub bump: u64,
     pub unit: u32,
     pub counter: Counter,
+    /// It holds a `CounterAtomic` variable.
+    pub counter_atomic: bool,
     /// The counter block as it was when this write bumped it: the staging register's second line.
     pub block: LineBytes,
     /// It puts its line under the page's new major counter: the append sets the line's done bit.
@@ -107,7 +109,7 @@ pub(super) enum CounterWaiter {
 /// A counter block on its way from the media.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
-    pub page: Page,
+    pub id: CounterBlock,
     pub waiters: Vec<CounterWaiter>,
 }
 
@@ -121,7 +123,7 @@ pub(super) enum LineWaiter {
 /// A dirty counter block that left the cache and waits for a slot; still the newest copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CounterEviction {
-    pub page: Page,
+    pub id: CounterBlock,
     pub block: LineBytes,
     pub bump: u64,
 }
@@ -202,6 +204,8 @@ pub struct Controller {
     pub(super) bytes: bool,
     pub(super) timing: Timing,
     pub(super) encryption: Option<EncryptionParts>,
+    /// Lines per counter block.
+    pub(super) coverage: Coverage,
     pub(super) log: Vec<Range<Line>>,
     pub(super) writes: Slab<Write>,
     /// Slots of writes not yet admitted, in arrival order.
@@ -250,6 +254,7 @@ impl Controller {
                 counter_cache: u64::from(config.counter_cache_latency_cycles) * cycle,
                 aes: ns_to_ps(config.aes_latency_ns),
             },
+            coverage: encryption.as_ref().map_or(Coverage::PAGE, |encryption| encryption.scheme.coverage()),
             encryption,
             log,
             writes: Slab::default(),

@@ -179,7 +179,7 @@ impl Wpq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Line, Page};
+    use crate::message::{CounterBlock, Line};
 
     fn at(bank: u16, row: u32) -> Location {
         Location { bank, row }
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn only_an_entry_that_is_not_issued_is_superseded() {
         let mut wpq = Wpq::new(4, 1);
-        let media = MediaLine::counter(Page(7));
+        let media = MediaLine::counter(CounterBlock(7));
         let first = wpq.push(media, at(0, 0), [1; 64], 0, 0);
         assert_eq!(wpq.superseded(media), Some(first));
         wpq.mark_issued(first);
@@ -212,6 +212,6 @@ mod tests {
         let second = wpq.push(media, at(0, 0), [2; 64], 0, 0);
         assert_eq!(wpq.superseded(media), Some(second));
         assert_eq!(wpq.newest(media).unwrap().bytes[0], 2);
-        assert_eq!(wpq.superseded(MediaLine::counter(Page(8))), None);
+        assert_eq!(wpq.superseded(MediaLine::counter(CounterBlock(8))), None);
     }
 }

@@ -1,7 +1,7 @@
 //! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
 
 use super::state::{Context, Controller, Source, Stage, Write};
-use crate::design::parts::{Admit, Counter};
+use crate::design::parts::{Admit, Counter, NextCounter};
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
@@ -14,9 +14,23 @@ impl Controller {
         line: Line,
         bytes: &LineBytes,
         token: WriteToken,
+        counter_atomic: bool,
     ) {
         let slot = self.new_write(line, bytes, Source::Caches(token.0));
+        self.writes[slot].counter_atomic = counter_atomic;
         cx.queue.schedule(at, Event::WriteArrives { slot });
+    }
+
+    /// Takes a `counter_cache_writeback` that reaches the controller at `at`; `token` comes back when the counters are
+    /// in the persistence domain.
+    pub fn accept_counter_writeback<D: DevicePort, O: Observer>(
+        &mut self,
+        _cx: &mut Context<'_, D, O>,
+        _at: Ps,
+        _line: Line,
+        token: WriteToken,
+    ) {
+        self.responses.push(super::state::Response::Written { token });
     }
 
     pub(super) fn new_write(&mut self, line: Line, bytes: &LineBytes, source: Source) -> u32 {
@@ -30,6 +44,7 @@ impl Controller {
             bump: 0,
             unit: 0,
             counter: Counter::NEVER,
+            counter_atomic: false,
             block: [0; 64],
             renews: false,
             owes_counter: false,
@@ -81,13 +96,13 @@ impl Controller {
         {
             return;
         }
-        let page = line.page();
-        if self.counters.get_mut(page).is_some() {
+        let id = self.coverage.block(line);
+        if self.counters.get_mut(id).is_some() {
             self.stats.counter_hits += 1;
             cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
         } else {
             self.stats.counter_misses += 1;
-            self.fetch_counter(cx, page, super::state::CounterWaiter::Write(slot));
+            self.fetch_counter(cx, id, super::state::CounterWaiter::Write(slot));
         }
     }
 
@@ -109,8 +124,8 @@ impl Controller {
     /// Bumps the counter and starts the pad, unless the block has been evicted meanwhile, the page has come under
     /// re-encryption, or the minor overflows while the status register is taken.
     fn begin_encryption<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let Write { line, source, .. } = self.writes[slot];
-        let (page, index) = (line.page(), line.index_in_page());
+        let Write { line, source, counter_atomic, .. } = self.writes[slot];
+        let (id, index) = (self.coverage.block(line), self.coverage.index(line));
         if matches!(source, Source::Caches(_))
             && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot))
         {
@@ -118,14 +133,20 @@ impl Controller {
             return;
         }
         let encryption = self.encryption.as_ref().expect("only encrypted writes ask for a circuit");
-        let Some(block) = self.counters.get_mut(page) else {
+        let Some(block) = self.counters.get_mut(id) else {
             self.writes[slot].stage = Stage::Waiting;
-            self.fetch_counter(cx, page, super::state::CounterWaiter::Write(slot));
+            self.fetch_counter(cx, id, super::state::CounterWaiter::Write(slot));
             return;
         };
         let counter = match source {
             Source::Reencryption(_) => Some(encryption.scheme.restart_line(block, index)),
-            Source::Caches(_) => encryption.scheme.bump(block, index),
+            Source::Caches(_) => match encryption.scheme.next(block, index, 0) {
+                NextCounter::Is(counter) => {
+                    encryption.scheme.set(block, index, counter);
+                    Some(counter)
+                }
+                NextCounter::Overflow => None,
+            },
         };
         let renews = counter.is_none() || matches!(source, Source::Reencryption(_));
         let counter = match counter {
@@ -139,17 +160,17 @@ impl Controller {
                 let old = *block;
                 encryption.scheme.advance_major(block, encryption.parts.minor_reset);
                 let counter = encryption.scheme.restart_line(block, index);
-                self.begin_reencryption(cx, page, old, counter.major - 1, index);
+                self.begin_reencryption(cx, line.page(), old, counter.major - 1, index);
                 counter
             }
         };
         let encryption = self.encryption.as_ref().expect("checked above");
         let path = encryption.parts.write_path;
-        let (defers, at_bump) = (path.defers_counter(), path.at_bump());
+        let (defers, at_bump) = (path.defers_counter(counter_atomic), path.at_bump());
         if defers {
-            self.counters.set_dirty(page);
+            self.counters.set_dirty(id);
         }
-        let block = *self.counters.peek(page).expect("bumped just now");
+        let block = *self.counters.peek(id).expect("bumped just now");
         let unit = self.units_free.pop().expect("the caller saw a free circuit");
         self.bumps += 1;
         self.stats.pads += 1;

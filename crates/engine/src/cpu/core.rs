@@ -263,8 +263,10 @@ impl Core {
             return wait;
         }
         let full = match op {
-            Op::Store { .. } | Op::NonTemporalStore { .. } => self.stores_full(),
-            Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } => self.stores_full(),
+            Op::Store { .. } | Op::CounterAtomicStore { .. } | Op::NonTemporalStore { .. } => self.stores_full(),
+            Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::CounterCacheWriteback { .. } => {
+                self.stores_full()
+            }
             _ => false,
         };
         if full {
@@ -323,6 +325,14 @@ impl Core {
                 self.queue_store(cx, Action::Store, address, length, bytes);
                 entry.kind = Kind::Store;
             }
+            Op::CounterAtomicStore { address, length, bytes } => {
+                self.queue_store(cx, Action::CounterAtomicStore, address, length, bytes);
+                entry.kind = Kind::Store;
+            }
+            Op::CounterCacheWriteback { address } => {
+                self.queue_unstored(address, Action::CounterWriteback);
+                entry.kind = Kind::Store;
+            }
             Op::NonTemporalStore { address, length, bytes } => {
                 self.queue_store(cx, Action::NonTemporal, address, length, bytes);
                 entry.kind = Kind::Store;
@@ -358,7 +368,7 @@ impl Core {
         let line = Line::containing(address);
         let mut bytes = [0; 64];
         bytes[..length as usize].copy_from_slice(self.buffer.slice(offset, length));
-        if action == Action::Store && self.stores.newest_store_line() != Some(line) {
+        if action.writes_the_cache() && self.stores.newest_store_line() != Some(line) {
             // The read for ownership starts early, so that store misses overlap though stores drain in order.
             cx.cache.own(cx.queue.now(), self.id, line, true);
         }
@@ -366,8 +376,13 @@ impl Core {
     }
 
     fn queue_flush(&mut self, address: u64, kind: FlushKind, ordered: bool) {
+        self.queue_unstored(address, Action::Flush { kind, ordered });
+    }
+
+    /// What takes its turn among the stores and stores nothing.
+    fn queue_unstored(&mut self, address: u64, action: Action) {
         self.stores.push(Entry {
-            action: Action::Flush { kind, ordered },
+            action,
             line: Line::containing(address),
             offset: 0,
             length: 0,

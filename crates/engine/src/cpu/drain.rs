@@ -28,9 +28,14 @@ impl Core {
             return;
         }
         let done = match entry.action {
-            Action::Store => self.drain_store(cx, &entry),
+            Action::Store | Action::CounterAtomicStore => self.drain_store(cx, &entry),
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
+            Action::CounterWriteback => {
+                self.flushes_outstanding += 1;
+                cx.cache.counter_writeback(now, self.id, entry.line);
+                true
+            }
         };
         if done {
             self.stores.pop();
@@ -61,6 +66,10 @@ impl Core {
             // A hit in the first level is pipelined: one store a cycle.
             Access::At(at) if at <= now + self.l1_latency(cx) => {
                 let (from, length) = (entry.offset as usize, entry.length as usize);
+                if entry.action == Action::CounterAtomicStore {
+                    cx.observer.marked_counter_atomic(now, self.id, entry.line);
+                    cx.cache.mark_counter_atomic(entry.line);
+                }
                 cx.cache.write(now, self.id, entry.line, from, &entry.bytes[..length]);
                 cx.observer.stored(now, self.id, entry.line, from, &entry.bytes[..length]);
                 true

@@ -9,10 +9,26 @@ use std::collections::VecDeque;
 pub enum Action {
     /// Write bytes into the cache.
     Store,
+    /// The same, to a variable that is declared `CounterAtomic`.
+    CounterAtomicStore,
     /// Write bytes into a write-combining buffer.
     NonTemporal,
     /// Write the line back. `ordered`: nothing younger passes it (clflush).
     Flush { kind: FlushKind, ordered: bool },
+    /// Have the line's counter block written back.
+    CounterWriteback,
+}
+
+impl Action {
+    /// Whether it writes bytes into the cache.
+    pub fn writes_the_cache(self) -> bool {
+        matches!(self, Action::Store | Action::CounterAtomicStore)
+    }
+
+    /// Whether it stores bytes, wherever they go.
+    pub fn stores(self) -> bool {
+        self.writes_the_cache() || self == Action::NonTemporal
+    }
 }
 
 /// One store or flush.
@@ -95,16 +111,16 @@ impl StoreQueue {
     /// Whether a store to `line` is queued, so that a load is answered from here.
     pub fn holds(&self, line: Line) -> bool {
         self.lines[hash(line)] > 0
-            && self.entries.iter().any(|entry| entry.line == line && !matches!(entry.action, Action::Flush { .. }))
+            && self.entries.iter().any(|entry| entry.line == line && entry.action.stores())
     }
 
     /// The line of the newest queued store.
     pub fn newest_store_line(&self) -> Option<Line> {
-        self.entries.back().filter(|entry| entry.action == Action::Store).map(|entry| entry.line)
+        self.entries.back().filter(|entry| entry.action.writes_the_cache()).map(|entry| entry.line)
     }
 
     fn count(&mut self, entry: &Entry, add: bool) {
-        if !matches!(entry.action, Action::Flush { .. }) {
+        if entry.action.stores() {
             let count = &mut self.lines[hash(entry.line)];
             *count = if add { *count + 1 } else { *count - 1 };
         }

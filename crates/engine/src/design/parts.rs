@@ -2,24 +2,30 @@
 //! queues and no bytes of their own.
 
 use crate::config::{Counters, Variant};
-use crate::message::{Line, LineBytes};
+use crate::message::{Coverage, Line, LineBytes, MediaLayout};
 
-/// Which form of the workload the design runs (model.md section 2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ProgramForm {
-    /// Stores, flushes and fences as on unencrypted memory.
-    Plain,
-}
+pub use crate::message::ProgramForm;
 
 /// What the auditors may hold a design to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// A crash test makes sense. The sentence says why not otherwise.
     pub crash_consistent: Result<(), &'static str>,
-    /// A line in flight holds its old or its new value after a crash, never anything else.
-    pub line_atomic: bool,
+    /// Which lines in flight hold their old or their new value after a crash, never anything else.
+    pub line_atomic: LineAtomicity,
     /// Nothing leaves the chip in the clear and no pad is used twice.
     pub secret: bool,
+}
+
+/// Which lines a design promises to keep whole while a write of them is in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineAtomicity {
+    /// None: only the outcome of recovery counts.
+    None,
+    /// Lines that hold a `CounterAtomic` variable.
+    Marked,
+    /// Every line.
+    Every,
 }
 
 /// What is admitted to the write pending queue at one point of a write's life.
@@ -33,16 +39,60 @@ pub enum Admit {
     Data,
     /// Both, in one event, two slots reserved.
     Pair,
+    /// The data line with its ready bit clear: it does not leave the chip until its counter block has entered the
+    /// counter write queue, an event that sets both ready bits.
+    Unready,
+    /// The data line and its counter as one 72-byte entry.
+    Inline,
 }
 
-/// How a counter becomes durable relative to its data.
+/// How a counter becomes durable relative to its data. `counter_atomic`: the line holds a `CounterAtomic` variable.
 pub trait WritePath: Send + Sync {
     /// What is admitted when the counter has been bumped and encryption begins.
     fn at_bump(&self) -> Admit;
     /// What is admitted when the pad is done and the line is encrypted.
-    fn at_encrypted(&self) -> Admit;
-    /// The bumped block stays dirty in the counter cache until it is evicted.
-    fn defers_counter(&self) -> bool;
+    fn at_encrypted(&self, counter_atomic: bool) -> Admit;
+    /// The bumped block stays dirty in the counter cache until it is evicted or written back on demand.
+    fn defers_counter(&self, counter_atomic: bool) -> bool;
+}
+
+/// Where counters lie and how a read finds them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterStore {
+    /// In blocks of a region of their own, through the counter cache.
+    Region,
+    /// Beside their line: every transfer has 72 bytes, on a bus of 72 bits; decryption waits for the transfer.
+    Inline,
+    /// The same with a counter cache of 8-byte entries; a read that misses it fetches the 72 bytes once more.
+    InlineCached,
+}
+
+/// The queues through which writes leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteQueues {
+    /// One for data and counters.
+    Shared,
+    /// A data write queue and a counter write queue (counter-atomicity section 5.2.2).
+    DataAndCounter,
+}
+
+/// When the block in the counter cache takes a line's new counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterUpdate {
+    /// When the counter is bumped: a block that leaves then carries the counters of neighbours whose data is still
+    /// being encrypted.
+    AtBump,
+    /// In the event that queues the line's data: what leaves carries only counters whose own data is queued.
+    WithData,
+}
+
+/// What `counter_cache_writeback` waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WritebackOrder {
+    /// Nothing: it writes what the counter cache holds when it arrives.
+    AtOnce,
+    /// Earlier writes of the block's lines that have not queued their data.
+    AfterData,
 }
 
 /// Which waiting admissions may pass which.
@@ -61,6 +111,9 @@ pub enum CounterCoalescing {
     Off,
     /// A new counter entry removes an older one of the same address that has not been issued (CWR).
     InWpq,
+    /// A block that enters the counter write queue takes the place of an older one of its address that is ready and
+    /// not issued, if the machine's queue merges.
+    ReadyEntries,
 }
 
 /// What page re-encryption does to the minors that are not done yet.
@@ -79,6 +132,8 @@ pub enum Domain {
     Volatile,
     /// Drained to the device on battery and loaded again at boot.
     Adr,
+    /// As the machine's `counters.global_register` says.
+    Configured,
     /// Kept.
     NonVolatile,
 }
@@ -99,6 +154,8 @@ pub enum RegisterName {
     StagingRegister,
     /// Re-encryption status register (secpm section 3.5).
     ReencryptionStatus,
+    /// The global counter (counter-atomicity section 5.2.1).
+    GlobalCounter,
 }
 
 /// A step of the boot sequence, in order.
@@ -111,9 +168,9 @@ pub enum RecoveryStep {
 /// The counter of one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counter {
-    /// Shared by the page.
+    /// Shared by the page; of a global counter, the value itself.
     pub major: u64,
-    /// The line's own.
+    /// The line's own; of a global counter, zero.
     pub minor: u8,
 }
 
@@ -122,17 +179,32 @@ impl Counter {
     pub const NEVER: Counter = Counter { major: 0, minor: 0 };
 }
 
+/// The counter of a line's next write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextCounter {
+    /// This one.
+    Is(Counter),
+    /// The line's minor counter would overflow: its page has to be re-encrypted.
+    Overflow,
+}
+
 /// Which counter a line has and how a block of them lies in its 64 bytes.
 pub trait CounterScheme: Send + Sync {
-    /// The block of a page that the run has not written: bit `i` of `populated` says that line `i` holds data.
+    /// How many lines share a block.
+    fn coverage(&self) -> Coverage;
+    /// Counters come from the global register, so that a write needs no block to get one.
+    fn global(&self) -> bool;
+    /// The block as it is before the run has written it: bit `i` of `populated` says that its line `i` holds data.
     fn initial(&self, populated: u64) -> LineBytes;
-    /// The counter of line `index` (0 to 63).
+    /// The counter of line `index` of the block.
     fn counter(&self, block: &LineBytes, index: usize) -> Counter;
-    /// Counts one more write of line `index`; `None`, and no change, if its minor counter would overflow.
-    fn bump(&self, block: &mut LineBytes, index: usize) -> Option<Counter>;
-    /// Begins re-encryption: the major counter goes up by one; all minors to zero with [`MinorReset::AtOnce`].
+    /// The counter after the one that `block` has for line `index`, or after `register` if counters are global.
+    fn next(&self, block: &LineBytes, index: usize, register: u64) -> NextCounter;
+    /// Puts the counter of line `index` into the block. A minor counter must belong to the block's major counter.
+    fn set(&self, block: &mut LineBytes, index: usize, counter: Counter);
+    /// After an overflow: the major counter goes up by one; all minors to zero with [`MinorReset::AtOnce`].
     fn advance_major(&self, block: &mut LineBytes, reset: MinorReset);
-    /// Sets the minor of line `index` to zero, under the block's major counter.
+    /// After an overflow: sets the minor of line `index` to zero, under the block's major counter.
     fn restart_line(&self, block: &mut LineBytes, index: usize) -> Counter;
 }
 
@@ -147,8 +219,16 @@ pub trait PadSource: Send + Sync {
 pub struct Encryption {
     /// Which counter a line has.
     pub counters: fn(&Counters) -> Box<dyn CounterScheme>,
+    /// Where counters lie.
+    pub store: CounterStore,
     /// How a counter becomes durable.
     pub write_path: &'static dyn WritePath,
+    /// When the counter cache takes a new counter.
+    pub update: CounterUpdate,
+    /// The queues through which writes leave.
+    pub queues: WriteQueues,
+    /// What `counter_cache_writeback` waits for.
+    pub writeback_order: WritebackOrder,
     /// Order of waiting admissions.
     pub append_order: AppendOrder,
     /// Merging of queued counter blocks.
@@ -183,6 +263,14 @@ pub struct Design {
 }
 
 impl Design {
+    /// How its counters lie on the media of a machine with `counters`.
+    pub fn media_layout(&self, counters: &Counters) -> MediaLayout {
+        self.encryption.map_or(MediaLayout::PLAIN, |encryption| MediaLayout {
+            coverage: (encryption.counters)(counters).coverage(),
+            inline: encryption.store != CounterStore::Region,
+        })
+    }
+
     /// The domain of register `name`; a register that is not listed does not exist and survives nothing.
     pub fn domain(&self, name: RegisterName) -> Domain {
         self.registers

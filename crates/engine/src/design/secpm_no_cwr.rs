@@ -6,10 +6,7 @@
 //! several circuits. *Hardened*: a line's old minor survives until its done bit, which is set in the event of the
 //! append; pairs of one page are appended in the order of their bumps.
 
-use super::parts::{
-    AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, ProgramForm, Promise, RecoveryStep,
-    Register, RegisterName,
-};
+use super::parts::{AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder};
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::StagedPair};
 
@@ -22,10 +19,14 @@ pub(super) const fn design(variant: Variant) -> Design {
         paper: "secpm, sections 3.3 and 3.5",
         machine: "secpm",
         form: ProgramForm::Plain,
-        promise: Promise { crash_consistent: Ok(()), line_atomic: true, secret: true },
+        promise: Promise { crash_consistent: Ok(()), line_atomic: LineAtomicity::Every, secret: true },
         encryption: Some(Encryption {
             counters: counters::split,
+            store: CounterStore::Region,
             write_path: &StagedPair,
+            update: CounterUpdate::AtBump,
+            queues: WriteQueues::Shared,
+            writeback_order: WritebackOrder::AtOnce,
             append_order: if hardened { AppendOrder::BumpOrder } else { AppendOrder::UnitOrder },
             coalescing: CounterCoalescing::Off,
             minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },

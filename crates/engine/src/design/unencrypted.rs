@@ -1,6 +1,6 @@
 //! Plaintext memory: the baseline of every paper (Unsec-PM, Insec-PM, No-encryption).
 
-use super::parts::{Design, ProgramForm, Promise};
+use super::parts::{Design, LineAtomicity, ProgramForm, Promise};
 use crate::config::Variant;
 
 pub(super) const fn design(variant: Variant) -> Design {
@@ -11,7 +11,7 @@ pub(super) const fn design(variant: Variant) -> Design {
         paper: "all papers (Unsec-PM, Insec-PM, No-encryption)",
         machine: "secpm",
         form: ProgramForm::Plain,
-        promise: Promise { crash_consistent: Ok(()), line_atomic: true, secret: false },
+        promise: Promise { crash_consistent: Ok(()), line_atomic: LineAtomicity::Every, secret: false },
         encryption: None,
         registers: &[],
         recovery: &[],

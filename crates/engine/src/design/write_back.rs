@@ -1,10 +1,7 @@
 //! Plain counter mode with a write-back counter cache: the broken starting point every paper motivates with
 //! (secpm section 2.3, Table 1).
 
-use super::parts::{
-    AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, ProgramForm, Promise, Register,
-    RegisterName,
-};
+use super::parts::{AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder};
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::Deferred};
 
@@ -16,10 +13,14 @@ pub(super) const fn design(variant: Variant) -> Design {
         paper: "secpm, section 2.3 and Table 1",
         machine: "secpm",
         form: ProgramForm::Plain,
-        promise: Promise { crash_consistent: Ok(()), line_atomic: false, secret: true },
+        promise: Promise { crash_consistent: Ok(()), line_atomic: LineAtomicity::None, secret: true },
         encryption: Some(Encryption {
-            counters: counters::split,
+            counters: counters::of_machine,
+            store: CounterStore::Region,
             write_path: &Deferred,
+            update: CounterUpdate::AtBump,
+            queues: WriteQueues::Shared,
+            writeback_order: WritebackOrder::AtOnce,
             append_order: AppendOrder::BumpOrder,
             coalescing: CounterCoalescing::Off,
             minor_reset: MinorReset::AtOnce,

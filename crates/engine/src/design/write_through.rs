@@ -5,10 +5,7 @@
 //! volatile one of earlier work; hardened, it lies in the ADR domain as in the full paper, so that what remains
 //! broken is the design's own doing.
 
-use super::parts::{
-    AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, ProgramForm, Promise, RecoveryStep,
-    Register, RegisterName,
-};
+use super::parts::{AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder};
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::WriteThrough};
 
@@ -21,10 +18,14 @@ pub(super) const fn design(variant: Variant) -> Design {
         paper: "secpm, section 3.3.1; secpm-workshop, section 3.1",
         machine: "secpm",
         form: ProgramForm::Plain,
-        promise: Promise { crash_consistent: Ok(()), line_atomic: false, secret: true },
+        promise: Promise { crash_consistent: Ok(()), line_atomic: LineAtomicity::None, secret: true },
         encryption: Some(Encryption {
             counters: counters::split,
+            store: CounterStore::Region,
             write_path: &WriteThrough,
+            update: CounterUpdate::AtBump,
+            queues: WriteQueues::Shared,
+            writeback_order: WritebackOrder::AtOnce,
             append_order: if hardened { AppendOrder::BumpOrder } else { AppendOrder::UnitOrder },
             coalescing: CounterCoalescing::Off,
             minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },

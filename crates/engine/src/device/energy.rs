@@ -1,14 +1,13 @@
 //! What accesses cost in energy, in whole femtojoules so that sums do not depend on their order.
 //!
-//! Decisions: a read that misses the row buffer reads the line's 512 bits from the array; every access moves 512 bits
-//! between row buffer and bus; a write programs all 512 bits (a write that compares first and programs only the bits
-//! that changed is not modelled).
+//! Decisions: a read that misses the row buffer reads the transfer's bits (512, or 576 with a counter beside the line)
+//! from the array; every access moves them between row buffer and bus; a write programs all of them (a write that
+//! compares first and programs only the bits that changed is not modelled).
 
 use crate::config::Device;
 use crate::kernel::Ps;
-use crate::message::{LINE_BYTES, MediaOp};
+use crate::message::MediaOp;
 
-const BITS_PER_LINE: f64 = (LINE_BYTES * 8) as f64;
 const FEMTO_PER_PICO: f64 = 1_000.0;
 
 /// Energy per access of a line, in femtojoules, and background power.
@@ -21,8 +20,10 @@ pub(super) struct Energy {
 }
 
 impl Energy {
-    pub fn new(device: &Device) -> Self {
-        let per_line = |pj_per_bit: f64| (pj_per_bit * BITS_PER_LINE * FEMTO_PER_PICO).round() as u64;
+    /// `transfer_bytes`: what one access moves, reads and programs.
+    pub fn new(device: &Device, transfer_bytes: u64) -> Self {
+        let bits = (transfer_bytes * 8) as f64;
+        let per_line = |pj_per_bit: f64| (pj_per_bit * bits * FEMTO_PER_PICO).round() as u64;
         Self {
             row_buffer: per_line(device.row_buffer_pj_per_bit),
             array_read: per_line(device.array_read_pj_per_bit),

@@ -4,7 +4,7 @@
 //! a place here when it is written, or when its ciphertext is wanted. Cloning an image copies what was touched.
 
 use super::table::{PageTable, Slab};
-use crate::message::{BaseImage, Content, Line, LineBytes, MediaLine, MediaUnit, Page};
+use crate::message::{BaseImage, Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Page};
 use std::sync::Arc;
 
 static ZERO: LineBytes = [0; 64];
@@ -18,8 +18,8 @@ pub struct Image {
     /// For each line of a touched page its index in `lines`, plus one.
     slots: Slab<[u32; 64]>,
     lines: Slab<LineBytes>,
-    /// Page to the index of its counter block in `counter_blocks`, plus one.
-    counter_pages: PageTable,
+    /// Counter block to its index in `counter_blocks`, plus one.
+    counter_slots: PageTable,
     counter_blocks: Slab<LineBytes>,
     bytes: bool,
 }
@@ -38,7 +38,7 @@ impl Image {
             pages: PageTable::default(),
             slots: Slab::default(),
             lines,
-            counter_pages: PageTable::default(),
+            counter_slots: PageTable::default(),
             counter_blocks: Slab::default(),
             bytes,
         }
@@ -51,7 +51,7 @@ impl Image {
                 0 => self.base_content(line),
                 slot => Content::Stored(self.lines.get(slot - 1)),
             },
-            MediaUnit::Counter(page) => match self.counter_pages.get(page.0) {
+            MediaUnit::Counter(block) => match self.counter_slots.get(block.0) {
                 0 => Content::Never,
                 slot => Content::Stored(self.counter_blocks.get(slot - 1)),
             },
@@ -62,8 +62,8 @@ impl Image {
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
         match media.unit() {
             MediaUnit::Data(line) => self.store_line(line, bytes),
-            MediaUnit::Counter(page) => {
-                store_in(self.counter_pages.get_mut(page.0), &mut self.counter_blocks, bytes);
+            MediaUnit::Counter(block) => {
+                store_in(self.counter_slots.get_mut(block.0), &mut self.counter_blocks, bytes);
             }
         }
     }
@@ -84,9 +84,9 @@ impl Image {
             })
         });
         let counters = self
-            .counter_pages
+            .counter_slots
             .iter()
-            .map(move |(page, slot)| (MediaLine::counter(Page(page)), self.counter_blocks.get(slot - 1)));
+            .map(move |(block, slot)| (MediaLine::counter(CounterBlock(block)), self.counter_blocks.get(slot - 1)));
         data.chain(counters)
     }
 
@@ -134,7 +134,7 @@ mod tests {
         // Few pages, some of them far apart, so that lines meet again and leaves of the table differ.
         (prop_oneof![0..3u64, 1_022..1_026u64, Just(4_000_000)], 0..64usize, any::<bool>()).prop_map(
             |(page, index, counter)| {
-                if counter { MediaLine::counter(Page(page)) } else { MediaLine::data(Page(page).line(index)) }
+                if counter { MediaLine::counter(CounterBlock(page)) } else { MediaLine::data(Page(page).line(index)) }
             },
         )
     }

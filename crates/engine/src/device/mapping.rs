@@ -2,7 +2,7 @@
 //! (model.md section 5). Pure arithmetic, no state.
 
 use crate::config::{AddressMapping, CounterPlacement, Geometry, Machine};
-use crate::message::{LINES_PER_PAGE, Location, MediaLine, MediaUnit, Page};
+use crate::message::{CounterBlock, LINES_PER_PAGE, Location, MediaLayout, MediaLine, MediaUnit, Page};
 
 /// The exact place of a media line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,15 +19,17 @@ pub(super) struct Mapping {
     geometry: Geometry,
     kind: AddressMapping,
     placement: CounterPlacement,
+    layout: MediaLayout,
 }
 
 impl Mapping {
     /// The mapping of a machine within its bounds.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine, layout: MediaLayout) -> Self {
         Self {
             geometry: Geometry::of(machine),
             kind: machine.device.mapping,
             placement: machine.controller.counter_placement,
+            layout,
         }
     }
 
@@ -45,26 +47,35 @@ impl Mapping {
     pub fn place(&self, media: MediaLine) -> Place {
         match media.unit() {
             MediaUnit::Data(line) => self.in_page(line.page(), line.index_in_page() as u64),
-            MediaUnit::Counter(page) => self.counter_block(page),
+            MediaUnit::Counter(block) => self.counter_block(block),
         }
     }
 
-    fn counter_block(&self, page: Page) -> Place {
+    fn counter_block(&self, block: CounterBlock) -> Place {
         let Geometry { banks, pages_per_row, data_pages, .. } = self.geometry;
+        let coverage = self.layout.coverage;
+        let first = coverage.line(block, 0);
+        let page = first.page();
         debug_assert!(page.0 < data_pages, "page {} is beyond the device's {data_pages} data pages", page.0);
+        if self.layout.inline {
+            return self.in_page(page, first.index_in_page() as u64);
+        }
+        let per_page = LINES_PER_PAGE / coverage.lines() as u64;
+        let in_bank = |home: &Place| {
+            (home.row * pages_per_row + home.column / LINES_PER_PAGE) * per_page + block.0 % per_page
+        };
         match self.placement {
             CounterPlacement::Interleaved => {
-                self.in_page(Page(data_pages + page.0 / LINES_PER_PAGE), page.0 % LINES_PER_PAGE)
+                self.in_page(Page(data_pages + block.0 / LINES_PER_PAGE), block.0 % LINES_PER_PAGE)
             }
-            CounterPlacement::SingleBank => self.reserved(0, page.0),
+            CounterPlacement::SingleBank => self.reserved(0, block.0),
             CounterPlacement::SameBank => {
                 let home = self.in_page(page, 0);
-                self.reserved(home.bank, home.row * pages_per_row + home.column / LINES_PER_PAGE)
+                self.reserved(home.bank, in_bank(&home))
             }
             CounterPlacement::CrossBank => {
                 let home = self.in_page(page, 0);
-                let bank = (home.bank + banks / 2) % banks;
-                self.reserved(bank, home.row * pages_per_row + home.column / LINES_PER_PAGE)
+                self.reserved((home.bank + banks / 2) % banks, in_bank(&home))
             }
         }
     }

@@ -16,10 +16,10 @@ mod wear;
 
 pub use image::Image;
 
-use crate::config::{ConfigError, Machine};
+use crate::config::{ConfigError, Geometry, Machine};
 use crate::kernel::Ps;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLine, MediaOp, PAGE_BYTES,
+    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLayout, MediaLine, MediaOp, PAGE_BYTES,
 };
 use energy::Energy;
 use mapping::Mapping;
@@ -64,9 +64,9 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device of `machine`, holding `base`. An error if the program's memory does not fit beside the counters.
-    pub fn new(machine: &Machine, base: Arc<dyn BaseImage>) -> Result<Self, ConfigError> {
-        let mapping = Mapping::new(machine);
+    /// The device of `machine`, holding `base`, with counters as `layout` says. An error if the program's memory does not fit beside the counters.
+    pub fn new(machine: &Machine, layout: MediaLayout, base: Arc<dyn BaseImage>) -> Result<Self, ConfigError> {
+        let mapping = Mapping::new(machine, layout);
         let capacity = mapping.geometry().data_capacity();
         if base.end() > capacity {
             return Err(ConfigError(format!(
@@ -79,7 +79,7 @@ impl Device {
             mapping,
             timing: Timing::new(&machine.device),
             image: Image::new(base, machine.engine.bytes),
-            energy: Energy::new(&machine.device),
+            energy: Energy::new(&machine.device, layout.transfer_bytes()),
             wear: Wear::default(),
             stats: DeviceStats::default(),
         })
@@ -87,7 +87,7 @@ impl Device {
 
     /// Bytes that programs can use on a device of `machine`.
     pub fn data_capacity_of(machine: &Machine) -> u64 {
-        Mapping::new(machine).geometry().data_capacity()
+        Geometry::of(machine).data_capacity()
     }
 
     /// Bytes that programs can use: what counter blocks leave.
@@ -204,7 +204,7 @@ fn test_machine() -> Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Page;
+    use crate::message::CounterBlock;
 
     fn device(machine: &Machine, lines: u64) -> Result<Device, ConfigError> {
         Device::new(machine, Arc::new(TestBase { lines, bytes: [9; 64] }))
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn accesses_are_counted_by_kind() {
         let mut device = device(&test_machine(), 1).unwrap();
-        let (line, block) = (MediaLine::data(Line(0)), MediaLine::counter(Page(0)));
+        let (line, block) = (MediaLine::data(Line(0)), MediaLine::counter(CounterBlock(0)));
         let mut now = 0;
         let accesses = [
             (line, MediaOp::Read),

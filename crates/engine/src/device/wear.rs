@@ -9,7 +9,7 @@ pub(super) struct Wear {
     /// Page to its entry in `data`, plus one.
     pages: PageTable,
     data: Slab<[u32; 64]>,
-    /// Page to the writes of its counter block.
+    /// Counter block to its writes.
     counters: PageTable,
     max: u32,
 }
@@ -25,7 +25,7 @@ impl Wear {
                 }
                 &mut self.data.get_mut(*entry - 1)[line.index_in_page()]
             }
-            MediaUnit::Counter(page) => self.counters.get_mut(page.0),
+            MediaUnit::Counter(block) => self.counters.get_mut(block.0),
         };
         *writes = writes.saturating_add(1);
         self.max = self.max.max(*writes);
@@ -43,7 +43,7 @@ impl Wear {
                 0 => 0,
                 entry => self.data.get(entry - 1)[line.index_in_page()],
             },
-            MediaUnit::Counter(page) => self.counters.get(page.0),
+            MediaUnit::Counter(block) => self.counters.get(block.0),
         }
     }
 }
@@ -51,17 +51,17 @@ impl Wear {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Line, Page};
+    use crate::message::{CounterBlock, Line};
 
     #[test]
     fn lines_and_counter_blocks_are_counted_apart() {
         let mut wear = Wear::default();
-        let (line, next, block) = (MediaLine::data(Line(7)), MediaLine::data(Line(8)), MediaLine::counter(Page(7)));
+        let (line, next, block) = (MediaLine::data(Line(7)), MediaLine::data(Line(8)), MediaLine::counter(CounterBlock(7)));
         for media in [line, next, line, block, block, block] {
             wear.count(media);
         }
         assert_eq!([line, next, block].map(|media| wear.of(media)), [2, 1, 3]);
-        assert_eq!(wear.of(MediaLine::counter(Page(0))), 0);
+        assert_eq!(wear.of(MediaLine::counter(CounterBlock(0))), 0);
         assert_eq!(wear.max(), 3);
     }
 }

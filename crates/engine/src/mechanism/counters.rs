@@ -1,9 +1,9 @@
 //! Split counters: one 64-byte block per page with a 64-bit major counter and 64 minor counters of 7 bits (secpm
 //! section 3.4.1, Figure 8). Narrower minors, for tests that want overflow soon, lie packed in the same 56 bytes.
 
-use crate::config::Counters;
-use crate::design::parts::{Counter, CounterScheme, MinorReset};
-use crate::message::LineBytes;
+use crate::config::{CounterOrganisation, Counters};
+use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
+use crate::message::{Coverage, LineBytes};
 
 /// Bytes of the major counter, in front of the minors.
 const MAJOR_BYTES: usize = 8;
@@ -16,6 +16,14 @@ pub struct SplitCounters {
 /// Builds the scheme from a machine's values.
 pub fn split(counters: &Counters) -> Box<dyn CounterScheme> {
     Box::new(SplitCounters { minor_bits: counters.minor_bits as usize })
+}
+
+/// The counters of a design that brings none of its own: the machine's.
+pub fn of_machine(counters: &Counters) -> Box<dyn CounterScheme> {
+    match counters.organisation {
+        CounterOrganisation::Split => split(counters),
+        CounterOrganisation::Global => super::global_counters::region(counters),
+    }
 }
 
 impl SplitCounters {
@@ -48,6 +56,14 @@ fn major(block: &LineBytes) -> u64 {
 }
 
 impl CounterScheme for SplitCounters {
+    fn coverage(&self) -> Coverage {
+        Coverage::PAGE
+    }
+
+    fn global(&self) -> bool {
+        false
+    }
+
     fn initial(&self, populated: u64) -> LineBytes {
         let mut block = [0; 64];
         for index in (0..64).filter(|index| populated >> index & 1 == 1) {
@@ -60,13 +76,16 @@ impl CounterScheme for SplitCounters {
         Counter { major: major(block), minor: self.minor(block, index) }
     }
 
-    fn bump(&self, block: &mut LineBytes, index: usize) -> Option<Counter> {
-        let minor = self.minor(block, index);
-        if minor == self.max() {
-            return None;
+    fn next(&self, block: &LineBytes, index: usize, _register: u64) -> NextCounter {
+        match self.minor(block, index) {
+            minor if minor == self.max() => NextCounter::Overflow,
+            minor => NextCounter::Is(Counter { major: major(block), minor: minor + 1 }),
         }
-        self.set_minor(block, index, minor + 1);
-        Some(Counter { major: major(block), minor: minor + 1 })
+    }
+
+    fn set(&self, block: &mut LineBytes, index: usize, counter: Counter) {
+        debug_assert_eq!(counter.major, major(block));
+        self.set_minor(block, index, counter.minor);
     }
 
     fn advance_major(&self, block: &mut LineBytes, reset: MinorReset) {
@@ -93,15 +112,15 @@ mod tests {
     }
 
     #[test]
-    fn seven_bits_count_to_127_and_then_overflow_without_changing_the_block() {
+    fn seven_bits_count_to_127_and_then_overflow() {
         let scheme = scheme(7);
         let mut block = scheme.initial(0);
         for expected in 1..=127 {
-            assert_eq!(scheme.bump(&mut block, 63), Some(Counter { major: 0, minor: expected }));
+            let next = Counter { major: 0, minor: expected };
+            assert_eq!(scheme.next(&block, 63, 0), NextCounter::Is(next));
+            scheme.set(&mut block, 63, next);
         }
-        let before = block;
-        assert_eq!(scheme.bump(&mut block, 63), None);
-        assert_eq!(block, before);
+        assert_eq!(scheme.next(&block, 63, 0), NextCounter::Overflow);
     }
 
     #[test]

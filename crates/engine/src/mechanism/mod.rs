@@ -1,5 +1,6 @@
 //! What designs are made of: counters and write paths. A mechanism holds no time and no queues; stages own those.
 
 pub mod counters;
+pub mod global_counters;
 pub mod pads;
 pub mod write_path;

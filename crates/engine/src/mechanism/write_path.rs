@@ -10,10 +10,10 @@ impl WritePath for Deferred {
     fn at_bump(&self) -> Admit {
         Admit::Nothing
     }
-    fn at_encrypted(&self) -> Admit {
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
         Admit::Data
     }
-    fn defers_counter(&self) -> bool {
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
         true
     }
 }
@@ -25,10 +25,10 @@ impl WritePath for WriteThrough {
     fn at_bump(&self) -> Admit {
         Admit::Counter
     }
-    fn at_encrypted(&self) -> Admit {
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
         Admit::Data
     }
-    fn defers_counter(&self) -> bool {
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
         false
     }
 }
@@ -41,10 +41,57 @@ impl WritePath for StagedPair {
     fn at_bump(&self) -> Admit {
         Admit::Nothing
     }
-    fn at_encrypted(&self) -> Admit {
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
         Admit::Pair
     }
-    fn defers_counter(&self) -> bool {
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
+        false
+    }
+}
+
+/// Every write is counter-atomic: data and counter have queues of their own, and ready bits (counter-atomicity
+/// section 5.2.2).
+pub struct ReadyPairs;
+
+impl WritePath for ReadyPairs {
+    fn at_bump(&self) -> Admit {
+        Admit::Nothing
+    }
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
+        Admit::Unready
+    }
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
+        false
+    }
+}
+
+/// Lines with a `CounterAtomic` variable are written as ready pairs; of all others the data enters its queue ready and
+/// the counter stays in the counter cache (counter-atomicity section 4).
+pub struct SelectiveReadyPairs;
+
+impl WritePath for SelectiveReadyPairs {
+    fn at_bump(&self) -> Admit {
+        Admit::Nothing
+    }
+    fn at_encrypted(&self, counter_atomic: bool) -> Admit {
+        if counter_atomic { Admit::Unready } else { Admit::Data }
+    }
+    fn defers_counter(&self, counter_atomic: bool) -> bool {
+        !counter_atomic
+    }
+}
+
+/// Data and counter are one transfer of 72 bytes (counter-atomicity section 3.2.1).
+pub struct Colocated;
+
+impl WritePath for Colocated {
+    fn at_bump(&self) -> Admit {
+        Admit::Nothing
+    }
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
+        Admit::Inline
+    }
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
         false
     }
 }

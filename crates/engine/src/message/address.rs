@@ -49,14 +49,71 @@ impl Page {
         debug_assert!(index < LINES_PER_PAGE as usize);
         Line(self.0 * LINES_PER_PAGE + index as u64)
     }
-    /// Bit `i`: the page's line `i` has the property.
-    pub fn mask(self, property: impl Fn(Line) -> bool) -> u64 {
-        let having = (0..LINES_PER_PAGE as usize).filter(|&index| property(self.line(index)));
+}
+
+/// Number of a counter block: the lines that it covers come one after another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct CounterBlock(pub u64);
+
+/// How many neighbouring lines share a counter block: a power of two from 1 to 64.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Coverage {
+    shift: u32,
+}
+
+impl Coverage {
+    /// A page of 64 lines (split counters).
+    pub const PAGE: Coverage = Coverage { shift: 6 };
+    /// Eight lines (8-byte counters).
+    pub const EIGHT_LINES: Coverage = Coverage { shift: 3 };
+    /// One line (its counter lies beside it).
+    pub const LINE: Coverage = Coverage { shift: 0 };
+
+    /// Lines per block.
+    pub fn lines(self) -> usize {
+        1 << self.shift
+    }
+    /// The block with the counter of `line`.
+    pub fn block(self, line: Line) -> CounterBlock {
+        CounterBlock(line.0 >> self.shift)
+    }
+    /// Position of `line` in its block.
+    pub fn index(self, line: Line) -> usize {
+        (line.0 & ((1 << self.shift) - 1)) as usize
+    }
+    /// Line `index` of `block`.
+    pub fn line(self, block: CounterBlock, index: usize) -> Line {
+        debug_assert!(index < self.lines());
+        Line((block.0 << self.shift) + index as u64)
+    }
+    /// Bit `i`: the block's line `i` has the property.
+    pub fn mask(self, block: CounterBlock, property: impl Fn(Line) -> bool) -> u64 {
+        let having = (0..self.lines()).filter(|&index| property(self.line(block, index)));
         having.fold(0, |mask, index| mask | 1 << index)
     }
 }
 
-/// A 64-byte unit on the media: a data line, or the counter block of a page.
+/// How a design lays counters on the media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MediaLayout {
+    /// Lines per counter block.
+    pub coverage: Coverage,
+    /// Each counter lies beside its line and moves with it.
+    pub inline: bool,
+}
+
+impl MediaLayout {
+    /// Memory without counters; it leaves the same space for them as every other.
+    pub const PLAIN: MediaLayout = MediaLayout { coverage: Coverage::PAGE, inline: false };
+
+    /// Bytes that one access moves: a line, and its 8-byte counter if that lies beside it.
+    pub fn transfer_bytes(self) -> u64 {
+        if self.inline { LINE_BYTES + 8 } else { LINE_BYTES }
+    }
+}
+
+/// A unit on the media: a data line or a counter block, 64 bytes each. A counter that lies beside its line is a block
+/// of its own here, of which only the counter's bytes exist.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct MediaLine(u64);
 
@@ -65,8 +122,8 @@ pub struct MediaLine(u64);
 pub enum MediaUnit {
     /// A data line.
     Data(Line),
-    /// The counter block of a page.
-    Counter(Page),
+    /// A counter block.
+    Counter(CounterBlock),
 }
 
 const COUNTER_FLAG: u64 = 1 << 63;
@@ -77,9 +134,9 @@ impl MediaLine {
         debug_assert!(line.0 < COUNTER_FLAG);
         MediaLine(line.0)
     }
-    /// The counter block of `page`.
-    pub fn counter(page: Page) -> Self {
-        MediaLine(page.0 | COUNTER_FLAG)
+    /// The counter block `block`.
+    pub fn counter(block: CounterBlock) -> Self {
+        MediaLine(block.0 | COUNTER_FLAG)
     }
     /// The one-bit flag that tells counter entries from data entries in the write pending queue.
     pub fn is_counter(self) -> bool {
@@ -93,7 +150,7 @@ impl MediaLine {
     pub fn unit(self) -> MediaUnit {
         match self.0 & COUNTER_FLAG {
             0 => MediaUnit::Data(Line(self.0)),
-            _ => MediaUnit::Counter(Page(self.0 & !COUNTER_FLAG)),
+            _ => MediaUnit::Counter(CounterBlock(self.0 & !COUNTER_FLAG)),
         }
     }
     /// A number unique to this unit.

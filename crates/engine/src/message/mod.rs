@@ -9,14 +9,18 @@ mod op;
 mod port;
 mod program;
 
-pub use address::{LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, PAGE_BYTES, Page, xor};
+pub use address::{
+    CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, PAGE_BYTES, Page, xor,
+};
 pub use event::Event;
 pub use observer::{NoObserver, Observer};
-pub use op::{Op, OpBuffer, OpSource};
+pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
 };
-pub use program::{BaseImage, ByteView, ProgramLayout, ProgramRecovery, RecoveryReport};
+pub use program::{
+    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport,
+};
 
 /// Index of a core.
 pub type CoreId = u16;

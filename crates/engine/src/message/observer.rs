@@ -9,6 +9,8 @@ use crate::kernel::Ps;
 pub trait Observer {
     /// A store became visible in `core`'s cache.
     fn stored(&mut self, _now: Ps, _core: CoreId, _line: Line, _offset: usize, _data: &[u8]) {}
+    /// `line` holds a `CounterAtomic` variable, from now on; told before the store that makes it so.
+    fn marked_counter_atomic(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// `core` executed a flush (or non-temporal store) of `line`: a later fence of this core covers what the line held.
     fn flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// A fence of `core` completed: all its earlier flushes are acknowledged.

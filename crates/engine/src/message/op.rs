@@ -15,7 +15,10 @@ pub enum Op {
     Load { address: u64, length: u8, dependent: bool, bytes: u32 },
     /// Stores `length` bytes (1 to 64) at `address`; `bytes` is their offset in the buffer's bytes.
     Store { address: u64, length: u8, bytes: u32 },
-    /// The same past the caches, through the write-combining buffers; ordered by fences only.
+    /// A store to a variable that is declared `CounterAtomic` (counter-atomicity section 4.3): from now on the line is
+    /// written back together with its counter, whichever way it leaves the caches.
+    CounterAtomicStore { address: u64, length: u8, bytes: u32 },
+    /// A store past the caches, through the write-combining buffers; ordered by fences only.
     NonTemporalStore { address: u64, length: u8, bytes: u32 },
     /// Writes a dirty line back and keeps it.
     Clwb { address: u64 },
@@ -23,11 +26,17 @@ pub enum Op {
     Clflushopt { address: u64 },
     /// The same, ordered with every other clflush and store.
     Clflush { address: u64 },
+    /// Writes the counter block of the lines around `address` back and keeps it, if it is dirty (counter-atomicity
+    /// section 4.3); acknowledged like a flush. One operation covers [`COUNTER_WRITEBACK_BYTES`], aligned.
+    CounterCacheWriteback { address: u64 },
     /// Completes when every earlier store is in the cache and every earlier flush is acknowledged.
     Sfence,
     /// The same, and later loads wait for it.
     Mfence,
 }
+
+/// Bytes whose counters one [`Op::CounterCacheWriteback`] writes back: eight lines, a block of eight 8-byte counters.
+pub const COUNTER_WRITEBACK_BYTES: u64 = 512;
 
 /// The operations of one transaction, and the bytes they carry. Reused, so that a run allocates nothing per
 /// transaction once the buffers have grown.

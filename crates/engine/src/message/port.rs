@@ -49,6 +49,11 @@ pub trait CachePort {
     /// Writes the newest copy of `line` back to memory if any level holds it dirty. `Pending`: a [`Wake::Flush`]
     /// follows when memory has acknowledged it. `At`: nothing is left to write and the flush is complete then.
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access;
+    /// `line` holds a `CounterAtomic` variable: whatever is sent to memory of it says so from now on.
+    fn mark_counter_atomic(&mut self, line: Line);
+    /// Has the counter block of `line` written back, after everything of the line that this core has sent before; a
+    /// [`Wake::Flush`] follows.
+    fn counter_writeback(&mut self, now: Ps, core: CoreId, line: Line);
     /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows.
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes);
     /// Latency of a first-level hit.
@@ -67,7 +72,16 @@ pub enum MemoryRequest {
     /// Read a line; `token` comes back with the bytes.
     Read { at: Ps, line: Line, token: u32 },
     /// Write a line; `token` comes back when it is in the persistence domain.
-    Write { at: Ps, line: Line, bytes: LineBytes, token: WriteToken },
+    Write {
+        at: Ps,
+        line: Line,
+        bytes: LineBytes,
+        token: WriteToken,
+        /// The line holds a `CounterAtomic` variable.
+        counter_atomic: bool,
+    },
+    /// Writes the counter block of `line` back if it is dirty; acknowledged like a write.
+    CounterWriteback { at: Ps, line: Line, token: WriteToken },
 }
 
 /// A read or a write of the media.

@@ -4,6 +4,46 @@
 use super::{CoreId, Line, LineBytes};
 use std::ops::Range;
 
+/// Which form of a workload a design runs (model.md section 2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramForm {
+    /// Stores, flushes and fences as on unencrypted memory.
+    Plain,
+    /// The same with `CounterAtomic` variables and `counter_cache_writeback` (counter-atomicity section 4.3, Figure 9).
+    Annotated,
+}
+
+/// One annotation in the text of an annotated transaction: what [`ProgramForm::Annotated`] adds at one place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Annotation {
+    /// `counter_cache_writeback` of what Prepare wrote: the log entry, or the new node of a linked list.
+    PrepareCounterCacheWriteback,
+    /// `counter_cache_writeback` of the data that Mutate wrote in place.
+    MutateCounterCacheWriteback,
+    /// The variable whose change commits is `CounterAtomic`: the log entry's valid word, or the list's head pointer.
+    CommitCounterAtomic,
+}
+
+impl Annotation {
+    /// All of them, in program order.
+    pub const ALL: [Annotation; 3] = [
+        Annotation::PrepareCounterCacheWriteback,
+        Annotation::MutateCounterCacheWriteback,
+        Annotation::CommitCounterAtomic,
+    ];
+
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Annotation::PrepareCounterCacheWriteback => "prepare-counter-cache-writeback",
+            Annotation::MutateCounterCacheWriteback => "mutate-counter-cache-writeback",
+            Annotation::CommitCounterAtomic => "commit-counter-atomic",
+        }
+    }
+}
+
 /// The memory a run starts from: populated, plaintext, shared between designs and never written.
 pub trait BaseImage: Send + Sync {
     /// The populated bytes of `line`, or `None` if the program has never written it.

@@ -109,7 +109,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     pub fn line(&self, line: Line) -> LineBytes {
         let content = self.memory.content(MediaLine::data(line));
         let Some(codec) = self.codec else { return plain(content) };
-        let stored_block = self.memory.content(MediaLine::counter(line.page()));
+        let stored_block = self.memory.content(MediaLine::counter(codec.block_of(line)));
         let status = self.status.as_ref().filter(|status| status.page == line.page());
         if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
             // Encrypting the shared base under its first counter only to decrypt it again would change nothing.
@@ -162,8 +162,8 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// Data and counter block reach the media in one step.
     fn persist(&mut self, line: Line, plaintext: &LineBytes, bytes: &LineBytes, block: Option<&LineBytes>) {
         self.observer.write_arrived(0, line, plaintext);
-        if let Some(block) = block {
-            let media = MediaLine::counter(line.page());
+        if let (Some(codec), Some(block)) = (self.codec, block) {
+            let media = MediaLine::counter(codec.block_of(line));
             self.memory.store(media, block);
             self.observer.persisted(0, media, block);
         }
@@ -172,9 +172,9 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 
     fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
-        match self.memory.content(MediaLine::counter(line.page())) {
+        match self.memory.content(MediaLine::counter(codec.block_of(line))) {
             Content::Stored(block) | Content::Base(block) => *block,
-            Content::Never => codec.base_block(line.page()),
+            Content::Never => codec.base_block(codec.block_of(line)),
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) => *bytes,
-            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(line.page())),
+            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.block_of(line))),
             Content::Never => [0; 64],
         }
     }

@@ -1,8 +1,8 @@
 //! A boot's use of the design's own mechanisms: the counter scheme and the pads that the controller used.
 
 use super::{LineCodec, ReencryptionStatus};
-use crate::design::parts::{Counter, CounterScheme, MinorReset, PadSource};
-use crate::message::{BaseImage, Line, LineBytes, Page, xor};
+use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter, PadSource};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, xor};
 use std::sync::Arc;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
@@ -20,8 +20,12 @@ impl SplitCodec {
 }
 
 impl LineCodec for SplitCodec {
-    fn base_block(&self, page: Page) -> LineBytes {
-        self.scheme.initial(page.mask(|line| self.base.populated(line)))
+    fn block_of(&self, line: Line) -> CounterBlock {
+        self.scheme.coverage().block(line)
+    }
+
+    fn base_block(&self, block: CounterBlock) -> LineBytes {
+        self.scheme.initial(self.scheme.coverage().mask(block, |line| self.base.populated(line)))
     }
 
     fn decrypt(
@@ -47,7 +51,13 @@ impl LineCodec for SplitCodec {
     }
 
     fn bump(&self, line: Line, block: &mut LineBytes) -> bool {
-        self.scheme.bump(block, line.index_in_page()).is_some()
+        match self.scheme.next(block, line.index_in_page(), 0) {
+            NextCounter::Is(counter) => {
+                self.scheme.set(block, line.index_in_page(), counter);
+                true
+            }
+            NextCounter::Overflow => false,
+        }
     }
 
     fn major(&self, block: &LineBytes) -> u64 {

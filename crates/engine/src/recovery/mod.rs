@@ -19,13 +19,15 @@ pub use boot::{Boot, BootStep};
 pub use codec::SplitCodec;
 pub use survivors::{AdrSnapshot, Media, ReencryptionStatus};
 
-use crate::message::{Line, LineBytes, Page};
+use crate::message::{CounterBlock, Line, LineBytes};
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as they lie on the
 /// media.
 pub trait LineCodec {
-    /// What the counter block of `page` reads as if none was ever stored: the populated lines written once.
-    fn base_block(&self, page: Page) -> LineBytes;
+    /// The block with the counter of `line`.
+    fn block_of(&self, line: Line) -> CounterBlock;
+    /// What `block` reads as if none was ever stored: the populated lines written once.
+    fn base_block(&self, block: CounterBlock) -> LineBytes;
     /// The plaintext of `line` from its ciphertext, the counter block of its page and the status register. A line whose
     /// counter says never written reads as zero.
     fn decrypt(

@@ -5,7 +5,7 @@ use super::*;
 use crate::audit::fixture::{Populated, TestCodec, crypt};
 use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
-use crate::message::{ByteView, Content, MediaLine, Observer};
+use crate::message::{CounterBlock, Coverage, Page, ByteView, Content, MediaLine, Observer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn the_queue_drains_in_the_order_of_admission_over_the_media() {
     let snapshot = AdrSnapshot {
         wpq: vec![
             (MediaLine::data(line), [0; 64]),
-            (MediaLine::counter(line.page()), codec.pack(0, &minors)),
+            (MediaLine::counter(Coverage::PAGE.block(line)), codec.pack(0, &minors)),
             (MediaLine::data(line), crypt(line, 0, 2, &[2; 64])),
         ],
         status: None,
@@ -80,7 +80,7 @@ fn an_interrupted_reencryption_is_resumed_from_every_point() {
         let old: [u8; 64] = std::array::from_fn(|n| 1 + n as u8 % 7);
         let minors = std::array::from_fn(|n| if n < already { 0 } else { old[n] });
         let major = if already == 0 { 4 } else { 5 };
-        image.store(MediaLine::counter(page), codec.pack(major, &minors));
+        image.store(MediaLine::counter(CounterBlock(page.0)), codec.pack(major, &minors));
         for (n, value) in values.iter().enumerate() {
             let (major, minor) = if n < already { (5, 0) } else { (4, old[n]) };
             image.store(MediaLine::data(page.line(n)), crypt(page.line(n), major, minor, value));

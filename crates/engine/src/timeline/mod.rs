@@ -104,7 +104,7 @@ impl Timeline {
 fn place(media: MediaLine) -> u64 {
     match media.unit() {
         MediaUnit::Data(line) => line.address(),
-        MediaUnit::Counter(page) => page.line(0).address(),
+        MediaUnit::Counter(block) => block.0,
     }
 }
 

@@ -1,0 +1,102 @@
+//! Global counters: every write of the machine takes the next value of one 64-bit register, and each line keeps the
+//! eight bytes of its latest (counter-atomicity section 5.2.1): eight lines to a block, or beside the line.
+
+use crate::config::Counters;
+use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
+use crate::message::{Coverage, LineBytes};
+
+/// Bytes of one counter.
+const COUNTER_BYTES: usize = 8;
+/// The counter of lines that were populated before the run: value 1, once each.
+const POPULATED: u64 = 1;
+
+/// The global scheme.
+pub struct GlobalCounters {
+    coverage: Coverage,
+}
+
+/// Counters in blocks of eight in a region of their own.
+pub fn region(_counters: &Counters) -> Box<dyn CounterScheme> {
+    Box::new(GlobalCounters { coverage: Coverage::EIGHT_LINES })
+}
+
+/// Counters that lie beside their lines.
+pub fn inline(_counters: &Counters) -> Box<dyn CounterScheme> {
+    Box::new(GlobalCounters { coverage: Coverage::LINE })
+}
+
+fn place(index: usize) -> std::ops::Range<usize> {
+    index * COUNTER_BYTES..(index + 1) * COUNTER_BYTES
+}
+
+impl CounterScheme for GlobalCounters {
+    fn coverage(&self) -> Coverage {
+        self.coverage
+    }
+
+    fn global(&self) -> bool {
+        true
+    }
+
+    fn initial(&self, populated: u64) -> LineBytes {
+        let mut block = [0; 64];
+        for index in (0..self.coverage.lines()).filter(|index| populated >> index & 1 == 1) {
+            block[place(index)].copy_from_slice(&POPULATED.to_le_bytes());
+        }
+        block
+    }
+
+    fn counter(&self, block: &LineBytes, index: usize) -> Counter {
+        let value = block[place(index)].try_into().expect("eight bytes");
+        Counter { major: u64::from_le_bytes(value), minor: 0 }
+    }
+
+    fn next(&self, _block: &LineBytes, _index: usize, register: u64) -> NextCounter {
+        // A register of 64 bits does not come round: at a write a nanosecond that takes 584 years.
+        NextCounter::Is(Counter { major: register.max(POPULATED) + 1, minor: 0 })
+    }
+
+    fn set(&self, block: &mut LineBytes, index: usize, counter: Counter) {
+        block[place(index)].copy_from_slice(&counter.major.to_le_bytes());
+    }
+
+    fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
+        unreachable!("a global counter does not overflow");
+    }
+
+    fn restart_line(&self, _block: &mut LineBytes, _index: usize) -> Counter {
+        unreachable!("a global counter does not overflow");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn eight_counters_lie_side_by_side(writes in prop::collection::vec((0usize..8, any::<u64>()), 1..100)) {
+            let scheme = GlobalCounters { coverage: Coverage::EIGHT_LINES };
+            let mut block = scheme.initial(0b1010_0000);
+            let mut reference = [0, 0, 0, 0, 0, 1, 0, 1];
+            for (index, value) in writes {
+                scheme.set(&mut block, index, Counter { major: value, minor: 0 });
+                reference[index] = value;
+                for (i, expected) in reference.iter().enumerate() {
+                    prop_assert_eq!(scheme.counter(&block, i), Counter { major: *expected, minor: 0 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_write_takes_the_next_value_and_the_first_comes_after_the_populated_lines() {
+        let scheme = GlobalCounters { coverage: Coverage::LINE };
+        let block = scheme.initial(1);
+        assert_eq!(scheme.counter(&block, 0).major, POPULATED);
+        assert_eq!(scheme.next(&block, 0, 0), NextCounter::Is(Counter { major: 2, minor: 0 }));
+        assert_eq!(scheme.next(&block, 0, 2), NextCounter::Is(Counter { major: 3, minor: 0 }));
+        assert_eq!(block[8..], [0; 56], "only the counter's bytes exist");
+    }
+}
