@@ -32,7 +32,7 @@ impl<O: Observer> LineSystem<O> {
     ) -> Result<Self, ConfigError> {
         let device = Device::new(machine, design.media_layout(&machine.counters), base)?;
         let encryption = encryption_parts(machine, design, seed)?;
-        let controller = Controller::new(machine, encryption, usize::from(device.banks()), Vec::new());
+        let controller = Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new());
         Ok(Self { queue: Queue::new(), controller, device, observer, responses: Vec::new() })
     }
 

@@ -132,6 +132,7 @@ fn report<O: Observer>(
     let reads = stats.data_reads + stats.counter_reads;
     let counts = system.cache.counts();
     let levels = [(1, counts.l1), (2, counts.l2), (3, counts.l3)];
+    let transfer = design.media_layout(&config.machine.counters).transfer_bytes();
     let is_trace = source.is_trace();
     RunReport {
         schema: 1,
@@ -157,21 +158,25 @@ fn report<O: Observer>(
             data_writes: stats.data_writes,
             log_writes: stats.log_writes,
             counter_writes: stats.counter_writes,
-            write_bytes: writes * 64,
+            write_bytes: writes * transfer,
             data_reads: stats.data_reads,
             counter_reads: stats.counter_reads,
-            read_bytes: reads * 64,
+            read_bytes: reads * transfer,
             energy_nj: system.device.energy_fj(now - since) as f64 / 1e6,
             max_line_writes: device.max_line_writes,
             row_hits: device.row_hits,
             bank_busy_ns: ps_to_ns(device.bank_busy_ps),
         },
-        counter_cache: design.encryption.map_or_else(CounterCacheReport::default, |_| CounterCacheReport {
-            hits: Some(stats.counter_hits),
-            misses: Some(stats.counter_misses),
-            hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
-            evictions: Some(stats.counter_evictions),
-        }),
+        counter_cache: if design.has_counter_cache() {
+            CounterCacheReport {
+                hits: Some(stats.counter_hits),
+                misses: Some(stats.counter_misses),
+                hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
+                evictions: Some(stats.counter_evictions),
+            }
+        } else {
+            CounterCacheReport::default()
+        },
         wpq: WpqReport {
             admitted: stats.admitted,
             counter_writes_coalesced: stats.counter_writes_coalesced,

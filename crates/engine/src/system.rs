@@ -57,7 +57,7 @@ impl<O: Observer> System<O> {
             queue: Queue::new(),
             cores: (0..cores).zip(job.programs).map(|(id, program)| Core::new(id, machine, program)).collect(),
             cache: Hierarchy::new(machine, cores)?,
-            controller: Controller::new(machine, encryption, usize::from(device.banks()), log.collect()),
+            controller: Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect()),
             device,
             observer,
             warmup: config.warmup,

@@ -1,74 +1,126 @@
 //! Admission to the write pending queue: who goes next, how many slots that takes, what happens in that one event.
 //! From here on a line survives a power failure.
 
-use super::state::{Context, Controller, Response, Source, Stage, Write};
-use crate::design::parts::{Admit, AppendOrder, CounterCoalescing};
+use super::state::{Context, Controller, CounterRequest, Response, Source, Stage, Write};
+use super::wpq::Arrival;
+use crate::design::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
 
-/// What asks for slots.
+/// What asks for entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Request {
     /// The counter block of a write whose data is still being encrypted.
     CounterOf(u32),
-    /// The data of a write whose counter needs nothing more.
+    /// The data of a write whose counter needs nothing more, or goes beside it.
     Data(u32),
+    /// The data of a write with its ready bit clear.
+    Unready(u32),
     /// Both in one event.
     Pair(u32),
     /// A dirty block that left the counter cache.
     Eviction,
-}
-
-impl Request {
-    fn slots(self) -> usize {
-        if matches!(self, Request::Pair(_)) { 2 } else { 1 }
-    }
+    /// A block for the counter write queue.
+    Counter(CounterRequest),
 }
 
 impl Controller {
-    /// Admits whatever fits, in the design's order. Each admission here belongs to the event being handled.
+    /// Admits whatever fits, in the design's order. Each admission here belongs to the event being handled. Where
+    /// counters have a queue of their own, neither queue waits for the other's room.
     pub(super) fn admit<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
-        let now = cx.queue.now();
+        let mut stalled = false;
         loop {
-            let Some(request) = self.next_request() else {
-                self.set_stalled(now, false);
-                break;
-            };
-            if self.wpq.free() < request.slots() {
-                self.set_stalled(now, true);
-                self.start_draining(cx);
-                break;
+            let counters = self.next_counter_request();
+            if let Some(request) = counters.filter(|&request| self.fits(request)) {
+                self.grant(cx, request);
+                continue;
             }
-            match request {
-                Request::CounterOf(slot) => {
-                    let Write { line, block, bump, .. } = self.writes[slot];
-                    self.append_counter(cx, self.coverage.block(line), block, bump);
-                    let write = &mut self.writes[slot];
-                    write.owes_counter = false;
-                    write.counter_admitted = true;
-                    if write.stage != Stage::WantsSlots {
-                        self.asking.retain(|&other| other != slot);
-                    }
-                }
-                Request::Data(slot) => self.append_data(cx, slot),
-                Request::Pair(slot) => {
-                    let Write { line, block, bump, .. } = self.writes[slot];
-                    self.append_counter(cx, self.coverage.block(line), block, bump);
-                    self.append_data(cx, slot);
-                }
-                Request::Eviction => {
-                    let eviction = self.evictions.pop_front().expect("it asked");
-                    self.append_counter(cx, eviction.id, eviction.block, eviction.bump);
-                }
+            // In one queue nobody passes an eviction.
+            let data = if counters.is_some() && !self.wpq.apart() { None } else { self.next_data_request() };
+            if let Some(request) = data.filter(|&request| self.fits(request)) {
+                self.grant(cx, request);
+                continue;
             }
+            stalled |= counters.is_some() || data.is_some();
+            break;
+        }
+        self.set_stalled(cx.queue.now(), stalled);
+        if stalled {
+            self.start_draining(cx);
         }
         self.hand_out_units(cx);
     }
 
-    /// The request that goes next. Evicted counter blocks first: a fetch may be waiting for what they overwrite.
-    fn next_request(&self) -> Option<Request> {
+    fn fits(&self, request: Request) -> bool {
+        match request {
+            Request::Data(_) | Request::Unready(_) => self.wpq.free(false) >= 1,
+            Request::CounterOf(_) => self.wpq.free(true) >= 1,
+            Request::Pair(_) if self.wpq.apart() => self.wpq.free(false) >= 1 && self.wpq.free(true) >= 1,
+            Request::Pair(_) => self.wpq.free(false) >= 2,
+            Request::Eviction => {
+                self.wpq.free(true) >= 1 || self.evictions.front().is_some_and(|block| self.merges(block.id).is_some())
+            }
+            Request::Counter(request) => self.wpq.free(true) >= 1 || self.merges(self.block_asked(request)).is_some(),
+        }
+    }
+
+    fn block_asked(&self, request: CounterRequest) -> CounterBlock {
+        match request {
+            CounterRequest::Pair(slot) => self.coverage.block(self.writes[slot].line),
+            CounterRequest::Writeback(slot) => self.writebacks[slot].id,
+        }
+    }
+
+    fn grant<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, request: Request) {
+        match request {
+            Request::CounterOf(slot) => {
+                let Write { line, block, bump, .. } = self.writes[slot];
+                self.append_counter(cx, self.coverage.block(line), block, bump);
+                let write = &mut self.writes[slot];
+                write.owes_counter = false;
+                write.counter_admitted = true;
+                if write.stage != Stage::WantsSlots {
+                    self.asking.retain(|&other| other != slot);
+                }
+            }
+            Request::Data(slot) => {
+                self.append_data(cx, slot, true);
+                self.finish_write(cx, slot);
+            }
+            Request::Unready(slot) => {
+                self.append_data(cx, slot, false);
+                self.want_counter_entry(cx, slot);
+            }
+            Request::Pair(slot) => {
+                let Write { line, block, bump, .. } = self.writes[slot];
+                self.append_counter(cx, self.coverage.block(line), block, bump);
+                self.append_data(cx, slot, true);
+                self.finish_write(cx, slot);
+            }
+            Request::Eviction => {
+                let eviction = self.evictions.pop_front().expect("it asked");
+                self.append_counter(cx, eviction.id, eviction.block, eviction.bump);
+                self.retry_writebacks();
+            }
+            Request::Counter(request) => {
+                self.counter_asking.pop_front();
+                match request {
+                    CounterRequest::Pair(slot) => self.complete_pair(cx, slot),
+                    CounterRequest::Writeback(slot) => self.complete_writeback(cx, slot),
+                }
+            }
+        }
+    }
+
+    /// Evicted counter blocks first: a fetch may be waiting for what they overwrite. Then in the order of asking.
+    fn next_counter_request(&self) -> Option<Request> {
         if !self.evictions.is_empty() {
             return Some(Request::Eviction);
         }
+        self.counter_asking.front().copied().map(Request::Counter)
+    }
+
+    /// The write that goes next.
+    fn next_data_request(&self) -> Option<Request> {
         let order = self.encryption.as_ref().map_or(AppendOrder::BumpOrder, |encryption| encryption.parts.append_order);
         let ready = self.asking.iter().copied();
         let chosen = match order {
@@ -99,12 +151,26 @@ impl Controller {
         if write.stage != Stage::WantsSlots {
             return None;
         }
-        let at_encrypted =
-            self.encryption.as_ref().map_or(Admit::Data, |encryption| encryption.parts.write_path.at_encrypted(write.counter_atomic));
-        Some(if at_encrypted == Admit::Pair { Request::Pair(slot) } else { Request::Data(slot) })
+        let path = self.encryption.as_ref().map(|encryption| encryption.parts.write_path);
+        Some(match path.map_or(Admit::Data, |path| path.at_encrypted(write.counter_atomic)) {
+            Admit::Pair => Request::Pair(slot),
+            Admit::Unready => Request::Unready(slot),
+            Admit::Nothing | Admit::Counter | Admit::Data | Admit::Inline => Request::Data(slot),
+        })
     }
 
-    fn append_counter<D: DevicePort, O: Observer>(
+    /// The queued counter entry whose place a new block `id` takes.
+    fn merges(&self, id: CounterBlock) -> Option<u32> {
+        let ready = self.coalescing() == Some(CounterCoalescing::ReadyEntries) && self.config.counter_wpq_merging;
+        if ready { self.wpq.superseded(MediaLine::counter(id)) } else { None }
+    }
+
+    fn coalescing(&self) -> Option<CounterCoalescing> {
+        self.encryption.as_ref().map(|encryption| encryption.parts.coalescing)
+    }
+
+    /// A counter block enters its queue.
+    pub(super) fn append_counter<D: DevicePort, O: Observer>(
         &mut self,
         cx: &mut Context<'_, D, O>,
         id: CounterBlock,
@@ -115,8 +181,16 @@ impl Controller {
         let now = cx.queue.now();
         self.account_occupancy(now);
         self.stats.counter_writes_asked += 1;
-        let coalescing = self.encryption.as_ref().map(|encryption| encryption.parts.coalescing);
-        if coalescing == Some(CounterCoalescing::InWpq)
+        if let Some(older) = self.merges(id) {
+            if self.wpq.entry(older).epoch == self.epoch {
+                self.stats.counter_writes_coalesced += 1;
+            }
+            self.wpq.replace(older, &block, bump);
+            cx.observer.coalesced(now, media);
+            cx.observer.persisted(now, media, &block);
+            return;
+        }
+        if self.coalescing() == Some(CounterCoalescing::InWpq)
             && let Some(older) = self.wpq.superseded(media)
         {
             let epoch = self.wpq.remove(older).epoch;
@@ -125,35 +199,47 @@ impl Controller {
             }
             cx.observer.coalesced(now, media);
         }
-        self.append(cx, media, block, bump);
+        self.append(cx, media, block, bump, true, None);
     }
 
-    fn append_data<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let now = cx.queue.now();
-        self.account_occupancy(now);
-        let Write { line, ciphertext, source, unit, renews, .. } = self.writes[slot];
-        self.append(cx, MediaLine::data(line), ciphertext, 0);
+    /// The data of write `slot` enters its queue, and its circuit is free.
+    fn append_data<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32, ready: bool) {
+        self.account_occupancy(cx.queue.now());
+        let Write { line, ciphertext, unit, counter, counter_atomic, renews, .. } = self.writes[slot];
+        let parts = self.encryption.as_ref().map(|encryption| encryption.parts);
+        let inline = parts.is_some_and(|parts| parts.store != CounterStore::Region);
+        let beside = inline.then_some(counter);
+        self.writes[slot].entry = self.append(cx, MediaLine::data(line), ciphertext, 0, ready, beside);
         if renews {
             self.line_renewed(cx, line);
         }
-        if self.encryption.is_some() {
+        if let Some(parts) = parts {
             self.units_free.push(unit);
             self.in_units.retain(|&other| other != slot);
+            if ready && parts.update == CounterUpdate::WithData {
+                self.update_counter(cx, line, counter, parts.write_path.defers_counter(counter_atomic));
+            }
         }
         self.asking.retain(|&other| other != slot);
+    }
+
+    /// The write in `slot` is in the persistence domain.
+    pub(super) fn finish_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        let Write { line, source, .. } = self.writes[slot];
         let at = self.active.iter().position(|&other| other == slot).expect("an admitted write was active");
         self.active.remove(at);
         match source {
             Source::Caches(token) => self.responses.push(Response::Written { token: WriteToken(token) }),
             Source::Reencryption(_) => {
                 self.rsr.under_way -= 1;
-                cx.queue.schedule(now, Event::ReencryptStep);
+                cx.queue.schedule(cx.queue.now(), Event::ReencryptStep);
             }
         }
         self.writes.release(slot);
         if let Some(next) = self.next_of_line(line) {
             self.start_write(cx, next);
         }
+        self.retry_writebacks();
     }
 
     /// The write of `line` that starts when another one of that line has been appended: re-encryption first, then
@@ -172,16 +258,23 @@ impl Controller {
         media: MediaLine,
         bytes: LineBytes,
         bump: u64,
-    ) {
+        ready: bool,
+        beside: Option<Counter>,
+    ) -> u32 {
         let now = cx.queue.now();
         let location = cx.device.locate(media);
         self.stats.admitted += 1;
-        self.wpq.push(media, location, bytes, self.epoch, bump);
-        cx.observer.persisted(now, media, &bytes);
-        if self.wpq.len() >= self.config.wpq_high_watermark as usize {
+        let slot = self.wpq.push(Arrival { media, location, bytes, ready, epoch: self.epoch, bump, beside });
+        if self.wpq.is_high() {
             self.start_draining(cx);
         }
-        self.serve(cx, location.bank);
+        if ready {
+            for (unit, bytes) in self.units_of(media, bytes, beside) {
+                cx.observer.persisted(now, unit, &bytes);
+            }
+            self.serve(cx, location.bank);
+        }
+        slot
     }
 
     fn start_draining<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {

@@ -18,7 +18,7 @@ pub struct Evicted {
 /// The cache. Time is the controller's.
 pub struct CounterCache {
     ways: usize,
-    set_mask: u64,
+    sets: u64,
     tags: Vec<u64>,
     used: Vec<u64>,
     dirty: Vec<bool>,
@@ -27,15 +27,14 @@ pub struct CounterCache {
 }
 
 impl CounterCache {
-    /// A cache of `bytes` (64 per block) with `ways` ways; the number of sets must be a power of two.
-    pub fn new(bytes: u64, ways: u32) -> Self {
+    /// A cache of `bytes` in entries of `entry_bytes` with `ways` ways, at least one set.
+    pub fn new(bytes: u64, entry_bytes: u64, ways: u32) -> Self {
         let ways = ways as usize;
-        let sets = (bytes / 64) as usize / ways;
-        debug_assert!(sets.is_power_of_two());
-        let slots = sets * ways;
+        let sets = (bytes / entry_bytes / ways as u64).max(1);
+        let slots = sets as usize * ways;
         Self {
             ways,
-            set_mask: sets as u64 - 1,
+            sets,
             tags: vec![EMPTY; slots],
             used: vec![0; slots],
             dirty: vec![false; slots],
@@ -44,8 +43,14 @@ impl CounterCache {
         }
     }
 
+    /// A cache that grows with the cores need not have a power of two of sets.
+    fn first_of(&self, id: CounterBlock) -> usize {
+        let set = if self.sets.is_power_of_two() { id.0 & (self.sets - 1) } else { id.0 % self.sets };
+        set as usize * self.ways
+    }
+
     fn find(&self, id: CounterBlock) -> Option<usize> {
-        let first = (id.0 & self.set_mask) as usize * self.ways;
+        let first = self.first_of(id);
         (first..first + self.ways).find(|&slot| self.tags[slot] == id.0)
     }
 
@@ -67,6 +72,23 @@ impl CounterCache {
         self.find(id).map(|slot| &self.blocks[slot])
     }
 
+    /// Whether the block `id` is here and newer than memory.
+    pub fn is_dirty(&self, id: CounterBlock) -> bool {
+        self.find(id).is_some_and(|slot| self.dirty[slot])
+    }
+
+    /// Marks the block `id` as equal to what has just entered the persistence domain.
+    pub fn set_clean(&mut self, id: CounterBlock) {
+        if let Some(slot) = self.find(id) {
+            self.dirty[slot] = false;
+        }
+    }
+
+    /// The block `id` to be changed, without counting as a use.
+    pub fn peek_mut(&mut self, id: CounterBlock) -> Option<&mut LineBytes> {
+        self.find(id).map(|slot| &mut self.blocks[slot])
+    }
+
     /// Marks the block `id` as newer than memory.
     pub fn set_dirty(&mut self, id: CounterBlock) {
         if let Some(slot) = self.find(id) {
@@ -77,7 +99,7 @@ impl CounterCache {
     /// Puts the block `id` in; returns the block that made room, if one did.
     pub fn insert(&mut self, id: CounterBlock, block: LineBytes) -> Option<Evicted> {
         debug_assert!(!self.contains(id));
-        let first = (id.0 & self.set_mask) as usize * self.ways;
+        let first = self.first_of(id);
         let slot = (first..first + self.ways)
             .min_by_key(|&slot| if self.tags[slot] == EMPTY { 0 } else { self.used[slot] })
             .expect("a set has at least one way");
@@ -101,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_block_makes_room() {
-        let mut cache = CounterCache::new(2 * 64 * 2, 2);
+        let mut cache = CounterCache::new(2 * 64 * 2, 64, 2);
         assert_eq!(cache.insert(CounterBlock(0), [1; 64]), None);
         assert_eq!(cache.insert(CounterBlock(2), [2; 64]), None);
         assert_eq!(cache.insert(CounterBlock(1), [3; 64]), None, "the other set");

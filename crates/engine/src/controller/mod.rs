@@ -12,6 +12,7 @@
 mod admission;
 mod counter_cache;
 mod counter_fetch;
+mod pairs;
 mod read_path;
 mod reencrypt;
 mod schedule;
@@ -19,6 +20,7 @@ mod state;
 mod stats;
 mod wpq;
 mod write_path;
+mod writeback;
 
 pub use state::{Context, Controller, ControllerSnapshot, EncryptionParts, Response, RsrSnapshot};
 pub use stats::ControllerStats;
@@ -35,6 +37,8 @@ impl Controller {
             Event::PadReady { slot } => self.pad_ready(cx, slot),
             Event::ReadReady { slot } => self.read_ready(cx, slot),
             Event::CounterFetched { slot } => self.counter_fetched(cx, slot),
+            Event::InlineCounterArrives { slot } => self.counter_known(cx, slot),
+            Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(cx, slot),
             Event::WriteAccepted { slot } => self.write_accepted(cx, slot),
             Event::BankFree { bank } => self.bank_free(cx, bank),
             Event::ReencryptStep => self.reencrypt_step(cx),

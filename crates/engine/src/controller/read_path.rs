@@ -2,7 +2,7 @@
 //! happens while the array is being read can tear them; the rest is time.
 
 use super::state::{BankRead, Context, Controller, CounterWaiter, LineWaiter, Read, Response, Source, Write};
-use crate::design::parts::Counter;
+use crate::design::parts::{Counter, CounterStore};
 use crate::kernel::Ps;
 use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
 
@@ -78,13 +78,19 @@ impl Controller {
             match source {
                 // Re-encryption keeps the old counters in its register; the pad starts at once.
                 Source::Reencryption(_) => self.counter_known(cx, slot),
+                // It comes with the line.
+                Source::Caches(_) if self.store == CounterStore::Inline => {
+                    if forwarded.is_some() {
+                        self.counter_known(cx, slot);
+                    }
+                }
                 Source::Caches(_) if self.counters.get_mut(self.coverage.block(line)).is_some() => {
                     self.stats.counter_hits += 1;
                     self.counter_known_at(cx, slot, now + self.timing.counter_cache);
                 }
                 Source::Caches(_) => {
                     self.stats.counter_misses += 1;
-                    self.fetch_counter(cx, self.coverage.block(line), CounterWaiter::Read(slot));
+                    self.fetch_counter(cx, self.coverage.block(line), Some(CounterWaiter::Read(slot)));
                 }
             }
         }
@@ -104,16 +110,11 @@ impl Controller {
 
     /// The counter under which the stored copy of `line` is encrypted.
     fn counter_for_read<D: DevicePort>(&self, device: &D, line: Line, source: Source) -> Counter {
-        let scheme = &self.encryption.as_ref().expect("only for encrypted lines").scheme;
-        let index = self.coverage.index(line);
         if let (Source::Reencryption(_), Some(old)) = (source, &self.rsr.old_block) {
-            return scheme.counter(old, index);
+            let scheme = &self.encryption.as_ref().expect("only for encrypted lines").scheme;
+            return scheme.counter(old, self.coverage.index(line));
         }
-        let id = self.coverage.block(line);
-        match self.counters.peek(id) {
-            Some(block) => scheme.counter(block, index),
-            None => scheme.counter(&self.newest_block(device, id), index),
-        }
+        self.counter_of(device, line)
     }
 
     /// The plaintext of a written line. A populated line that nothing has touched is encrypted first.

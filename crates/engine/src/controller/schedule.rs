@@ -4,6 +4,8 @@
 //! counter entry out before CWR could remove it).
 
 use super::state::{BankRead, Context, Controller};
+use super::wpq::Entry;
+use crate::design::parts::CounterStore;
 use crate::message::{DevicePort, Event, MediaLine, MediaOp, Observer};
 
 /// How often in a row an open-row request may pass an older one in its bank. Decision: half of a 32-entry queue,
@@ -83,7 +85,11 @@ impl Controller {
         match read {
             BankRead::Data(slot) => {
                 self.reads[slot].data_at = Some(issued.data_end);
-                self.finish_read_if_known(cx, slot);
+                if self.store == CounterStore::Inline {
+                    cx.queue.schedule(issued.data_end, Event::InlineCounterArrives { slot });
+                } else {
+                    self.finish_read_if_known(cx, slot);
+                }
             }
             BankRead::Counter(slot) => cx.queue.schedule(issued.data_end, Event::CounterFetched { slot }),
         }
@@ -93,10 +99,11 @@ impl Controller {
     pub(super) fn write_accepted<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let now = cx.queue.now();
         self.account_occupancy(now);
-        let entry = self.wpq.remove(slot);
-        let (media, bytes, epoch) = (entry.media, entry.bytes, entry.epoch);
-        cx.observer.bus_write(now, media, &bytes);
-        cx.device.store(media, &bytes);
+        let Entry { media, bytes, beside, epoch, .. } = *self.wpq.remove(slot);
+        for (unit, bytes) in self.units_of(media, bytes, beside) {
+            cx.observer.bus_write(now, unit, &bytes);
+            cx.device.store(unit, &bytes);
+        }
         if epoch == self.epoch {
             let written = match (media.is_counter(), self.is_log(media)) {
                 (true, _) => &mut self.stats.counter_writes,
@@ -105,7 +112,7 @@ impl Controller {
             };
             *written += 1;
         }
-        if self.draining && self.wpq.len() <= self.config.wpq_low_watermark as usize {
+        if self.draining && self.wpq.is_low() {
             self.draining = false;
         }
         self.admit(cx);

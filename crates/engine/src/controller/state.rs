@@ -2,8 +2,8 @@
 
 use super::counter_cache::CounterCache;
 use super::stats::ControllerStats;
-use super::wpq::Wpq;
-use crate::design::parts::{Counter, CounterScheme, Encryption, PadSource};
+use super::wpq::{Room, Wpq};
+use crate::design::parts::{Counter, CounterScheme, CounterStore, Encryption, PadSource, WriteQueues};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
 use crate::message::{CounterBlock, Coverage, Event, Line, LineBytes, MediaLine, Page, WriteToken};
 use std::collections::VecDeque;
@@ -52,6 +52,8 @@ pub(super) enum Stage {
     Encrypting,
     /// Encrypted; it waits for slots.
     WantsSlots,
+    /// Its data is queued with the ready bit clear, in entry `entry`; it waits for its counter block to be queued.
+    Unready,
 }
 
 /// A write on its way into the queue.
@@ -67,16 +69,19 @@ pub(super) struct Write {
     /// Order of the counter bump; meaningful from `Encrypting` on.
     pub bump: u64,
     pub unit: u32,
+    pub entry: u32,
     pub counter: Counter,
     /// It holds a `CounterAtomic` variable.
     pub counter_atomic: bool,
-    /// The counter block as it was when this write bumped it: the staging register's second line.
+    /// The counter block as it was when this write bumped it: the staging register's second line, if it has one.
     pub block: LineBytes,
+    pub stages_block: bool,
     /// It puts its line under the page's new major counter: the append sets the line's done bit.
     pub renews: bool,
     /// The block is still to be appended on its own.
     pub owes_counter: bool,
-    /// Its own counter update is in the persistence domain (or never will be before an eviction).
+    /// Nothing of its page has to wait until its counter is queued: that has happened, or its counter does not reach
+    /// the queue in a copy of the page's block.
     pub counter_admitted: bool,
 }
 
@@ -104,6 +109,10 @@ pub(super) enum BankRead {
 pub(super) enum CounterWaiter {
     Write(u32),
     Read(u32),
+    /// A write whose data is queued and whose counter goes into the block.
+    Pair(u32),
+    /// A write-back of the block on demand.
+    Writeback(u32),
 }
 
 /// A counter block on its way from the media.
@@ -111,6 +120,26 @@ pub(super) enum CounterWaiter {
 pub(super) struct Fetch {
     pub id: CounterBlock,
     pub waiters: Vec<CounterWaiter>,
+    /// New counters of lines of the block, to be put into it when it arrives.
+    pub updates: Vec<(Line, Counter)>,
+}
+
+/// Who asks for an entry of the counter write queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CounterRequest {
+    /// A write whose data is queued with its ready bit clear.
+    Pair(u32),
+    /// A write-back on demand.
+    Writeback(u32),
+}
+
+/// A `counter_cache_writeback` on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writeback {
+    pub id: CounterBlock,
+    pub token: WriteToken,
+    /// Writes up to this arrival number came before it.
+    pub after: u64,
 }
 
 /// Who waits for a line of the page under re-encryption.
@@ -170,8 +199,10 @@ pub struct RsrSnapshot {
 /// What the controller holds at a power failure.
 #[derive(Clone, Debug)]
 pub struct ControllerSnapshot {
-    /// Write pending queue in admission order.
+    /// What lies ready in the write pending queue, in admission order.
     pub wpq: Vec<(MediaLine, LineBytes)>,
+    /// The global counter's register, if counters are global.
+    pub global_counter: Option<u64>,
     /// Status register, if it is in use.
     pub rsr: Option<RsrSnapshot>,
 }
@@ -226,6 +257,14 @@ pub struct Controller {
     pub(super) flushing: bool,
     pub(super) units_free: Vec<u32>,
     pub(super) wants_unit: VecDeque<u32>,
+    /// The global counter: the last value given out.
+    pub(super) register: u64,
+    /// Where counters lie.
+    pub(super) store: CounterStore,
+    pub(super) counter_asking: VecDeque<CounterRequest>,
+    pub(super) writebacks: Slab<Writeback>,
+    /// Write-backs that wait for earlier writes.
+    pub(super) writebacks_waiting: Vec<u32>,
     pub(super) read_units: Vec<Ps>,
     pub(super) rsr: Rsr,
     pub(super) arrivals: u64,
@@ -239,14 +278,34 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller in front of `banks` banks. `log` lists the lines of undo logs, for statistics only.
+    /// A controller for `cores` cores in front of `banks` banks. `log` lists the lines of undo logs, for statistics only.
     pub fn new(
         machine: &crate::config::Machine,
         encryption: Option<EncryptionParts>,
+        cores: u16,
         banks: usize,
         log: Vec<Range<Line>>,
     ) -> Self {
         let config = machine.controller.clone();
+        let store = encryption.as_ref().map_or(CounterStore::Region, |encryption| encryption.parts.store);
+        let apart =
+            encryption.as_ref().is_some_and(|encryption| encryption.parts.queues == WriteQueues::DataAndCounter);
+        let counter_room = Room {
+            entries: config.counter_wpq_entries as usize,
+            high: config.counter_wpq_high_watermark as usize,
+            low: config.counter_wpq_low_watermark as usize,
+        };
+        let data_room = Room {
+            entries: config.wpq_entries as usize,
+            high: config.wpq_high_watermark as usize,
+            low: config.wpq_low_watermark as usize,
+        };
+        let sharers = if config.counter_cache_size_per_core { u64::from(cores) } else { 1 };
+        let counter_cache_bytes = match store {
+            CounterStore::Inline => 0,
+            _ => config.counter_cache_size.0 * sharers,
+        };
+        let counter_entry_bytes = if store == CounterStore::InlineCached { 8 } else { 64 };
         let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
         Self {
             bytes: machine.engine.bytes,
@@ -266,14 +325,19 @@ impl Controller {
             reads_waiting: VecDeque::new(),
             fetches: Slab::default(),
             fetching: Vec::with_capacity(32),
-            counters: CounterCache::new(config.counter_cache_size.0, config.counter_cache_ways),
+            counters: CounterCache::new(counter_cache_bytes, counter_entry_bytes, config.counter_cache_ways),
             evictions: VecDeque::new(),
-            wpq: Wpq::new(config.wpq_entries, banks),
+            wpq: Wpq::new(data_room, apart.then_some(counter_room), banks),
             banks: (0..banks).map(|_| Bank { busy: false, streak: 0, reads: VecDeque::new() }).collect(),
             draining: false,
             flushing: false,
             units_free: (0..config.aes_units).rev().collect(),
             wants_unit: VecDeque::new(),
+            register: 0,
+            store,
+            counter_asking: VecDeque::new(),
+            writebacks: Slab::default(),
+            writebacks_waiting: Vec::new(),
             read_units: vec![0; config.aes_read_units as usize],
             rsr: Rsr::default(),
             arrivals: 0,
@@ -302,7 +366,13 @@ impl Controller {
     /// What the controller holds, should power fail now. Which of it survives is the design's affair.
     pub fn snapshot(&self) -> ControllerSnapshot {
         ControllerSnapshot {
-            wpq: self.wpq.in_order().into_iter().map(|entry| (entry.media, entry.bytes)).collect(),
+            wpq: self
+                .wpq
+                .in_order()
+                .into_iter()
+                .flat_map(|entry| self.units_of(entry.media, entry.bytes, entry.beside))
+                .collect(),
+            global_counter: self.encryption.as_ref().filter(|parts| parts.scheme.global()).map(|_| self.register),
             rsr: self.rsr.active.then_some(RsrSnapshot {
                 page: self.rsr.page,
                 old_major: self.rsr.old_major,

@@ -1,6 +1,10 @@
-//! The write pending queue: what lies here survives a power failure (ADR). Entries wait per bank in arrival order;
-//! counter entries carry one flag bit, so that CWR looks at them alone (secpm section 3.4.3).
+//! The write pending queue: what lies here ready survives a power failure (ADR). Entries wait per bank in the order in
+//! which they became ready; counter entries carry one flag bit, so that CWR looks at them alone (secpm section 3.4.3).
+//!
+//! Data and counters share the entries, or each kind has its own: then this is the data write queue and the counter
+//! write queue of counter-atomicity (section 5.2.2).
 
+use crate::design::parts::Counter;
 use crate::kernel::Slab;
 use crate::message::{LineBytes, Location, MediaLine};
 
@@ -17,19 +21,56 @@ pub struct Entry {
     pub bytes: LineBytes,
     /// Admission number: later entries have higher ones.
     pub sequence: u64,
+    /// Its ready bit: until it is set the entry neither leaves the chip nor survives a power failure.
+    pub ready: bool,
     /// A bank is taking its data.
     pub issued: bool,
     /// Measurement period in which it was admitted.
     pub epoch: u32,
     /// For a counter block, the bump it was copied after; zero for data.
     pub bump: u64,
+    /// The counter that lies beside the line and moves with it.
+    pub beside: Option<Counter>,
     next: u32,
     previous: u32,
 }
 
+/// A write that enters the queue.
+pub struct Arrival {
+    /// What is written.
+    pub media: MediaLine,
+    /// Where it goes.
+    pub location: Location,
+    /// Its bytes.
+    pub bytes: LineBytes,
+    /// Its ready bit.
+    pub ready: bool,
+    /// Measurement period.
+    pub epoch: u32,
+    /// See [`Entry::bump`].
+    pub bump: u64,
+    /// See [`Entry::beside`].
+    pub beside: Option<Counter>,
+}
+
+/// Entries of one kind, and when they drain.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// How many there are.
+    pub entries: usize,
+    /// Draining begins with this many in use ...
+    pub high: usize,
+    /// ... and ends with this many.
+    pub low: usize,
+}
+
 /// The queue.
 pub struct Wpq {
-    capacity: usize,
+    /// Room for data (or for everything), and room for counters if they have their own.
+    rooms: [Option<Room>; 2],
+    used: [usize; 2],
+    /// Data entries whose ready bit is clear: draining cannot move them.
+    unready: usize,
     entries: Slab<Entry>,
     /// Media codes by slot, for associative search; `EMPTY` where the slot is free.
     codes: Vec<u64>,
@@ -41,12 +82,14 @@ pub struct Wpq {
 const EMPTY: u64 = u64::MAX;
 
 impl Wpq {
-    /// A queue of `capacity` lines in front of `banks` banks.
-    pub fn new(capacity: u32, banks: usize) -> Self {
+    /// A queue in front of `banks` banks. `counters`: counter blocks have entries of their own.
+    pub fn new(data: Room, counters: Option<Room>, banks: usize) -> Self {
         Self {
-            capacity: capacity as usize,
+            rooms: [Some(data), counters],
+            used: [0; 2],
+            unready: 0,
             entries: Slab::default(),
-            codes: Vec::with_capacity(capacity as usize),
+            codes: Vec::with_capacity(data.entries),
             heads: vec![NONE; banks],
             tails: vec![NONE; banks],
             sequence: 0,
@@ -58,9 +101,33 @@ impl Wpq {
         self.entries.len()
     }
 
-    /// Slots that are free.
-    pub fn free(&self) -> usize {
-        self.capacity - self.entries.len()
+    /// Whether counters have entries of their own.
+    pub fn apart(&self) -> bool {
+        self.rooms[1].is_some()
+    }
+
+    fn kind(&self, counter: bool) -> usize {
+        usize::from(counter && self.apart())
+    }
+
+    /// Free entries for counter blocks or for data.
+    pub fn free(&self, counter: bool) -> usize {
+        let kind = self.kind(counter);
+        self.rooms[kind].map_or(0, |room| room.entries - self.used[kind])
+    }
+
+    /// So much of some kind is ready that draining has to begin.
+    pub fn is_high(&self) -> bool {
+        let [data, counters] = self.rooms;
+        data.is_some_and(|room| self.used[0] - self.unready >= room.high)
+            || counters.is_some_and(|room| self.used[1] >= room.high)
+    }
+
+    /// So little of every kind is ready that draining may end.
+    pub fn is_low(&self) -> bool {
+        let [data, counters] = self.rooms;
+        data.is_none_or(|room| self.used[0] - self.unready <= room.low)
+            && counters.is_none_or(|room| self.used[1] <= room.low)
     }
 
     /// The entry in `slot`.
@@ -68,34 +135,60 @@ impl Wpq {
         &self.entries[slot]
     }
 
-    /// Appends a write; the caller has checked that a slot is free.
-    pub fn push(&mut self, media: MediaLine, location: Location, bytes: LineBytes, epoch: u32, bump: u64) -> u32 {
-        debug_assert!(self.free() > 0, "an entry was pushed into a full write pending queue");
+    /// Appends a write; the caller has checked that an entry is free.
+    pub fn push(&mut self, write: Arrival) -> u32 {
+        let Arrival { media, location, bytes, ready, epoch, bump, beside } = write;
+        debug_assert!(self.free(media.is_counter()) > 0, "an entry was pushed into a full write pending queue");
+        self.used[self.kind(media.is_counter())] += 1;
         self.sequence += 1;
-        let bank = location.bank as usize;
-        let previous = self.tails[bank];
         let slot = self.entries.insert(Entry {
             media,
             location,
             bytes,
             sequence: self.sequence,
+            ready: false,
             issued: false,
             epoch,
             bump,
+            beside,
             next: NONE,
-            previous,
+            previous: NONE,
         });
         if self.codes.len() <= slot as usize {
             self.codes.resize(slot as usize + 1, EMPTY);
         }
         self.codes[slot as usize] = media.code();
+        self.unready += 1;
+        if ready {
+            self.set_ready(slot);
+        }
+        slot
+    }
+
+    /// Sets the ready bit of `slot`: it takes its place in its bank's line.
+    pub fn set_ready(&mut self, slot: u32) {
+        debug_assert!(!self.entries[slot].ready);
+        self.unready -= 1;
+        let bank = self.entries[slot].location.bank as usize;
+        let previous = self.tails[bank];
+        let entry = &mut self.entries[slot];
+        entry.ready = true;
+        entry.previous = previous;
+        entry.next = NONE;
         if previous == NONE {
             self.heads[bank] = slot;
         } else {
             self.entries[previous].next = slot;
         }
         self.tails[bank] = slot;
-        slot
+    }
+
+    /// Gives a counter entry that has not been issued newer bytes; it keeps its place.
+    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64) {
+        let entry = &mut self.entries[slot];
+        debug_assert!(entry.media.is_counter() && !entry.issued);
+        entry.bytes = *bytes;
+        entry.bump = bump;
     }
 
     /// The newest entry for `media`, issued or not.
@@ -148,14 +241,16 @@ impl Wpq {
             self.unlink(slot);
         }
         self.codes[slot as usize] = EMPTY;
+        let kind = self.kind(self.entries[slot].media.is_counter());
+        self.used[kind] -= 1;
         self.entries.release(slot);
         &self.entries[slot]
     }
 
-    /// Everything queued, oldest first: what ADR drains.
+    /// Everything queued and ready, oldest first: what ADR drains.
     pub fn in_order(&self) -> Vec<&Entry> {
         let slots = (0..self.codes.len() as u32).filter(|&slot| self.codes[slot as usize] != EMPTY);
-        let mut entries: Vec<&Entry> = slots.map(|slot| &self.entries[slot]).collect();
+        let mut entries: Vec<&Entry> = slots.map(|slot| &self.entries[slot]).filter(|entry| entry.ready).collect();
         entries.sort_unstable_by_key(|entry| entry.sequence);
         entries
     }
@@ -181,16 +276,21 @@ mod tests {
     use super::*;
     use crate::message::{CounterBlock, Line};
 
-    fn at(bank: u16, row: u32) -> Location {
-        Location { bank, row }
+    fn room(entries: usize) -> Room {
+        Room { entries, high: entries, low: 0 }
+    }
+
+    fn write(media: MediaLine, bank: u16, row: u32, byte: u8) -> Arrival {
+        let location = Location { bank, row };
+        Arrival { media, location, bytes: [byte; 64], ready: true, epoch: 0, bump: 0, beside: None }
     }
 
     #[test]
     fn a_bank_sees_its_entries_in_order() {
-        let mut wpq = Wpq::new(8, 2);
-        let a = wpq.push(MediaLine::data(Line(1)), at(0, 5), [1; 64], 0, 0);
-        let b = wpq.push(MediaLine::data(Line(2)), at(0, 6), [2; 64], 0, 0);
-        let c = wpq.push(MediaLine::data(Line(3)), at(1, 6), [3; 64], 0, 0);
+        let mut wpq = Wpq::new(room(8), None, 2);
+        let a = wpq.push(write(MediaLine::data(Line(1)), 0, 5, 1));
+        let b = wpq.push(write(MediaLine::data(Line(2)), 0, 6, 2));
+        let c = wpq.push(write(MediaLine::data(Line(3)), 1, 6, 3));
         assert_eq!((wpq.oldest(0), wpq.oldest_data_in(0, 6), wpq.oldest_data_in(0, 9)), (Some(a), Some(b), None));
         wpq.mark_issued(a);
         assert_eq!(wpq.oldest(0), Some(b));
@@ -203,15 +303,36 @@ mod tests {
 
     #[test]
     fn only_an_entry_that_is_not_issued_is_superseded() {
-        let mut wpq = Wpq::new(4, 1);
+        let mut wpq = Wpq::new(room(4), None, 1);
         let media = MediaLine::counter(CounterBlock(7));
-        let first = wpq.push(media, at(0, 0), [1; 64], 0, 0);
+        let first = wpq.push(write(media, 0, 0, 1));
         assert_eq!(wpq.superseded(media), Some(first));
         wpq.mark_issued(first);
         assert_eq!(wpq.superseded(media), None);
-        let second = wpq.push(media, at(0, 0), [2; 64], 0, 0);
+        let second = wpq.push(write(media, 0, 0, 2));
         assert_eq!(wpq.superseded(media), Some(second));
         assert_eq!(wpq.newest(media).unwrap().bytes[0], 2);
         assert_eq!(wpq.superseded(MediaLine::counter(CounterBlock(8))), None);
+    }
+
+    #[test]
+    fn an_entry_that_is_not_ready_takes_room_and_nothing_else() {
+        let mut wpq = Wpq::new(room(2), Some(room(1)), 1);
+        let data = MediaLine::data(Line(1));
+        let unready = wpq.push(Arrival { ready: false, ..write(data, 0, 0, 1) });
+        let later = wpq.push(write(MediaLine::data(Line(2)), 0, 0, 2));
+        assert_eq!((wpq.free(false), wpq.free(true), wpq.is_high()), (0, 1, false));
+        assert_eq!((wpq.oldest(0), wpq.oldest_data_in(0, 0)), (Some(later), Some(later)));
+        assert_eq!(wpq.in_order().len(), 1);
+        let counter = wpq.push(write(MediaLine::counter(CounterBlock(0)), 0, 1, 3));
+        wpq.set_ready(unready);
+        wpq.replace(counter, &[4; 64], 9);
+        assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [1, 2, 4]);
+        for slot in [later, counter, unready] {
+            assert_eq!(wpq.oldest(0), Some(slot));
+            wpq.mark_issued(slot);
+            wpq.remove(slot);
+        }
+        assert!(wpq.is_low() && wpq.free(false) == 2 && wpq.free(true) == 1);
     }
 }

@@ -1,9 +1,18 @@
 //! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
 
-use super::state::{Context, Controller, Source, Stage, Write};
-use crate::design::parts::{Admit, Counter, NextCounter};
+use super::state::{Context, Controller, CounterWaiter, Source, Stage, Write};
+use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, Encryption, NextCounter};
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
+
+/// What a write gets when its counter is bumped.
+struct Bumped {
+    counter: Counter,
+    /// The page's block, if the counter lies in one.
+    block: LineBytes,
+    /// It puts its line under the page's new major counter.
+    renews: bool,
+}
 
 impl Controller {
     /// Takes a write that reaches the controller at `at`; `token` comes back when it is in the persistence domain.
@@ -21,18 +30,6 @@ impl Controller {
         cx.queue.schedule(at, Event::WriteArrives { slot });
     }
 
-    /// Takes a `counter_cache_writeback` that reaches the controller at `at`; `token` comes back when the counters are
-    /// in the persistence domain.
-    pub fn accept_counter_writeback<D: DevicePort, O: Observer>(
-        &mut self,
-        _cx: &mut Context<'_, D, O>,
-        _at: Ps,
-        _line: Line,
-        token: WriteToken,
-    ) {
-        self.responses.push(super::state::Response::Written { token });
-    }
-
     pub(super) fn new_write(&mut self, line: Line, bytes: &LineBytes, source: Source) -> u32 {
         self.writes.insert(Write {
             line,
@@ -43,9 +40,11 @@ impl Controller {
             arrival: 0,
             bump: 0,
             unit: 0,
+            entry: 0,
             counter: Counter::NEVER,
             counter_atomic: false,
             block: [0; 64],
+            stages_block: false,
             renews: false,
             owes_counter: false,
             counter_admitted: false,
@@ -96,13 +95,24 @@ impl Controller {
         {
             return;
         }
+        if self.store == CounterStore::Inline {
+            // The next counter comes from the register and goes out beside the line.
+            self.counter_ready(cx, slot);
+            return;
+        }
         let id = self.coverage.block(line);
-        if self.counters.get_mut(id).is_some() {
+        let needs_block = !self.encryption.as_ref().expect("checked above").scheme.global();
+        let hit = self.counters.get_mut(id).is_some();
+        if hit {
             self.stats.counter_hits += 1;
-            cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
         } else {
             self.stats.counter_misses += 1;
-            self.fetch_counter(cx, id, super::state::CounterWaiter::Write(slot));
+        }
+        if hit || !needs_block {
+            cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
+        }
+        if !hit && self.store == CounterStore::Region {
+            self.fetch_counter(cx, id, needs_block.then_some(CounterWaiter::Write(slot)));
         }
     }
 
@@ -125,7 +135,6 @@ impl Controller {
     /// re-encryption, or the minor overflows while the status register is taken.
     fn begin_encryption<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Write { line, source, counter_atomic, .. } = self.writes[slot];
-        let (id, index) = (self.coverage.block(line), self.coverage.index(line));
         if matches!(source, Source::Caches(_))
             && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot))
         {
@@ -133,44 +142,16 @@ impl Controller {
             return;
         }
         let encryption = self.encryption.as_ref().expect("only encrypted writes ask for a circuit");
-        let Some(block) = self.counters.get_mut(id) else {
-            self.writes[slot].stage = Stage::Waiting;
-            self.fetch_counter(cx, id, super::state::CounterWaiter::Write(slot));
-            return;
-        };
-        let counter = match source {
-            Source::Reencryption(_) => Some(encryption.scheme.restart_line(block, index)),
-            Source::Caches(_) => match encryption.scheme.next(block, index, 0) {
-                NextCounter::Is(counter) => {
-                    encryption.scheme.set(block, index, counter);
-                    Some(counter)
-                }
-                NextCounter::Overflow => None,
-            },
-        };
-        let renews = counter.is_none() || matches!(source, Source::Reencryption(_));
-        let counter = match counter {
-            Some(counter) => counter,
-            None if self.rsr.active => {
-                self.writes[slot].stage = Stage::Waiting;
-                self.rsr.overflowing.push_back(slot);
-                return;
-            }
-            None => {
-                let old = *block;
-                encryption.scheme.advance_major(block, encryption.parts.minor_reset);
-                let counter = encryption.scheme.restart_line(block, index);
-                self.begin_reencryption(cx, line.page(), old, counter.major - 1, index);
-                counter
-            }
-        };
-        let encryption = self.encryption.as_ref().expect("checked above");
         let path = encryption.parts.write_path;
         let (defers, at_bump) = (path.defers_counter(counter_atomic), path.at_bump());
-        if defers {
-            self.counters.set_dirty(id);
-        }
-        let block = *self.counters.peek(id).expect("bumped just now");
+        let at_encrypted = path.at_encrypted(counter_atomic);
+        let global = encryption.scheme.global();
+        let bumped =
+            if global { Some(self.bump_register(cx, line, defers)) } else { self.bump_in_block(cx, slot, defers) };
+        let Some(Bumped { counter, block, renews }) = bumped else {
+            self.writes[slot].stage = Stage::Waiting;
+            return;
+        };
         let unit = self.units_free.pop().expect("the caller saw a free circuit");
         self.bumps += 1;
         self.stats.pads += 1;
@@ -181,8 +162,9 @@ impl Controller {
         write.unit = unit;
         write.counter = counter;
         write.block = block;
+        write.stages_block = !global;
         write.renews = renews;
-        write.counter_admitted = defers;
+        write.counter_admitted = defers || matches!(at_encrypted, Admit::Unready | Admit::Inline);
         write.owes_counter = at_bump == Admit::Counter;
         self.in_units.push(slot);
         cx.queue.schedule(cx.queue.now() + self.timing.aes, Event::PadReady { slot });
@@ -190,6 +172,67 @@ impl Controller {
             self.asking.push(slot);
             self.admit(cx);
         }
+    }
+
+    /// The write of `line` takes the next value of the global counter.
+    fn bump_register<D: DevicePort, O: Observer>(
+        &mut self,
+        cx: &mut Context<'_, D, O>,
+        line: Line,
+        defers: bool,
+    ) -> Bumped {
+        let Encryption { update, .. } = self.encryption.as_ref().expect("counters are global").parts;
+        let scheme = &self.encryption.as_ref().expect("counters are global").scheme;
+        let NextCounter::Is(counter) = scheme.next(&[0; 64], 0, self.register) else {
+            unreachable!("a global counter does not overflow")
+        };
+        self.register = counter.major;
+        if update == CounterUpdate::AtBump {
+            self.update_counter(cx, line, counter, defers);
+        }
+        Bumped { counter, block: [0; 64], renews: false }
+    }
+
+    /// The write in `slot` takes its line's next counter in the block of its page; `None` if it has to wait.
+    fn bump_in_block<D: DevicePort, O: Observer>(
+        &mut self,
+        cx: &mut Context<'_, D, O>,
+        slot: u32,
+        defers: bool,
+    ) -> Option<Bumped> {
+        let Write { line, source, .. } = self.writes[slot];
+        let (id, index) = (self.coverage.block(line), self.coverage.index(line));
+        let encryption = self.encryption.as_ref().expect("counters lie in blocks");
+        let Some(block) = self.counters.get_mut(id) else {
+            self.fetch_counter(cx, id, Some(CounterWaiter::Write(slot)));
+            return None;
+        };
+        let next = match source {
+            Source::Reencryption(_) => NextCounter::Is(encryption.scheme.restart_line(block, index)),
+            Source::Caches(_) => encryption.scheme.next(block, index, 0),
+        };
+        let (counter, overflows) = match next {
+            NextCounter::Is(counter) => {
+                encryption.scheme.set(block, index, counter);
+                (counter, false)
+            }
+            NextCounter::Overflow if self.rsr.active => {
+                self.rsr.overflowing.push_back(slot);
+                return None;
+            }
+            NextCounter::Overflow => {
+                let old = *block;
+                encryption.scheme.advance_major(block, encryption.parts.minor_reset);
+                let counter = encryption.scheme.restart_line(block, index);
+                self.begin_reencryption(cx, line.page(), old, counter.major - 1, index);
+                (counter, true)
+            }
+        };
+        if defers {
+            self.counters.set_dirty(id);
+        }
+        let block = *self.counters.peek(id).expect("bumped just now");
+        Some(Bumped { counter, block, renews: overflows || matches!(source, Source::Reencryption(_)) })
     }
 
     /// `Event::PadReady`: the line is encrypted and wants its place in the queue.

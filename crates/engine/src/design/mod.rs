@@ -2,7 +2,11 @@
 
 pub mod parts;
 
+mod co_located;
+mod co_located_cc;
+mod fca;
 mod ideal;
+mod sca;
 mod secpm;
 mod secpm_no_cwr;
 mod secpm_workshop;
@@ -14,7 +18,7 @@ use crate::config::Variant;
 use parts::Design;
 
 /// Every design, in the order in which tables show them.
-pub const DESIGNS: [fn(Variant) -> Design; 7] = [
+pub const DESIGNS: [fn(Variant) -> Design; 11] = [
     |variant| unencrypted::design(variant),
     |variant| ideal::design(variant),
     |variant| write_back::design(variant),
@@ -22,6 +26,10 @@ pub const DESIGNS: [fn(Variant) -> Design; 7] = [
     |variant| secpm_workshop::design(variant),
     |variant| secpm_no_cwr::design(variant),
     |variant| secpm::design(variant),
+    |variant| fca::design(variant),
+    |variant| sca::design(variant),
+    |variant| co_located::design(variant),
+    |variant| co_located_cc::design(variant),
 ];
 
 /// The names of all designs.

@@ -271,6 +271,11 @@ impl Design {
         })
     }
 
+    /// Whether it has a counter cache.
+    pub fn has_counter_cache(&self) -> bool {
+        self.encryption.is_some_and(|encryption| encryption.store != CounterStore::Inline)
+    }
+
     /// The domain of register `name`; a register that is not listed does not exist and survives nothing.
     pub fn domain(&self, name: RegisterName) -> Domain {
         self.registers

@@ -31,6 +31,10 @@ pub enum Event {
     WriteAccepted { slot: u32 },
     /// A bank can take its next command.
     BankFree { bank: u16 },
+    /// A line has come with its counter beside it: its pad can be made.
+    InlineCounterArrives { slot: u32 },
+    /// A `counter_cache_writeback` reaches the controller.
+    CounterWritebackArrives { slot: u32 },
     /// Page re-encryption may go on with its next line.
     ReencryptStep,
     /// The done bit of line `index` of the page under re-encryption is set, where that is a step of its own.
@@ -53,6 +57,8 @@ impl EventCode for Event {
             Event::WriteAccepted { slot } => (10, u64::from(slot)),
             Event::BankFree { bank } => (11, u64::from(bank)),
             Event::ReencryptStep => (12, 0),
+            Event::InlineCounterArrives { slot } => (15, u64::from(slot)),
+            Event::CounterWritebackArrives { slot } => (16, u64::from(slot)),
             Event::ReencryptDone { index } => (13, u64::from(index)),
         };
         operand << 8 | kind
