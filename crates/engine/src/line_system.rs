@@ -63,6 +63,18 @@ impl<O: Observer> LineSystem<O> {
         controller.accept_write(&mut Context { queue, device, observer }, at, line, bytes, WriteToken(token), false);
     }
 
+    /// The same of a line that holds a `CounterAtomic` variable.
+    pub fn write_counter_atomic(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
+        let Self { queue, controller, device, observer, .. } = self;
+        controller.accept_write(&mut Context { queue, device, observer }, at, line, bytes, WriteToken(token), true);
+    }
+
+    /// Sends a `counter_cache_writeback` for the counters around `line` that reaches the controller at `at`.
+    pub fn write_back_counters(&mut self, at: Ps, line: Line, token: u32) {
+        let Self { queue, controller, device, observer, .. } = self;
+        controller.accept_counter_writeback(&mut Context { queue, device, observer }, at, line, WriteToken(token));
+    }
+
     /// Lets the next event happen and hands over what it answered; `None` when nothing is scheduled.
     pub fn advance(&mut self) -> Option<&[Response]> {
         let event = self.queue.pop()?;

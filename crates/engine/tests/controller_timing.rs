@@ -1,76 +1,12 @@
 //! When the controller answers, to the picosecond: not ready at the event before, ready at the time that the machine's
 //! values give.
 
-use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, CounterPlacement, Machine, Variant};
-use counterpoint_engine::controller::Response;
-use counterpoint_engine::design;
-use counterpoint_engine::kernel::{Ps, ns_to_ps};
-use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver, Observer, Page};
-use std::sync::Arc;
+mod common;
 
-/// The end of simulated memory for these tests.
-const END: u64 = 16 << 20;
-
-/// Memory of which every line is populated.
-struct Full(LineBytes);
-
-impl BaseImage for Full {
-    fn line(&self, line: Line) -> Option<&LineBytes> {
-        self.populated(line).then_some(&self.0)
-    }
-    fn populated(&self, line: Line) -> bool {
-        line.address() < END
-    }
-    fn end(&self) -> u64 {
-        END
-    }
-}
-
-/// The durations of a machine, worked out here from its values.
-struct Times {
-    counter_cache: Ps,
-    aes: Ps,
-    t_rcd: Ps,
-    t_cl: Ps,
-    t_cwd: Ps,
-    t_wtr: Ps,
-    t_wr: Ps,
-    burst: Ps,
-}
-
-impl Times {
-    fn of(machine: &Machine) -> Self {
-        let interface_cycle = 1_000_000 / u64::from(machine.device.interface_mhz);
-        let whole = |ns: f64| ns_to_ps(ns).div_ceil(interface_cycle) * interface_cycle;
-        let device = &machine.device;
-        Self {
-            counter_cache: u64::from(machine.controller.counter_cache_latency_cycles) * 1_000_000
-                / u64::from(machine.core.clock_mhz),
-            aes: ns_to_ps(machine.controller.aes_latency_ns),
-            t_rcd: whole(device.t_rcd_ns),
-            t_cl: whole(device.t_cl_ns),
-            t_cwd: whole(device.t_cwd_ns),
-            t_wtr: whole(device.t_wtr_ns),
-            t_wr: whole(device.t_wr_ns),
-            burst: u64::from(device.burst_cycles) * interface_cycle,
-        }
-    }
-    /// From the issue of a read of a closed row to its last beat.
-    fn read(&self) -> Ps {
-        self.t_rcd + self.read_hit()
-    }
-    fn read_hit(&self) -> Ps {
-        self.t_cl + self.burst
-    }
-    /// From the issue of a write to a closed row until the bank has its data.
-    fn accept(&self) -> Ps {
-        self.t_rcd + self.accept_hit()
-    }
-    fn accept_hit(&self) -> Ps {
-        self.t_cwd + self.burst
-    }
-}
+use common::{LATE, Times, line, run, system, times};
+use counterpoint_engine::config::{self, CounterPlacement, Machine};
+use counterpoint_engine::kernel::Ps;
+use counterpoint_engine::message::{NoObserver, Observer, Page};
 
 fn secpm() -> Machine {
     config::preset("secpm").unwrap()
@@ -85,42 +21,6 @@ fn held(entries: u32, high: u32, low: u32) -> Machine {
     machine.controller.wpq_issue_when_idle = false;
     machine
 }
-
-fn system<O: Observer>(machine: &Machine, name: &str, observer: O) -> LineSystem<O> {
-    config::validate(machine).unwrap();
-    let design = design::find(name, Variant::Hardened).unwrap();
-    LineSystem::new(machine, &design, Arc::new(Full([7; 64])), 1, observer).unwrap()
-}
-
-/// Lets everything happen; who was answered when, by token, in order.
-fn run<O: Observer>(system: &mut LineSystem<O>) -> Vec<(u32, Ps)> {
-    let mut answered = Vec::new();
-    while let Some(responses) = system.advance().map(<[Response]>::to_vec) {
-        let now = system.now();
-        for response in responses {
-            match response {
-                Response::Read { token, .. } => answered.push((token, now)),
-                Response::Written { token } => answered.push((token.0, now)),
-                Response::Install { .. } => {}
-            }
-        }
-    }
-    answered
-}
-
-/// When each token was answered, by token.
-fn times<O: Observer>(system: &mut LineSystem<O>) -> Vec<Ps> {
-    let mut answered = run(system);
-    answered.sort_unstable();
-    answered.into_iter().map(|(_, at)| at).collect()
-}
-
-/// A line of page `page`.
-fn line(page: u64, index: usize) -> Line {
-    Page(page).line(index)
-}
-
-const LATE: Ps = 100_000_000;
 
 #[test]
 fn a_plain_read_takes_the_array_and_an_open_row_saves_the_activation() {

@@ -2,7 +2,7 @@
 //! counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
 use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, ByteSize, CounterPlacement, Machine, Variant};
+use counterpoint_engine::config::{self, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::kernel::Ps;
@@ -46,16 +46,32 @@ fn pattern(line: u64, write: u64) -> LineBytes {
 #[derive(Clone, Copy, Debug)]
 struct Request {
     gap: Ps,
-    write: bool,
+    kind: Kind,
     line: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Read,
+    Write,
+    /// A write of a line with a `CounterAtomic` variable.
+    CounterAtomicWrite,
+    /// A `counter_cache_writeback` of the counters around the line.
+    CounterWriteback,
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     // Few lines of a page, so that they are met again; mostly writes, so that minors overflow.
     let gap = prop_oneof![4 => Just(0), 4 => 0..50_000u64, 2 => 0..1_500_000u64];
     let line = (0..PAGES, prop_oneof![3 => 0..4u64, 1 => 0..64u64]).prop_map(|(page, index)| page * 64 + index);
-    prop::collection::vec((gap, prop::bool::weighted(0.6), line), 1..120)
-        .prop_map(|all| all.into_iter().map(|(gap, write, line)| Request { gap, write, line }).collect())
+    let kind = prop_oneof![
+        4 => Just(Kind::Read),
+        5 => Just(Kind::Write),
+        2 => Just(Kind::CounterAtomicWrite),
+        1 => Just(Kind::CounterWriteback),
+    ];
+    prop::collection::vec((gap, kind, line), 1..120)
+        .prop_map(|all| all.into_iter().map(|(gap, kind, line)| Request { gap, kind, line }).collect())
 }
 
 fn machines() -> impl Strategy<Value = Machine> {
@@ -68,13 +84,25 @@ fn machines() -> impl Strategy<Value = Machine> {
     let queue = (2..9u32).prop_flat_map(|entries| {
         (Just(entries), 1..=entries).prop_flat_map(|(entries, high)| (Just(entries), Just(high), 0..high))
     });
-    (queue, any::<bool>(), 1..5u32, 1..3u32, 0..3u32, 1..8u32, 1..65u32, 1..4u32, placement).prop_map(
-        |((entries, high, low), idle, units, read_units, blocks, reads, parallelism, minor_bits, placement)| {
+    let counter_queue = (1..5u32).prop_flat_map(|entries| {
+        (Just(entries), 1..=entries).prop_flat_map(|(entries, high)| (Just(entries), Just(high), 0..high))
+    });
+    let organisation = prop_oneof![Just(CounterOrganisation::Split), Just(CounterOrganisation::Global)];
+    let counters = (counter_queue, any::<bool>(), organisation);
+    let units = (1..5u32, 1..3u32);
+    (queue, counters, any::<bool>(), units, 0..3u32, 1..8u32, 1..65u32, 1..4u32, placement).prop_map(
+        |((entries, high, low), counters, idle, units, blocks, reads, parallelism, minor_bits, placement)| {
+            let ((counter_entries, counter_high, counter_low), merging, organisation) = counters;
+            let (units, read_units) = units;
             let mut machine = config::preset("small").unwrap();
             let controller = &mut machine.controller;
             controller.wpq_entries = entries;
             controller.wpq_high_watermark = high;
             controller.wpq_low_watermark = low;
+            controller.counter_wpq_entries = counter_entries;
+            controller.counter_wpq_high_watermark = counter_high;
+            controller.counter_wpq_low_watermark = counter_low;
+            controller.counter_wpq_merging = merging;
             controller.wpq_issue_when_idle = idle;
             controller.aes_units = units;
             controller.aes_read_units = read_units;
@@ -84,6 +112,7 @@ fn machines() -> impl Strategy<Value = Machine> {
             controller.reencryption_parallelism = parallelism;
             controller.counter_placement = placement;
             machine.counters.minor_bits = minor_bits;
+            machine.counters.organisation = organisation;
             config::validate(&machine).unwrap();
             machine
         },
@@ -103,13 +132,19 @@ fn compare(machine: &Machine, name: &str, requests: &[Request]) -> Result<u64, T
     for (token, request) in requests.iter().enumerate() {
         at += request.gap;
         let writes = arrivals.entry(request.line).or_default();
-        if request.write {
-            writes.push(at);
-            open.insert(token as u32, (request.line, None));
-            system.write(at, Line(request.line), &pattern(request.line, writes.len() as u64), token as u32);
-        } else {
-            open.insert(token as u32, (request.line, Some(writes.len())));
-            system.read(at, Line(request.line), token as u32);
+        let (line, token) = (Line(request.line), token as u32);
+        open.insert(token, (request.line, (request.kind == Kind::Read).then_some(writes.len())));
+        match request.kind {
+            Kind::Read => system.read(at, line, token),
+            Kind::CounterWriteback => system.write_back_counters(at, line, token),
+            Kind::Write | Kind::CounterAtomicWrite => {
+                writes.push(at);
+                let bytes = pattern(request.line, writes.len() as u64);
+                match request.kind {
+                    Kind::CounterAtomicWrite => system.write_counter_atomic(at, line, &bytes, token),
+                    _ => system.write(at, line, &bytes, token),
+                }
+            }
         }
     }
     let mut flushed = false;
@@ -196,14 +231,20 @@ fn cases() -> u32 {
 }
 
 #[test]
-fn the_requests_meet_re_encryption_in_every_design_that_encrypts() {
+fn the_requests_meet_re_encryption_in_every_design_with_split_counters() {
     let mut machine = config::preset("small").unwrap();
     machine.counters.minor_bits = 1;
-    let requests: Vec<Request> =
-        (0..40).map(|n| Request { gap: 1_000, write: n % 4 != 3, line: n % 3 + 64 * (n % 2) }).collect();
+    let requests: Vec<Request> = (0..40)
+        .map(|n| Request {
+            gap: 1_000,
+            kind: if n % 4 == 3 { Kind::Read } else { Kind::Write },
+            line: n % 3 + 64 * (n % 2),
+        })
+        .collect();
     for name in design::names() {
         let reencryptions = compare(&machine, name, &requests).unwrap();
-        let encrypts = design::find(name, Variant::Hardened).unwrap().encryption.is_some();
-        assert_eq!(reencryptions > 4, encrypts, "{name}: {reencryptions}");
+        let design = design::find(name, Variant::Hardened).unwrap();
+        let split = design.encryption.is_some_and(|parts| !(parts.counters)(&machine.counters).global());
+        assert_eq!(reencryptions > 4, split, "{name}: {reencryptions}");
     }
 }

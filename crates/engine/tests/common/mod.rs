@@ -1,0 +1,117 @@
+//! A controller driven by lines over memory that is populated everywhere, and the durations of its machine, worked out
+//! here from the machine's values.
+
+#![allow(dead_code, reason = "each test uses its part of it")]
+
+use counterpoint_engine::LineSystem;
+use counterpoint_engine::config::{self, Machine, Variant};
+use counterpoint_engine::controller::Response;
+use counterpoint_engine::design;
+use counterpoint_engine::kernel::{Ps, ns_to_ps};
+use counterpoint_engine::message::{BaseImage, Line, LineBytes, Observer, Page};
+use std::sync::Arc;
+
+/// The end of simulated memory for these tests.
+pub const END: u64 = 16 << 20;
+
+/// Memory of which every line is populated.
+pub struct Full(pub LineBytes);
+
+impl BaseImage for Full {
+    fn line(&self, line: Line) -> Option<&LineBytes> {
+        self.populated(line).then_some(&self.0)
+    }
+    fn populated(&self, line: Line) -> bool {
+        line.address() < END
+    }
+    fn end(&self) -> u64 {
+        END
+    }
+}
+
+/// The durations of a machine, worked out here from its values.
+pub struct Times {
+    pub counter_cache: Ps,
+    pub aes: Ps,
+    pub t_rcd: Ps,
+    pub t_cl: Ps,
+    pub t_cwd: Ps,
+    pub t_wtr: Ps,
+    pub t_wr: Ps,
+    pub burst: Ps,
+}
+
+impl Times {
+    pub fn of(machine: &Machine) -> Self {
+        let interface_cycle = (1e6 / f64::from(machine.device.interface_mhz)).round() as u64;
+        let whole = |ns: f64| ns_to_ps(ns).div_ceil(interface_cycle) * interface_cycle;
+        let device = &machine.device;
+        Self {
+            counter_cache: u64::from(machine.controller.counter_cache_latency_cycles) * 1_000_000
+                / u64::from(machine.core.clock_mhz),
+            aes: ns_to_ps(machine.controller.aes_latency_ns),
+            t_rcd: whole(device.t_rcd_ns),
+            t_cl: whole(device.t_cl_ns),
+            t_cwd: whole(device.t_cwd_ns),
+            t_wtr: whole(device.t_wtr_ns),
+            t_wr: whole(device.t_wr_ns),
+            burst: u64::from(device.burst_cycles) * interface_cycle,
+        }
+    }
+    /// From the issue of a read of a closed row to its last beat.
+    pub fn read(&self) -> Ps {
+        self.t_rcd + self.read_hit()
+    }
+    pub fn read_hit(&self) -> Ps {
+        self.t_cl + self.burst
+    }
+    /// From the issue of a write to a closed row until the bank has its data.
+    pub fn accept(&self) -> Ps {
+        self.t_rcd + self.accept_hit()
+    }
+    pub fn accept_hit(&self) -> Ps {
+        self.t_cwd + self.burst
+    }
+}
+
+/// The hardened reading of the design `name` on `machine`.
+pub fn system<O: Observer>(machine: &Machine, name: &str, observer: O) -> LineSystem<O> {
+    reading(machine, name, Variant::Hardened, observer)
+}
+
+/// A reading of the design `name` on `machine`.
+pub fn reading<O: Observer>(machine: &Machine, name: &str, variant: Variant, observer: O) -> LineSystem<O> {
+    config::validate(machine).unwrap();
+    let design = design::find(name, variant).unwrap();
+    LineSystem::new(machine, &design, Arc::new(Full([7; 64])), 1, observer).unwrap()
+}
+
+/// Lets everything happen; who was answered when, by token, in order.
+pub fn run<O: Observer>(system: &mut LineSystem<O>) -> Vec<(u32, Ps)> {
+    let mut answered = Vec::new();
+    while let Some(responses) = system.advance().map(<[Response]>::to_vec) {
+        let now = system.now();
+        for response in responses {
+            match response {
+                Response::Read { token, .. } => answered.push((token, now)),
+                Response::Written { token } => answered.push((token.0, now)),
+                Response::Install { .. } => {}
+            }
+        }
+    }
+    answered
+}
+
+/// When each token was answered, by token.
+pub fn times<O: Observer>(system: &mut LineSystem<O>) -> Vec<Ps> {
+    let mut answered = run(system);
+    answered.sort_unstable();
+    answered.into_iter().map(|(_, at)| at).collect()
+}
+
+/// A line of page `page`.
+pub fn line(page: u64, index: usize) -> Line {
+    Page(page).line(index)
+}
+
+pub const LATE: Ps = 100_000_000;
