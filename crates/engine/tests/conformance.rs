@@ -15,15 +15,28 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 const VARIANTS: [Variant; 2] = [Variant::Published, Variant::Hardened];
-const MACHINES: [&str; 2] = ["small", "secpm"];
+const MACHINES: [&str; 3] = ["small", "secpm", "counter-atomicity"];
 const TRANSACTIONS: u64 = 40;
 
-/// The machine of the paper with caches that a short run can fill.
-const SHRUNKEN: [&str; 5] =
-    ["l1.size=2KiB", "l2.size=4KiB", "l3.size=16KiB", "controller.counter_cache_size=512B", "device.capacity=256MiB"];
-
+/// The machine of a paper with caches that a short run can fill.
 fn sets(machine: &str) -> Vec<String> {
-    let sets: &[&str] = if machine == "secpm" { &SHRUNKEN } else { &[] };
+    let sets: &[&str] = match machine {
+        "secpm" => &[
+            "l1.size=2KiB",
+            "l2.size=4KiB",
+            "l3.size=16KiB",
+            "controller.counter_cache_size=512B",
+            "device.capacity=256MiB",
+        ],
+        "counter-atomicity" => &[
+            "l1.size=2KiB",
+            "l2.size=4KiB",
+            "controller.counter_cache_size=1KiB",
+            "controller.counter_cache_ways=4",
+            "device.capacity=256MiB",
+        ],
+        _ => &[],
+    };
     sets.iter().map(|set| (*set).to_owned()).collect()
 }
 
@@ -90,15 +103,17 @@ fn every_transaction_ends_and_the_parts_add_up() {
             ["/nvm/data_writes", "/nvm/log_writes", "/nvm/counter_writes"].map(|path| of(&report, path));
         assert_eq!(writes, data + log + counters, "{request}");
         assert_eq!(reads, of(&report, "/nvm/data_reads") + of(&report, "/nvm/counter_reads"), "{request}");
-        assert_eq!(of(&report, "/nvm/write_bytes"), writes * 64, "{request}");
-        assert_eq!(of(&report, "/nvm/read_bytes"), reads * 64, "{request}");
+        let transfer = if request["design"].as_str().unwrap().starts_with("co-located") { 72 } else { 64 };
+        assert_eq!(of(&report, "/nvm/write_bytes"), writes * transfer, "{request}");
+        assert_eq!(of(&report, "/nvm/read_bytes"), reads * transfer, "{request}");
         // Even a dequeue writes a line.
         assert!(data >= TRANSACTIONS, "{request}: {data}");
         let has_log = request["workload"] != "linked-list";
         assert_eq!(log > 0, has_log, "{request}");
         let encrypted = request["design"] != "unencrypted";
         assert_eq!(counters > 0 || of(&report, "/crypto/pads") > 0, encrypted, "{request}");
-        assert_eq!(report["counter_cache"]["hits"].is_null(), !encrypted, "{request}");
+        let counter_cache = encrypted && request["design"] != "co-located";
+        assert_eq!(report["counter_cache"]["hits"].is_null(), !counter_cache, "{request}");
         let latency = &report["transaction_latency_ns"];
         let latency = ["p50", "p99", "max", "mean"].map(|key| latency[key].as_f64().unwrap());
         assert!(latency[0] <= latency[1] && latency[1] <= latency[2] && latency[3] <= latency[2], "{request}");
@@ -162,9 +177,10 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
         footprint: 128 << 10,
         seed: 1,
         allow_truncated: false,
+        leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, Device::data_capacity_of(&config.machine)).unwrap();
+    let source = Source::open(&config, design.form, Device::data_capacity_of(&config.machine)).unwrap();
     let mut system =
         System::new(&config, design, source.job(&Bases::default(), &AtomicBool::new(false)).unwrap(), NoObserver)
             .unwrap();
@@ -205,13 +221,21 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         let left = controller.counter_writes + controller.counter_writes_coalesced;
         assert_eq!(controller.counter_writes_asked, left, "{case}");
         assert_eq!(controller.admitted, written + controller.counter_writes_coalesced, "{case}");
-        let coalesces = matches!(name, "secpm" | "secpm-workshop");
-        assert_eq!(controller.counter_writes_coalesced > 0, coalesces, "{case}");
+        let coalesces = matches!(name, "secpm" | "secpm-workshop" | "fca");
+        // The selective design merges a pair's block with one written back on demand, if they meet.
+        assert!(name == "sca" || (controller.counter_writes_coalesced > 0) == coalesces, "{case}");
         match name {
             "unencrypted" => assert_eq!((controller.counter_writes_asked, controller.pads), (0, 0), "{case}"),
             // Every data write carries its counter.
-            "secpm" | "secpm-no-cwr" | "secpm-workshop" | "write-through" => {
+            "secpm" | "secpm-no-cwr" | "secpm-workshop" | "write-through" | "fca" => {
                 assert_eq!(controller.counter_writes_asked, device.data_writes, "{case}");
+            }
+            // It is the other part of the same write.
+            "co-located" | "co-located-cc" => assert_eq!(controller.counter_writes_asked, 0, "{case}"),
+            // Counter-atomic lines, and blocks written back on demand or evicted; never a block for each line.
+            "sca" => {
+                let asked = controller.counter_writes_asked;
+                assert!(asked > 0 && asked < device.data_writes + controller.counter_evictions, "{case}: {asked}");
             }
             // Counters leave only when their place in the cache is needed.
             _ => assert!(controller.counter_writes_asked <= controller.counter_evictions, "{case}"),
@@ -306,12 +330,12 @@ const KEYS: &[&str] = &[
 const NULL_FOR_TRACES: [&str; 2] = ["/tx_size", "/footprint"];
 
 fn assert_keys(request: &Value, report: &Value, is_trace: bool) {
-    let encrypted = request["design"] != "unencrypted";
+    let counter_cache = request["design"] != "unencrypted" && request["design"] != "co-located";
     for key in KEYS {
         let value = report.pointer(key).unwrap_or_else(|| panic!("{request}: {key} is missing"));
         let meaningless = key.starts_with("/at_crash")
             || is_trace && NULL_FOR_TRACES.contains(key)
-            || !encrypted && key.starts_with("/counter_cache");
+            || !counter_cache && key.starts_with("/counter_cache");
         assert_eq!(value.is_null(), meaningless, "{request}: {key} is {value}");
     }
 }

@@ -6,7 +6,7 @@ use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::{ControllerStats, Response};
 use counterpoint_engine::design;
-use counterpoint_engine::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, Page};
+use counterpoint_engine::message::{Coverage, BaseImage, Line, LineBytes, MediaLine, NoObserver, Page};
 use std::sync::Arc;
 
 /// Memory that nobody has written.
@@ -59,7 +59,7 @@ fn flush_page(name: &str, variant: Variant, machine: &Machine, gap: u64) -> (Con
     let stats = system.controller.stats(now);
     assert_eq!(stats.data_writes + stats.counter_writes, system.device.stats().writes, "{name}");
     let most = (0..64).map(|index| system.device.line_writes(MediaLine::data(PAGE.line(index)))).max().unwrap();
-    (stats, most, system.device.line_writes(MediaLine::counter(PAGE)))
+    (stats, most, system.device.line_writes(MediaLine::counter(Coverage::PAGE.block(PAGE.line(0)))))
 }
 
 #[test]

@@ -37,9 +37,10 @@ fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
         footprint: 64 << 10,
         seed: 1,
         allow_truncated: false,
+        leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, 32 << 20).unwrap();
+    let source = Source::open(&config, design.form, 32 << 20).unwrap();
     let cancel = AtomicBool::new(false);
     let report =
         explore(&config, design, &source, CrashPlan::All, "counterpoint crash".to_owned(), &|_| {}, &cancel).unwrap();
@@ -125,10 +126,10 @@ impl WritePath for Forgotten {
     fn at_bump(&self) -> Admit {
         Admit::Nothing
     }
-    fn at_encrypted(&self) -> Admit {
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
         Admit::Data
     }
-    fn defers_counter(&self) -> bool {
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
         false
     }
 }

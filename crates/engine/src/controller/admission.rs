@@ -185,6 +185,7 @@ impl Controller {
             if self.wpq.entry(older).epoch == self.epoch {
                 self.stats.counter_writes_coalesced += 1;
             }
+            self.stats.admitted += 1;
             self.wpq.replace(older, &block, bump);
             cx.observer.coalesced(now, media);
             cx.observer.persisted(now, media, &block);
