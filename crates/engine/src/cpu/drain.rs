@@ -32,6 +32,7 @@ impl Core {
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
             Action::CounterWriteback => {
+                cx.observer.counters_flushed(now, self.id, entry.line);
                 self.flushes_outstanding += 1;
                 cx.cache.counter_writeback(now, self.id, entry.line);
                 true

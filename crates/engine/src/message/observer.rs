@@ -13,6 +13,8 @@ pub trait Observer {
     fn marked_counter_atomic(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// `core` executed a flush (or non-temporal store) of `line`: a later fence of this core covers what the line held.
     fn flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
+    /// `core` executed a `counter_cache_writeback` for the counters around `line`: a later fence covers them.
+    fn counters_flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// A fence of `core` completed: all its earlier flushes are acknowledged.
     fn fenced(&mut self, _now: Ps, _core: CoreId) {}
     /// `core` committed the begin of its transaction `number` (from 0).
