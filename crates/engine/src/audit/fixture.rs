@@ -4,9 +4,9 @@
 
 use super::ledger::{Ledger, ledger_channel};
 use super::{AuditSetup, Auditor, CipherFacts, ProgramFacts};
-use crate::message::{CounterBlock, Coverage, 
-    BaseImage, ByteView, Content, CoreId, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page,
-    ProgramLayout, ProgramRecovery, RecoveryReport,
+use crate::message::{
+    BaseImage, ByteView, Content, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Op, OpBuffer,
+    OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use crate::recovery::{AdrSnapshot, LineCodec, Media, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};

@@ -5,7 +5,9 @@
 use super::fixture::*;
 use super::{Auditor, TransactionRecord};
 use crate::kernel::Ps;
-use crate::message::{CounterBlock, Coverage, BaseImage, ByteView, CoreId, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
+use crate::message::{
+    BaseImage, ByteView, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
+};
 use crate::recovery::LineCodec;
 use crate::recovery::ReencryptionStatus;
 use proptest::prelude::*;

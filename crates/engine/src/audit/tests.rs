@@ -3,7 +3,9 @@
 
 use super::fixture::*;
 use super::{Auditor, ProgramFacts, Rule, TransactionRecord, ledger_channel};
-use crate::message::{Coverage, ByteView, CoreId, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport};
+use crate::message::{
+    ByteView, CoreId, Coverage, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
+};
 use std::sync::Arc;
 
 /// Runs the test program, judging after every event, and gives the rules broken in order of discovery.

@@ -1,6 +1,6 @@
 //! The last things that happened, kept so that a violation can tell its story. A fixed ring: old notes go.
 
-use crate::message::{Coverage, CoreId, Line, MediaLine, Page};
+use crate::message::{CoreId, Coverage, Line, MediaLine, Page};
 use std::collections::VecDeque;
 use std::fmt::Write;
 

@@ -11,8 +11,8 @@ use super::stats::CacheCounts;
 use super::writes::Writes;
 use crate::config::{CacheLevel, ConfigError, Machine};
 use crate::kernel::Ps;
-use rustc_hash::FxHashSet;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+use rustc_hash::FxHashSet;
 
 /// The line that no core has reserved.
 pub(super) const NO_LINE: Line = Line(u64::MAX);

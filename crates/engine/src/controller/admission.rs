@@ -99,8 +99,10 @@ impl Controller {
         if write.stage != Stage::WantsSlots {
             return None;
         }
-        let at_encrypted =
-            self.encryption.as_ref().map_or(Admit::Data, |encryption| encryption.parts.write_path.at_encrypted(write.counter_atomic));
+        let at_encrypted = self
+            .encryption
+            .as_ref()
+            .map_or(Admit::Data, |encryption| encryption.parts.write_path.at_encrypted(write.counter_atomic));
         Some(if at_encrypted == Admit::Pair { Request::Pair(slot) } else { Request::Data(slot) })
     }
 

@@ -6,7 +6,10 @@
 //! several circuits. *Hardened*: a line's old minor survives until its done bit, which is set in the event of the
 //! append; pairs of one page are appended in the order of their bumps.
 
-use super::parts::{AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder};
+use super::parts::{
+    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
+    ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
+};
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::StagedPair};
 

@@ -1,7 +1,10 @@
 //! Plain counter mode with a write-back counter cache: the broken starting point every paper motivates with
 //! (secpm section 2.3, Table 1).
 
-use super::parts::{AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder};
+use super::parts::{
+    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
+    ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
+};
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::Deferred};
 

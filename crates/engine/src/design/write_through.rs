@@ -5,7 +5,10 @@
 //! volatile one of earlier work; hardened, it lies in the ADR domain as in the full paper, so that what remains
 //! broken is the design's own doing.
 
-use super::parts::{AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder};
+use super::parts::{
+    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
+    ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
+};
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::WriteThrough};
 

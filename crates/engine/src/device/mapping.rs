@@ -61,9 +61,8 @@ impl Mapping {
             return self.in_page(page, first.index_in_page() as u64);
         }
         let per_page = LINES_PER_PAGE / coverage.lines() as u64;
-        let in_bank = |home: &Place| {
-            (home.row * pages_per_row + home.column / LINES_PER_PAGE) * per_page + block.0 % per_page
-        };
+        let in_bank =
+            |home: &Place| (home.row * pages_per_row + home.column / LINES_PER_PAGE) * per_page + block.0 % per_page;
         match self.placement {
             CounterPlacement::Interleaved => {
                 self.in_page(Page(data_pages + block.0 / LINES_PER_PAGE), block.0 % LINES_PER_PAGE)

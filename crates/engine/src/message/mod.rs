@@ -10,7 +10,8 @@ mod port;
 mod program;
 
 pub use address::{
-    CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, PAGE_BYTES, Page, xor,
+    CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, PAGE_BYTES,
+    Page, xor,
 };
 pub use event::Event;
 pub use observer::{NoObserver, Observer};
@@ -18,9 +19,7 @@ pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
 };
-pub use program::{
-    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport,
-};
+pub use program::{Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport};
 
 /// Index of a core.
 pub type CoreId = u16;

@@ -5,7 +5,7 @@ use super::*;
 use crate::audit::fixture::{Populated, TestCodec, crypt};
 use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
-use crate::message::{CounterBlock, Coverage, Page, ByteView, Content, MediaLine, Observer};
+use crate::message::{ByteView, Content, CounterBlock, Coverage, MediaLine, Observer, Page};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
