@@ -44,11 +44,12 @@ impl Runs {
             footprint: 64 << 20,
             seed: 1,
             allow_truncated: false,
+            leave_out: None,
             machine,
         };
         let capacity = counterpoint_engine::device::Device::data_capacity_of(&config.machine);
-        let source = Source::open(&config, capacity).expect("the workload exists");
         let design = find_design(design, Variant::Hardened).expect("the design exists");
+        let source = Source::open(&config, design.form, capacity).expect("the workload exists");
         Self { config, design, source, bases: Bases::default() }
     }
 

@@ -1,6 +1,7 @@
 //! How fast a gigabyte of every structure is populated.
 
-use counterpoint_engine::config::{ByteSize, Program};
+use counterpoint_engine::config::{ByteSize, LogGranularity, Program};
+use counterpoint_engine::message::ProgramForm;
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 use std::sync::atomic::AtomicBool;
 
@@ -30,8 +31,11 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             think_instructions: 200,
             copy_bytes: 16,
             log_ring: ByteSize(64 << 10),
+            log_granularity: LogGranularity::Word,
             footprint: ByteSize(1 << 30),
         },
+        form: ProgramForm::Plain,
+        leave_out: None,
     };
     let plan = plan(&config, 16 << 30).expect("a gigabyte fits into sixteen");
     bencher.bench(|| Base::populate(&plan, &AtomicBool::new(false)).expect("the machine has the memory"));

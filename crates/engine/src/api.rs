@@ -182,7 +182,7 @@ struct Prepared {
 fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
     let (config, design) = request.resolve(defaults)?;
     let capacity = Device::data_capacity_of(&config.machine);
-    let source = Source::open(&config, capacity)?;
+    let source = Source::open(&config, design.form, capacity)?;
     if source.is_trace() && config.cores != 1 {
         return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));
     }
@@ -344,7 +344,7 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
 fn base_key(run: &Prepared) -> Option<&workload::BaseKey> {
     match &run.source {
         Source::Workload(plan) => Some(plan.base_key()),
-        Source::Trace(_) => None,
+        Source::Trace(..) => None,
     }
 }
 

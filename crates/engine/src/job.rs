@@ -1,7 +1,7 @@
 //! From a configuration to something that runs: the workload's programs over a populated base, or a trace.
 
 use crate::config::{ConfigError, RunConfig, nearest};
-use crate::message::{BaseImage, CoreId, OpSource, ProgramLayout};
+use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
 use crate::simulate::Failure;
 use crate::system::Job;
 use crate::workload::trace::Trace;
@@ -15,13 +15,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub enum Source {
     /// A workload of ours.
     Workload(Box<Plan>),
-    /// A recorded program.
-    Trace(Box<Trace>),
+    /// A recorded program, and the form in which it is replayed.
+    Trace(Box<Trace>, ProgramForm),
 }
 
 impl Source {
-    /// Finds the workload or opens the trace that `config` names; `data_capacity` is what the device has for data.
-    pub fn open(config: &RunConfig, data_capacity: u64) -> Result<Self, ConfigError> {
+    /// Finds the workload or opens the trace that `config` names, to be run in `form`; `data_capacity` is what the device
+    /// has for data.
+    pub fn open(config: &RunConfig, form: ProgramForm, data_capacity: u64) -> Result<Self, ConfigError> {
         if let Some(info) = workload::find(&config.workload) {
             let plan = workload::plan(
                 &WorkloadConfig {
@@ -32,6 +33,8 @@ impl Source {
                     seed: config.seed,
                     operations_per_core: config.warmup + config.transactions,
                     program: config.machine.program.clone(),
+                    form,
+                    leave_out: config.leave_out,
                 },
                 data_capacity,
             )?;
@@ -39,6 +42,13 @@ impl Source {
         }
         let path = Path::new(&config.workload);
         if path.is_file() {
+            if let Some(annotation) = config.leave_out {
+                return Err(ConfigError(format!(
+                    "leave_out {}: trace {} has no annotations, a recorded program can leave none out",
+                    annotation.name(),
+                    path.display()
+                )));
+            }
             let trace = Trace::open(path, config.allow_truncated)?;
             if trace.end() > data_capacity {
                 return Err(ConfigError(format!(
@@ -47,7 +57,7 @@ impl Source {
                     trace.end()
                 )));
             }
-            return Ok(Source::Trace(Box::new(trace)));
+            return Ok(Source::Trace(Box::new(trace), form));
         }
         let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
         Err(ConfigError(format!(
@@ -61,21 +71,21 @@ impl Source {
 
     /// Whether it is a trace.
     pub fn is_trace(&self) -> bool {
-        matches!(self, Source::Trace(_))
+        matches!(self, Source::Trace(..))
     }
 
     /// What recovers the program after a crash; a trace has nothing that could.
     pub fn recovery(&self) -> Option<Recovery> {
         match self {
             Source::Workload(plan) => Some(Recovery::new(plan)),
-            Source::Trace(_) => None,
+            Source::Trace(..) => None,
         }
     }
 
     /// What a trace had to say after its run: the file changed, or could not be read to its end.
     pub fn verdict(&self) -> Result<(), ConfigError> {
         match self {
-            Source::Trace(trace) => trace.failure().cloned().map_or(Ok(()), Err),
+            Source::Trace(trace, _) => trace.failure().cloned().map_or(Ok(()), Err),
             Source::Workload(_) => Ok(()),
         }
     }
@@ -84,7 +94,7 @@ impl Source {
     pub fn trace_transactions(&self) -> Option<u64> {
         match self {
             Source::Workload(_) => None,
-            Source::Trace(trace) => Some(trace.summary().transactions),
+            Source::Trace(trace, _) => Some(trace.summary().transactions),
         }
     }
 
@@ -101,9 +111,9 @@ impl Source {
                     base: base as Arc<dyn BaseImage>,
                 })
             }
-            Source::Trace(trace) => Ok(Job {
+            Source::Trace(trace, form) => Ok(Job {
                 base: Arc::new(trace.base()),
-                programs: vec![Box::new(trace.program()?)],
+                programs: vec![Box::new(trace.program(*form)?)],
                 layouts: Vec::<ProgramLayout>::new(),
             }),
         }

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use counterpoint_engine::message::{OpBuffer, OpSource};
+use counterpoint_engine::message::{OpBuffer, OpSource, ProgramForm};
 use counterpoint_engine::workload::trace::{OPS_PER_FILL, Trace};
 use libfuzzer_sys::fuzz_target;
 
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     assert_eq!(strict.is_ok(), trace.summary().cut_off.is_none());
-    let mut program = trace.program().expect("bytes in memory open again");
+    let mut program = trace.program(ProgramForm::Annotated).expect("bytes in memory open again");
     let mut buffer = OpBuffer::default();
     for _ in 0..FILLS_MAX {
         if !program.next_transaction(&mut buffer) {

@@ -3,8 +3,8 @@
 //! What flows out are operations with the bytes they store and expect ([`Program`] is an `OpSource`). A [`Plan`]
 //! says where everything lies; a [`Base`] is the populated memory that every design of a comparison shares; a
 //! [`Recovery`] scans the undo log after a crash and checks every invariant of the structure. The structures read
-//! and write through a transaction and know nothing of logs, flushes and fences: those are decided in one place,
-//! `transaction`.
+//! and write through a transaction and know nothing of logs, flushes, fences and annotations: those are decided in one
+//! place, `transaction`, in the form of the program that the design asks for.
 
 mod array;
 mod base;
@@ -21,6 +21,7 @@ mod rbtree;
 mod recovery;
 mod shuffle;
 mod structure;
+mod style;
 #[cfg(test)]
 mod tests;
 pub mod trace;

@@ -7,7 +7,7 @@ use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
 use super::{WorkloadKind, array, btree, hash, item, linked_list, queue, rbtree};
 use crate::config::{self, ByteSize, ConfigError};
-use crate::message::{LINE_BYTES, PAGE_BYTES, ProgramLayout};
+use crate::message::{Annotation, LINE_BYTES, PAGE_BYTES, ProgramForm, ProgramLayout};
 use std::sync::Arc;
 
 /// Largest transaction: sixteen pages, above which a log entry would outgrow any ring of a sensible size.
@@ -35,9 +35,14 @@ pub struct WorkloadConfig {
     pub operations_per_core: u64,
     /// What the programs do besides their data structure.
     pub program: config::Program,
+    /// The form that the design asks for.
+    pub form: ProgramForm,
+    /// An annotation that an annotated program leaves out.
+    pub leave_out: Option<Annotation>,
 }
 
-/// All that the populated memory depends on: plans with equal keys may share one [`super::Base`].
+/// All that the populated memory depends on: plans with equal keys may share one [`super::Base`]. It says nothing of the
+/// program's form nor of what its log covers, so that designs are compared over the same memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseKey {
     kind: WorkloadKind,
@@ -105,7 +110,8 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed })
     };
 
-    let bound = build(0, 0).write_bound();
+    // Room for whole lines even where words are logged, so that the layout is the same.
+    let bound = build(0, 0).write_bound().in_lines();
     let entry = entry_bytes(bound.ranges, bound.bytes);
     let log_ring =
         if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * entry).next_multiple_of(PAGE_BYTES) } else { 0 };

@@ -4,6 +4,7 @@ use super::base::Base;
 use super::memory::Memory;
 use super::plan::Plan;
 use super::structure::Structure;
+use super::style::Style;
 use super::transaction::{Protocol, Scratch, Transaction};
 use crate::kernel::Random;
 use crate::message::{CoreId, OpBuffer, OpSource};
@@ -17,7 +18,7 @@ pub struct Program {
     scratch: Scratch,
     random: Random,
     think_instructions: u32,
-    copy_bytes: usize,
+    style: Style,
     number: u64,
     operations: u64,
 }
@@ -39,7 +40,7 @@ impl Program {
             scratch: Scratch::default(),
             random: Random::stream(config.seed, &format!("program of core {core}")),
             think_instructions: config.program.think_instructions,
-            copy_bytes: config.program.copy_bytes as usize,
+            style: Style::new(config),
             number: 0,
             operations: config.operations_per_core,
         }
@@ -59,7 +60,7 @@ impl OpSource for Program {
         let mut transaction = Transaction::begin(
             self.number,
             self.think_instructions,
-            self.copy_bytes,
+            self.style,
             &mut self.memory,
             &mut self.scratch,
             buffer,

@@ -3,7 +3,7 @@
 
 use super::transaction::Transaction;
 use crate::kernel::Random;
-use crate::message::ByteView;
+use crate::message::{ByteView, LINE_BYTES};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,18 @@ pub(super) struct WriteBound {
     pub ranges: u64,
     /// Bytes in all of them, each rounded out to whole words.
     pub bytes: u64,
+}
+
+impl WriteBound {
+    /// The bound when each range is rounded out to whole lines. At worst a range's first word is a line's last: the
+    /// second begins another line, and so does every eighth after it. Most lines are touched if every range that may
+    /// has a second word.
+    pub(super) fn in_lines(self) -> Self {
+        let more_words = (self.bytes / 8).saturating_sub(self.ranges);
+        let seconds = more_words.min(self.ranges);
+        let lines = self.ranges + seconds + (more_words - seconds) / (LINE_BYTES / 8);
+        Self { bytes: lines * LINE_BYTES, ..self }
+    }
 }
 
 /// A data structure on one core's heap.
@@ -71,4 +83,31 @@ pub(super) fn fill_items(bytes: &mut [u8], item_bytes: usize, stop: &AtomicBool,
 /// Writes little-endian `value` at `offset` of `bytes`.
 pub(super) fn put_word(bytes: &mut [u8], offset: usize, value: u64) {
     bytes[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_write_set_within_a_bound_touches_more_lines_than_it_allows(
+            ranges in prop::collection::vec((0..8u64, 1..40u64), 1..12),
+        ) {
+            let bytes = ranges.iter().map(|(_, words)| words * 8).sum();
+            let bound = WriteBound { ranges: ranges.len() as u64, bytes };
+            let lines: u64 = ranges.iter().map(|(offset, words)| (offset + words).div_ceil(8)).sum();
+            prop_assert!(lines * LINE_BYTES <= bound.in_lines().bytes);
+        }
+    }
+
+    #[test]
+    fn the_worst_placed_words_reach_the_bound() {
+        let lines = |ranges, bytes| WriteBound { ranges, bytes }.in_lines().bytes / LINE_BYTES;
+        assert_eq!(lines(3, 24), 3);
+        assert_eq!(lines(3, 40), 5);
+        assert_eq!(lines(1, 64), 2);
+        assert_eq!(lines(1, 80), 3);
+    }
 }

@@ -1,17 +1,22 @@
 //! The durable transaction, in one place: what a structure reads and writes becomes operations here.
 //!
 //! A structure computes its write set first: its writes are buffered, later reads see them, and [`Transaction::end`]
-//! then turns them into one of two protocols of the plain program form (flushes and fences, no annotations).
+//! then turns them into one of two protocols.
 //!
 //! *Undo log* (secpm section 2, Figure 1): Prepare copies the old data into one contiguous log entry, flushes, fences;
 //! Mutate writes in place, flushes each touched line once, fences; Commit clears the entry's valid bit, flushes,
 //! fences. *Pointer swap* (counter-atomicity Figure 4): everything but the last word is written, flushed and fenced;
 //! then that word is stored, flushed and fenced.
+//!
+//! The annotated form (counter-atomicity section 4.3, Figure 9) has the same stages. What Prepare and Mutate flush, and
+//! what comes before the swap, has its counters written back before the fence; the word that commits, an entry's state
+//! word or the list's head, is a `CounterAtomic` variable, and no stage writes its counter back for its sake.
 
 use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
 use super::memory::Memory;
-use crate::message::{LINE_BYTES, Op, OpBuffer};
+use super::style::{Style, counter_writebacks};
+use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer};
 use std::ops::Range;
 
 /// Instructions to compare a key and choose where to go.
@@ -58,7 +63,7 @@ pub(super) struct Scratch {
 /// One transaction of a program, from its begin to its durable end.
 pub(super) struct Transaction<'a> {
     number: u64,
-    copy_bytes: usize,
+    style: Style,
     memory: &'a mut Memory,
     scratch: &'a mut Scratch,
     ops: &'a mut OpBuffer,
@@ -69,7 +74,7 @@ impl<'a> Transaction<'a> {
     pub(super) fn begin(
         number: u64,
         think: u32,
-        copy_bytes: usize,
+        style: Style,
         memory: &'a mut Memory,
         scratch: &'a mut Scratch,
         ops: &'a mut OpBuffer,
@@ -78,7 +83,7 @@ impl<'a> Transaction<'a> {
         scratch.bytes.clear();
         scratch.blocks.clear();
         ops.ops.push(Op::TxBegin);
-        let mut transaction = Self { number, copy_bytes, memory, scratch, ops };
+        let mut transaction = Self { number, style, memory, scratch, ops };
         transaction.compute(think);
         transaction
     }
@@ -112,7 +117,7 @@ impl<'a> Transaction<'a> {
     /// Fills `buffer` from `address`, in pieces of a block copy.
     pub(super) fn read(&mut self, address: u64, buffer: &mut [u8], dependent: bool) {
         if self.fetch(address, buffer) {
-            self.ops.load(address, buffer, self.copy_bytes, dependent);
+            self.ops.load(address, buffer, self.style.copy_bytes, dependent);
         }
     }
 
@@ -211,9 +216,10 @@ impl<'a> Transaction<'a> {
             self.store_pending(index);
         }
         self.flush(&ranges);
+        self.write_back_counters(&ranges, Annotation::MutateCounterCacheWriteback);
         self.ops.ops.push(Op::Sfence);
 
-        self.store(entry, &state_word(self.number, false).to_le_bytes());
+        self.store_entry(entry, &state_word(self.number, false).to_le_bytes());
         self.ops.clwb_range(entry, 8);
         self.ops.ops.push(Op::Sfence);
         self.scratch.ranges = ranges;
@@ -226,13 +232,16 @@ impl<'a> Transaction<'a> {
         for range in ranges {
             let old = writer.record(range);
             self.memory.copy_out(range.start, old);
-            self.ops.load(range.start, old, self.copy_bytes, false);
+            self.ops.load(range.start, old, self.style.copy_bytes, false);
         }
         let bytes = writer.finish();
         // A checksum takes one instruction per word (the SSE4.2 crc32).
         self.compute((bytes.len() / 8) as u32);
-        self.store(entry, bytes);
-        self.ops.clwb_range(entry, bytes.len() as u64);
+        let length = bytes.len() as u64;
+        self.store_entry(entry, bytes);
+        self.ops.clwb_range(entry, length);
+        let written = entry..entry + length;
+        self.write_back_counters(std::slice::from_ref(&written), Annotation::PrepareCounterCacheWriteback);
         self.ops.ops.push(Op::Sfence);
         self.scratch.entry = writer;
     }
@@ -247,19 +256,24 @@ impl<'a> Transaction<'a> {
         let ranges = self.touched_ranges();
         self.scratch.writes.extend_from_slice(&swap);
         self.flush(&ranges);
+        self.write_back_counters(&ranges, Annotation::PrepareCounterCacheWriteback);
         self.scratch.ranges = ranges;
         self.ops.ops.push(Op::Sfence);
+        let from = self.ops.ops.len();
         self.store_pending(pointer);
+        self.declare_counter_atomic(from);
         self.ops.clwb_range(swap[0].address, 8);
         self.ops.ops.push(Op::Sfence);
     }
 
-    /// What the writes touch, in whole words: ascending, disjoint, and merged where a record of its own would be
-    /// longer than the gap. No line is covered that no write touches.
+    /// What the writes touch, in whole words or lines as the log keeps them: ascending, disjoint, and merged where a
+    /// record of its own would be longer than the gap. No line is covered that no write touches.
     fn touched_ranges(&mut self) -> Vec<Range<u64>> {
         let mut ranges = std::mem::take(&mut self.scratch.ranges);
         ranges.clear();
-        ranges.extend(self.scratch.writes.iter().map(|write| write.address & !7..write.end().next_multiple_of(8)));
+        let unit = self.style.log_unit();
+        let whole = |write: &Write| write.address & !(unit - 1)..write.end().next_multiple_of(unit);
+        ranges.extend(self.scratch.writes.iter().map(whole));
         ranges.sort_unstable_by_key(|range| range.start);
         ranges.dedup_by(|range, before| {
             let joins = range.start <= before.end + RECORD_BYTES;
@@ -283,15 +297,42 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Writes the counters of `ranges`, ascending, back, each block of them once, unless `annotation` is not there.
+    fn write_back_counters(&mut self, ranges: &[Range<u64>], annotation: Annotation) {
+        if !self.style.has(annotation) {
+            return;
+        }
+        let mut written_to = 0;
+        for range in ranges {
+            for address in counter_writebacks(range.start.max(written_to)..range.end) {
+                self.ops.ops.push(Op::CounterCacheWriteback { address });
+                written_to = address + COUNTER_WRITEBACK_BYTES;
+            }
+        }
+    }
+
     fn store_pending(&mut self, index: usize) {
         let Write { address, offset, length } = self.scratch.writes[index];
         let data = &self.scratch.bytes[offset..offset + length];
-        self.ops.store(address, data, self.copy_bytes);
+        self.ops.store(address, data, self.style.copy_bytes);
         self.memory.copy_in(address, data);
     }
 
-    fn store(&mut self, address: u64, data: &[u8]) {
-        self.ops.store(address, data, self.copy_bytes);
-        self.memory.copy_in(address, data);
+    /// Stores `data` at the start of a log entry, where its state word is.
+    fn store_entry(&mut self, entry: u64, data: &[u8]) {
+        let from = self.ops.ops.len();
+        self.ops.store(entry, data, self.style.copy_bytes);
+        self.memory.copy_in(entry, data);
+        self.declare_counter_atomic(from);
+    }
+
+    /// Operation `from` is the first store to the line of the variable that commits: from it on the line leaves the
+    /// caches with its counter, if that variable is declared so.
+    fn declare_counter_atomic(&mut self, from: usize) {
+        if self.style.has(Annotation::CommitCounterAtomic)
+            && let Op::Store { address, length, bytes } = self.ops.ops[from]
+        {
+            self.ops.ops[from] = Op::CounterAtomicStore { address, length, bytes };
+        }
     }
 }

@@ -1,107 +1,11 @@
-//! A crash model of its own: power fails between two operations, and of every line any prefix of its stores since the
-//! last fence that covers it may have reached the device. Recovery must give exactly the bytes before or after the
-//! transaction in flight, also when power fails again during recovery.
+//! Power fails between two operations. Recovery must give exactly the bytes before or after the transaction in flight,
+//! also when power fails again during recovery; and a program that leaves a fence or an annotation out is caught.
 
-use super::{config, start};
+use super::device::{Device, Flaky, line_of};
+use super::{STYLES, config, start, styled};
 use crate::kernel::Random;
-use crate::message::{ByteView, Op, OpBuffer, OpSource, ProgramRecovery};
+use crate::message::{Annotation, ByteView, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery};
 use crate::workload::{Plan, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind};
-use rustc_hash::FxHashMap;
-
-/// The durable bytes, and of every line written since its last covering fence what it held after each store.
-struct Device {
-    durable: Vec<u8>,
-    open: FxHashMap<u64, Open>,
-    order: Vec<u64>,
-}
-
-#[derive(Default)]
-struct Open {
-    versions: Vec<[u8; 64]>,
-    /// Versions that the last clwb covers.
-    flushed: usize,
-}
-
-impl Device {
-    fn apply(&mut self, op: Op, buffer: &OpBuffer) {
-        match op {
-            Op::Store { address, length, bytes } => {
-                let line = address & !63;
-                let open = self.open.entry(line).or_insert_with(|| {
-                    self.order.push(line);
-                    Open::default()
-                });
-                let mut content = open.versions.last().copied().unwrap_or_else(|| line_of(&self.durable, line));
-                let start = (address - line) as usize;
-                content[start..start + usize::from(length)].copy_from_slice(buffer.slice(bytes, length));
-                open.versions.push(content);
-            }
-            Op::Clwb { address } => {
-                if let Some(open) = self.open.get_mut(&(address & !63)) {
-                    open.flushed = open.versions.len();
-                }
-            }
-            Op::Sfence => {
-                let (open, durable) = (&mut self.open, &mut self.durable);
-                self.order.retain(|line| {
-                    let Some(state) = open.get_mut(line) else { return false };
-                    if state.flushed > 0 {
-                        durable[*line as usize..][..64].copy_from_slice(&state.versions[state.flushed - 1]);
-                        state.versions.drain(..state.flushed);
-                        state.flushed = 0;
-                    }
-                    let stays = !state.versions.is_empty();
-                    if !stays {
-                        open.remove(line);
-                    }
-                    stays
-                });
-            }
-            _ => {}
-        }
-    }
-
-    /// What a crash leaves: of every open line a random number of its stores; all or none of them half of the time.
-    fn crash(&self, random: &mut Random) -> Flaky {
-        let mut bytes = self.durable.clone();
-        let manner = random.below(4);
-        for line in &self.order {
-            let versions = &self.open[line].versions;
-            let kept = match manner {
-                0 | 1 => random.below(versions.len() as u64 + 1) as usize,
-                2 => random.below(2) as usize * versions.len(),
-                _ => (random.below(5) > 0) as usize * versions.len(),
-            };
-            if kept > 0 {
-                bytes[*line as usize..][..64].copy_from_slice(&versions[kept - 1]);
-            }
-        }
-        Flaky { bytes, writes_left: u64::MAX }
-    }
-}
-
-fn line_of(bytes: &[u8], line: u64) -> [u8; 64] {
-    bytes[line as usize..].first_chunk().copied().unwrap()
-}
-
-/// Memory that loses power after some writes: later ones are lost.
-#[derive(Clone)]
-struct Flaky {
-    bytes: Vec<u8>,
-    writes_left: u64,
-}
-
-impl ByteView for Flaky {
-    fn read(&mut self, address: u64, buffer: &mut [u8]) {
-        buffer.copy_from_slice(&self.bytes[address as usize..][..buffer.len()]);
-    }
-    fn write(&mut self, address: u64, data: &[u8]) {
-        if self.writes_left > 0 {
-            self.writes_left -= 1;
-            self.bytes[address as usize..][..data.len()].copy_from_slice(data);
-        }
-    }
-}
 
 /// How often each outcome was met.
 #[derive(Default, Debug)]
@@ -113,13 +17,13 @@ struct Tally {
     laps: u64,
 }
 
-/// Crashes a program at about every `sparseness`-th operation; `drop_fence` leaves that fence out of every
+/// Crashes a program at about every `sparseness`-th store, and more often where a stage ends; `drop_fence` leaves that fence out of every
 /// transaction, which must be caught. The error says what went wrong.
 fn explore(config: &WorkloadConfig, sparseness: u64, drop_fence: Option<usize>) -> Result<Tally, String> {
     let (plan, base, mut program) = start(config);
     let recovery = Recovery::new(&plan);
     let mut random = Random::stream(config.seed, "crash");
-    let mut device = Device { durable: base.bytes().to_vec(), open: FxHashMap::default(), order: Vec::new() };
+    let mut device = Device::new(config.form, base.bytes());
     let mut tally = Tally::default();
     let mut before = base.bytes().to_vec();
     let mut after = before.clone();
@@ -129,7 +33,9 @@ fn explore(config: &WorkloadConfig, sparseness: u64, drop_fence: Option<usize>) 
         program.memory().read(0, &mut after);
         let log = &plan.layouts()[0].log;
         let entry = buffer.ops.iter().find_map(|op| match *op {
-            Op::Store { address, .. } if log.contains(&address) => Some(address),
+            Op::Store { address, .. } | Op::CounterAtomicStore { address, .. } if log.contains(&address) => {
+                Some(address)
+            }
             _ => None,
         });
         tally.laps += u64::from(entry.is_some_and(|entry| entry < last_entry));
@@ -143,8 +49,13 @@ fn explore(config: &WorkloadConfig, sparseness: u64, drop_fence: Option<usize>) 
                 device.apply(op, &buffer);
             }
             let committed = op == Op::TxEnd;
-            // Operations that write nothing leave nothing new to crash into.
-            if matches!(op, Op::Store { .. } | Op::Sfence | Op::TxEnd) && random.below(sparseness) == 0 {
+            let sparseness = match op {
+                Op::Store { .. } | Op::CounterAtomicStore { .. } => sparseness,
+                Op::Sfence | Op::TxEnd => sparseness.min(4),
+                // Operations that write nothing leave nothing new to crash into.
+                _ => continue,
+            };
+            if random.below(sparseness) == 0 {
                 let image = device.crash(&mut random);
                 judge(&plan, &recovery, image, &before, &after, committed, &mut random, &mut tally)?;
             }
@@ -214,11 +125,14 @@ fn recovery_gives_the_state_before_or_after_wherever_power_fails() {
             let mut config = config(workload.kind, tx_size, tx_size + 7, operations);
             config.program.log_ring.0 = 0;
             config.program.copy_bytes = copy_bytes;
-            let tally = explore(&config, sparseness, None)
-                .unwrap_or_else(|error| panic!("{} of {tx_size} bytes: {error}", workload.name));
-            assert!(tally.before > 0 && tally.after > 0, "{} {tally:?}", workload.name);
-            if workload.has_log && tx_size == 64 {
-                assert!(tally.undone > 10 && tally.abandoned > 10 && tally.laps > 2, "{} {tally:?}", workload.name);
+            for style in STYLES {
+                let tally = explore(&styled(&config, style), sparseness, None)
+                    .unwrap_or_else(|error| panic!("{} of {tx_size} bytes, {style:?}: {error}", workload.name));
+                assert!(tally.before > 0 && tally.after > 0, "{} {style:?} {tally:?}", workload.name);
+                if workload.has_log && tx_size == 64 {
+                    let exercised = tally.undone > 10 && tally.abandoned > 10 && tally.laps > 2;
+                    assert!(exercised, "{} {style:?} {tally:?}", workload.name);
+                }
             }
         }
     }
@@ -230,9 +144,41 @@ fn a_protocol_without_any_one_of_its_fences_is_caught() {
         for fence in 0..if workload.has_log { 3 } else { 2 } {
             let mut config = config(workload.kind, 256, 3, 400);
             config.program.log_ring.0 = 0;
-            let outcome = explore(&config, 2, Some(fence));
-            assert!(outcome.is_err(), "{} without fence {fence}: {outcome:?}", workload.name);
+            for style in STYLES {
+                let outcome = explore(&styled(&config, style), 2, Some(fence));
+                assert!(outcome.is_err(), "{} {style:?} without fence {fence}: {outcome:?}", workload.name);
+            }
         }
+    }
+}
+
+/// What becomes of `kind` when it leaves `annotation` out.
+fn without(kind: WorkloadKind, annotation: Annotation) -> Result<Tally, String> {
+    let mut config = config(kind, 256, 3, 400);
+    config.program.log_ring.0 = 0;
+    config.form = ProgramForm::Annotated;
+    config.leave_out = Some(annotation);
+    explore(&config, 2, None)
+}
+
+#[test]
+fn a_program_without_a_counter_write_back_is_caught() {
+    for workload in WORKLOADS {
+        let prepare = without(workload.kind, Annotation::PrepareCounterCacheWriteback);
+        assert!(prepare.is_err(), "{}: {prepare:?}", workload.name);
+        let mutate = without(workload.kind, Annotation::MutateCounterCacheWriteback);
+        // A list has no Mutate.
+        assert_eq!(mutate.is_err(), workload.has_log, "{}: {mutate:?}", workload.name);
+    }
+}
+
+/// A list whose head may be garbage is lost. A log entry whose first line may be garbage is not: its counter can only be
+/// missing from Commit on, when the data is durable, and garbage passes for no entry.
+#[test]
+fn a_program_whose_committing_word_is_not_counter_atomic_is_caught_if_that_word_is_needed() {
+    for workload in WORKLOADS {
+        let commit = without(workload.kind, Annotation::CommitCounterAtomic);
+        assert_eq!(commit.is_err(), !workload.has_log, "{}: {commit:?}", workload.name);
     }
 }
 
@@ -241,6 +187,8 @@ fn a_node_whose_split_is_in_flight_is_recovered() {
     // Small footprint, many inserts: leaves and inner nodes split and the root grows several times.
     let mut config = config(WorkloadKind::BTree, 64, 11, 3_000);
     config.footprint = 4096;
-    let tally = explore(&config, 60, None).unwrap();
-    assert!(tally.before > 0 && tally.after > 0);
+    for style in STYLES {
+        let tally = explore(&styled(&config, style), 60, None).unwrap();
+        assert!(tally.before > 0 && tally.after > 0);
+    }
 }

@@ -1,17 +1,27 @@
 //! What the tests of all structures share, and the tests that hold for every program alike.
 
+mod annotations;
 mod crash;
+mod device;
 pub(super) mod flat;
 mod programs;
 mod replay;
 pub(super) mod rig;
 
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
-use crate::config;
+use crate::config::{self, LogGranularity};
+use crate::message::ProgramForm;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const DEVICE: u64 = 1 << 30;
+
+/// Every way to put the same program: annotated, it logs lines whatever is configured.
+const STYLES: [(ProgramForm, LogGranularity); 3] = [
+    (ProgramForm::Plain, LogGranularity::Word),
+    (ProgramForm::Plain, LogGranularity::Line),
+    (ProgramForm::Annotated, LogGranularity::Word),
+];
 
 fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64) -> WorkloadConfig {
     WorkloadConfig {
@@ -25,9 +35,18 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             think_instructions: 20,
             copy_bytes: 16,
             log_ring: config::ByteSize(8 << 10),
+            log_granularity: LogGranularity::Word,
             footprint: config::ByteSize(64 << 10),
         },
+        form: ProgramForm::Plain,
+        leave_out: None,
     }
+}
+
+/// `config` in another style.
+fn styled(config: &WorkloadConfig, (form, log_granularity): (ProgramForm, LogGranularity)) -> WorkloadConfig {
+    let program = config::Program { log_granularity, ..config.program.clone() };
+    WorkloadConfig { program, form, ..config.clone() }
 }
 
 fn populated(plan: &Plan) -> Base {

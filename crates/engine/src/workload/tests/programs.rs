@@ -1,7 +1,7 @@
 //! Plans, bad input, determinism and footprints.
 
 use super::populated;
-use super::{DEVICE, config, start};
+use super::{DEVICE, STYLES, config, start, styled};
 use crate::message::{BaseImage, ByteView, Line, OpBuffer, OpSource, PAGE_BYTES, ProgramRecovery};
 use crate::workload::{Program, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind, find, plan};
 use std::sync::Arc;
@@ -45,14 +45,16 @@ fn the_smallest_footprint_works_for_every_workload_and_size() {
         for tx_size in [64, 192, 1024, 4096, 65_536] {
             let mut config = config(workload.kind, tx_size, 3, 30);
             config.footprint = (8 * tx_size).next_multiple_of(PAGE_BYTES);
-            let (plan, _, mut program) = start(&config);
-            let recovery = Recovery::new(&plan);
-            let mut buffer = OpBuffer::default();
-            while program.next_transaction(&mut buffer) {
-                recovery
-                    .check(0, program.memory())
-                    .unwrap_or_else(|error| panic!("{} {tx_size}: {error}", workload.name));
-                buffer.clear();
+            for style in STYLES {
+                let (plan, _, mut program) = start(&styled(&config, style));
+                let recovery = Recovery::new(&plan);
+                let mut buffer = OpBuffer::default();
+                while program.next_transaction(&mut buffer) {
+                    recovery
+                        .check(0, program.memory())
+                        .unwrap_or_else(|error| panic!("{} {tx_size}: {error}", workload.name));
+                    buffer.clear();
+                }
             }
         }
     }
@@ -110,6 +112,21 @@ fn populating_does_not_depend_on_threads_and_plans_with_equal_keys_have_equal_ba
         let third = plan(&config, DEVICE).unwrap();
         assert_ne!(first.base_key(), third.base_key());
         assert!(populated(&third).bytes() != one.bytes());
+    }
+}
+
+#[test]
+fn every_style_starts_from_the_same_memory() {
+    for workload in WORKLOADS {
+        for tx_size in [64, 4096, 65_536] {
+            let config = config(workload.kind, tx_size, 6, 20);
+            let first = plan(&config, DEVICE).unwrap();
+            for style in STYLES {
+                let other = plan(&styled(&config, style), DEVICE).unwrap();
+                assert_eq!(first.base_key(), other.base_key());
+                assert_eq!(first.layouts(), other.layouts());
+            }
+        }
     }
 }
 

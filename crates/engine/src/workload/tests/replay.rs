@@ -1,16 +1,22 @@
 //! The operations say all that the program does: replayed over a plain byte map they give the program's memory, every
 //! load finds what it expects, and the structure is whole after every transaction.
 
-use super::{config, start};
+use super::{STYLES, config, start, styled};
 use crate::message::{ByteView, Op, OpBuffer, OpSource, ProgramRecovery};
-use crate::workload::{Recovery, WORKLOADS, WorkloadKind};
+use crate::workload::{Recovery, WORKLOADS, WorkloadConfig, WorkloadKind};
 use proptest::prelude::*;
 
-/// Runs `operations` transactions; checks the structure every `check_every` of them.
+/// Runs `operations` transactions in every style; checks the structure every `check_every` of them.
 fn replay(kind: WorkloadKind, tx_size: u64, copy_bytes: u32, seed: u64, operations: u64, check_every: u64) {
     let mut config = config(kind, tx_size, seed, operations);
     config.program.copy_bytes = copy_bytes;
-    let (plan, base, mut program) = start(&config);
+    for style in STYLES {
+        replay_one(&styled(&config, style), check_every);
+    }
+}
+
+fn replay_one(config: &WorkloadConfig, check_every: u64) {
+    let (plan, base, mut program) = start(config);
     let recovery = Recovery::new(&plan);
     recovery.check(0, program.memory()).unwrap();
     let mut map = base.bytes().to_vec();
@@ -22,8 +28,9 @@ fn replay(kind: WorkloadKind, tx_size: u64, copy_bytes: u32, seed: u64, operatio
         assert_eq!(buffer.ops.last(), Some(&Op::TxEnd));
         for op in &buffer.ops {
             match *op {
-                Op::Store { address, length, bytes } => {
-                    assert!(address % 64 + u64::from(length) <= 64 && u32::from(length) <= copy_bytes);
+                Op::Store { address, length, bytes } | Op::CounterAtomicStore { address, length, bytes } => {
+                    assert!(address % 64 + u64::from(length) <= 64);
+                    assert!(u32::from(length) <= config.program.copy_bytes);
                     map[address as usize..][..usize::from(length)].copy_from_slice(buffer.slice(bytes, length));
                 }
                 Op::Load { address, length, bytes, .. } => {
@@ -33,15 +40,15 @@ fn replay(kind: WorkloadKind, tx_size: u64, copy_bytes: u32, seed: u64, operatio
             }
         }
         number += 1;
-        if number % check_every == 0 || number == operations {
+        if number % check_every == 0 || number == config.operations_per_core {
             let mut memory = vec![0; map.len()];
             program.memory().read(0, &mut memory);
-            assert!(memory == map, "{kind:?} {tx_size}: memory differs after transaction {number}");
+            assert!(memory == map, "{config:?}: memory differs after transaction {number}");
             recovery.check(0, program.memory()).unwrap();
         }
         buffer.clear();
     }
-    assert_eq!(number, operations);
+    assert_eq!(number, config.operations_per_core);
 }
 
 #[test]

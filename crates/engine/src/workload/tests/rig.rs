@@ -1,15 +1,19 @@
 //! One structure with a log ring in front of it, driven operation by operation.
 
-use crate::message::OpBuffer;
+use crate::config::LogGranularity;
+use crate::message::{OpBuffer, ProgramForm};
 use crate::workload::Base;
 use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
 use crate::workload::memory::Memory;
 use crate::workload::structure::{Share, Structure};
+use crate::workload::style::Style;
 use crate::workload::transaction::{Protocol, Scratch, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const RING: u64 = 1 << 20;
+const STYLE: Style =
+    Style { copy_bytes: 16, log_granularity: LogGranularity::Line, form: ProgramForm::Plain, leave_out: None };
 
 pub(in crate::workload) struct Rig<S> {
     pub structure: S,
@@ -22,7 +26,7 @@ impl<S: Structure> Rig<S> {
     /// A structure of `bytes` with room for `room` transactions.
     pub fn new(make: impl Fn(Share) -> S, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Self {
         let structure = make(Share { start: RING, bytes, tx_size, room, seed });
-        let bound = structure.write_bound();
+        let bound = structure.write_bound().in_lines();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
         let base = Base::build(std::iter::once(&structure as &dyn Structure), end, &AtomicBool::new(false));
@@ -33,7 +37,7 @@ impl<S: Structure> Rig<S> {
     /// Runs one transaction and checks every invariant after it.
     pub fn run(&mut self, operation: impl FnOnce(&S, &mut Transaction<'_>)) {
         let (mut scratch, mut ops) = (Scratch::default(), OpBuffer::default());
-        let mut tx = Transaction::begin(self.number, 0, 16, &mut self.memory, &mut scratch, &mut ops);
+        let mut tx = Transaction::begin(self.number, 0, STYLE, &mut self.memory, &mut scratch, &mut ops);
         operation(&self.structure, &mut tx);
         tx.end(&mut self.protocol);
         self.number += 1;

@@ -8,8 +8,10 @@
 //! each program made of it. Neither pass holds more than one record, so a log may be longer than memory. The log has
 //! no loads and says nothing of instructions between its records; the program has neither.
 //!
-//! Memory starts empty: the log begins with the creation of the pool.
+//! Memory starts empty: the log begins with the creation of the pool. In the annotated form the program writes back the
+//! counters of what it flushes (`counters`).
 
+mod counters;
 mod input;
 mod mapping;
 mod parse;
@@ -22,7 +24,7 @@ mod walk;
 mod tests;
 
 use crate::config::ConfigError;
-use crate::message::{BaseImage, Line, LineBytes};
+use crate::message::{BaseImage, Line, LineBytes, ProgramForm};
 use input::Source;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -65,12 +67,13 @@ impl Trace {
         Ok(Trace { source, summary, failure: Arc::default() })
     }
 
-    /// The log as a program, from its beginning.
+    /// The log as a program in `form`, from its beginning.
     ///
     /// # Errors
     /// The file can no longer be opened.
-    pub fn program(&self) -> Result<TraceProgram, ConfigError> {
-        Ok(TraceProgram::new(Walk::new(self.source.reader()?), &self.summary, Arc::clone(&self.failure)))
+    pub fn program(&self, form: ProgramForm) -> Result<TraceProgram, ConfigError> {
+        let walk = Walk::new(self.source.reader()?);
+        Ok(TraceProgram::new(walk, &self.summary, form, Arc::clone(&self.failure)))
     }
 
     /// What the log holds.

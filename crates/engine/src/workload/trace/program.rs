@@ -1,7 +1,7 @@
 //! The second pass over a log: its records as the operations of one core.
 //!
 //! A FLUSH becomes one `Clwb` per line, a FENCE an `Sfence`, a STORE a `Store` (two if it crosses a line's end), a
-//! DEEP_SYNC a flush and a fence.
+//! DEEP_SYNC a flush and a fence. In the annotated form counter write-backs come before each fence.
 //!
 //! libpmemobj marks the commit of a transaction and the functions called in it, but not its begin. A transaction ends
 //! at `pmemobj_tx_commit.END` and begins where the one before ended; the first begins at the first marker whose name
@@ -9,10 +9,11 @@
 //! not transactions, come before it, outside any. So does what follows the last commit: closing the pool, or a
 //! transaction that was aborted or cut off. A transaction that was aborted earlier is part of the next that commits.
 
+use super::counters::FlushedCounters;
 use super::summary::TraceSummary;
 use super::walk::{Deed, Walk};
 use crate::config::ConfigError;
-use crate::message::{LINE_BYTES, Op, OpBuffer, OpSource};
+use crate::message::{LINE_BYTES, Op, OpBuffer, OpSource, ProgramForm};
 use std::sync::{Arc, OnceLock};
 
 /// The most operations handed out at once. A stretch between commits may be tens of thousands of stores long (pool
@@ -45,6 +46,8 @@ enum Pending {
         end: u64,
         fence: bool,
     },
+    /// Fence, once the counters of what was flushed are written back.
+    Fence,
     /// End the transaction.
     TxEnd,
 }
@@ -59,11 +62,17 @@ pub struct TraceProgram {
     ended: u64,
     phase: Phase,
     pending: Pending,
+    counters: FlushedCounters,
     failure: Arc<OnceLock<ConfigError>>,
 }
 
 impl TraceProgram {
-    pub(super) fn new(walk: Walk, summary: &TraceSummary, failure: Arc<OnceLock<ConfigError>>) -> Self {
+    pub(super) fn new(
+        walk: Walk,
+        summary: &TraceSummary,
+        form: ProgramForm,
+        failure: Arc<OnceLock<ConfigError>>,
+    ) -> Self {
         TraceProgram {
             walk,
             bases: summary.files.iter().map(|file| file.base).collect(),
@@ -72,6 +81,7 @@ impl TraceProgram {
             ended: 0,
             phase: if summary.transactions == 0 { Phase::After } else { Phase::Before },
             pending: Pending::Nothing,
+            counters: FlushedCounters::new(form),
             failure,
         }
     }
@@ -79,10 +89,23 @@ impl TraceProgram {
     /// Appends operations until the buffer is full, a transaction ends, or one is about to begin.
     fn fill(&mut self, buffer: &mut OpBuffer) -> Result<(), ConfigError> {
         while buffer.ops.len() + OPS_PER_STORE_MAX <= OPS_PER_FILL {
+            if self.counters.leaving() {
+                self.counters.write_back(buffer, OPS_PER_FILL);
+                continue;
+            }
             match self.pending {
                 Pending::Nothing => {}
                 Pending::Flush { at, end, fence } => {
                     self.flush(at, end, fence, buffer)?;
+                    continue;
+                }
+                Pending::Fence if self.counters.is_empty() => {
+                    buffer.ops.push(Op::Sfence);
+                    self.pending = Pending::Nothing;
+                    continue;
+                }
+                Pending::Fence => {
+                    self.counters.leave();
                     continue;
                 }
                 Pending::TxEnd => {
@@ -97,7 +120,7 @@ impl TraceProgram {
             match deed {
                 Deed::Store { address, value, size } => self.store(address, value, size, buffer)?,
                 Deed::Flush { address, end } => self.pending = Pending::Flush { at: address, end, fence: false },
-                Deed::Fence => buffer.ops.push(Op::Sfence),
+                Deed::Fence => self.pending = Pending::Fence,
                 Deed::DeepSync { address, end } => self.pending = Pending::Flush { at: address, end, fence: true },
                 Deed::Transactional => {}
                 // The first pass counted the commits; one more can only come from a file that has changed.
@@ -133,10 +156,7 @@ impl TraceProgram {
     /// Flushes as much of `[at, end)` as there is room for, and leaves the rest pending.
     fn flush(&mut self, at: u64, end: u64, fence: bool, buffer: &mut OpBuffer) -> Result<(), ConfigError> {
         let Some((start, _)) = self.walk.mappings.place_from(at).filter(|&(start, _)| at < end && start < end) else {
-            if fence {
-                buffer.ops.push(Op::Sfence);
-            }
-            self.pending = Pending::Nothing;
+            self.pending = if fence { Pending::Fence } else { Pending::Nothing };
             return Ok(());
         };
         let (device, length) = self.place(start)?;
@@ -145,6 +165,7 @@ impl TraceProgram {
         let wanted = length.min(end - start);
         let given = wanted.min(first_line + room * LINE_BYTES - device);
         buffer.clwb_range(device, given);
+        self.counters.add(device..device + given);
         self.pending = Pending::Flush { at: start + given, end, fence };
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Tests of the whole path from bytes of log to operations.
 
+mod annotated;
 mod grammar;
 mod malformed;
 mod random;
 mod real;
 
 use super::{OPS_PER_FILL, Trace};
-use crate::message::{Op, OpBuffer, OpSource};
+use crate::message::{Op, OpBuffer, OpSource, ProgramForm};
 
 /// An operation with the bytes it carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,12 +16,18 @@ enum Did {
     End,
     Store(u64, Vec<u8>),
     Flush(u64),
+    WriteBackCounters(u64),
     Fence,
 }
 
-/// Every operation of the trace; checks on the way that pieces are bounded and do not mix transactions.
+/// Every operation of the trace in the plain form.
 fn operations(trace: &Trace) -> Vec<Did> {
-    let mut program = trace.program().unwrap();
+    operations_in(trace, ProgramForm::Plain)
+}
+
+/// Every operation of the trace in `form`; checks on the way that pieces are bounded and do not mix transactions.
+fn operations_in(trace: &Trace, form: ProgramForm) -> Vec<Did> {
+    let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();
     let mut all = Vec::new();
     while program.next_transaction(&mut buffer) {
@@ -35,6 +42,7 @@ fn operations(trace: &Trace) -> Vec<Did> {
                 Did::Store(address, buffer.slice(bytes, length).to_vec())
             }
             Op::Clwb { address } => Did::Flush(address),
+            Op::CounterCacheWriteback { address } => Did::WriteBackCounters(address),
             Op::Sfence => Did::Fence,
             other => panic!("a log has no {other:?}"),
         }));

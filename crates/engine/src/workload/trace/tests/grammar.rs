@@ -168,7 +168,7 @@ fn a_log_without_commits_has_no_transactions() {
 fn long_stretches_come_in_pieces() {
     let wide = "|REGISTER_FILE;pool;0x100000;0x100000;0x0|pmemobj_tx_alloc.BEGIN";
     let trace = open(&log(&format!("{wide}|FLUSH;0x100010;0xfffe8|FENCE|pmemobj_tx_commit.END")));
-    let mut program = trace.program().unwrap();
+    let mut program = trace.program(ProgramForm::Plain).unwrap();
     let mut buffer = OpBuffer::default();
     let mut sizes = Vec::new();
     while program.next_transaction(&mut buffer) {

@@ -162,7 +162,7 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
         write(&text);
         let fresh =
             Trace { failure: std::sync::Arc::default(), source: trace.source.clone(), summary: trace.summary.clone() };
-        let mut program = fresh.program().unwrap();
+        let mut program = fresh.program(ProgramForm::Plain).unwrap();
         let mut buffer = OpBuffer::default();
         while program.next_transaction(&mut buffer) {
             buffer.clear();

@@ -106,7 +106,7 @@ fn model(acts: &[Act]) -> Vec<Did> {
 /// Runs whatever can be made of `bytes`, but not forever: a flush may name 2^42 lines.
 fn survive(bytes: &[u8]) {
     if let Ok(trace) = Trace::from_bytes("t.log", bytes, true) {
-        let mut program = trace.program().unwrap();
+        let mut program = trace.program(ProgramForm::Plain).unwrap();
         let mut buffer = OpBuffer::default();
         for _ in 0..16 {
             if !program.next_transaction(&mut buffer) {

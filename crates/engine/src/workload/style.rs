@@ -1,0 +1,76 @@
+//! How a program's transactions are put into operations: with which annotations, what a log record covers, and how
+//! wide a copy is. The base, the layout and what is written in the heap are the same for every style.
+
+use super::plan::WorkloadConfig;
+use crate::config::LogGranularity;
+use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, ProgramForm};
+use std::ops::Range;
+
+/// The style of all transactions of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Style {
+    /// Bytes that one operation of a block copy moves.
+    pub copy_bytes: usize,
+    /// What a log record covers at least, as configured.
+    pub log_granularity: LogGranularity,
+    /// Whether there are annotations ...
+    pub form: ProgramForm,
+    /// ... and which one of them is missing.
+    pub leave_out: Option<Annotation>,
+}
+
+impl Style {
+    /// The style that `config` asks for.
+    pub(super) fn new(config: &WorkloadConfig) -> Self {
+        Self {
+            copy_bytes: config.program.copy_bytes as usize,
+            log_granularity: config.program.log_granularity,
+            form: config.form,
+            leave_out: config.leave_out,
+        }
+    }
+
+    /// Whether the program carries `annotation`.
+    pub(super) fn has(self, annotation: Annotation) -> bool {
+        self.form == ProgramForm::Annotated && self.leave_out != Some(annotation)
+    }
+
+    /// Bytes, aligned, that the log keeps where any of them is written. An annotated program keeps whole lines: until
+    /// its counter is written back a line may be lost with all its words, the unwritten ones too.
+    pub(super) fn log_unit(self) -> u64 {
+        match (self.form, self.log_granularity) {
+            (ProgramForm::Plain, LogGranularity::Word) => 8,
+            _ => LINE_BYTES,
+        }
+    }
+}
+
+/// The addresses for which `counter_cache_writeback(range)` is called, one per aligned [`COUNTER_WRITEBACK_BYTES`].
+pub(super) fn counter_writebacks(range: Range<u64>) -> impl Iterator<Item = u64> {
+    let first = range.start & !(COUNTER_WRITEBACK_BYTES - 1);
+    (first..range.end).step_by(COUNTER_WRITEBACK_BYTES as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_block_of_a_range_is_named_once() {
+        let blocks = |range| counter_writebacks(range).collect::<Vec<_>>();
+        assert_eq!(blocks(0..1), [0]);
+        assert_eq!(blocks(511..512), [0]);
+        assert_eq!(blocks(511..513), [0, 512]);
+        assert_eq!(blocks(1024..2048), [1024, 1536]);
+        assert!(blocks(512..512).is_empty());
+    }
+
+    #[test]
+    fn only_a_plain_program_may_log_words() {
+        let unit = |form, log_granularity| Style { copy_bytes: 16, log_granularity, form, leave_out: None }.log_unit();
+        assert_eq!(unit(ProgramForm::Plain, LogGranularity::Word), 8);
+        assert_eq!(unit(ProgramForm::Plain, LogGranularity::Line), 64);
+        assert_eq!(unit(ProgramForm::Annotated, LogGranularity::Word), 64);
+        assert_eq!(unit(ProgramForm::Annotated, LogGranularity::Line), 64);
+    }
+}

@@ -1,0 +1,71 @@
+//! The counter write-backs that a recorded program is given in the annotated form.
+//!
+//! A log has no annotations. Its flushes are taken as annotated: before a fence, the counters of every line flushed
+//! since the fence before are written back, block by block. Nothing is `CounterAtomic`.
+
+use crate::message::{Op, OpBuffer, ProgramForm};
+use crate::workload::style::counter_writebacks;
+use std::ops::Range;
+
+/// The most blocks kept. A program that flushes more of them between two fences has them written back in several
+/// parts, so that a replay needs little memory whatever the log; then a block may come in two of the parts.
+pub(super) const BLOCKS_MAX: usize = 1 << 14;
+
+/// The counter blocks of the lines flushed since the last fence.
+pub(super) struct FlushedCounters {
+    form: ProgramForm,
+    blocks: Vec<u64>,
+    /// Being written back, from the highest down: what is left is sorted.
+    leaving: bool,
+}
+
+impl FlushedCounters {
+    pub(super) fn new(form: ProgramForm) -> Self {
+        Self { form, blocks: Vec::new(), leaving: false }
+    }
+
+    /// The lines of `range` have been flushed.
+    pub(super) fn add(&mut self, range: Range<u64>) {
+        if self.form == ProgramForm::Plain {
+            return;
+        }
+        for block in counter_writebacks(range) {
+            if self.blocks.last() != Some(&block) {
+                self.blocks.push(block);
+            }
+        }
+        if self.blocks.len() >= BLOCKS_MAX {
+            self.leave();
+        }
+    }
+
+    /// Whether every block has been written back.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Whether they are being written back: [`FlushedCounters::write_back`] comes before anything else.
+    pub(super) fn leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// Begins to write them back.
+    pub(super) fn leave(&mut self) {
+        self.blocks.sort_unstable_by(|left, right| right.cmp(left));
+        self.blocks.dedup();
+        self.leaving = true;
+    }
+
+    /// Writes back as many as make `ops_max` operations in `buffer`, in the order of their addresses.
+    pub(super) fn write_back(&mut self, buffer: &mut OpBuffer, ops_max: usize) {
+        while buffer.ops.len() < ops_max {
+            match self.blocks.pop() {
+                Some(address) => buffer.ops.push(Op::CounterCacheWriteback { address }),
+                None => {
+                    self.leaving = false;
+                    return;
+                }
+            }
+        }
+    }
+}
