@@ -44,6 +44,7 @@ impl Runs {
             footprint: 64 << 20,
             seed: 1,
             allow_truncated: false,
+            leave_out: None,
             machine,
         };
         let capacity = counterpoint_engine::device::Device::data_capacity_of(&config.machine);

@@ -1,6 +1,6 @@
 //! How fast a gigabyte of every structure is populated.
 
-use counterpoint_engine::config::{ByteSize, Program};
+use counterpoint_engine::config::{ByteSize, LogGranularity, Program};
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 use std::sync::atomic::AtomicBool;
 
@@ -30,6 +30,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             think_instructions: 200,
             copy_bytes: 16,
             log_ring: ByteSize(64 << 10),
+            log_granularity: LogGranularity::Word,
             footprint: ByteSize(1 << 30),
         },
     };

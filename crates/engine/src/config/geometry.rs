@@ -33,7 +33,9 @@ impl Geometry {
         let rows = device.capacity.0 / (banks * device.row.0);
         let pages_per_row = device.row.0 / PAGE_BYTES;
         let mapped_rows = match machine.controller.counter_placement {
-            CounterPlacement::SameBank | CounterPlacement::CrossBank => rows * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + 1),
+            CounterPlacement::SameBank | CounterPlacement::CrossBank => {
+                rows * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + 1)
+            }
             // Bank 0 reserves for all banks. Pages spread evenly, so what the other banks have above it stays unused
             // (decision).
             CounterPlacement::SingleBank => rows * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + banks),

@@ -56,7 +56,8 @@ mod tests {
     #[test]
     fn lines_and_counter_blocks_are_counted_apart() {
         let mut wear = Wear::default();
-        let (line, next, block) = (MediaLine::data(Line(7)), MediaLine::data(Line(8)), MediaLine::counter(CounterBlock(7)));
+        let (line, next, block) =
+            (MediaLine::data(Line(7)), MediaLine::data(Line(8)), MediaLine::counter(CounterBlock(7)));
         for media in [line, next, line, block, block, block] {
             wear.count(media);
         }
