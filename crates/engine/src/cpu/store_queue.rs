@@ -110,8 +110,7 @@ impl StoreQueue {
 
     /// Whether a store to `line` is queued, so that a load is answered from here.
     pub fn holds(&self, line: Line) -> bool {
-        self.lines[hash(line)] > 0
-            && self.entries.iter().any(|entry| entry.line == line && entry.action.stores())
+        self.lines[hash(line)] > 0 && self.entries.iter().any(|entry| entry.line == line && entry.action.stores())
     }
 
     /// The line of the newest queued store.
