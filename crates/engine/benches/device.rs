@@ -3,7 +3,7 @@
 use counterpoint_engine::config::Machine;
 use counterpoint_engine::device::Device;
 use counterpoint_engine::kernel::{Ps, Random};
-use counterpoint_engine::message::{BaseImage, DevicePort, Line, LineBytes, MediaLine, MediaOp};
+use counterpoint_engine::message::{BaseImage, DevicePort, Line, LineBytes, MediaLayout, MediaLine, MediaOp};
 use std::sync::Arc;
 
 struct Empty;
@@ -25,7 +25,7 @@ const LINES: u64 = 1 << 20;
 
 fn device() -> Device {
     let machine: Machine = toml::from_str(include_str!("../src/config/presets/secpm.toml")).expect("a valid preset");
-    Device::new(&machine, Arc::new(Empty)).expect("nothing is larger than the device")
+    Device::new(&machine, MediaLayout::PLAIN, Arc::new(Empty)).expect("nothing is larger than the device")
 }
 
 /// Half reads, half writes, to random lines; each as soon as its bank is free. The device has seen the lines before, so

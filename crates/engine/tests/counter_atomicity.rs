@@ -23,9 +23,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Lines of the program: three counter blocks of a page and one of the next.
-const LINES: [u64; 28] = [
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 64, 65, 66, 67,
-];
+const LINES: [u64; 28] =
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 64, 65, 66, 67];
 const SEED: u64 = 7;
 
 struct Base(Vec<LineBytes>);
@@ -279,12 +278,8 @@ fn machine_sets() -> impl Strategy<Value = Vec<String>> {
     )
 }
 
-const FAMILY: [(&str, Atomic); 4] = [
-    ("fca", Atomic::All),
-    ("sca", Atomic::Marked),
-    ("co-located", Atomic::All),
-    ("co-located-cc", Atomic::All),
-];
+const FAMILY: [(&str, Atomic); 4] =
+    [("fca", Atomic::All), ("sca", Atomic::Marked), ("co-located", Atomic::All), ("co-located-cc", Atomic::All)];
 
 /// Runs `program` and says what the reference found broken.
 fn broken(name: &str, atomic: Atomic, variant: Variant, sets: &[String], program: &Program) -> Option<String> {
@@ -306,7 +301,9 @@ fn broken(name: &str, atomic: Atomic, variant: Variant, sets: &[String], program
     let job = Job { base: Arc::new(base()), programs: vec![Box::new(program.clone())], layouts: Vec::new() };
     let reference = Reference::new(atomic, name.starts_with("co-located"));
     let mut system = System::new(&config, &design, job, reference).unwrap();
-    system.run(|system| if system.observer.broken.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+    system.run(
+        |system| if system.observer.broken.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) },
+    );
     assert!(
         system.observer.broken.is_some() || system.transactions_ended() == program.0.len() as u64,
         "{name}: the program never ends"

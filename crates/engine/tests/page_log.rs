@@ -6,7 +6,7 @@ use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::{ControllerStats, Response};
 use counterpoint_engine::design;
-use counterpoint_engine::message::{Coverage, BaseImage, Line, LineBytes, MediaLine, NoObserver, Page};
+use counterpoint_engine::message::{BaseImage, Coverage, Line, LineBytes, MediaLine, NoObserver, Page};
 use std::sync::Arc;
 
 /// Memory that nobody has written.

@@ -5,8 +5,8 @@ use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport};
 use counterpoint_engine::design::parts::{
-    Admit, AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, Promise, Register, RegisterName,
-    WritePath,
+    Admit, AppendOrder, CounterCoalescing, Design, Domain, Encryption, LineAtomicity, MinorReset, Promise, Register,
+    RegisterName, WritePath,
 };
 use counterpoint_engine::mechanism::write_path::{Deferred, WriteThrough};
 use counterpoint_engine::{audit::Rule, design, explore};
@@ -107,7 +107,7 @@ fn a_counter_that_stays_in_the_cache() {
     let mut broken = secpm_with(|parts| parts.write_path = &Deferred);
     caught(&broken, "btree", &sets, Rule::Line);
     // Who promises nothing about lines must still recover; it does not.
-    broken.promise = Promise { line_atomic: false, ..broken.promise };
+    broken.promise = Promise { line_atomic: LineAtomicity::None, ..broken.promise };
     caught(&broken, "btree", &sets, Rule::Durability);
     caught(&broken, "linked-list", &sets, Rule::Durability);
 }

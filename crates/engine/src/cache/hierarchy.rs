@@ -45,7 +45,7 @@ pub struct Hierarchy {
     /// Registers that wait for ways or for another core's write, oldest first.
     pub(super) waiting: Vec<u32>,
     pub(super) writes: Writes,
-    /// Lines that hold a `CounterAtomic` variable.
+    /// Lines that hold a `CounterAtomic` variable. While there is none, looking one up costs a comparison and no hash.
     pub(super) counter_atomic: FxHashSet<u64>,
     /// Cores that found no register free, one bit each.
     pub(super) blocked: u64,
@@ -88,7 +88,8 @@ impl Hierarchy {
         }
         let build = |level: &CacheLevel, name| -> Result<Vec<Level>, ConfigError> {
             let caches = if level.shared { 1 } else { cores };
-            (0..caches).map(|_| Level::new(level, name, machine.engine.bytes)).collect()
+            let multiple = if level.shared && level.size_per_core { cores } else { 1 };
+            (0..caches).map(|_| Level::new(level, multiple, name, machine.engine.bytes)).collect()
         };
         let cycles = |count: u32| {
             (u64::from(count) * 1_000_000 + u64::from(machine.core.clock_mhz) / 2) / u64::from(machine.core.clock_mhz)

@@ -14,6 +14,8 @@ static ZERO: LineBytes = [0; 64];
 /// One cache. A slot is the number of a way in the whole cache: set times ways plus way.
 pub(super) struct Level {
     set_mask: u64,
+    /// The number of sets, if it is no power of two; 0 if it is and the mask chooses the set.
+    set_modulus: u64,
     ways: usize,
     /// The ways of a set lie next to each other, so that a lookup reads one or two host cache lines.
     tags: Vec<u64>,
@@ -30,8 +32,8 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// An empty cache. `name` is the level's name in the configuration.
-    pub(super) fn new(level: &CacheLevel, name: &str, keep_bytes: bool) -> Result<Self, ConfigError> {
+    /// An empty cache of `multiple` times the level's size. `name` is the level's name in the configuration.
+    pub(super) fn new(level: &CacheLevel, multiple: u16, name: &str, keep_bytes: bool) -> Result<Self, ConfigError> {
         let lines = level.size.0 / LINE_BYTES;
         let ways = u64::from(level.ways);
         let sets = lines.checked_div(ways).unwrap_or(0);
@@ -44,9 +46,11 @@ impl Level {
         if level.mshrs == 0 {
             return Err(ConfigError(format!("{name}.mshrs is 0; a cache needs at least one miss register")));
         }
-        let lines = lines as usize;
+        let sets = sets * u64::from(multiple);
+        let lines = (sets * ways) as usize;
         Ok(Level {
             set_mask: sets - 1,
+            set_modulus: if sets.is_power_of_two() { 0 } else { sets },
             ways: ways as usize,
             tags: vec![EMPTY; lines],
             stamps: vec![0; lines],
@@ -63,8 +67,10 @@ impl Level {
         self.tags.len()
     }
 
+    #[inline]
     fn first_slot(&self, line: Line) -> usize {
-        (line.0 & self.set_mask) as usize * self.ways
+        let set = if self.set_modulus == 0 { line.0 & self.set_mask } else { line.0 % self.set_modulus };
+        set as usize * self.ways
     }
 
     fn set_of(&self, line: Line) -> std::ops::Range<usize> {
@@ -225,7 +231,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn level(size: u64, ways: u32) -> Result<Level, ConfigError> {
-        Level::new(&CacheLevel { size: ByteSize(size), ways, latency_cycles: 1, mshrs: 1, shared: false }, "l1", true)
+        multiple_of(1, size, ways)
+    }
+
+    fn multiple_of(multiple: u16, size: u64, ways: u32) -> Result<Level, ConfigError> {
+        let size = ByteSize(size);
+        let level = CacheLevel { size, size_per_core: true, ways, latency_cycles: 1, mshrs: 1, shared: true };
+        Level::new(&level, multiple, "l1", true)
     }
 
     #[test]
@@ -235,15 +247,33 @@ mod tests {
             assert!(error.starts_with("l1: "), "{error}");
         }
         assert!(level(64 * 6, 3).is_ok(), "three ways of two sets");
+        assert!(multiple_of(2, 64 * 3, 1).is_err(), "the size of one core has a power of two of sets");
+    }
+
+    #[test]
+    fn a_multiple_of_the_size_has_as_many_sets_and_uses_them_all() {
+        for multiple in 1..=64 {
+            let mut cache = multiple_of(multiple, 64 * 4 * 2, 2).unwrap();
+            let lines = 8 * u64::from(multiple);
+            assert_eq!(cache.lines() as u64, lines);
+            for line in (0..lines).map(Line) {
+                let slot = cache.empty_way(line).expect("consecutive lines fill every way");
+                cache.insert(slot, line, &[0; 64], 0);
+            }
+            assert!((0..lines).all(|line| cache.find(Line(line)).is_some()), "{multiple} times");
+        }
     }
 
     proptest! {
         #[test]
-        fn the_victim_is_the_least_recently_used_way(uses in prop::collection::vec(0u64..24, 1..200)) {
-            let mut cache = level(64 * 2 * 4, 4).unwrap();
-            let mut reference: [Vec<u64>; 2] = Default::default();
+        fn the_victim_is_the_least_recently_used_way(
+            multiple in 1u16..5, uses in prop::collection::vec(0u64..48, 1..300),
+        ) {
+            let mut cache = multiple_of(multiple, 64 * 2 * 4, 4).unwrap();
+            let mut reference = vec![Vec::new(); 2 * usize::from(multiple)];
             for line in uses {
-                let set = &mut reference[line as usize % 2];
+                let sets = reference.len();
+                let set = &mut reference[line as usize % sets];
                 let known = set.iter().position(|&other| other == line);
                 match cache.find(Line(line)) {
                     Some(slot) => {

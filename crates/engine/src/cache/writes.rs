@@ -1,4 +1,5 @@
-//! Writes that memory has not acknowledged yet: evictions, flushes and non-temporal stores, and who waits for each.
+//! Writes that memory has not acknowledged yet: evictions, flushes, non-temporal stores and write-backs of counters,
+//! and who waits for each.
 
 use crate::message::{CoreId, Line};
 use rustc_hash::FxHashMap;
@@ -25,34 +26,30 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Registers a write-back of counters alone, for which `waiter` waits, and gives it a token.
-    pub(super) fn send_counters(&mut self, waiter: CoreId) -> u32 {
-        let token = self.free_token();
-        let record = &mut self.records[token as usize];
-        record.line = None;
-        record.place = None;
-        record.waiters.clear();
-        record.waiters.push(waiter);
+    /// Registers a write and gives it a token.
+    pub(super) fn send(&mut self, line: Line, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
+        let token = self.register(Some(line), place, waiter);
+        let newest = self.by_line.entry(line.0).or_insert((token, 0));
+        *newest = (token, newest.1 + 1);
         token
     }
 
-    fn free_token(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.records.push(InFlight::default());
-            (self.records.len() - 1) as u32
-        })
+    /// Registers a write-back of counters alone, for which `waiter` waits, and gives it a token. No flush of a line
+    /// waits for it.
+    pub(super) fn send_counters(&mut self, waiter: CoreId) -> u32 {
+        self.register(None, None, Some(waiter))
     }
 
-    /// Registers a write and gives it a token.
-    pub(super) fn send(&mut self, line: Line, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
-        let token = self.free_token();
+    fn register(&mut self, line: Option<Line>, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.records.push(InFlight::default());
+            (self.records.len() - 1) as u32
+        });
         let record = &mut self.records[token as usize];
-        record.line = Some(line);
+        record.line = line;
         record.place = place;
         record.waiters.clear();
         record.waiters.extend(waiter);
-        let newest = self.by_line.entry(line.0).or_insert((token, 0));
-        *newest = (token, newest.1 + 1);
         token
     }
 

@@ -51,6 +51,7 @@ impl Energy {
 mod tests {
     use super::*;
     use crate::device::test_machine;
+    use crate::message::{Coverage, LINE_BYTES, MediaLayout};
 
     #[test]
     fn accesses_cost_what_the_table_says() {
@@ -59,12 +60,25 @@ mod tests {
         device.array_write_pj_per_bit = 16.82;
         device.row_buffer_pj_per_bit = 1.02;
         device.background_mw = 2.5;
-        let energy = Energy::new(&device);
+        let energy = Energy::new(&device, LINE_BYTES);
         assert_eq!(energy.of_access(MediaOp::Read, true), 522_240);
         assert_eq!(energy.of_access(MediaOp::Read, false), 522_240 + 1_264_640);
         assert_eq!(energy.of_access(MediaOp::Write, true), 522_240 + 8_611_840);
         assert_eq!(energy.of_access(MediaOp::Write, false), energy.of_access(MediaOp::Write, true));
         // 2.5 mW over 4 ns are 10 pJ.
         assert_eq!(energy.of_background(4_000), 10_000);
+    }
+
+    #[test]
+    fn a_line_with_its_counter_beside_it_costs_72_parts_of_64() {
+        let device = test_machine().device;
+        let beside = MediaLayout { coverage: Coverage::LINE, inline: true };
+        assert_eq!(MediaLayout::PLAIN.transfer_bytes(), LINE_BYTES);
+        let [alone, with_counter] =
+            [MediaLayout::PLAIN, beside].map(|layout| Energy::new(&device, layout.transfer_bytes()));
+        for (op, row_hit) in [(MediaOp::Read, true), (MediaOp::Read, false), (MediaOp::Write, false)] {
+            assert_eq!(with_counter.of_access(op, row_hit) * 64, alone.of_access(op, row_hit) * 72);
+        }
+        assert_eq!(with_counter.of_background(4_000), alone.of_background(4_000));
     }
 }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::config::ByteSize;
     use crate::device::test_machine;
-    use crate::message::{Line, PAGE_BYTES};
+    use crate::message::{Coverage, Line, PAGE_BYTES};
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -141,15 +141,21 @@ mod tests {
         prop_oneof![Just(SameBank), Just(SingleBank), Just(CrossBank), Just(Interleaved)]
     }
 
+    /// Split counters, 8-byte counters in blocks of their own, and 8-byte counters beside their lines.
+    fn layouts() -> impl Strategy<Value = MediaLayout> {
+        let of = |coverage, inline| Just(MediaLayout { coverage, inline });
+        prop_oneof![of(Coverage::PAGE, false), of(Coverage::EIGHT_LINES, false), of(Coverage::LINE, true)]
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
         fn every_media_line_has_a_place_of_its_own(
             channels in 0..2u32, ranks in 0..2u32, banks in 0..3u32, rows in 2..140u64, pages_per_row in 1..4u64,
-            kind in mappings(), placement in placements(),
+            kind in mappings(), placement in placements(), layout in layouts(),
         ) {
             let shape = (1 << channels, 1 << ranks, 1 << banks, rows, pages_per_row);
-            let mapping = Mapping::new(&machine(shape, kind, placement));
+            let mapping = Mapping::new(&machine(shape, kind, placement), layout);
             let Geometry { banks, data_pages, mapped_rows, .. } = *mapping.geometry();
             let mut taken = HashSet::new();
             for page in (0..data_pages).map(Page) {
@@ -159,30 +165,37 @@ mod tests {
                     prop_assert_eq!((place.bank, place.row), (home.bank, home.row));
                     prop_assert!(taken.insert(place));
                 }
-                let counter = mapping.place(MediaLine::counter(page));
-                prop_assert!(taken.insert(counter));
-                match placement {
-                    CounterPlacement::SameBank => prop_assert_eq!(counter.bank, home.bank),
-                    CounterPlacement::SingleBank => prop_assert_eq!(counter.bank, 0),
-                    CounterPlacement::CrossBank => prop_assert_eq!(counter.bank, (home.bank + banks / 2) % banks),
-                    CounterPlacement::Interleaved => {}
-                }
-                if placement != CounterPlacement::Interleaved {
-                    prop_assert!(home.row < mapped_rows && counter.row >= mapped_rows);
+                for first in (0..64).step_by(layout.coverage.lines()).map(|index| page.line(index)) {
+                    let counter = mapping.place(MediaLine::counter(layout.coverage.block(first)));
+                    if layout.inline {
+                        prop_assert_eq!(counter, mapping.place(MediaLine::data(first)));
+                        continue;
+                    }
+                    prop_assert!(taken.insert(counter));
+                    match placement {
+                        CounterPlacement::SameBank => prop_assert_eq!(counter.bank, home.bank),
+                        CounterPlacement::SingleBank => prop_assert_eq!(counter.bank, 0),
+                        CounterPlacement::CrossBank => prop_assert_eq!(counter.bank, (home.bank + banks / 2) % banks),
+                        CounterPlacement::Interleaved => {}
+                    }
+                    if placement != CounterPlacement::Interleaved {
+                        prop_assert!(home.row < mapped_rows && counter.row >= mapped_rows);
+                    }
                 }
             }
             prop_assert!(taken.iter().all(|p| p.bank < banks && p.row < rows && p.column < pages_per_row * 64));
-            // Data takes nearly all that counters leave: 64 parts of 65, less what rounding to rows costs; and with
-            // everything in bank 0, what the other banks have beside its reserved rows.
+            // Data takes nearly all that the largest counters leave: 8 parts of 9, less what rounding to rows costs;
+            // and with everything in bank 0, what the other banks have beside its reserved rows.
             let shared_by = if placement == CounterPlacement::SingleBank { banks } else { 1 };
-            prop_assert!(data_pages >= (rows * 64 / (64 + shared_by)) * banks * pages_per_row);
+            prop_assert!(data_pages >= (rows * 8 / (8 + shared_by)) * banks * pages_per_row);
         }
     }
 
     #[test]
     fn consecutive_pages_go_where_the_mapping_says() {
         let place = |kind, page: u64| {
-            let mapping = Mapping::new(&machine((1, 2, 2, 65, 1), kind, CounterPlacement::SameBank));
+            let mapping =
+                Mapping::new(&machine((1, 2, 2, 72, 1), kind, CounterPlacement::SameBank), MediaLayout::PLAIN);
             let location = mapping.locate(MediaLine::data(Line(page * 64 + 5)));
             (location.bank, location.row)
         };
@@ -200,8 +213,10 @@ mod tests {
 
     #[test]
     fn pages_of_a_bank_share_a_large_row() {
-        let mapping =
-            Mapping::new(&machine((1, 1, 4, 65, 4), AddressMapping::PageInterleaved, CounterPlacement::SameBank));
+        let mapping = Mapping::new(
+            &machine((1, 1, 4, 72, 4), AddressMapping::PageInterleaved, CounterPlacement::SameBank),
+            MediaLayout::PLAIN,
+        );
         let at = |page| mapping.place(MediaLine::data(Page(page).line(1)));
         assert_eq!(at(0), Place { bank: 0, row: 0, column: 1 });
         assert_eq!(at(4), Place { bank: 0, row: 0, column: 65 });
@@ -210,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_loses_one_part_in_65_to_counters() {
+    fn a_preset_loses_one_part_in_nine_to_counters() {
         let mut machine = test_machine();
         machine.device.capacity = ByteSize(16 << 30);
         let geometry = Geometry::of(&machine);
         assert_eq!(geometry.rows, (16 << 30) / 4096 / geometry.banks);
         let lost = (16 << 30) - geometry.data_capacity();
-        assert!(lost >= (16 << 30) / 65 && lost < (16 << 30) / 65 + geometry.banks * 4096 * 2);
+        assert!(lost >= (16 << 30) / 9 && lost < (16 << 30) / 9 + geometry.banks * 4096 * 2);
     }
 }

@@ -64,7 +64,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device of `machine`, holding `base`, with counters as `layout` says. An error if the program's memory does not fit beside the counters.
+    /// The device of `machine`, holding `base`, with counters as `layout` says. An error if the program's memory does
+    /// not fit beside the counters.
     pub fn new(machine: &Machine, layout: MediaLayout, base: Arc<dyn BaseImage>) -> Result<Self, ConfigError> {
         let mapping = Mapping::new(machine, layout);
         let capacity = mapping.geometry().data_capacity();
@@ -207,7 +208,7 @@ mod tests {
     use crate::message::CounterBlock;
 
     fn device(machine: &Machine, lines: u64) -> Result<Device, ConfigError> {
-        Device::new(machine, Arc::new(TestBase { lines, bytes: [9; 64] }))
+        Device::new(machine, MediaLayout::PLAIN, Arc::new(TestBase { lines, bytes: [9; 64] }))
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn read_token(caches: &mut Hierarchy) -> (u64, u32) {
 fn write(caches: &mut Hierarchy) -> (u64, Line, LineBytes, WriteToken) {
     let requests: Vec<_> = caches.requests().collect();
     match requests[..] {
-        [MemoryRequest::Write { at, line, bytes, token }] => (at, line, bytes, token),
+        [MemoryRequest::Write { at, line, bytes, token, .. }] => (at, line, bytes, token),
         _ => panic!("one write expected, got {requests:?}"),
     }
 }
@@ -151,7 +151,7 @@ fn a_write_back_keeps_its_place_until_acknowledged() {
     // L3: 1 (dirty, moved down) and 2. The miss of 3 starts 1's write-back at once, beside the read.
     assert_eq!(c.load(100, 0, line(3), 7), Access::Pending);
     let requests: Vec<_> = c.requests().collect();
-    let [MemoryRequest::Read { token, .. }, MemoryRequest::Write { at, line: gone, bytes, token: write }] =
+    let [MemoryRequest::Read { token, .. }, MemoryRequest::Write { at, line: gone, bytes, token: write, .. }] =
         requests[..]
     else {
         panic!("read and write-back expected, got {requests:?}")
@@ -248,6 +248,106 @@ fn a_line_read_for_reencryption_only_takes_what_nobody_needs() {
     c.write_around(30_000, 0, line(4), &[4; 64]);
     c.install_clean(30_000, line(4), &[2; 64]);
     assert_eq!(c.peek(0, line(4)), None, "and lines on their way to memory");
+}
+
+/// Line and mark of every write asked for.
+fn marks(caches: &mut Hierarchy) -> Vec<(u64, bool)> {
+    let writes = caches.requests().filter_map(|request| match request {
+        MemoryRequest::Write { line, counter_atomic, .. } => Some((line.0, counter_atomic)),
+        _ => None,
+    });
+    writes.collect()
+}
+
+#[test]
+fn a_marked_line_says_so_whichever_way_it_leaves() {
+    let mut c = caches([(4, 1, 4, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
+    fill_dirty(&mut c, 0, 0, line(1));
+    c.flush(100, 0, line(1), FlushKind::Keep);
+    c.mark_counter_atomic(line(1));
+    assert_eq!(marks(&mut c), [(1, false)], "what was sent before stays as it was");
+    for (n, value) in [(1, 2), (2, 2), (1, 3)] {
+        if n == 2 {
+            fill(&mut c, 200, 0, line(2));
+        }
+        store(&mut c, 200, 0, line(n), value);
+        c.flush(300, 0, line(n), FlushKind::Keep);
+        assert_eq!(marks(&mut c), [(n, n == 1)], "a flush, and a later one: the mark stays");
+    }
+    c.write_around(400, 0, line(1), &[4; 64]);
+    c.write_around(400, 0, line(2), &[4; 64]);
+    assert_eq!(marks(&mut c), [(1, true), (2, false)], "a non-temporal store");
+    for n in [1, 2] {
+        fill_dirty(&mut c, 500, 0, line(n));
+    }
+    for n in 10..20 {
+        assert_eq!(c.load(600, 0, line(n), 0), Access::Pending);
+        let requests: Vec<_> = c.requests().collect();
+        for request in requests {
+            match request {
+                MemoryRequest::Read { token, .. } => c.read_done(600, token, &[0; 64]),
+                MemoryRequest::Write { line, token, counter_atomic, .. } => {
+                    assert_eq!(counter_atomic, line.0 == 1, "an eviction");
+                    c.write_acked(600, token);
+                }
+                MemoryRequest::CounterWriteback { .. } => panic!("nobody asked for {request:?}"),
+            }
+        }
+    }
+    assert_eq!(c.evicted, [line(1), line(2)]);
+}
+
+#[test]
+fn a_counter_write_back_follows_an_earlier_flush_and_is_acknowledged_on_its_own() {
+    let mut c = caches(SMALL, 1);
+    fill_dirty(&mut c, 0, 0, line(5));
+    assert_eq!(c.flush(1_000, 0, line(5), FlushKind::Keep), Access::Pending);
+    c.counter_writeback(1_000, 0, line(5));
+    let requests: Vec<_> = c.requests().collect();
+    let [
+        MemoryRequest::Write { at: first, token: data, .. },
+        MemoryRequest::CounterWriteback { at, line: of, token: counters },
+    ] = requests[..]
+    else {
+        panic!("the flush first, then the counters, got {requests:?}")
+    };
+    assert_eq!((first, at, of), (21_000, 21_000, line(5)));
+    c.write_acked(30_000, counters);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 30_000 })]);
+    assert!(!c.idle());
+    assert_eq!(c.flush(31_000, 0, line(5), FlushKind::Keep), Access::Pending, "the data is still on its way");
+    c.write_acked(40_000, data);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 40_000 }); 2]);
+    c.counter_writeback(50_000, 0, line(5));
+    assert_eq!(c.flush(50_000, 0, line(5), FlushKind::Keep), Access::At(70_000), "counters are no data to wait for");
+}
+
+#[test]
+fn a_third_level_without_latency_answers_like_the_second() {
+    let mut machine = machine(SMALL, true);
+    machine.l3.latency_cycles = 0;
+    let mut c = Hierarchy::new(&machine, 1).unwrap();
+    for n in 1..=3 {
+        fill(&mut c, 0, 0, line(n));
+    }
+    assert_eq!(c.load(100_000, 0, line(1), 0), Access::At(105_000), "from the third level");
+    assert_eq!(c.load(200_000, 0, line(9), 0), Access::Pending);
+    assert_eq!(read_token(&mut c).0, 205_000);
+}
+
+#[test]
+fn a_shared_level_has_its_size_once_or_for_each_core() {
+    for cores in 1..=64 {
+        let mut machine = machine([(1, 1, 4, false), (2, 4, 4, true), (4, 2, 4, true)], false);
+        machine.l2.size_per_core = true;
+        let c = Hierarchy::new(&machine, cores).unwrap();
+        let n = usize::from(cores);
+        assert_eq!([c.lines(1), c.lines(2), c.lines(3)], [n, 8 * n, 8]);
+        // A private cache has its size for each core as it is.
+        (machine.l2.shared, machine.l3.size_per_core) = (false, true);
+        let c = Hierarchy::new(&machine, cores).unwrap();
+        assert_eq!([c.lines(1), c.lines(2), c.lines(3)], [n, 8 * n, 8 * n]);
+    }
 }
 
 #[test]

@@ -12,7 +12,14 @@ pub(super) fn machine(levels: [(u32, u64, u32, bool); 3], bytes: bool) -> Machin
     let latencies = [2, 8, 30];
     let [l1, l2, l3] = std::array::from_fn(|i| {
         let (ways, sets, mshrs, shared) = levels[i];
-        CacheLevel { size: ByteSize(64 * sets * u64::from(ways)), ways, latency_cycles: latencies[i], mshrs, shared }
+        CacheLevel {
+            size: ByteSize(64 * sets * u64::from(ways)),
+            size_per_core: false,
+            ways,
+            latency_cycles: latencies[i],
+            mshrs,
+            shared,
+        }
     });
     (machine.l1, machine.l2, machine.l3) = (l1, l2, l3);
     machine.engine.bytes = bytes;

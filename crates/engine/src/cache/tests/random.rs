@@ -4,12 +4,13 @@
 
 use super::machine;
 use crate::cache::Hierarchy;
+use crate::config::Machine;
 use crate::kernel::Random;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Geometries: way, sets, registers and sharing of each level.
+/// Geometries: ways, sets, registers and sharing of each level.
 const GEOMETRIES: [[(u32, u64, u32, bool); 3]; 6] = [
     [(1, 1, 4, false), (1, 1, 4, false), (1, 1, 4, true)],
     [(2, 1, 3, false), (2, 2, 4, false), (2, 2, 6, true)],
@@ -19,6 +20,15 @@ const GEOMETRIES: [[(u32, u64, u32, bool); 3]; 6] = [
     [(1, 1, 1, false), (1, 1, 1, true), (1, 1, 1, true)],
 ];
 const LINES: u64 = 12;
+/// Two levels and a write-back buffer of one set, small, as it is in the preset, and with a single line.
+const BUFFERED: [[(u32, u64, u32, bool); 3]; 3] = [
+    [(1, 1, 4, false), (2, 1, 8, true), (4, 1, 8, true)],
+    [(1, 1, 4, false), (1, 1, 8, true), (16, 1, 8, true)],
+    [(2, 1, 4, false), (2, 1, 2, true), (1, 1, 2, true)],
+];
+const BUFFERED_LINES: u64 = 28;
+/// A core's program: what, and to which line.
+type Program = Vec<(u8, u64)>;
 
 /// What happens at some time.
 #[derive(Clone, Debug)]
@@ -26,6 +36,7 @@ enum Happens {
     Arrives(MemoryRequest),
     Answers { token: u32, bytes: LineBytes },
     Acks { line: Line, token: WriteToken, version: usize },
+    AcksCounters { token: WriteToken },
     Loaded { core: CoreId, line: Line },
     Writes { core: CoreId, line: Line },
     Asks { core: CoreId },
@@ -36,7 +47,12 @@ enum Happens {
 enum Waits {
     No,
     Own(Line),
-    Flush { line: Line, version: usize },
+    /// `acks` acknowledgements are out.
+    Flush {
+        line: Line,
+        version: usize,
+        acks: u32,
+    },
 }
 
 struct World {
@@ -55,6 +71,14 @@ struct World {
     persisted: Vec<usize>,
     last_ack: Vec<u64>,
     waits: Vec<Waits>,
+    /// The store that the core is about to do marks its line.
+    marks: Vec<bool>,
+    /// Lines that have been marked.
+    marked: Vec<bool>,
+    /// Versions that must have arrived before the write-backs of counters asked for, oldest first ...
+    counters_asked: VecDeque<usize>,
+    /// ... and those on their way.
+    counters_sent: HashMap<u32, usize>,
     programs: Vec<VecDeque<(u8, u64)>>,
     loads: HashMap<u32, (CoreId, Line)>,
     stores: u64,
@@ -64,10 +88,10 @@ struct World {
 }
 
 impl World {
-    fn new(geometry: usize, cores: u16, keeps_bytes: bool, seed: u64, programs: &[Vec<(u8, u64)>]) -> Self {
-        let lines = LINES as usize;
+    fn new(machine: &Machine, lines: u64, seed: u64, programs: &[Program]) -> Self {
+        let (lines, cores) = (lines as usize, programs.len() as u16);
         let mut world = World {
-            caches: Hierarchy::new(&machine(GEOMETRIES[geometry], keeps_bytes), cores).unwrap(),
+            caches: Hierarchy::new(machine, cores).unwrap(),
             random: Random::stream(seed, "memory"),
             now: 0,
             sequence: 0,
@@ -78,10 +102,14 @@ impl World {
             persisted: vec![0; lines],
             last_ack: vec![0; lines],
             waits: vec![Waits::No; usize::from(cores)],
+            marks: vec![false; usize::from(cores)],
+            marked: vec![false; lines],
+            counters_asked: VecDeque::new(),
+            counters_sent: HashMap::new(),
             programs: programs.iter().map(|program| program.iter().copied().collect()).collect(),
             loads: HashMap::new(),
             stores: 0,
-            keeps_bytes,
+            keeps_bytes: machine.engine.bytes,
             log: Vec::new(),
             checked: 0,
         };
@@ -130,8 +158,9 @@ impl World {
                 }
                 access
             }
-            3..=6 => {
+            3..=6 | 11 => {
                 let access = self.caches.own(now, core, line, false);
+                self.marks[c] = what == 11;
                 match access {
                     Access::At(at) => {
                         self.waits[c] = Waits::Own(line);
@@ -146,16 +175,22 @@ impl World {
                 self.caches.own(now, core, line, true);
                 Access::At(now)
             }
-            8 | 9 => {
-                let kind = if what == 8 { FlushKind::Keep } else { FlushKind::Invalidate };
+            8 | 9 | 12 => {
+                let kind = if what == 9 { FlushKind::Invalidate } else { FlushKind::Keep };
                 let version = self.history[number as usize].len() - 1;
                 let access = self.caches.flush(now, core, line, kind);
-                match access {
-                    Access::Pending => self.waits[c] = Waits::Flush { line, version },
-                    _ => assert!(
-                        !self.keeps_bytes || self.persisted[number as usize] >= version,
-                        "nothing to flush, yet not persisted"
-                    ),
+                let mut acks = u32::from(access == Access::Pending);
+                assert!(
+                    acks == 1 || !self.keeps_bytes || self.persisted[number as usize] >= version,
+                    "nothing to flush, yet not persisted"
+                );
+                if what == 12 {
+                    self.caches.counter_writeback(now, core, line);
+                    self.counters_asked.push_back(version);
+                    acks += 1;
+                }
+                if acks > 0 {
+                    self.waits[c] = Waits::Flush { line, version, acks };
                 }
                 access
             }
@@ -164,7 +199,7 @@ impl World {
                 let bytes = self.newest(line);
                 let version = self.history[number as usize].len() - 1;
                 self.caches.write_around(now, core, line, &bytes);
-                self.waits[c] = Waits::Flush { line, version };
+                self.waits[c] = Waits::Flush { line, version, acks: 1 };
                 Access::Pending
             }
         };
@@ -188,6 +223,10 @@ impl World {
             }
             Happens::Writes { core, line } => {
                 let (offset, word) = self.fresh(line);
+                if self.marks[usize::from(core)] {
+                    self.marked[line.0 as usize] = true;
+                    self.caches.mark_counter_atomic(line);
+                }
                 self.caches.write(now, core, line, offset, &word);
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
@@ -207,6 +246,15 @@ impl World {
                 self.last_ack[l] = at;
                 self.at(at, Happens::Acks { line, token, version: version.unwrap_or(0) });
             }
+            Happens::Arrives(MemoryRequest::CounterWriteback { line, token, .. }) => {
+                let covered = self.counters_sent.remove(&token.0).expect("each arrives once");
+                let arrived =
+                    self.history[line.0 as usize].iter().position(|value| *value == self.memory[line.0 as usize]);
+                assert!(!self.keeps_bytes || arrived >= Some(covered), "counters overtook an earlier flush");
+                let at = now + 1 + self.random.below(200_000);
+                self.at(at, Happens::AcksCounters { token });
+            }
+            Happens::AcksCounters { token } => self.caches.write_acked(now, token),
             Happens::Answers { token, bytes } => self.caches.read_done(now, token, &bytes),
             Happens::Acks { line, token, version } => {
                 let persisted = &mut self.persisted[line.0 as usize];
@@ -225,10 +273,18 @@ impl World {
         let requests: Vec<_> = self.caches.requests().collect();
         for request in requests {
             self.log.push(format!("{} {request:?}", self.now).split("bytes").next().unwrap().to_string());
-            let (MemoryRequest::Read { at, .. } | MemoryRequest::Write { at, .. }) = request;
-            if let MemoryRequest::Write { line, bytes, .. } = request {
-                self.sent[line.0 as usize] = bytes;
-            }
+            let at = match request {
+                MemoryRequest::Read { at, .. } => at,
+                MemoryRequest::Write { at, line, bytes, counter_atomic, .. } => {
+                    self.sent[line.0 as usize] = bytes;
+                    assert_eq!(counter_atomic, self.marked[line.0 as usize], "the mark of line {}", line.0);
+                    at
+                }
+                MemoryRequest::CounterWriteback { at, token, .. } => {
+                    self.counters_sent.insert(token.0, self.counters_asked.pop_front().expect("somebody asked"));
+                    at
+                }
+            };
             self.at(at, Happens::Arrives(request));
         }
         let wakes: Vec<_> = self.caches.wakes().collect();
@@ -246,7 +302,11 @@ impl World {
                     self.at(at, Happens::Writes { core, line });
                 }
                 Wake::Flush { at } => {
-                    let Waits::Flush { line, version } = self.waits[c] else { panic!("nobody flushed") };
+                    let Waits::Flush { line, version, acks } = self.waits[c] else { panic!("nobody flushed") };
+                    if acks > 1 {
+                        self.waits[c] = Waits::Flush { line, version, acks: acks - 1 };
+                        continue;
+                    }
                     assert!(!self.keeps_bytes || self.persisted[line.0 as usize] >= version, "acked too early");
                     self.waits[c] = Waits::No;
                     self.at(at, Happens::Asks { core });
@@ -258,7 +318,7 @@ impl World {
 
     /// Every core sees the newest value of every line, in a cache or in the last write sent to memory.
     fn check(&self) {
-        for line in (0..LINES).map(Line) {
+        for line in (0..self.history.len() as u64).map(Line) {
             for core in 0..self.waits.len() {
                 let seen = self.caches.peek(core as CoreId, line).unwrap_or(self.sent[line.0 as usize]);
                 assert_eq!(seen, self.newest(line), "core {core}, line {} at {}", line.0, self.now);
@@ -278,7 +338,7 @@ impl World {
         self.run_dry();
         assert!(self.programs.iter().all(VecDeque::is_empty), "some core is stuck: {:?}", self.waits);
         // Whatever is still dirty reaches memory when flushed.
-        self.programs[0] = (0..LINES).map(|line| (8, line)).collect();
+        self.programs[0] = (0..self.history.len() as u64).map(|line| (8, line)).collect();
         self.at(self.now, Happens::Asks { core: 0 });
         self.run_dry();
         assert_eq!(self.caches.dirty_lines().count(), 0);
@@ -302,16 +362,36 @@ impl World {
     }
 }
 
-fn programs() -> impl Strategy<Value = Vec<Vec<(u8, u64)>>> {
-    prop::collection::vec(prop::collection::vec((0u8..11, 0..LINES), 1..80), 1..=4)
+fn programs(lines: u64, cores: usize) -> impl Strategy<Value = Vec<Program>> {
+    prop::collection::vec(prop::collection::vec((0u8..13, 0..lines), 1..80), 1..=cores)
+}
+
+/// A machine with a write-back buffer in place of a third level, below a second level with sets for each core.
+fn buffered(geometry: usize, bytes: bool) -> Machine {
+    let mut machine = machine(BUFFERED[geometry], bytes);
+    machine.l2.size_per_core = true;
+    machine.l3.latency_cycles = 0;
+    machine
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn caches_are_memory(geometry in 0..GEOMETRIES.len(), seed: u64, programs in programs()) {
-        let run = |bytes| World::new(geometry, programs.len() as u16, bytes, seed, &programs).run();
+    fn caches_are_memory(geometry in 0..GEOMETRIES.len(), seed: u64, programs in programs(LINES, 4)) {
+        let run = |bytes| World::new(&machine(GEOMETRIES[geometry], bytes), LINES, seed, &programs).run();
+        prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn caches_with_a_write_back_buffer_are_memory(
+        geometry in 0..BUFFERED.len(), seed: u64, programs in programs(BUFFERED_LINES, 8),
+    ) {
+        let run = |bytes| World::new(&buffered(geometry, bytes), BUFFERED_LINES, seed, &programs).run();
         prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
     }
 }

@@ -210,3 +210,58 @@ fn a_store_that_waits_for_its_line_does_not_ask_again_when_a_register_is_free() 
     let run = run(cache, &[store(1), load(2)]);
     assert_eq!(run.cache.asked, [(CYCLE, 1), (CYCLE + MISS, 1)]);
 }
+
+#[test]
+fn a_counter_write_back_takes_its_turn_behind_earlier_stores_and_flushes() {
+    let cache = Stub { store_misses: misses(&[1]), flushes: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[store(1), clwb(1), counters(1), store(2), Op::Sfence]);
+    let flushed = run.times(Seen::Flush(1))[0];
+    assert_eq!(flushed, CYCLE + MISS + CYCLE, "behind the store that missed");
+    assert_eq!(run.times(Seen::Counters(1)), [flushed + CYCLE], "behind the flush, without waiting for it");
+    assert_eq!(run.times(Seen::Write(2)), [flushed + 2 * CYCLE], "younger stores do not wait for it");
+}
+
+#[test]
+fn a_fence_waits_for_the_counters() {
+    for latency in [50_000, 50_001] {
+        let cache = Stub { counters: BTreeMap::from([(1, latency)]), ..Stub::default() };
+        let run = run(cache, &[Op::TxBegin, clwb(1), counters(1), Op::Sfence, Op::TxEnd]);
+        let acknowledged = run.times(Seen::Counters(1))[0] + latency;
+        assert_eq!(run.times(Seen::CountersAcknowledged(1)), [acknowledged]);
+        assert_eq!(run.fences, [acknowledged]);
+        assert_eq!(run.latencies(), [acknowledged.next_multiple_of(CYCLE)]);
+    }
+}
+
+#[test]
+fn an_ordered_flush_and_a_counter_write_back_wait_for_one_another() {
+    let cache = Stub { flushes: misses(&[1]), counters: misses(&[1]), ..Stub::default() };
+    let run = run(cache, &[counters(1), clflush(1), counters(2)]);
+    assert_eq!(run.times(Seen::Flush(1)), run.times(Seen::CountersAcknowledged(1)));
+    assert_eq!(run.times(Seen::Counters(2)), run.times(Seen::Acknowledged(1)));
+}
+
+#[test]
+fn a_counter_atomic_store_marks_its_line_before_it_is_visible() {
+    let run = run(Stub::default(), &[store(1), marked_store(1), marked_store(2), Op::Sfence]);
+    let order: Vec<Seen> = run.cache.log.iter().map(|(_, seen)| *seen).collect();
+    let expected = [Seen::Write(1), Seen::Marked(1), Seen::Write(1), Seen::Marked(2), Seen::Write(2), Seen::Fenced];
+    assert_eq!(order, expected);
+    assert_eq!(run.told, [(1, false), (1, true), (1, false), (2, true), (2, false)]);
+    assert_eq!((run.cache.visible[&1][0], run.cache.visible[&2][0]), (2, 3));
+}
+
+#[test]
+fn a_counter_atomic_store_forwards_to_loads_and_prefetches_like_a_store() {
+    for store in [store, marked_store] {
+        let cache = Stub { store_misses: misses(&[1, 2]), ..Stub::default() };
+        let forwarded = run(cache, &[store(1), store(1), store(2), load(1)]);
+        assert!(forwarded.times(Seen::Load(1)).is_empty());
+        assert_eq!(forwarded.cache.prefetched, [1, 2], "once for stores that follow one another on a line");
+        assert_eq!(forwarded.times(Seen::Write(1)), [CYCLE + MISS, 2 * CYCLE + MISS]);
+    }
+    // What only has counters written back holds no bytes.
+    let asked = run(Stub::default(), &[counters(1), load(1)]);
+    assert_eq!(asked.times(Seen::Load(1)), [CYCLE]);
+    assert!(asked.cache.prefetched.is_empty());
+}

@@ -23,7 +23,10 @@ enum Seen {
     Write(u64),
     Flush(u64),
     Around(u64),
+    Counters(u64),
+    Marked(u64),
     Acknowledged(u64),
+    CountersAcknowledged(u64),
     Fenced,
 }
 
@@ -40,6 +43,7 @@ impl OpSource for Script {
 enum Later {
     Wake(Wake),
     Acknowledge { line: u64, bytes: LineBytes },
+    AcknowledgeCounters { line: u64 },
 }
 
 /// Lines hit unless they are listed as misses; all hits take [`HIT`].
@@ -49,9 +53,13 @@ struct Stub {
     store_misses: BTreeMap<u64, Ps>,
     /// Latency of a flush, by line; others have nothing to write and are done after a hit's latency.
     flushes: BTreeMap<u64, Ps>,
+    /// Latency of a write-back of counters, by line; others take a hit's latency.
+    counters: BTreeMap<u64, Ps>,
     /// Loads refused before one is served.
     refusals: u32,
     owned: BTreeSet<u64>,
+    /// Lines asked for ahead of their stores.
+    prefetched: Vec<u64>,
     asked: Vec<(Ps, u64)>,
     log: Vec<(Ps, Seen)>,
     later: Vec<(Ps, Later)>,
@@ -75,6 +83,7 @@ impl CachePort for Stub {
 
     fn own(&mut self, now: Ps, _core: CoreId, line: Line, prefetch: bool) -> Access {
         if prefetch {
+            self.prefetched.push(line.0);
             return Access::Pending;
         }
         self.asked.push((now, line.0));
@@ -107,6 +116,17 @@ impl CachePort for Stub {
         self.later.push((now + latency, Later::Acknowledge { line: line.0, bytes: *data }));
     }
 
+    fn mark_counter_atomic(&mut self, line: Line) {
+        // The order within one time is what counts.
+        self.log.push((0, Seen::Marked(line.0)));
+    }
+
+    fn counter_writeback(&mut self, now: Ps, _core: CoreId, line: Line) {
+        self.log.push((now, Seen::Counters(line.0)));
+        let latency = self.counters.get(&line.0).copied().unwrap_or(HIT);
+        self.later.push((now + latency, Later::AcknowledgeCounters { line: line.0 }));
+    }
+
     fn first_level_latency(&self) -> Ps {
         HIT
     }
@@ -119,9 +139,19 @@ impl CachePort for Stub {
 #[derive(Default)]
 struct Watch {
     fences: Vec<Ps>,
+    /// Lines in the order in which they were marked or stored to; true: marked.
+    told: Vec<(u64, bool)>,
 }
 
 impl Observer for Watch {
+    fn stored(&mut self, _now: Ps, _core: CoreId, line: Line, _offset: usize, _data: &[u8]) {
+        self.told.push((line.0, false));
+    }
+
+    fn marked_counter_atomic(&mut self, _now: Ps, _core: CoreId, line: Line) {
+        self.told.push((line.0, true));
+    }
+
     fn fenced(&mut self, now: Ps, _core: CoreId) {
         self.fences.push(now);
     }
@@ -132,6 +162,7 @@ struct Run {
     core: Core,
     cache: Stub,
     fences: Vec<Ps>,
+    told: Vec<(u64, bool)>,
     /// What memory held durably at each fence.
     durable_at_fences: Vec<BTreeMap<u64, LineBytes>>,
 }
@@ -187,6 +218,10 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
                 cache.durable.insert(line, bytes);
                 Some(Wake::Flush { at: now })
             }
+            Some(Later::AcknowledgeCounters { line }) => {
+                cache.log.push((now, Seen::CountersAcknowledged(line)));
+                Some(Wake::Flush { at: now })
+            }
             None => None,
         };
         let mut cx = CoreContext { queue: &mut queue, cache: &mut cache, observer: &mut watch };
@@ -212,7 +247,7 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
         assert!(now < 1_000_000_000, "the core goes on for ever");
     }
     assert!(core.finished(), "the core waits for something that never comes");
-    Run { core, cache, fences: watch.fences, durable_at_fences }
+    Run { core, cache, fences: watch.fences, told: watch.told, durable_at_fences }
 }
 
 fn buffer(ops: &[Op]) -> OpBuffer {
@@ -220,6 +255,7 @@ fn buffer(ops: &[Op]) -> OpBuffer {
     for (index, op) in buffer.ops.iter_mut().enumerate() {
         if let Op::Load { length, bytes, .. }
         | Op::Store { length, bytes, .. }
+        | Op::CounterAtomicStore { length, bytes, .. }
         | Op::NonTemporalStore { length, bytes, .. } = op
         {
             *bytes = buffer.bytes.len() as u32;
@@ -244,6 +280,14 @@ fn dependent(line: u64) -> Op {
 
 fn store(line: u64) -> Op {
     Op::Store { address: line * 64, length: 8, bytes: 0 }
+}
+
+fn marked_store(line: u64) -> Op {
+    Op::CounterAtomicStore { address: line * 64, length: 8, bytes: 0 }
+}
+
+fn counters(line: u64) -> Op {
+    Op::CounterCacheWriteback { address: line * 64 }
 }
 
 fn around(line: u64, offset: u64, length: u8) -> Op {

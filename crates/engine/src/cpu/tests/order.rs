@@ -9,6 +9,10 @@ fn op() -> impl Strategy<Value = Op> {
     let line = 0..LINES;
     prop_oneof![
         4 => (line.clone(), 0u64..8).prop_map(|(line, word)| Op::Store { address: line * 64 + word * 8, length: 8, bytes: 0 }),
+        2 => (line.clone(), 0u64..8).prop_map(|(line, word)| {
+            Op::CounterAtomicStore { address: line * 64 + word * 8, length: 8, bytes: 0 }
+        }),
+        2 => line.clone().prop_map(counters),
         2 => (line.clone(), 0u64..4).prop_map(|(line, part)| around(line, part * 16, 16)),
         1 => line.clone().prop_map(|line| around(line, 0, 64)),
         2 => line.clone().prop_map(clwb),
@@ -27,47 +31,68 @@ fn latencies() -> impl Strategy<Value = BTreeMap<u64, Ps>> {
     prop::collection::btree_map(0..LINES, 1..40_000u64, 0..=LINES as usize)
 }
 
-fn line_of(op: &Op) -> Option<(u64, bool)> {
+/// What the cache sees of an operation, in order.
+fn seen_of(op: &Op) -> Vec<Seen> {
     match *op {
-        Op::Store { address, .. } => Some((address / 64, true)),
-        Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => Some((address / 64, false)),
-        _ => None,
+        Op::Store { address, .. } => vec![Seen::Write(address / 64)],
+        Op::CounterAtomicStore { address, .. } => vec![Seen::Marked(address / 64), Seen::Write(address / 64)],
+        Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => vec![Seen::Flush(address / 64)],
+        Op::CounterCacheWriteback { address } => vec![Seen::Counters(address / 64)],
+        _ => Vec::new(),
     }
+}
+
+/// Write-backs of counters asked for, and acknowledged, at each fence.
+fn counters_at_fences(run: &Run) -> Vec<(u32, u32)> {
+    let (mut asked, mut acknowledged) = (0, 0);
+    let mut at_fences = Vec::new();
+    for (_, what) in &run.cache.log {
+        match what {
+            Seen::Counters(_) => asked += 1,
+            Seen::CountersAcknowledged(_) => acknowledged += 1,
+            Seen::Fenced => at_fences.push((asked, acknowledged)),
+            _ => {}
+        }
+    }
+    at_fences
 }
 
 proptest! {
     #[test]
     fn without_non_temporal_stores_everything_reaches_the_cache_in_program_order(
         program in prop::collection::vec(op(), 1..120),
-        loads in latencies(), stores in latencies(), flushes in latencies(),
+        loads in latencies(), stores in latencies(), flushes in latencies(), counters in latencies(),
     ) {
         let program: Vec<Op> =
             program.into_iter().filter(|op| !matches!(op, Op::NonTemporalStore { .. })).collect();
-        let cache = Stub { load_misses: loads, store_misses: stores, flushes, ..Stub::default() };
+        let cache = Stub { load_misses: loads, store_misses: stores, flushes, counters, ..Stub::default() };
         let run = run(cache, &program);
-        let expected: Vec<Seen> = program.iter().filter_map(line_of)
-            .map(|(line, store)| if store { Seen::Write(line) } else { Seen::Flush(line) }).collect();
+        let expected: Vec<Seen> = program.iter().flat_map(seen_of).collect();
         let happened = run.cache.log.iter().map(|(_, what)| *what);
-        let happened: Vec<Seen> =
-            happened.filter(|what| matches!(what, Seen::Write(_) | Seen::Flush(_))).collect();
+        let happened: Vec<Seen> = happened
+            .filter(|what| matches!(what, Seen::Write(_) | Seen::Marked(_) | Seen::Flush(_) | Seen::Counters(_)))
+            .collect();
         prop_assert_eq!(happened, expected);
     }
 
     #[test]
     fn at_a_fence_all_that_it_covers_is_durable_and_nothing_younger_has_happened(
         program in prop::collection::vec(op(), 1..120),
-        loads in latencies(), stores in latencies(), flushes in latencies(),
+        loads in latencies(), stores in latencies(), flushes in latencies(), counters in latencies(),
     ) {
         // Every line has something to write, or the stub could not tell what became durable.
         let flushes = (0..LINES).map(|line| (line, flushes.get(&line).copied().unwrap_or(HIT))).collect();
-        let cache = Stub { load_misses: loads, store_misses: stores, flushes, ..Stub::default() };
+        let cache = Stub { load_misses: loads, store_misses: stores, flushes, counters, ..Stub::default() };
         let run = run(cache, &program);
         let mut memory = [[0u8; 64]; LINES as usize];
         let mut covered = [[false; 64]; LINES as usize];
-        let mut fences = 0;
+        let (mut fences, mut counters_asked) = (0, 0);
+        let counters_at_fences = counters_at_fences(&run);
         for (index, op) in program.iter().enumerate() {
             match *op {
-                Op::Store { address, length, .. } | Op::NonTemporalStore { address, length, .. } => {
+                Op::Store { address, length, .. }
+                | Op::CounterAtomicStore { address, length, .. }
+                | Op::NonTemporalStore { address, length, .. } => {
                     let (line, from) = ((address / 64) as usize, (address % 64) as usize);
                     let bytes = from..from + length as usize;
                     memory[line][bytes.clone()].fill(index as u8 + 1);
@@ -76,7 +101,9 @@ proptest! {
                 Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => {
                     covered[(address / 64) as usize] = [true; 64];
                 }
+                Op::CounterCacheWriteback { .. } => counters_asked += 1,
                 Op::Sfence | Op::Mfence => {
+                    prop_assert_eq!(counters_at_fences[fences], (counters_asked, counters_asked), "asked, acknowledged");
                     for line in 0..LINES as usize {
                         let durable = run.durable_at_fences[fences].get(&(line as u64)).copied().unwrap_or([0; 64]);
                         for byte in (0..64).filter(|&byte| covered[line][byte]) {
