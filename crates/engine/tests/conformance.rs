@@ -162,9 +162,10 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
         footprint: 128 << 10,
         seed: 1,
         allow_truncated: false,
+        leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, Device::data_capacity_of(&config.machine)).unwrap();
+    let source = Source::open(&config, design.form, Device::data_capacity_of(&config.machine)).unwrap();
     let mut system =
         System::new(&config, design, source.job(&Bases::default(), &AtomicBool::new(false)).unwrap(), NoObserver)
             .unwrap();
@@ -361,4 +362,12 @@ fn traces_end_every_transaction_and_move_the_same_data_in_every_design() {
             assert_eq!(report["nvm"]["writes"], bare["nvm"]["writes"], "{request}");
         }
     }
+}
+
+#[test]
+fn a_recorded_program_can_leave_no_annotation_out() {
+    let request = json!({"design": "secpm", "workload": traces()[0], "leave_out": "commit-counter-atomic"});
+    let error = api::run_many(&json!({"runs": [request]}).to_string(), 1, &|_, _| {}, &AtomicBool::new(false));
+    let sentence = error.unwrap_err().to_string();
+    assert!(sentence.starts_with("leave_out commit-counter-atomic: trace "), "{sentence}");
 }

@@ -37,9 +37,10 @@ fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
         footprint: 64 << 10,
         seed: 1,
         allow_truncated: false,
+        leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, 32 << 20).unwrap();
+    let source = Source::open(&config, design.form, 32 << 20).unwrap();
     let cancel = AtomicBool::new(false);
     let report =
         explore(&config, design, &source, CrashPlan::All, "counterpoint crash".to_owned(), &|_| {}, &cancel).unwrap();
