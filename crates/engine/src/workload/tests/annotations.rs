@@ -164,7 +164,7 @@ proptest! {
         for annotation in Annotation::ALL {
             let expected = complete.iter().map(|transaction| {
                 let mut stage = 0;
-                let keep = |did: &Did| {
+                let mut keep = |did: &Did| {
                     stage += usize::from(*did == Did::Other(Op::Sfence));
                     let goes = match annotation {
                         Annotation::PrepareCounterCacheWriteback => stage == 0,
@@ -173,7 +173,7 @@ proptest! {
                     };
                     !(goes && matches!(did, Did::WriteBackCounters(_)))
                 };
-                let kept = transaction.iter().cloned().filter(keep);
+                let kept = transaction.iter().filter(|did| keep(did)).cloned();
                 kept.map(|did| match did {
                     Did::Store { .. } if annotation == Annotation::CommitCounterAtomic => did.plain().expect("a store"),
                     did => did,
