@@ -3,7 +3,9 @@
 //!
 //! Why nothing waits for ever: a miss waits only for a leaving way, whose acknowledgement comes without the caches'
 //! help, or for a line that a core has reserved, and the `write` that ends a reservation needs no way and no register.
-//! Each of these two ends in `retry`.
+//! Each of these two ends in `retry`. That holds however few sets a level has: once every way of a set is leaving, the
+//! misses of its lines wait for acknowledgements, and each frees a way unless a second level has put a newer line into
+//! it, which frees a way there.
 
 use super::access::{Promotion, Source};
 use super::hierarchy::Hierarchy;

@@ -96,8 +96,7 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
     }
     if Geometry::of(machine).data_pages == 0 {
         return Err(format!(
-            "device.capacity = {} leaves no page for data, because each of the {banks} banks needs a row of {} for \
-             data and one for counters",
+            "device.capacity = {} leaves no page for data beside the rows of {} that the counters of {banks} banks take",
             device.capacity, device.row
         ));
     }

@@ -246,9 +246,18 @@ mod tests {
     fn another(path: &str) -> &str {
         match path {
             "name" | "source" => "mine",
-            "engine.bytes" | "controller.wpq_issue_when_idle" | "l3.shared" => "false",
+            "engine.bytes" | "controller.wpq_issue_when_idle" | "controller.counter_wpq_merging" | "l3.shared" => {
+                "false"
+            }
             "engine.check_loads" | "l2.shared" => "true",
             "l1.shared" => "false",
+            path if path.ends_with("size_per_core") => "true",
+            "program.log_granularity" => "line",
+            "counters.organisation" => "global",
+            "counters.global_register" => "max-scan",
+            "controller.counter_wpq_low_watermark" => "3",
+            "controller.counter_wpq_high_watermark" => "7",
+            "controller.counter_wpq_entries" => "16",
             "controller.counter_placement" => "cross-bank",
             "device.mapping" => "page-xor",
             "controller.aes_key_bits" => "256",

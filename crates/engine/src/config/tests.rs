@@ -277,8 +277,8 @@ fn values_are_checked_against_each_other() {
     }
     assert_eq!(
         set(&["device.capacity=64KiB"]).unwrap_err().0,
-        "machine 'secpm': device.capacity = 64KiB leaves no page for data, because each of the 16 banks needs a row \
-         of 4KiB for data and one for counters"
+        "machine 'secpm': device.capacity = 64KiB leaves no page for data beside the rows of 4KiB that the counters \
+         of 16 banks take"
     );
     assert!(set(&["device.capacity=128KiB"]).is_ok());
     let mut machine = preset("secpm").unwrap();

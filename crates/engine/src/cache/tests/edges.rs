@@ -170,6 +170,51 @@ fn a_write_back_keeps_its_place_until_acknowledged() {
 }
 
 #[test]
+fn misses_wait_while_every_way_of_the_only_set_is_leaving() {
+    let mut c = caches([(1, 1, 8, false), (1, 1, 8, false), (2, 1, 8, true)], 1);
+    for n in 1..=3 {
+        assert_eq!(c.load(0, 0, line(n), 0), Access::Pending);
+        let requests: Vec<_> = c.requests().collect();
+        for request in requests {
+            if let MemoryRequest::Read { token, .. } = request {
+                c.read_done(0, token, &[0; 64]);
+            }
+            if let MemoryRequest::Write { token, .. } = request {
+                c.write_acked(0, token);
+            }
+        }
+        store(&mut c, 0, 0, line(n), 0xff);
+    }
+    drop(wakes(&mut c));
+    // Lines 2 and 3 are dirty, 3 above the third level; it holds 2 and an old copy of 3.
+    let mut reads = Vec::new();
+    let mut writes = Vec::new();
+    for n in 4..=6 {
+        assert_eq!(c.load(100, 0, line(n), n as u32), Access::Pending);
+        for request in c.requests() {
+            match request {
+                MemoryRequest::Read { token, .. } => reads.push(token),
+                MemoryRequest::Write { token, .. } => writes.push(token),
+                MemoryRequest::CounterWriteback { .. } => panic!("nobody asked for {request:?}"),
+            }
+        }
+    }
+    reads.into_iter().for_each(|token| c.read_done(200, token, &[0; 64]));
+    let mut now = 300;
+    let mut told = Vec::new();
+    while !c.idle() {
+        writes.extend(c.requests().filter_map(|request| match request {
+            MemoryRequest::Write { token, .. } => Some(token),
+            _ => None,
+        }));
+        c.write_acked(now, writes.remove(0));
+        told.extend(wakes(&mut c));
+        now += 100;
+    }
+    assert_eq!(told.len(), 3, "every miss ends: {told:?}");
+}
+
+#[test]
 fn a_leaving_line_that_is_written_again_stays() {
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));

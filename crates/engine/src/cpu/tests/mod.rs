@@ -117,7 +117,7 @@ impl CachePort for Stub {
     }
 
     fn mark_counter_atomic(&mut self, line: Line) {
-        // The order within one time is what counts.
+        // The port is told no time; where the mark stands in the log is what counts.
         self.log.push((0, Seen::Marked(line.0)));
     }
 
