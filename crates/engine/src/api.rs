@@ -7,7 +7,7 @@ use crate::design::{self, parts::Design};
 use crate::device::Device;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
-use crate::message::Annotation;
+use crate::message::{Annotation, ProgramForm};
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -53,7 +53,7 @@ pub struct Request {
     /// Accept a trace that is cut off.
     pub allow_truncated: bool,
     /// An annotation that the program leaves out.
-    pub leave_out: Option<Annotation>,
+    pub leave_out: Option<String>,
     /// File for a timeline that Perfetto reads.
     pub timeline: Option<String>,
     /// Crash points: "all" or a number.
@@ -107,7 +107,7 @@ impl Request {
                 .unwrap_or(machine.program.footprint.0.min(defaults.footprint_max)),
             seed: number("seed", &self.seed, 1)?,
             allow_truncated: self.allow_truncated,
-            leave_out: self.leave_out,
+            leave_out: self.leave_out.as_deref().map(|name| find_annotation(name, &design)).transpose()?,
             machine,
         };
         config::validate_run(&config)?;
@@ -119,6 +119,20 @@ impl Request {
 pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> {
     let known: Vec<&str> = design::names().collect();
     design::find(name, variant).ok_or_else(|| unknown_name("design", name, &known))
+}
+
+/// The annotation called `name` of the programs that `design` runs.
+fn find_annotation(name: &str, design: &Design) -> Result<Annotation, ConfigError> {
+    let known = Annotation::ALL.map(Annotation::name);
+    let annotation = Annotation::ALL.into_iter().find(|annotation| annotation.name() == name);
+    let annotation = annotation.ok_or_else(|| unknown_name("annotation", name, &known))?;
+    if design.form != ProgramForm::Annotated {
+        return Err(ConfigError(format!(
+            "leave_out {name}: the programs that design '{}' runs have no annotations",
+            design.name
+        )));
+    }
+    Ok(annotation)
 }
 
 fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
@@ -149,6 +163,7 @@ pub fn describe() -> String {
                 "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
                 "variants": ["published", "hardened"], "encrypted": design.encryption.is_some(),
                 "crash_consistent": design.promise.crash_consistent.is_ok(),
+                "annotated": design.form == ProgramForm::Annotated,
             })
         })
         .collect();
@@ -334,6 +349,9 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
     if workload::find(&config.workload).is_some() {
         words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
         words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
+    }
+    if let Some(annotation) = config.leave_out {
+        words.push(format!("--leave-out {}", annotation.name()));
     }
     if config.allow_truncated {
         words.push("--allow-truncated".to_owned());

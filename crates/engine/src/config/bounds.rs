@@ -10,6 +10,8 @@ pub const TX_SIZE_MAX: u64 = 64 << 10;
 pub const TRANSACTIONS_MAX: u64 = 1_000_000_000;
 /// A line that several cores share is known by one bit per core in a 64-bit word.
 pub const CORES_MAX: u16 = 64;
+/// A cache that grows with the cores: what all of them have together.
+const SHARED_CACHE_MAX: u64 = 4 << 30;
 /// Bank numbers, and their number, have 16 bits.
 pub const BANKS_MAX: u64 = u16::MAX as u64;
 /// Clock periods are whole picoseconds: this many in a microsecond.
@@ -138,6 +140,19 @@ fn check_run(run: &RunConfig) -> Result<(), String> {
     }
     if !(1..=CORES_MAX).contains(cores) {
         return Err(format!("cores = {cores} must be from 1 to {CORES_MAX}"));
+    }
+    let Machine { l2, l3, controller, .. } = machine;
+    for (path, size, per_core) in [
+        ("l2.size", l2.size, l2.size_per_core && l2.shared),
+        ("l3.size", l3.size, l3.size_per_core && l3.shared),
+        ("controller.counter_cache_size", controller.counter_cache_size, controller.counter_cache_size_per_core),
+    ] {
+        if per_core && size.0 * u64::from(*cores) > SHARED_CACHE_MAX {
+            return Err(format!(
+                "{path} = {size} for each of {cores} cores must be at most {} together, because the host holds them all",
+                ByteSize(SHARED_CACHE_MAX)
+            ));
+        }
     }
     if *footprint == 0 || !footprint.is_multiple_of(LINE_BYTES) {
         return Err(format!("footprint = {footprint} must be a multiple of 64 bytes above zero"));
