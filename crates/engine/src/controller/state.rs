@@ -174,6 +174,8 @@ pub struct ControllerSnapshot {
     pub wpq: Vec<(MediaLine, LineBytes)>,
     /// Status register, if it is in use.
     pub rsr: Option<RsrSnapshot>,
+    /// The global counter's register, if counters are global.
+    pub global_counter: Option<u64>,
 }
 
 pub(super) struct Bank {
@@ -308,6 +310,7 @@ impl Controller {
                 old_major: self.rsr.old_major,
                 done: self.rsr.done,
             }),
+            global_counter: None,
         }
     }
 
