@@ -76,7 +76,9 @@ pub fn explore(
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
     let survives = |value| match (design.domain(RegisterName::GlobalCounter), config.machine.counters.global_register) {
-        (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => GlobalCounter::Kept(value),
+        (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => {
+            GlobalCounter::Kept(value)
+        }
         (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
         (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
     };
@@ -86,7 +88,11 @@ pub fn explore(
         let status = held.rsr.filter(|_| status_survives);
         let status = status.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
         observer.full_check(
-            &AdrSnapshot { wpq: held.wpq, status, global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives) },
+            &AdrSnapshot {
+                wpq: held.wpq,
+                status,
+                global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives),
+            },
             &ImageMedia(device.image()),
             codec,
             design.recovery,

@@ -9,7 +9,7 @@
 
 use super::counter::{Counter, CounterCipher, xor};
 use super::lines::{Id, Lines};
-use crate::message::{Line, LineBytes, LINES_PER_PAGE, MediaLine, MediaUnit, Page};
+use crate::message::{LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 
 /// What of one line would survive.
 pub(super) struct DurableLine {

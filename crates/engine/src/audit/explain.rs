@@ -37,9 +37,7 @@ pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
     let outcome = if effective == Counter::NEVER { "reads as zero" } else { "decrypts to garbage" };
     if record.durable.stored.is_none() {
         let (old, under) = match lines.base(record.line) {
-            Some(_) => {
-                (cipher.base(), format!("it is still as populated, encrypted with {}", name(cipher.base())))
-            }
+            Some(_) => (cipher.base(), format!("it is still as populated, encrypted with {}", name(cipher.base()))),
             None => (Counter::NEVER, "nothing was ever written there".into()),
         };
         return if effective == old {
@@ -84,18 +82,12 @@ fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id
             let major = cell.stored.major;
             let majors = [cell.effective.major, major.wrapping_sub(1), major, major.wrapping_add(1), old_major];
             let minors = 0..=(1u8 << minor_bits) - 1;
-            majors
-                .into_iter()
-                .flat_map(|major| minors.clone().map(move |minor| Counter { major, minor }))
-                .find(fits)
+            majors.into_iter().flat_map(|major| minors.clone().map(move |minor| Counter { major, minor })).find(fits)
         }
         CounterLayout::Global { .. } => {
             // One register counts for all lines: a line's counter is near its old one or near the newest of all.
             let near = |value: u64| value.saturating_sub(GLOBAL_NEAR)..=value.saturating_add(GLOBAL_NEAR);
-            near(durable.largest)
-                .chain(near(cell.stored.major))
-                .map(|major| Counter { major, minor: 0 })
-                .find(fits)
+            near(durable.largest).chain(near(cell.stored.major)).map(|major| Counter { major, minor: 0 }).find(fits)
         }
     }
 }

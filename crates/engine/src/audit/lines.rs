@@ -70,12 +70,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// `base_counter`: the counter under which a populated line lies on the media.
-    pub fn new(
-        base: Arc<dyn BaseImage>,
-        layouts: &[ProgramLayout],
-        coverage: Coverage,
-        base_counter: Counter,
-    ) -> Self {
+    pub fn new(base: Arc<dyn BaseImage>, layouts: &[ProgramLayout], coverage: Coverage, base_counter: Counter) -> Self {
         Self {
             base,
             layouts: layouts.to_vec(),

@@ -69,7 +69,11 @@ impl Timeline {
 
     fn concerns(&self, note: &Note, line: Line) -> bool {
         match *note {
-            Note::Stored(_, of) | Note::Marked(_, of) | Note::Flushed(_, of) | Note::Evicted(of) | Note::Arrived(of) => of == line,
+            Note::Stored(_, of)
+            | Note::Marked(_, of)
+            | Note::Flushed(_, of)
+            | Note::Evicted(of)
+            | Note::Arrived(of) => of == line,
             Note::Fenced(_) => true,
             Note::Persisted(media) | Note::Coalesced(media) => {
                 media == MediaLine::data(line) || media == MediaLine::counter(self.coverage.block(line))

@@ -220,9 +220,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) => *bytes,
-            Content::Base(plaintext) => {
-                codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line)))
-            },
+            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line))),
             Content::Never => [0; 64],
         }
     }
