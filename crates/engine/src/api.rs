@@ -294,7 +294,7 @@ fn run_one(
     let report = match timeline {
         None => simulate(config, design, source, bases, progress, cancel)?,
         Some(path) => {
-            let timeline = Timeline::create(Path::new(path))?;
+            let timeline = Timeline::create(Path::new(path), design.media_layout(&config.machine.counters))?;
             let (report, timeline) = simulate_observed(config, design, source, bases, timeline, progress, cancel)?;
             timeline.finish()?;
             report

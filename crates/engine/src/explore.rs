@@ -1,15 +1,15 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
 
-use crate::audit::{AuditSetup, Auditor, CipherFacts, Ledger, ProgramFacts, ledger_channel};
+use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, Ledger, ProgramFacts, ledger_channel};
 use crate::cipher::Keys;
-use crate::config::{ConfigError, RunConfig};
+use crate::config::{ConfigError, GlobalRegister, RunConfig};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer};
-use crate::design::parts::{Design, Domain, LineAtomicity, RegisterName};
+use crate::design::parts::{CounterScheme, Design, Domain, RegisterName};
 use crate::device::Image;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
-use crate::message::{CoreId, MediaLine, NoObserver, OpSource};
-use crate::recovery::{AdrSnapshot, LineCodec, Media, ReencryptionStatus, SplitCodec};
+use crate::message::{CoreId, CounterBlock, LineBytes, MediaLine, MediaUnit, NoObserver, OpSource};
+use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
 use std::sync::Arc;
@@ -22,6 +22,14 @@ struct ImageMedia<'a>(&'a Image);
 impl Media for ImageMedia<'_> {
     fn content(&self, media: MediaLine) -> crate::message::Content<'_> {
         self.0.content(media)
+    }
+
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        for (media, bytes) in self.0.iter_stored() {
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
+            }
+        }
     }
 }
 
@@ -55,22 +63,36 @@ pub fn explore(
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
         cores,
-        cipher: encryption.is_some().then_some(CipherFacts { key, minor_bits: config.machine.counters.minor_bits }),
-        line_atomic: design.promise.line_atomic != LineAtomicity::None,
+        cipher: encryption.as_ref().map(|parts| CipherFacts {
+            key,
+            counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
+        }),
+        line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
         status_survives,
         program,
     });
-    let codec = encryption.map(|parts| SplitCodec::new(parts.scheme, parts.pads, base));
+    let codec = encryption.map(|parts| SchemeCodec::new(parts.scheme, parts.pads, base));
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
+    let survives = |value| match (design.domain(RegisterName::GlobalCounter), config.machine.counters.global_register) {
+        (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => {
+            GlobalCounter::Kept(value)
+        }
+        (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
+        (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
+    };
     let check = |system: &mut System<Explorer>| {
         let System { observer, controller, device, .. } = system;
         let held = controller.snapshot();
         let status = held.rsr.filter(|_| status_survives);
         let status = status.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
         observer.full_check(
-            &AdrSnapshot { wpq: held.wpq, status },
+            &AdrSnapshot {
+                wpq: held.wpq,
+                status,
+                global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives),
+            },
             &ImageMedia(device.image()),
             codec,
             design.recovery,
@@ -104,6 +126,15 @@ pub fn explore(
         exercised,
         seconds: started.elapsed().as_secs_f64(),
     }))
+}
+
+/// How the counters of `scheme` lie on the media, for those who read them on their own.
+fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
+    if scheme.global() {
+        CounterLayout::Global { coverage: scheme.coverage() }
+    } else {
+        CounterLayout::Split { minor_bits }
+    }
 }
 
 /// Puts a ledger between each program and its core; a trace has transactions nobody could judge.

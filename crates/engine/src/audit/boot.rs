@@ -21,6 +21,18 @@ impl<'a> BootWatch<'a> {
         Self { secrecy, crash_event, leaks: BootLeaks::default() }
     }
 
+    /// After the boot, the next write of `line` would be encrypted under `pad`.
+    pub fn next_write(&mut self, line: Line, pad: &LineBytes) {
+        if let Some(leak) = self.secrecy.as_ref().and_then(|secrecy| secrecy.first_write(pad)) {
+            self.leaks.0.push((line, leak));
+        }
+    }
+
+    /// Whether pads matter: the design promises secrecy.
+    pub fn watches_pads(&self) -> bool {
+        self.secrecy.is_some()
+    }
+
     /// The boot is over: what it let out, for [`super::Auditor::boot_over`].
     pub fn finish(self) -> BootLeaks {
         self.leaks

@@ -2,10 +2,11 @@
 //! shares no line of code with the mechanisms it checks. A mistake would have to be made twice, in the same way, to
 //! go unseen.
 
-use crate::message::{Line, LineBytes};
+use super::CounterLayout;
+use crate::message::{Coverage, Line, LineBytes};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
-/// The counter of one line.
+/// The counter of one line. A global counter is all major; its minor is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counter {
     pub major: u64,
@@ -15,15 +16,6 @@ pub(super) struct Counter {
 impl Counter {
     /// The counter of a line that was never written: it reads as zero and is not decrypted (valid flag).
     pub const NEVER: Counter = Counter { major: 0, minor: 0 };
-    /// The counter of a populated line that the run has not written.
-    pub const BASE: Counter = Counter { major: 0, minor: 1 };
-}
-
-/// The counters of one page, unpacked (secpm section 3.4.1: one 64-bit major, 64 minors).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct PageCounters {
-    pub major: u64,
-    pub minors: [u8; 64],
 }
 
 enum Key {
@@ -34,19 +26,47 @@ enum Key {
 /// Key and counter layout of a run.
 pub(super) struct CounterCipher {
     key: Key,
-    minor_bits: u32,
+    layout: CounterLayout,
 }
 
 impl CounterCipher {
-    /// A cipher with a key of 16 or 32 bytes and minors of 1 to 7 bits.
-    pub fn new(key: &[u8], minor_bits: u32) -> Self {
-        assert!((1..=7).contains(&minor_bits), "minor counters have 1 to 7 bits, not {minor_bits}");
+    /// A cipher with a key of 16 or 32 bytes; minors have 1 to 7 bits, global counters cover at most eight lines.
+    pub fn new(key: &[u8], layout: CounterLayout) -> Self {
+        match layout {
+            CounterLayout::Split { minor_bits } => {
+                assert!((1..=7).contains(&minor_bits), "minor counters have 1 to 7 bits, not {minor_bits}");
+            }
+            CounterLayout::Global { coverage } => {
+                assert!(coverage.lines() <= 8, "64 bytes hold 8 counters, not {}", coverage.lines());
+            }
+        }
         let key = match key.len() {
             16 => Key::Aes128(Box::new(aes::Aes128::new_from_slice(key).expect("16 bytes are an AES-128 key"))),
             32 => Key::Aes256(Box::new(aes::Aes256::new_from_slice(key).expect("32 bytes are an AES-256 key"))),
             bytes => panic!("an AES key has 16 or 32 bytes, not {bytes}"),
         };
-        Self { key, minor_bits }
+        Self { key, layout }
+    }
+
+    /// How counters lie on the media.
+    pub fn layout(&self) -> CounterLayout {
+        self.layout
+    }
+
+    /// How many lines share a counter block.
+    pub fn coverage(&self) -> Coverage {
+        match self.layout {
+            CounterLayout::Split { .. } => Coverage::PAGE,
+            CounterLayout::Global { coverage } => coverage,
+        }
+    }
+
+    /// The counter of a populated line that the run has not written.
+    pub fn base(&self) -> Counter {
+        match self.layout {
+            CounterLayout::Split { .. } => Counter { major: 0, minor: 1 },
+            CounterLayout::Global { .. } => Counter { major: 1, minor: 0 },
+        }
     }
 
     /// The one-time pad of `line` under `counter`: four AES blocks over line, counter and block number, packed
@@ -70,29 +90,23 @@ impl CounterCipher {
         xor(bytes, &self.pad(line, counter))
     }
 
-    /// Unpacks a counter block: a little-endian 64-bit major, then 64 minors packed least significant bit first.
-    pub fn unpack(&self, block: &LineBytes) -> PageCounters {
+    /// The counter of line `index` in a counter block: split counters are a little-endian 64-bit major and 64 minors
+    /// packed least significant bit first, global ones are little-endian words side by side.
+    pub fn unpack(&self, block: &LineBytes, index: usize) -> Counter {
         let word = |n: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&block[n * 8..n * 8 + 8]);
             u64::from_le_bytes(bytes)
         };
-        let mask = (1u64 << self.minor_bits) - 1;
-        let minors = std::array::from_fn(|index| {
-            let bit = index * self.minor_bits as usize;
-            let (at, shift) = (1 + bit / 64, bit % 64);
-            let mut value = word(at) >> shift;
-            if shift + self.minor_bits as usize > 64 {
-                value |= word(at + 1) << (64 - shift);
-            }
-            (value & mask) as u8
-        });
-        PageCounters { major: word(0), minors }
-    }
-
-    /// The largest minor counter.
-    pub fn minor_max(&self) -> u8 {
-        ((1u32 << self.minor_bits) - 1) as u8
+        let CounterLayout::Split { minor_bits } = self.layout else { return Counter { major: word(index), minor: 0 } };
+        let bits = minor_bits as usize;
+        let bit = index * bits;
+        let (at, shift) = (1 + bit / 64, bit % 64);
+        let mut value = word(at) >> shift;
+        if shift + bits > 64 {
+            value |= word(at + 1) << (64 - shift);
+        }
+        Counter { major: word(0), minor: (value & ((1 << bits) - 1)) as u8 }
     }
 }
 
@@ -105,6 +119,8 @@ pub(super) fn xor(a: &LineBytes, b: &LineBytes) -> LineBytes {
 pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const SEVEN_BITS: CounterLayout = CounterLayout::Split { minor_bits: 7 };
 
     /// Packs bit by bit: slow, obvious, and written the other way round than `unpack`.
     pub fn pack(major: u64, minors: &[u8; 64], minor_bits: u32) -> LineBytes {
@@ -126,8 +142,23 @@ pub(super) mod tests {
         fn unpacking_undoes_packing(major: u64, raw in proptest::array::uniform32(any::<u16>()), bits in 1u32..=7) {
             let minors: [u8; 64] =
                 std::array::from_fn(|n| (raw[n / 2] >> (8 * (n % 2))) as u8 & ((1u32 << bits) - 1) as u8);
-            let cipher = CounterCipher::new(&[7; 16], bits);
-            prop_assert_eq!(cipher.unpack(&pack(major, &minors, bits)), PageCounters { major, minors });
+            let cipher = CounterCipher::new(&[7; 16], CounterLayout::Split { minor_bits: bits });
+            let block = pack(major, &minors, bits);
+            for (index, &minor) in minors.iter().enumerate() {
+                prop_assert_eq!(cipher.unpack(&block, index), Counter { major, minor });
+            }
+        }
+
+        #[test]
+        fn global_counters_are_words(values: [u64; 8]) {
+            let block: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let block: LineBytes = block.try_into().unwrap();
+            for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
+                let cipher = CounterCipher::new(&[7; 16], CounterLayout::Global { coverage });
+                for (index, &major) in values.iter().enumerate().take(coverage.lines()) {
+                    prop_assert_eq!(cipher.unpack(&block, index), Counter { major, minor: 0 });
+                }
+            }
         }
     }
 
@@ -139,15 +170,14 @@ pub(super) mod tests {
         let block = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128;
         let (k, line) = ((block & 3) as usize, Line((block >> 10) as u64 & ((1 << 54) - 1)));
         let counter = Counter { major: (block >> 64) as u64, minor: (block >> 2) as u8 };
-        let pad = CounterCipher::new(&key, 7).pad(line, counter);
+        let pad = CounterCipher::new(&key, SEVEN_BITS).pad(line, counter);
         let expected = 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a_u128.to_be_bytes();
         assert_eq!(pad[k * 16..k * 16 + 16], expected);
     }
 
     #[test]
     fn a_longer_key_is_aes_256() {
-        let a = CounterCipher::new(&[1; 32], 7).pad(Line(3), Counter::BASE);
-        let b = CounterCipher::new(&[1; 16], 7).pad(Line(3), Counter::BASE);
-        assert_ne!(a, b);
+        let [long, short] = [&[1; 32][..], &[1; 16]].map(|key| CounterCipher::new(key, SEVEN_BITS));
+        assert_ne!(long.pad(Line(3), long.base()), short.pad(Line(3), short.base()));
     }
 }

@@ -2,13 +2,14 @@
 //! stream alone: a unit of the media holds the bytes last told to have persisted, and what was never told of holds
 //! the populated base. Only lines whose bytes or whose counter changed are decrypted again.
 //!
-//! Decoding rule (secpm sections 3.4.1 and 3.5): a line decrypts with the major and its minor of the durable counter
-//! block. While the re-encryption status register survives and names the page, a line whose done bit is clear
-//! decrypts with the old major instead. Counter (0, 0) means never written: the line reads as zero.
+//! Decoding rule (secpm sections 3.4.1 and 3.5; counter-atomicity section 5.2.1): a line decrypts with its counter in
+//! the durable counter block: the major and its minor, or its eight bytes. While the re-encryption status register
+//! survives and names the page, a line whose done bit is clear decrypts with the old major instead. A counter of zero
+//! means never written: the line reads as zero.
 
 use super::counter::{Counter, CounterCipher, xor};
 use super::lines::{Id, Lines};
-use crate::message::{LineBytes, MediaLine, MediaUnit, Page};
+use crate::message::{LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 
 /// What of one line would survive.
 pub(super) struct DurableLine {
@@ -36,6 +37,13 @@ pub(super) struct Status {
     pub done: u64,
 }
 
+impl Status {
+    /// Whether `line` belongs to the page and has not been encrypted anew.
+    pub fn awaits(&self, line: Line) -> bool {
+        line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
+    }
+}
+
 /// Keeps the durable view.
 pub(super) struct Durable {
     cipher: Option<CounterCipher>,
@@ -43,14 +51,24 @@ pub(super) struct Durable {
     /// The register, if it would survive a crash now.
     pub status: Option<Status>,
     stale_lines: Vec<Id>,
-    stale_pages: Vec<usize>,
+    stale_rows: Vec<usize>,
+    /// The largest major counter that has persisted: where explanations look for counters.
+    pub largest: u64,
     hash: u64,
 }
 
 impl Durable {
     /// `cipher`: `None` for a design whose memory is plaintext. `status_survives`: the register's domain is ADR.
     pub fn new(cipher: Option<CounterCipher>, status_survives: bool) -> Self {
-        Self { cipher, status_survives, status: None, stale_lines: Vec::new(), stale_pages: Vec::new(), hash: 0 }
+        Self {
+            cipher,
+            status_survives,
+            status: None,
+            stale_lines: Vec::new(),
+            stale_rows: Vec::new(),
+            largest: 0,
+            hash: 0,
+        }
     }
 
     pub fn cipher(&self) -> Option<&CounterCipher> {
@@ -71,15 +89,18 @@ impl Durable {
                 self.touch_line(lines, id);
             }
             MediaUnit::Counter(block) => {
-                let page = Page(block.0);
                 let Some(cipher) = &self.cipher else { return };
-                let slot = lines.slot(page);
-                let row = &mut lines.pages[slot];
-                self.hash ^= row.block_hash ^ hash;
-                row.block_hash = hash;
-                row.block = cipher.unpack(bytes);
-                row.block_persisted_at = Some(event);
-                self.touch_page(lines, slot);
+                let slot = lines.slot(block);
+                let row = &mut lines.rows[slot];
+                self.hash ^= row.hash ^ hash;
+                row.hash = hash;
+                row.persisted_at = Some(event);
+                let cells = lines.cells_of(slot);
+                for (index, cell) in lines.cells[cells].iter_mut().enumerate() {
+                    cell.stored = cipher.unpack(bytes, index);
+                    self.largest = self.largest.max(cell.stored.major);
+                }
+                self.touch_row(lines, slot);
             }
         }
     }
@@ -92,20 +113,24 @@ impl Durable {
         let old = std::mem::replace(&mut self.status, status);
         self.hash ^= status_hash(old) ^ status_hash(status);
         for page in [old, status].into_iter().flatten().map(|status| status.page) {
-            let slot = lines.slot(page);
-            self.touch_page(lines, slot);
+            let coverage = lines.coverage();
+            for index in (0..LINES_PER_PAGE as usize).step_by(coverage.lines()) {
+                let slot = lines.slot(coverage.block(page.line(index)));
+                self.touch_row(lines, slot);
+            }
         }
     }
 
     /// Decrypts again what may have changed, and adds the lines whose bytes did change to `changed`.
     pub fn settle(&mut self, lines: &mut Lines, changed: &mut Vec<Id>) {
-        while let Some(slot) = self.stale_pages.pop() {
-            lines.pages[slot].stale = false;
-            for index in 0..64 {
-                let row = &mut lines.pages[slot];
-                let counter = effective(row.block.major, row.block.minors[index], self.status, row.page, index);
-                if row.effective[index] != counter {
-                    row.effective[index] = counter;
+        while let Some(slot) = self.stale_rows.pop() {
+            lines.rows[slot].stale = false;
+            let (block, coverage) = (lines.rows[slot].block, lines.coverage());
+            for (index, at) in lines.cells_of(slot).enumerate() {
+                let cell = &mut lines.cells[at];
+                let counter = effective(cell.stored, self.status, coverage.line(block, index));
+                if cell.effective != counter {
+                    cell.effective = counter;
                     let id = lines.id_in(slot, index);
                     self.touch_line(lines, id);
                 }
@@ -139,21 +164,19 @@ impl Durable {
         }
     }
 
-    fn touch_page(&mut self, lines: &mut Lines, slot: usize) {
-        let row = &mut lines.pages[slot];
+    fn touch_row(&mut self, lines: &mut Lines, slot: usize) {
+        let row = &mut lines.rows[slot];
         if !row.stale {
             row.stale = true;
-            self.stale_pages.push(slot);
+            self.stale_rows.push(slot);
         }
     }
 }
 
-fn effective(major: u64, minor: u8, status: Option<Status>, page: Page, index: usize) -> Counter {
+fn effective(stored: Counter, status: Option<Status>, line: Line) -> Counter {
     match status {
-        Some(status) if status.page == page && status.done >> index & 1 == 0 => {
-            Counter { major: status.old_major, minor }
-        }
-        _ => Counter { major, minor },
+        Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
+        _ => stored,
     }
 }
 
@@ -161,15 +184,15 @@ fn effective(major: u64, minor: u8, status: Option<Status>, page: Page, index: u
 fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
     let record = lines.record(id);
     let line = record.line;
-    let counter = lines.row(line.page()).map_or(Counter::NEVER, |row| row.effective[line.index_in_page()]);
+    let counter = lines.cell(line).map_or(Counter::NEVER, |cell| cell.effective);
     if counter == Counter::NEVER {
         return [0; 64];
     }
     match (&record.durable.stored, lines.base(line)) {
         (Some(stored), _) => cipher.apply(line, counter, stored),
-        // A populated line that the run did not write lies on the media under counter (0, 1).
-        (None, Some(base)) if counter == Counter::BASE => *base,
-        (None, Some(base)) => cipher.apply(line, counter, &xor(base, &cipher.pad(line, Counter::BASE))),
+        // A populated line that the run did not write lies on the media under its first counter.
+        (None, Some(base)) if counter == cipher.base() => *base,
+        (None, Some(base)) => cipher.apply(line, counter, &xor(base, &cipher.pad(line, cipher.base()))),
         (None, None) => cipher.pad(line, counter),
     }
 }

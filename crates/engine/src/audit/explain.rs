@@ -1,41 +1,43 @@
 //! Turns what an auditor found into sentences that somebody new to the field can follow.
 
+use super::CounterLayout;
 use super::counter::{Counter, CounterCipher};
 use super::durable::Durable;
 use super::lines::{Id, Lines, Role};
 use super::secrecy::Leak;
 use super::transaction::{Finding, Stage, Transactions};
-use crate::message::{CoreId, Line};
+use crate::message::{CoreId, Coverage, Line};
 
 /// What the durable state holds for a line, and why that is or is not what the program wrote.
 pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
     let record = lines.record(id);
-    let Some(row) = lines.row(record.line.page()) else { return String::new() };
+    let (Some(row), Some(cell)) = (lines.row(record.line), lines.cell(record.line)) else { return String::new() };
     let persisted = match record.durable.persisted_at {
         Some(event) => format!("Its data last entered the persistence domain in event {event}"),
         None => "Its data never entered the persistence domain during the run".into(),
     };
     let Some(cipher) = durable.cipher() else { return format!("{persisted}.") };
-    let block = match row.block_persisted_at {
-        Some(event) => format!("the durable counter block of its page (persisted in event {event})"),
-        None => "the counter block on the media (never persisted during the run)".into(),
+    let name = |counter| counter_name(cipher.layout(), counter);
+    let block = match (row.persisted_at, lines.coverage()) {
+        (Some(event), Coverage::PAGE) => format!("the durable counter block of its page (persisted in event {event})"),
+        (Some(event), Coverage::LINE) => format!("the durable counter beside it (persisted in event {event})"),
+        (Some(event), _) => format!("its durable counter block (persisted in event {event})"),
+        (None, Coverage::LINE) => "the counter beside it on the media (never persisted during the run)".into(),
+        (None, _) => "the counter block on the media (never persisted during the run)".into(),
     };
-    let index = record.line.index_in_page();
-    let effective = row.effective[index];
+    let effective = cell.effective;
     let through = match durable.status.filter(|status| status.page == record.line.page()) {
-        Some(status) if status.done >> index & 1 == 0 => {
+        Some(status) if status.awaits(record.line) => {
             ", read through the re-encryption status register in which the line is not done,"
         }
         Some(_) => ", read through the re-encryption status register in which the line is done,",
         None => "",
     };
-    let says = format!("{block}{through} says {}", counter_name(effective));
+    let says = format!("{block}{through} says {}", name(effective));
     let outcome = if effective == Counter::NEVER { "reads as zero" } else { "decrypts to garbage" };
     if record.durable.stored.is_none() {
         let (old, under) = match lines.base(record.line) {
-            Some(_) => {
-                (Counter::BASE, format!("it is still as populated, encrypted with {}", counter_name(Counter::BASE)))
-            }
+            Some(_) => (cipher.base(), format!("it is still as populated, encrypted with {}", name(cipher.base()))),
             None => (Counter::NEVER, "nothing was ever written there".into()),
         };
         return if effective == old {
@@ -46,12 +48,12 @@ pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
     }
     match counter_used(lines, cipher, durable, id) {
         Some(used) if used != effective => {
-            format!("{persisted}, encrypted with {}, but {says}, so the line {outcome}.", counter_name(used))
+            format!("{persisted}, encrypted with {}, but {says}, so the line {outcome}.", name(used))
         }
         Some(used) => format!(
             "{persisted}, encrypted with {}, and {block}{through} agrees, so the line can be read, but it does not hold \
              what it must.",
-            counter_name(used)
+            name(used)
         ),
         None => format!(
             "{persisted}; {says}. So the line shows either older bytes or garbage: nothing that the program has stored \
@@ -60,28 +62,34 @@ pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
     }
 }
 
+/// How far from the durable counters a global counter is looked for.
+const GLOBAL_NEAR: u64 = 4_096;
+
 /// The counter that the stored bytes of the line were really encrypted with, found by trying those near the durable
 /// one against every version that the program may have written.
 fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
     let record = lines.record(id);
-    let row = lines.row(record.line.page())?;
+    let cell = lines.cell(record.line)?;
     let stored = record.durable.stored?;
-    let old_major = durable.status.map_or(0, |status| status.old_major);
-    let major = row.block.major;
-    let majors = [
-        row.effective[record.line.index_in_page()].major,
-        major.wrapping_sub(1),
-        major,
-        major.wrapping_add(1),
-        old_major,
-    ];
     let history = &record.history;
-    majors.into_iter().flat_map(|major| (0..=cipher.minor_max()).map(move |minor| Counter { major, minor })).find(
-        |&counter| {
-            let plaintext = cipher.apply(record.line, counter, &stored);
-            plaintext == history.covered || history.later.contains(&plaintext)
-        },
-    )
+    let fits = |counter: &Counter| {
+        let plaintext = cipher.apply(record.line, *counter, &stored);
+        plaintext == history.covered || history.later.contains(&plaintext)
+    };
+    match cipher.layout() {
+        CounterLayout::Split { minor_bits } => {
+            let old_major = durable.status.map_or(0, |status| status.old_major);
+            let major = cell.stored.major;
+            let majors = [cell.effective.major, major.wrapping_sub(1), major, major.wrapping_add(1), old_major];
+            let minors = 0..=(1u8 << minor_bits) - 1;
+            majors.into_iter().flat_map(|major| minors.clone().map(move |minor| Counter { major, minor })).find(fits)
+        }
+        CounterLayout::Global { .. } => {
+            // One register counts for all lines: a line's counter is near its old one or near the newest of all.
+            let near = |value: u64| value.saturating_sub(GLOBAL_NEAR)..=value.saturating_add(GLOBAL_NEAR);
+            near(durable.largest).chain(near(cell.stored.major)).map(|major| Counter { major, minor: 0 }).find(fits)
+        }
+    }
 }
 
 /// A line that broke the line rule.
@@ -188,6 +196,13 @@ pub(super) fn leak(event: u64, line: Line, leak: Leak) -> String {
             line.address(),
             earlier.address()
         ),
+        Leak::FirstWrite { block, line: earlier, event: when } => format!(
+            "If power fails after event {event}, the first write of the line at {:#x} after the reboot would encrypt its \
+             16-byte block {block} under the pad that event {when} used at {:#x}: whoever holds both ciphertexts learns \
+             the exclusive-or of the two plaintexts.",
+            line.address(),
+            earlier.address()
+        ),
     }
 }
 
@@ -210,11 +225,12 @@ fn line_name(line: Line, role: Role) -> String {
     }
 }
 
-fn counter_name(counter: Counter) -> String {
-    if counter == Counter::NEVER {
-        return "counter (major 0, minor 0), which means never written".into();
-    }
-    format!("counter (major {}, minor {})", counter.major, counter.minor)
+fn counter_name(layout: CounterLayout, counter: Counter) -> String {
+    let name = match layout {
+        CounterLayout::Split { .. } => format!("counter (major {}, minor {})", counter.major, counter.minor),
+        CounterLayout::Global { .. } => format!("counter {}", counter.major),
+    };
+    if counter == Counter::NEVER { name + ", which means never written" } else { name }
 }
 
 fn stage_of(transactions: Option<&Transactions>, role: Role) -> String {

@@ -3,12 +3,13 @@
 //! blocks and bit by bit, apart from both the auditors' and the engine's.
 
 use super::ledger::{Ledger, ledger_channel};
-use super::{AuditSetup, Auditor, CipherFacts, ProgramFacts};
+use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, ProgramFacts};
+use crate::design::parts::LineAtomicity;
 use crate::message::{
-    BaseImage, ByteView, Content, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Op, OpBuffer,
-    OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
+    BaseImage, ByteView, Content, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, MediaUnit, Observer, Op,
+    OpBuffer, OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
-use crate::recovery::{AdrSnapshot, LineCodec, Media, ReencryptionStatus};
+use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -56,32 +57,77 @@ pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes 
 /// The design's side of encryption, for boots of the scripted machine.
 pub struct TestCodec {
     pub base: Arc<Populated>,
-    pub minor_bits: u32,
+    pub counters: CounterLayout,
 }
 
 impl TestCodec {
+    pub fn split(base: Arc<Populated>, minor_bits: u32) -> Self {
+        Self { base, counters: CounterLayout::Split { minor_bits } }
+    }
+
+    fn minor_bits(&self) -> u32 {
+        match self.counters {
+            CounterLayout::Split { minor_bits } => minor_bits,
+            CounterLayout::Global { .. } => panic!("a global counter has no minors"),
+        }
+    }
+
     pub fn pack(&self, major: u64, minors: &[u8; 64]) -> LineBytes {
-        super::counter::tests::pack(major, minors, self.minor_bits)
+        super::counter::tests::pack(major, minors, self.minor_bits())
     }
 
     pub fn minors(&self, block: &LineBytes) -> [u8; 64] {
+        let bits = self.minor_bits() as usize;
         std::array::from_fn(|index| {
-            (0..self.minor_bits as usize)
-                .map(|bit| 64 + index * self.minor_bits as usize + bit)
+            (0..bits)
+                .map(|bit| 64 + index * bits + bit)
                 .enumerate()
                 .map(|(bit, at)| (block[at / 8] >> (at % 8) & 1) << bit)
                 .sum()
         })
     }
+
+    /// Major and minor of `line`; a global counter is all major.
+    fn counter(&self, line: Line, block: &LineBytes) -> (u64, u8) {
+        match self.counters {
+            CounterLayout::Split { .. } => (self.major(block), self.minors(block)[line.index_in_page()]),
+            CounterLayout::Global { coverage } => {
+                let at = (line.0 % coverage.lines() as u64) as usize;
+                (u64::from_le_bytes(block[at * 8..at * 8 + 8].try_into().unwrap()), 0)
+            }
+        }
+    }
+}
+
+/// A block of global counters.
+pub fn words(values: &[u64]) -> LineBytes {
+    let mut block = [0; 64];
+    for (bytes, value) in block.chunks_exact_mut(8).zip(values) {
+        bytes.copy_from_slice(&value.to_le_bytes());
+    }
+    block
 }
 
 impl LineCodec for TestCodec {
-    fn block_of(&self, line: Line) -> CounterBlock {
-        Coverage::PAGE.block(line)
+    fn coverage(&self) -> Coverage {
+        match self.counters {
+            CounterLayout::Split { .. } => Coverage::PAGE,
+            CounterLayout::Global { coverage } => coverage,
+        }
     }
     fn base_block(&self, block: CounterBlock) -> LineBytes {
-        let page = Page(block.0);
-        self.pack(0, &std::array::from_fn(|n| u8::from(self.base.populated(page.line(n)))))
+        match self.counters {
+            CounterLayout::Split { .. } => {
+                let page = Page(block.0);
+                self.pack(0, &std::array::from_fn(|n| u8::from(self.base.populated(page.line(n)))))
+            }
+            CounterLayout::Global { coverage } => {
+                let lines = coverage.lines() as u64;
+                let values: Vec<u64> =
+                    (0..lines).map(|n| u64::from(self.base.populated(Line(block.0 * lines + n)))).collect();
+                words(&values)
+            }
+        }
     }
     fn decrypt(
         &self,
@@ -90,20 +136,24 @@ impl LineCodec for TestCodec {
         block: &LineBytes,
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
-        let minor = self.minors(block)[line.index_in_page()];
-        let major = match status {
-            Some(status) if status.awaits(line) => status.old_major,
-            _ => self.major(block),
-        };
+        let (major, minor) = self.counter(line, block);
+        let major = status.filter(|status| status.awaits(line)).map_or(major, |status| status.old_major);
         if (major, minor) == (0, 0) { [0; 64] } else { crypt(line, major, minor, ciphertext) }
     }
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
-        crypt(line, self.major(block), self.minors(block)[line.index_in_page()], plaintext)
+        let (major, minor) = self.counter(line, block);
+        crypt(line, major, minor, plaintext)
     }
-    fn bump(&self, line: Line, block: &mut LineBytes) -> bool {
+    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
+        if let CounterLayout::Global { coverage } = self.counters {
+            *register = (*register).max(1) + 1;
+            let at = (line.0 % coverage.lines() as u64) as usize;
+            block[at * 8..at * 8 + 8].copy_from_slice(&register.to_le_bytes());
+            return true;
+        }
         let mut minors = self.minors(block);
         let minor = &mut minors[line.index_in_page()];
-        if u32::from(*minor) + 1 == 1 << self.minor_bits {
+        if u32::from(*minor) + 1 == 1 << self.minor_bits() {
             return false;
         }
         *minor += 1;
@@ -112,6 +162,9 @@ impl LineCodec for TestCodec {
     }
     fn major(&self, block: &LineBytes) -> u64 {
         u64::from_le_bytes(block[..8].try_into().unwrap())
+    }
+    fn largest(&self, block: &LineBytes) -> u64 {
+        block.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).max().unwrap()
     }
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
         let mut minors = self.minors(block);
@@ -251,7 +304,9 @@ pub enum OverflowStyle {
 pub struct Machine {
     pub codec: TestCodec,
     pub overflow: OverflowStyle,
-    blocks: FxHashMap<Page, LineBytes>,
+    /// The global counter's register.
+    pub register: u64,
+    blocks: FxHashMap<CounterBlock, LineBytes>,
     cached: FxHashMap<Line, LineBytes>,
     stored: FxHashMap<MediaLine, LineBytes>,
     /// Persisted and not yet on the media.
@@ -266,14 +321,27 @@ impl Media for Machine {
         }
         media.as_line().and_then(|line| self.codec.base.line(line)).map_or(Content::Never, Content::Base)
     }
+
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        for (media, bytes) in &self.stored {
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
+            }
+        }
+    }
 }
 
 impl Machine {
     pub fn new(minor_bits: u32) -> Self {
+        Self::with_counters(CounterLayout::Split { minor_bits })
+    }
+
+    pub fn with_counters(counters: CounterLayout) -> Self {
         let base = Arc::new(Populated::new(DATA.map(|line| (line.0, [0x11; 64]))));
         Self {
-            codec: TestCodec { base, minor_bits },
+            codec: TestCodec { base, counters },
             overflow: OverflowStyle::Hardened,
+            register: 1,
             blocks: FxHashMap::default(),
             cached: FxHashMap::default(),
             stored: FxHashMap::default(),
@@ -284,10 +352,21 @@ impl Machine {
 
     /// An auditor for this machine and the test program running on it.
     pub fn audited(&self, line_atomic: bool, status_survives: bool, program: Option<ProgramFacts>) -> Auditor {
+        let promise = if line_atomic { LineAtomicity::Every } else { LineAtomicity::None };
+        self.audited_for(promise, status_survives, program)
+    }
+
+    /// The same for a design with this promise about lines in flight.
+    pub fn audited_for(
+        &self,
+        line_atomic: LineAtomicity,
+        status_survives: bool,
+        program: Option<ProgramFacts>,
+    ) -> Auditor {
         Auditor::new(AuditSetup {
             base: self.codec.base.clone(),
             cores: 1,
-            cipher: Some(CipherFacts { key: KEY.to_vec(), minor_bits: self.codec.minor_bits }),
+            cipher: Some(CipherFacts { key: KEY.to_vec(), counters: self.codec.counters }),
             line_atomic,
             secret: true,
             status_survives,
@@ -297,7 +376,11 @@ impl Machine {
 
     /// The ADR domain's content now.
     pub fn snapshot(&self, status_survives: bool) -> AdrSnapshot {
-        AdrSnapshot { wpq: self.queue.clone(), status: self.status.filter(|_| status_survives) }
+        AdrSnapshot {
+            wpq: self.queue.clone(),
+            status: self.status.filter(|_| status_survives),
+            global_counter: GlobalCounter::Kept(self.register),
+        }
     }
 
     /// Runs `transactions` of the test program; `style` decides each write by its number.
@@ -349,15 +432,15 @@ impl Machine {
     ) {
         let plaintext = self.cached(line);
         observer.write_arrived(0, line, &plaintext);
-        let mut block = self.block(line.page());
-        if style != WriteStyle::PadReused && !self.codec.bump(line, &mut block) {
+        let mut block = self.block(line);
+        if style != WriteStyle::PadReused && !self.codec.bump(line, &mut block, &mut self.register) {
             self.reencrypt(line.page(), observer, after_event);
-            block = self.block(line.page());
-            assert!(self.codec.bump(line, &mut block));
+            block = self.block(line);
+            assert!(self.codec.bump(line, &mut block, &mut self.register));
         }
-        self.blocks.insert(line.page(), block);
+        self.blocks.insert(self.codec.coverage().block(line), block);
         let ciphertext = self.codec.encrypt(line, &plaintext, &block);
-        let (data, counter) = (MediaLine::data(line), MediaLine::counter(Coverage::PAGE.block(line)));
+        let (data, counter) = (MediaLine::data(line), MediaLine::counter(self.codec.coverage().block(line)));
         match style {
             WriteStyle::Pair | WriteStyle::PadReused => {
                 self.persist(counter, block, observer);
@@ -376,7 +459,7 @@ impl Machine {
     }
 
     fn reencrypt<O: Observer>(&mut self, page: Page, observer: &mut O, after_event: &mut dyn FnMut(&Machine, &mut O)) {
-        let old = self.block(page);
+        let old = self.block(page.line(0));
         let old_major = self.codec.major(&old);
         let plaintexts: Vec<LineBytes> = (0..64).map(|n| self.durable(page.line(n))).collect();
         let mut block = old;
@@ -396,7 +479,7 @@ impl Machine {
             observer.reencryption(0, page, old_major, bits, false);
             self.end_event(observer, after_event);
         }
-        self.blocks.insert(page, block);
+        self.blocks.insert(CounterBlock(page.0), block);
         self.status = None;
         observer.reencryption(0, page, old_major, u64::MAX, true);
         self.end_event(observer, after_event);
@@ -407,7 +490,7 @@ impl Machine {
         let queued = self.queue.iter().rev().find(|(media, _)| *media == MediaLine::data(line)).map(|(_, bytes)| bytes);
         match (queued, self.content(MediaLine::data(line))) {
             (Some(bytes), _) | (None, Content::Stored(bytes)) => {
-                self.codec.decrypt(line, bytes, &self.block(line.page()), None)
+                self.codec.decrypt(line, bytes, &self.block(line), None)
             }
             (None, Content::Base(bytes)) => *bytes,
             (None, Content::Never) => [0; 64],
@@ -419,8 +502,9 @@ impl Machine {
         self.cached.get(&line).copied().unwrap_or_else(base)
     }
 
-    fn block(&self, page: Page) -> LineBytes {
-        self.blocks.get(&page).copied().unwrap_or_else(|| self.codec.base_block(page))
+    fn block(&self, line: Line) -> LineBytes {
+        let block = self.codec.coverage().block(line);
+        self.blocks.get(&block).copied().unwrap_or_else(|| self.codec.base_block(block))
     }
 
     fn persist<O: Observer>(&mut self, media: MediaLine, bytes: LineBytes, observer: &mut O) {

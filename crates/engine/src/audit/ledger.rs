@@ -16,8 +16,6 @@ pub struct TransactionRecord {
     pub number: Option<u64>,
     /// Every line written and its bytes afterwards, in the order in which lines were first written.
     pub writes: Vec<(Line, LineBytes)>,
-    /// How many fences it executes: the first ends Prepare, the last is the commit fence.
-    pub fences: u32,
 }
 
 /// Where ledgers send to and the auditor reads from.
@@ -42,7 +40,7 @@ impl<S: OpSource> Ledger<S> {
     }
 
     fn record(&mut self, buffer: &OpBuffer) -> TransactionRecord {
-        let mut record = TransactionRecord { core: self.core, number: None, writes: Vec::new(), fences: 0 };
+        let mut record = TransactionRecord { core: self.core, number: None, writes: Vec::new() };
         let mut place: FxHashMap<Line, usize> = FxHashMap::default();
         for op in &buffer.ops {
             match *op {
@@ -50,8 +48,9 @@ impl<S: OpSource> Ledger<S> {
                     record.number = Some(self.transactions);
                     self.transactions += 1;
                 }
-                Op::Sfence | Op::Mfence => record.fences += 1,
-                Op::Store { address, length, bytes } | Op::NonTemporalStore { address, length, bytes } => {
+                Op::Store { address, length, bytes }
+                | Op::CounterAtomicStore { address, length, bytes }
+                | Op::NonTemporalStore { address, length, bytes } => {
                     let line = Line::containing(address);
                     let offset = (address - line.address()) as usize;
                     let content =
@@ -108,6 +107,8 @@ mod tests {
         first.store(0, &[5; 4], 8);
         first.store(66, &[3], 8);
         first.store(2, &[6; 4], 8);
+        let Some(&Op::Store { address, length, bytes }) = first.ops.last() else { unreachable!("the last is a store") };
+        *first.ops.last_mut().unwrap() = Op::CounterAtomicStore { address, length, bytes };
         first.ops.extend([Op::Sfence, Op::Sfence, Op::TxEnd]);
         let (sender, receiver) = ledger_channel();
         let mut ledger = Ledger::new(Script(vec![outside, first]), 3, base, sender);
@@ -120,6 +121,6 @@ mod tests {
         let mut one_line = [0; 64];
         one_line[..3].copy_from_slice(&[1, 2, 3]);
         let expected = vec![(Line(0), zero_line), (Line(1), one_line)];
-        assert_eq!(records[1], TransactionRecord { core: 3, number: Some(0), writes: expected, fences: 2 });
+        assert_eq!(records[1], TransactionRecord { core: 3, number: Some(0), writes: expected });
     }
 }

@@ -1,8 +1,13 @@
 //! The line rule. A line whose last store is covered by a completed fence must decrypt to that store's result at every
 //! crash point. While stores are uncovered, a design that promises line atomicity must show the covered version or
 //! a later one, never a mixture; a design that does not is left alone until the next fence covers the line.
+//!
+//! A design may promise that for marked lines alone: those with a `CounterAtomic` variable (counter-atomicity section
+//! 4.3). What was stored to a line before it was marked is not part of the promise, so the line is held to it from the
+//! fence on that covers those stores.
 
 use super::lines::{Id, Lines, Record};
+use crate::design::parts::LineAtomicity;
 use crate::message::{CoreId, LineBytes};
 
 /// The versions of one line that a crash may show.
@@ -17,6 +22,8 @@ pub(super) struct History {
     pub stored_at: Option<u64>,
     /// The event of the fence that covers `covered`.
     pub covered_at: Option<u64>,
+    /// Once the line is marked, the number of the version that it held then.
+    marked: Option<u64>,
     queued: bool,
     bad: bool,
 }
@@ -29,6 +36,7 @@ impl History {
             number: 0,
             stored_at: None,
             covered_at: None,
+            marked: None,
             queued: false,
             bad: false,
         }
@@ -42,7 +50,7 @@ impl History {
 
 /// Watches stores, flushes and fences.
 pub(super) struct LineRule {
-    line_atomic: bool,
+    atomicity: LineAtomicity,
     /// Per core: flushed lines and the version that each held, waiting for a fence.
     flushed: Vec<Vec<(Id, u64)>>,
     queue: Vec<Id>,
@@ -50,8 +58,8 @@ pub(super) struct LineRule {
 }
 
 impl LineRule {
-    pub fn new(line_atomic: bool, cores: usize) -> Self {
-        Self { line_atomic, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
+    pub fn new(atomicity: LineAtomicity, cores: usize) -> Self {
+        Self { atomicity, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
     }
 
     /// A store of `data` at `offset` became visible.
@@ -65,6 +73,12 @@ impl LineRule {
         if history.bad {
             self.recheck(lines, id);
         }
+    }
+
+    /// The line holds a `CounterAtomic` variable from now on. That takes nothing from what is allowed now.
+    pub fn marked(&mut self, lines: &mut Lines, id: Id) {
+        let history = &mut lines.record_mut(id).history;
+        history.marked = history.marked.or(Some(history.number + history.later.len() as u64));
     }
 
     /// `core` flushed the line.
@@ -104,7 +118,7 @@ impl LineRule {
         for id in self.queue.drain(..) {
             let record = lines.record_mut(id);
             record.history.queued = false;
-            let bad = !allowed(record, self.line_atomic);
+            let bad = !allowed(record, self.atomicity);
             if bad && !record.history.bad {
                 self.bad += 1;
                 turned_bad.push(id);
@@ -130,8 +144,13 @@ impl LineRule {
 }
 
 /// Whether the line's durable bytes are among those that a crash may show.
-fn allowed(record: &Record, line_atomic: bool) -> bool {
+fn allowed(record: &Record, atomicity: LineAtomicity) -> bool {
     let history = &record.history;
+    let line_atomic = match atomicity {
+        LineAtomicity::None => false,
+        LineAtomicity::Marked => history.marked.is_some_and(|number| number <= history.number),
+        LineAtomicity::Every => true,
+    };
     let durable = &record.durable.plain;
     *durable == history.covered || (!history.later.is_empty() && (!line_atomic || history.later.contains(durable)))
 }

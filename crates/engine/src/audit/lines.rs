@@ -1,13 +1,13 @@
-//! The table of everything that is known about lines and pages. A line enters it when something first happens to it;
+//! The table of everything that is known about lines and counter blocks. A line enters it when something first happens to it;
 //! until then its durable bytes are those of the populated base and nothing has to be remembered.
 //!
 //! Each auditor owns one part of a [`Record`]; the record is only where the parts of one line lie together.
 
-use super::counter::{Counter, PageCounters};
+use super::counter::Counter;
 use super::durable::DurableLine;
 use super::line::History;
 use super::transaction::GoldenLine;
-use crate::message::{BaseImage, CoreId, Line, LineBytes, Page, ProgramLayout};
+use crate::message::{BaseImage, CoreId, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -32,41 +32,54 @@ pub(super) struct Record {
     pub golden: GoldenLine,
 }
 
-/// What is known about one page.
-pub(super) struct PageRow {
-    pub page: Page,
-    /// Which record each line has.
-    ids: [Id; 64],
-    /// The durable counter block, or what a page reads as whose block was never stored.
-    pub block: PageCounters,
-    /// The counter with which each line decrypts after a crash now: the block, seen through the status register.
-    pub effective: [Counter; 64],
+/// What is known about one counter block.
+pub(super) struct BlockRow {
+    pub block: CounterBlock,
     /// Contribution of the stored block to the hash of the durable state.
-    pub block_hash: u64,
+    pub hash: u64,
     /// The event that persisted the block last; `None` if it never was.
-    pub block_persisted_at: Option<u64>,
-    /// Counters may have changed since `effective` was computed.
+    pub persisted_at: Option<u64>,
+    /// Counters may have changed since the effective ones were computed.
     pub stale: bool,
 }
 
-/// All lines and pages that something happened to.
+/// One line of a counter block.
+pub(super) struct Cell {
+    /// Which record the line has.
+    id: Id,
+    /// Its counter in the durable block, or in what a block reads as that was never stored.
+    pub stored: Counter,
+    /// The counter with which it decrypts after a crash now: the stored one, seen through the status register.
+    pub effective: Counter,
+}
+
+/// All lines and counter blocks that something happened to.
 pub(super) struct Lines {
     base: Arc<dyn BaseImage>,
     layouts: Vec<ProgramLayout>,
+    coverage: Coverage,
+    /// The counter of a populated line that the run has not written.
+    base_counter: Counter,
     slots: FxHashMap<u64, u32>,
     last: (u64, u32),
-    pub pages: Vec<PageRow>,
+    pub rows: Vec<BlockRow>,
+    /// The lines of each row, one row after another.
+    pub cells: Vec<Cell>,
     pub records: Vec<Record>,
 }
 
 impl Lines {
-    pub fn new(base: Arc<dyn BaseImage>, layouts: &[ProgramLayout]) -> Self {
+    /// `base_counter`: the counter under which a populated line lies on the media.
+    pub fn new(base: Arc<dyn BaseImage>, layouts: &[ProgramLayout], coverage: Coverage, base_counter: Counter) -> Self {
         Self {
             base,
             layouts: layouts.to_vec(),
+            coverage,
+            base_counter,
             slots: FxHashMap::default(),
             last: (u64::MAX, 0),
-            pages: Vec::new(),
+            rows: Vec::new(),
+            cells: Vec::new(),
             records: Vec::new(),
         }
     }
@@ -84,51 +97,68 @@ impl Lines {
         self.base.line(line)
     }
 
-    /// The slot of `page` in `pages`.
-    pub fn slot(&mut self, page: Page) -> usize {
-        if self.last.0 == page.0 {
+    /// How many lines share a counter block.
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
+    }
+
+    /// The row of `block`, made on first use.
+    pub fn slot(&mut self, block: CounterBlock) -> usize {
+        if self.last.0 == block.0 {
             return self.last.1 as usize;
         }
-        let slot = match self.slots.get(&page.0) {
+        let slot = match self.slots.get(&block.0) {
             Some(&slot) => slot,
             None => {
-                let slot = self.pages.len() as u32;
-                let minors = std::array::from_fn(|n| u8::from(self.base.populated(page.line(n))));
-                self.pages.push(PageRow {
-                    page,
-                    ids: [NONE; 64],
-                    effective: minors.map(|minor| Counter { major: 0, minor }),
-                    block: PageCounters { major: 0, minors },
-                    block_hash: 0,
-                    block_persisted_at: None,
-                    stale: false,
-                });
-                self.slots.insert(page.0, slot);
+                let slot = self.rows.len() as u32;
+                self.rows.push(BlockRow { block, hash: 0, persisted_at: None, stale: false });
+                for index in 0..self.coverage.lines() {
+                    let populated = self.base.populated(self.coverage.line(block, index));
+                    let counter = if populated { self.base_counter } else { Counter::NEVER };
+                    self.cells.push(Cell { id: NONE, stored: counter, effective: counter });
+                }
+                self.slots.insert(block.0, slot);
                 slot
             }
         };
-        self.last = (page.0, slot);
+        self.last = (block.0, slot);
         slot as usize
     }
 
-    /// The row of `page`, if anything happened in it.
-    pub fn row(&self, page: Page) -> Option<&PageRow> {
-        self.slots.get(&page.0).map(|&slot| &self.pages[slot as usize])
+    /// The cells of the row in `slot`, as indices into `cells`.
+    pub fn cells_of(&self, slot: usize) -> std::ops::Range<usize> {
+        let first = slot * self.coverage.lines();
+        first..first + self.coverage.lines()
+    }
+
+    fn known_slot(&self, line: Line) -> Option<usize> {
+        self.slots.get(&self.coverage.block(line).0).map(|&slot| slot as usize)
+    }
+
+    /// The row of the counter block of `line`, if anything happened in it.
+    pub fn row(&self, line: Line) -> Option<&BlockRow> {
+        self.known_slot(line).map(|slot| &self.rows[slot])
+    }
+
+    /// The cell of `line`, if anything happened in its counter block.
+    pub fn cell(&self, line: Line) -> Option<&Cell> {
+        self.known_slot(line).map(|slot| &self.cells[slot * self.coverage.lines() + self.coverage.index(line)])
     }
 
     /// The record of `line`, made on first use.
     pub fn id(&mut self, line: Line) -> Id {
-        let slot = self.slot(line.page());
-        self.id_in(slot, line.index_in_page())
+        let slot = self.slot(self.coverage.block(line));
+        self.id_in(slot, self.coverage.index(line))
     }
 
-    /// The record of line `index` of the page in `slot`, made on first use.
+    /// The record of line `index` of the block in `slot`, made on first use.
     pub fn id_in(&mut self, slot: usize, index: usize) -> Id {
-        let known = self.pages[slot].ids[index];
+        let cell = slot * self.coverage.lines() + index;
+        let known = self.cells[cell].id;
         if known != NONE {
             return known;
         }
-        let line = self.pages[slot].page.line(index);
+        let line = self.coverage.line(self.rows[slot].block, index);
         let populated = self.base.line(line).copied();
         let bytes = populated.unwrap_or([0; 64]);
         let id = self.records.len() as Id;
@@ -140,13 +170,13 @@ impl Lines {
             history: History::new(bytes),
             golden: GoldenLine::new(bytes, populated.is_some() && matches!(role, Role::Heap(_))),
         });
-        self.pages[slot].ids[index] = id;
+        self.cells[cell].id = id;
         id
     }
 
     /// The record of `line`, if it has one.
     pub fn find(&self, line: Line) -> Option<Id> {
-        let id = self.row(line.page())?.ids[line.index_in_page()];
+        let id = self.cell(line)?.id;
         (id != NONE).then_some(id)
     }
 

@@ -32,9 +32,10 @@ pub use boot::BootWatch;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use violation::{Rule, Violation};
 
+use crate::design::parts::LineAtomicity;
 use crate::kernel::Ps;
-use crate::message::{BaseImage, CoreId, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
-use counter::CounterCipher;
+use crate::message::{BaseImage, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
+use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};
 use line::LineRule;
 use lines::{Id, Lines, Role};
@@ -50,8 +51,24 @@ use violation::{Collector, with_timeline};
 pub struct CipherFacts {
     /// The data key: 16 or 32 bytes.
     pub key: Vec<u8>,
-    /// Bits of a minor counter.
-    pub minor_bits: u32,
+    /// How counters lie on the media.
+    pub counters: CounterLayout,
+}
+
+/// How counters lie in a block of 64 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterLayout {
+    /// A 64-bit major counter and a minor of `minor_bits` bits for each line of a page (secpm section 3.4.1).
+    Split {
+        /// Bits of a minor counter, 1 to 7.
+        minor_bits: u32,
+    },
+    /// An 8-byte value of one global counter for each of `coverage` lines, at most eight (counter-atomicity section
+    /// 5.2.1).
+    Global {
+        /// Lines per block.
+        coverage: Coverage,
+    },
 }
 
 /// A program with a layout, whose transactions can be judged. Traces have none.
@@ -70,8 +87,8 @@ pub struct AuditSetup {
     pub cores: usize,
     /// `None`: memory holds plaintext.
     pub cipher: Option<CipherFacts>,
-    /// The design promises that a line in flight shows its old or its new value.
-    pub line_atomic: bool,
+    /// Of which lines the design promises that they show their old or their new value while in flight.
+    pub line_atomic: LineAtomicity,
     /// The design promises that nothing leaves the chip in the clear and no pad is used twice.
     pub secret: bool,
     /// The re-encryption status register is in the ADR domain.
@@ -100,14 +117,16 @@ impl Auditor {
     /// An auditor of a run that has not begun.
     pub fn new(setup: AuditSetup) -> Self {
         let layouts = setup.program.as_ref().map_or(&[][..], |program| program.recovery.layouts());
-        let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.minor_bits));
+        let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters));
+        let coverage = cipher.as_ref().map_or(Coverage::PAGE, CounterCipher::coverage);
+        let base_counter = cipher.as_ref().map_or(Counter::NEVER, CounterCipher::base);
         Self {
-            lines: Lines::new(setup.base, layouts),
+            lines: Lines::new(setup.base, layouts, coverage, base_counter),
             durable: Durable::new(cipher, setup.status_survives),
             line_rule: LineRule::new(setup.line_atomic, setup.cores),
             transactions: setup.program.map(|program| Transactions::new(program.recovery, program.records)),
             secrecy: setup.secret.then(Secrecy::default),
-            timeline: Timeline::new(),
+            timeline: Timeline::new(coverage),
             collector: Collector::default(),
             events: 0,
             changed: Vec::new(),
@@ -191,20 +210,25 @@ impl Auditor {
     pub fn boot_over(&mut self, leaks: boot::BootLeaks) -> bool {
         let clean = leaks.0.is_empty();
         for (line, leak) in leaks.0 {
-            self.report_leak(self.events, line, leak, " This is a write of the boot that follows the power failure.");
+            let remark = match leak {
+                Leak::FirstWrite { .. } => "",
+                _ => " This is a write of the boot that follows the power failure.",
+            };
+            self.report_leak(self.events, line, leak, remark);
         }
         clean
     }
 
     /// The self-check of the program of `core` failed on the really booted memory.
     pub fn structure_broken(&mut self, core: CoreId, what: &str) {
-        let transaction = self.transactions.as_ref().and_then(|transactions| transactions.current(core));
+        let (transaction, stage) = self.in_flight(Some(core));
         let crash_event = self.events;
         self.collector.add(Rule::Structure, None, || Violation {
             rule: Rule::Structure,
             crash_event,
             core: Some(core),
             transaction,
+            stage,
             line: None,
             explanation: format!(
                 "If power fails after event {crash_event}, the structure of core {core} is broken after recovery: {what}"
@@ -219,12 +243,13 @@ impl Auditor {
             Role::Heap(core) | Role::Log(core) => Some(core),
             Role::Other => None,
         };
-        let transaction = core.and_then(|core| self.transactions.as_ref()?.current(core));
+        let (transaction, stage) = self.in_flight(core);
         self.collector.add(Rule::Line, Some(line), || Violation {
             rule: Rule::Line,
             crash_event: self.events,
             core,
             transaction,
+            stage,
             line: Some(line),
             explanation: with_timeline(
                 explain::line_rule(&self.lines, &self.durable, self.transactions.as_ref(), self.events, id),
@@ -238,13 +263,15 @@ impl Auditor {
         let Some(transactions) = &self.transactions else { return };
         let rule = if finding.durability { Rule::Durability } else { Rule::Atomicity };
         let line = finding.lead().map(|id| self.lines.record(id).line);
+        let (transaction, stage) = self.in_flight(Some(finding.core));
         self.collector.add(rule, line, || {
             let explanation = explain::transaction(&self.lines, &self.durable, transactions, self.events, finding);
             Violation {
                 rule,
                 crash_event: self.events,
                 core: Some(finding.core),
-                transaction: transactions.current(finding.core),
+                transaction,
+                stage,
                 line,
                 explanation: match line {
                     Some(line) => with_timeline(explanation, &self.timeline, line),
@@ -257,21 +284,28 @@ impl Auditor {
     fn report_leak(&mut self, event: u64, line: Line, leak: Leak, remark: &str) {
         let rule = match leak {
             Leak::Plaintext { .. } => Rule::Plaintext,
-            Leak::PadReuse { .. } => Rule::PadReuse,
+            Leak::PadReuse { .. } | Leak::FirstWrite { .. } => Rule::PadReuse,
         };
         let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
             Role::Heap(core) | Role::Log(core) => Some(core),
             Role::Other => None,
         });
-        let transaction = core.and_then(|core| self.transactions.as_ref()?.current(core));
+        let (transaction, stage) = self.in_flight(core);
         self.collector.add(rule, Some(line), || Violation {
             rule,
             crash_event: event,
             core,
             transaction,
+            stage,
             line: Some(line),
             explanation: with_timeline(explain::leak(event, line, leak) + remark, &self.timeline, line),
         });
+    }
+
+    /// The transaction of `core` that is in flight or would be next, and its stage.
+    fn in_flight(&self, core: Option<CoreId>) -> (Option<u64>, Option<&'static str>) {
+        let (Some(transactions), Some(core)) = (&self.transactions, core) else { return (None, None) };
+        (transactions.current(core), transactions.stage(core).name())
     }
 
     fn note(&mut self, note: Note) {
@@ -284,6 +318,12 @@ impl Observer for Auditor {
         self.note(Note::Stored(core, line));
         let id = self.lines.id(line);
         self.line_rule.stored(&mut self.lines, self.events + 1, id, offset, data);
+    }
+
+    fn marked_counter_atomic(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.note(Note::Marked(core, line));
+        let id = self.lines.id(line);
+        self.line_rule.marked(&mut self.lines, id);
     }
 
     fn flushed(&mut self, _now: Ps, core: CoreId, line: Line) {

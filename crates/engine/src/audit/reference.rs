@@ -3,7 +3,8 @@
 //! from the incremental one.
 
 use super::fixture::*;
-use super::{Auditor, TransactionRecord};
+use super::{Auditor, CounterLayout, TransactionRecord};
+use crate::design::parts::LineAtomicity;
 use crate::kernel::Ps;
 use crate::message::{
     BaseImage, ByteView, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
@@ -18,6 +19,7 @@ use std::sync::mpsc::Receiver;
 #[derive(Clone)]
 enum Told {
     Stored(Line, usize, Vec<u8>),
+    Marked(Line),
     Flushed(Line),
     Fenced,
     Began,
@@ -29,7 +31,7 @@ enum Told {
 /// Keeps the stream and judges it from nothing.
 struct Reference {
     codec: TestCodec,
-    line_atomic: bool,
+    line_atomic: LineAtomicity,
     status_survives: bool,
     program: Option<(UndoPair, Receiver<TransactionRecord>, Vec<TransactionRecord>)>,
     told: Vec<Told>,
@@ -47,12 +49,15 @@ impl Reference {
             }
         }
         move |line| {
-            let block = stored
-                .get(&MediaLine::counter(Coverage::PAGE.block(line)).code())
-                .copied()
-                .unwrap_or_else(|| self.codec.base_block(line.page()));
+            let block = self.codec.coverage().block(line);
+            let block =
+                stored.get(&MediaLine::counter(block).code()).copied().unwrap_or_else(|| self.codec.base_block(block));
             let ciphertext = stored.get(&MediaLine::data(line).code()).copied();
-            let base = || self.codec.base.line(line).map_or([0; 64], |base| crypt(line, 0, 1, base));
+            let (major, minor) = match self.codec.counters {
+                CounterLayout::Split { .. } => (0, 1),
+                CounterLayout::Global { .. } => (1, 0),
+            };
+            let base = || self.codec.base.line(line).map_or([0; 64], |base| crypt(line, major, minor, base));
             let status = status.filter(|status| status.page == line.page());
             self.codec.decrypt(line, &ciphertext.unwrap_or_else(base), &block, status.as_ref())
         }
@@ -71,6 +76,7 @@ impl Reference {
             .filter(|&line| {
                 let mut versions = vec![self.initial(line)];
                 let (mut flushed, mut covered) = (0, 0);
+                let mut marked = None;
                 for told in &self.told {
                     match told {
                         Told::Stored(of, offset, data) if *of == line => {
@@ -78,13 +84,20 @@ impl Reference {
                             version[*offset..offset + data.len()].copy_from_slice(data);
                             versions.push(version);
                         }
+                        Told::Marked(of) if *of == line && marked.is_none() => marked = Some(versions.len() - 1),
                         Told::Flushed(of) if *of == line => flushed = versions.len() - 1,
                         Told::Fenced => covered = flushed,
                         _ => {}
                     }
                 }
                 let allowed = &versions[covered..];
-                let exempt = allowed.len() > 1 && !self.line_atomic;
+                let promised = match self.line_atomic {
+                    LineAtomicity::None => false,
+                    // Not while something that was stored before the marking is uncovered.
+                    LineAtomicity::Marked => marked.is_some_and(|unmarked| unmarked <= covered),
+                    LineAtomicity::Every => true,
+                };
+                let exempt = allowed.len() > 1 && !promised;
                 !exempt && !allowed.contains(&durable(line))
             })
             .collect()
@@ -141,6 +154,9 @@ impl Observer for Reference {
     fn stored(&mut self, _now: Ps, _core: CoreId, line: Line, offset: usize, data: &[u8]) {
         self.told.push(Told::Stored(line, offset, data.to_vec()));
     }
+    fn marked_counter_atomic(&mut self, _now: Ps, _core: CoreId, line: Line) {
+        self.told.push(Told::Marked(line));
+    }
     fn flushed(&mut self, _now: Ps, _core: CoreId, line: Line) {
         self.told.push(Told::Flushed(line));
     }
@@ -186,6 +202,10 @@ impl Observer for Both {
         self.incremental.stored(now, core, line, offset, data);
         self.reference.stored(now, core, line, offset, data);
     }
+    fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.incremental.marked_counter_atomic(now, core, line);
+        self.reference.marked_counter_atomic(now, core, line);
+    }
     fn flushed(&mut self, now: Ps, core: CoreId, line: Line) {
         self.incremental.flushed(now, core, line);
         self.reference.flushed(now, core, line);
@@ -216,7 +236,11 @@ impl Observer for Both {
 }
 
 fn codec(base: &Arc<Populated>) -> TestCodec {
-    TestCodec { base: base.clone(), minor_bits: 2 }
+    TestCodec::split(base.clone(), 2)
+}
+
+fn promise() -> impl Strategy<Value = LineAtomicity> {
+    prop_oneof![Just(LineAtomicity::None), Just(LineAtomicity::Marked), Just(LineAtomicity::Every)]
 }
 
 /// One thing told, over four lines of two pages, a few versions and a few counters, so that right and wrong ones meet.
@@ -226,6 +250,9 @@ enum Step {
         line: usize,
         half: bool,
         value: u8,
+    },
+    Mark {
+        line: usize,
     },
     Flush {
         line: usize,
@@ -255,11 +282,55 @@ enum Step {
 const LINES: [Line; 4] = [Line(64), Line(70), Line(128), Line(133)];
 const PAGES: [Page; 2] = [Page(1), Page(2)];
 
+/// The same with global counters, over lines that share blocks of eight and one that does not.
+#[derive(Clone, Debug)]
+enum GlobalStep {
+    Store {
+        line: usize,
+        value: u8,
+    },
+    Mark {
+        line: usize,
+    },
+    Flush {
+        line: usize,
+    },
+    Fence,
+    /// Data of the version `back` stores ago, encrypted under this value of the counter.
+    Data {
+        line: usize,
+        back: usize,
+        value: u64,
+    },
+    /// The block of the line, with these counters.
+    Counter {
+        line: usize,
+        values: [u64; 8],
+    },
+}
+
+/// Lines 64 and 128 are populated; 65 shares a block with the one, 72 is in the next block.
+const NEIGHBOURS: [Line; 4] = [Line(64), Line(65), Line(72), Line(128)];
+
+fn global_step() -> impl Strategy<Value = GlobalStep> {
+    // 0 is never written, 1 populated; few values, so that right and wrong ones meet.
+    let value = || prop_oneof![1 => Just(0u64), 2 => Just(1), 4 => 2u64..4, 1 => Just(u64::MAX)];
+    prop_oneof![
+        3 => (0usize..4, 1u8..4).prop_map(|(line, value)| GlobalStep::Store { line, value }),
+        1 => (0usize..4).prop_map(|line| GlobalStep::Mark { line }),
+        3 => (0usize..4).prop_map(|line| GlobalStep::Flush { line }),
+        2 => Just(GlobalStep::Fence),
+        4 => (0usize..4, 0usize..3, value()).prop_map(|(line, back, value)| GlobalStep::Data { line, back, value }),
+        4 => (0usize..4, proptest::array::uniform8(value())).prop_map(|(line, values)| GlobalStep::Counter { line, values }),
+    ]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let counter = (0u64..2, 0u8..4);
     prop_oneof![
         3 => (0usize..4, any::<bool>(), 1u8..4).prop_map(|(line, half, value)| Step::Store { line, half, value }),
         3 => (0usize..4).prop_map(|line| Step::Flush { line }),
+        1 => (0usize..4).prop_map(|line| Step::Mark { line }),
         2 => Just(Step::Fence),
         4 => (0usize..4, 0usize..3, counter.clone())
             .prop_map(|(line, back, (major, minor))| Step::Data { line, back, major, minor }),
@@ -274,12 +345,12 @@ proptest! {
 
     #[test]
     fn random_streams_get_the_same_line_verdicts(
-        steps in proptest::collection::vec((step(), any::<bool>()), 1..80), line_atomic: bool, status_survives: bool
+        steps in proptest::collection::vec((step(), any::<bool>()), 1..80), line_atomic in promise(), status_survives: bool
     ) {
         let machine = Machine::new(2);
         let base = machine.codec.base.clone();
         let mut both = Both {
-            incremental: machine.audited(line_atomic, status_survives, None),
+            incremental: machine.audited_for(line_atomic, status_survives, None),
             reference: Reference {
                 codec: codec(&base), line_atomic, status_survives, program: None, told: Vec::new(),
             },
@@ -297,6 +368,7 @@ proptest! {
                     versions[line].push(bytes);
                     both.stored(0, 0, LINES[line], offset, &[value; 32]);
                 }
+                Step::Mark { line } => both.marked_counter_atomic(0, 0, LINES[line]),
                 Step::Flush { line } => both.flushed(0, 0, LINES[line]),
                 Step::Fence => both.fenced(0, 0),
                 Step::Data { line, back, major, minor } => {
@@ -321,6 +393,49 @@ proptest! {
     }
 
     #[test]
+    fn random_streams_with_global_counters_get_the_same_line_verdicts(
+        steps in proptest::collection::vec((global_step(), any::<bool>()), 1..120), line_atomic in promise(), beside: bool
+    ) {
+        let coverage = if beside { Coverage::LINE } else { Coverage::EIGHT_LINES };
+        let counters = CounterLayout::Global { coverage };
+        let machine = Machine::with_counters(counters);
+        let base = machine.codec.base.clone();
+        let mut both = Both {
+            incremental: machine.audited_for(line_atomic, true, None),
+            reference: Reference {
+                codec: TestCodec { base: base.clone(), counters },
+                line_atomic, status_survives: true, program: None, told: Vec::new(),
+            },
+        };
+        let mut versions: Vec<Vec<LineBytes>> =
+            NEIGHBOURS.iter().map(|&line| vec![base.line(line).copied().unwrap_or([0; 64])]).collect();
+        let all: BTreeSet<Line> = (64..80).chain(128..136).map(Line).collect();
+        for (step, ends_event) in steps {
+            match step {
+                GlobalStep::Store { line, value } => {
+                    versions[line].push([value; 64]);
+                    both.stored(0, 0, NEIGHBOURS[line], 0, &[value; 64]);
+                }
+                GlobalStep::Mark { line } => both.marked_counter_atomic(0, 0, NEIGHBOURS[line]),
+                GlobalStep::Flush { line } => both.flushed(0, 0, NEIGHBOURS[line]),
+                GlobalStep::Fence => both.fenced(0, 0),
+                GlobalStep::Data { line, back, value } => {
+                    let plain = versions[line][versions[line].len().saturating_sub(1 + back)];
+                    both.persisted(0, MediaLine::data(NEIGHBOURS[line]), &crypt(NEIGHBOURS[line], value, 0, &plain));
+                }
+                GlobalStep::Counter { line, values } => {
+                    let block = coverage.block(NEIGHBOURS[line]);
+                    both.persisted(0, MediaLine::counter(block), &words(&values[..coverage.lines()]));
+                }
+            }
+            if ends_event {
+                both.event_over(0);
+                both.compare(&all);
+            }
+        }
+    }
+
+    #[test]
     fn random_faults_get_the_same_transaction_verdicts(
         styles in proptest::collection::vec(
             prop_oneof![
@@ -332,7 +447,7 @@ proptest! {
             ],
             30,
         ),
-        line_atomic: bool, status_survives: bool, reset: bool, forgets_flush: bool, sparse: bool
+        line_atomic in promise(), status_survives: bool, reset: bool, forgets_flush: bool, sparse: bool
     ) {
         let mut machine = Machine::new(2);
         if reset {
@@ -346,7 +461,7 @@ proptest! {
         let mut buffer = crate::message::OpBuffer::default();
         while crate::message::OpSource::next_transaction(&mut twin, &mut buffer) {}
         let mut both = Both {
-            incremental: machine.audited(line_atomic, status_survives, Some(facts)),
+            incremental: machine.audited_for(line_atomic, status_survives, Some(facts)),
             reference: Reference {
                 codec: codec(&base), line_atomic, status_survives,
                 program: Some((UndoPair::new(), twin_facts.records, Vec::new())), told: Vec::new(),

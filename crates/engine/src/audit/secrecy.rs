@@ -11,7 +11,7 @@
 //! one is among them, and sound: a pad computed with a wrong plaintext is the true pad exclusive-or a difference of
 //! plaintexts, and meets another pad only if the true pads are related, which for AES means equal.
 
-use super::counter::{Counter, CounterCipher};
+use super::counter::CounterCipher;
 use super::durable::Status;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -28,6 +28,9 @@ pub(super) enum Leak {
     Plaintext { block: usize },
     /// Block `block` was encrypted under a pad that had been used at `line` in `event` for another plaintext.
     PadReuse { block: usize, line: Line, event: u64 },
+    /// After a boot, the first write of the line would encrypt block `block` under a pad that had been used at `line`
+    /// in `event`.
+    FirstWrite { block: usize, line: Line, event: u64 },
 }
 
 #[derive(Clone, Copy)]
@@ -103,18 +106,16 @@ impl Secrecy {
         let pads = &mut self.pads;
         let mut meet = |pad, user| meet(pads, pad, user);
         let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(base));
-        // What populating left on the media counts as used: a populated line lies there under counter (0, 1).
+        // What populating left on the media counts as used: a populated line lies there under its first counter.
         if let (Some(base), Some(cipher), false) = (base, cipher, in_flight.base_used) {
-            let _ = examine(&mut meet, 0, line, &cipher.apply(line, Counter::BASE, base), &[base], true);
+            let _ = examine(&mut meet, 0, line, &cipher.apply(line, cipher.base(), base), &[base], true);
         }
         in_flight.base_used = true;
         let leak = self.persisted.insert(fingerprint(line, bytes)).then(|| {
             let plaintexts: Vec<&LineBytes> = in_flight.pending.iter().chain([&in_flight.current]).collect();
             examine(&mut meet, event, line, bytes, &plaintexts, in_flight.program_data)
         });
-        let being_reencrypted = self
-            .status
-            .is_some_and(|status| status.page == line.page() && status.done >> line.index_in_page() & 1 == 0);
+        let being_reencrypted = self.status.is_some_and(|status| status.awaits(line));
         // Told before the done bit is set, this is the old plaintext under the new counter: a write waits behind it.
         if !being_reencrypted && let Some(plaintext) = in_flight.pending.pop_front() {
             in_flight.current = plaintext;
@@ -164,6 +165,16 @@ impl Branch<'_> {
         };
         // A boot rewrites never-written lines of a page too; what it read as zero is no program data.
         examine(&mut meet, event, line, bytes, &[&plaintext], plaintext != [0; 64])
+    }
+
+    /// Whether the first write of a line under `pad` would repeat a pad. It may hold anything, so that any earlier use
+    /// counts.
+    pub fn first_write(&self, pad: &LineBytes) -> Option<Leak> {
+        (0..4).find_map(|block| {
+            let value = block_of(pad, block);
+            let earlier = self.past.pads.get(&value).or_else(|| self.pads.get(&value))?;
+            Some(Leak::FirstWrite { block, line: earlier.line, event: earlier.event })
+        })
     }
 }
 

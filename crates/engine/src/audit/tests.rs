@@ -2,11 +2,14 @@
 //! complains about the correct counterpart.
 
 use super::fixture::*;
-use super::{Auditor, ProgramFacts, Rule, TransactionRecord, ledger_channel};
+use super::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
+use crate::design::parts::LineAtomicity;
 use crate::message::{
     ByteView, CoreId, Coverage, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use std::sync::Arc;
+
+const EIGHT: CounterLayout = CounterLayout::Global { coverage: Coverage::EIGHT_LINES };
 
 /// Runs the test program, judging after every event, and gives the rules broken in order of discovery.
 fn explore(
@@ -165,13 +168,93 @@ fn a_boot_that_repeats_a_pad_is_found_and_one_future_does_not_disturb_another() 
 }
 
 #[test]
+fn only_marked_lines_are_held_to_the_promise_of_marked_lines() {
+    let machine = Machine::with_counters(EIGHT);
+    let mut auditor = machine.audited_for(LineAtomicity::Marked, true, None);
+    let (marked, other) = (DATA[0], DATA[1]);
+    auditor.marked_counter_atomic(0, 0, marked);
+    for line in [other, marked] {
+        auditor.stored(0, 0, line, 0, &[1; 64]);
+        auditor.event_over(0);
+        assert!(auditor.judge(), "nothing has left the caches");
+        auditor.persisted(0, MediaLine::data(line), &crypt(line, 2, 0, &[1; 64]));
+        auditor.event_over(0);
+        assert_eq!(auditor.judge(), line == other, "the counter of {line:?} is not durable");
+    }
+    let violation = &auditor.violations()[0];
+    assert_eq!((violation.rule, violation.line), (Rule::Line, Some(marked)));
+    let told = &violation.explanation;
+    assert!(told.contains("encrypted with counter 2,") && told.contains("says counter 1,"), "{told}");
+    assert!(told.contains("core 0 made the line counter-atomic"), "{told}");
+    auditor.persisted(0, MediaLine::counter(Coverage::EIGHT_LINES.block(marked)), &words(&[2]));
+    auditor.event_over(0);
+    assert!(auditor.judge());
+}
+
+#[test]
+fn what_was_stored_before_the_marking_is_not_promised_until_a_fence_covers_it() {
+    let machine = Machine::with_counters(EIGHT);
+    let mut auditor = machine.audited_for(LineAtomicity::Marked, true, None);
+    let line = DATA[0];
+    auditor.stored(0, 0, line, 0, &[1; 64]);
+    // Its eviction, as an ordinary line: the counter stays behind.
+    auditor.persisted(0, MediaLine::data(line), &crypt(line, 2, 0, &[1; 64]));
+    auditor.marked_counter_atomic(0, 0, line);
+    auditor.stored(0, 0, line, 0, &[2; 64]);
+    assert!(auditor.judge());
+    auditor.persisted(0, MediaLine::counter(Coverage::EIGHT_LINES.block(line)), &words(&[3]));
+    auditor.persisted(0, MediaLine::data(line), &crypt(line, 3, 0, &[2; 64]));
+    auditor.flushed(0, 0, line);
+    auditor.fenced(0, 0);
+    assert!(auditor.judge());
+    auditor.stored(0, 0, line, 0, &[3; 64]);
+    auditor.persisted(0, MediaLine::data(line), &crypt(line, 4, 0, &[3; 64]));
+    assert!(!auditor.judge(), "the fence covered the marked store");
+}
+
+#[test]
+fn a_counter_that_lies_beside_its_line_needs_no_counter_region() {
+    let counters = CounterLayout::Global { coverage: Coverage::LINE };
+    for (style, holds) in [(WriteStyle::Pair, true), (WriteStyle::CounterFirst, false)] {
+        let mut machine = Machine::with_counters(counters);
+        let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());
+        let mut auditor = machine.audited(true, true, Some(facts));
+        machine.run(&mut program, &mut auditor, |_| style, &mut |_, auditor| {
+            auditor.judge();
+        });
+        assert_eq!(auditor.violations().is_empty(), holds, "{style:?}");
+        assert!(
+            auditor.violations().iter().all(|violation| violation.explanation.contains("the line's counter entered"))
+        );
+    }
+}
+
+#[test]
+fn a_violation_tells_the_stage_of_its_transaction() {
+    let (_, auditor) = with_style(true, WriteStyle::CounterFirst);
+    let mut stages: Vec<_> = auditor.violations().iter().map(|violation| (violation.line, violation.stage)).collect();
+    stages.sort();
+    // The header is written in Prepare and in Commit; the first of them is explained.
+    let expected = [(0, "prepare"), (1, "prepare"), (2, "prepare"), (64, "mutate"), (128, "mutate")];
+    assert_eq!(stages, expected.map(|(line, stage)| (Some(Line(line)), Some(stage))));
+    let fault = ProgramFault { forgets_flush: true, ..ProgramFault::default() };
+    let (_, auditor) = explore(7, true, true, fault, OverflowStyle::Hardened, |_| WriteStyle::Pair);
+    assert_eq!(auditor.violations()[0].stage, Some("commit"));
+    // A program that nobody can judge has no stages.
+    let machine = Machine::new(7);
+    let mut auditor = machine.audited(true, true, None);
+    auditor.bus_write(0, MediaLine::data(DATA[0]), &[0x11; 64]);
+    assert_eq!(auditor.violations()[0].stage, None);
+}
+
+#[test]
 fn unencrypted_memory_is_judged_too() {
     let machine = Machine::new(7);
     let mut auditor = Auditor::new(super::AuditSetup {
         base: machine.codec.base.clone(),
         cores: 1,
         cipher: None,
-        line_atomic: true,
+        line_atomic: LineAtomicity::Every,
         secret: false,
         status_survives: false,
         program: None,
@@ -236,7 +319,6 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
         core: 0,
         number: Some(number),
         writes: vec![(node, [node_value; 64]), (head, [node_value + 1; 64])],
-        fences: 2,
     };
     let machine = Machine::new(7);
     let (sender, records) = ledger_channel();
@@ -262,6 +344,7 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
     assert!(!auditor.judge());
     let violation = &auditor.violations()[0];
     assert_eq!((violation.rule, violation.line), (Rule::Atomicity, Some(head)));
+    assert_eq!(violation.stage, Some("prepare"), "no fence has completed");
     assert!(violation.explanation.contains("which keeps no log"), "{}", violation.explanation);
     auditor.persisted(0, MediaLine::data(head), &crypt(head, 0, 2, &[3; 64]));
     assert!(auditor.judge());

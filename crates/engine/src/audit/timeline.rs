@@ -12,6 +12,7 @@ const TOLD: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Note {
     Stored(CoreId, Line),
+    Marked(CoreId, Line),
     Flushed(CoreId, Line),
     Fenced(CoreId),
     Evicted(Line),
@@ -24,11 +25,13 @@ pub(super) enum Note {
 /// The ring.
 pub(super) struct Timeline {
     notes: VecDeque<(u64, Note)>,
+    coverage: Coverage,
 }
 
 impl Timeline {
-    pub fn new() -> Self {
-        Self { notes: VecDeque::with_capacity(NOTES) }
+    /// `coverage`: lines per counter block.
+    pub fn new(coverage: Coverage) -> Self {
+        Self { notes: VecDeque::with_capacity(NOTES), coverage }
     }
 
     /// `note` happened in `event`.
@@ -45,10 +48,10 @@ impl Timeline {
         self.notes.push_back((event, note));
     }
 
-    /// The latest notes about `line`, its page's counters and fences, as sentences.
+    /// The latest notes about `line`, its counter block and fences, as sentences.
     pub fn about(&self, line: Line) -> String {
         let mut told: Vec<&(u64, Note)> =
-            self.notes.iter().rev().filter(|(_, note)| concerns(note, line)).take(TOLD).collect();
+            self.notes.iter().rev().filter(|(_, note)| self.concerns(note, line)).take(TOLD).collect();
         told.reverse();
         // Fences that lead the story order nothing in it.
         let lead = told.iter().take_while(|(_, note)| matches!(note, Note::Fenced(_))).count();
@@ -56,41 +59,51 @@ impl Timeline {
         for (event, note) in &told[lead..] {
             let separator = if story.is_empty() { "" } else { "; " };
             // Writing to a string cannot fail.
-            let _ = write!(story, "{separator}event {event}: {}", sentence(note));
+            let _ = write!(story, "{separator}event {event}: {}", self.sentence(note));
         }
         if !story.is_empty() {
             story.push('.');
         }
         story
     }
-}
 
-fn concerns(note: &Note, line: Line) -> bool {
-    match *note {
-        Note::Stored(_, of) | Note::Flushed(_, of) | Note::Evicted(of) | Note::Arrived(of) => of == line,
-        Note::Fenced(_) => true,
-        Note::Persisted(media) | Note::Coalesced(media) => {
-            media == MediaLine::data(line) || media == MediaLine::counter(Coverage::PAGE.block(line))
+    fn concerns(&self, note: &Note, line: Line) -> bool {
+        match *note {
+            Note::Stored(_, of)
+            | Note::Marked(_, of)
+            | Note::Flushed(_, of)
+            | Note::Evicted(of)
+            | Note::Arrived(of) => of == line,
+            Note::Fenced(_) => true,
+            Note::Persisted(media) | Note::Coalesced(media) => {
+                media == MediaLine::data(line) || media == MediaLine::counter(self.coverage.block(line))
+            }
+            Note::Reencryption { page, .. } => page == line.page(),
         }
-        Note::Reencryption { page, .. } => page == line.page(),
     }
-}
 
-fn sentence(note: &Note) -> String {
-    let unit = |media: MediaLine| if media.is_counter() { "the page's counter block" } else { "the line's data" };
-    match *note {
-        Note::Stored(core, _) => format!("core {core} stored to the line"),
-        Note::Flushed(core, _) => format!("core {core} flushed the line"),
-        Note::Fenced(core) => format!("a fence of core {core} completed"),
-        Note::Evicted(_) => "the caches evicted the line".into(),
-        Note::Arrived(_) => "the memory controller got the line to write".into(),
-        Note::Persisted(media) => format!("{} entered the persistence domain", unit(media)),
-        Note::Coalesced(media) => {
-            format!("an older queued copy of {} was removed in favour of a newer one", unit(media))
-        }
-        Note::Reencryption { finished: true, .. } => "re-encryption of the page finished".into(),
-        Note::Reencryption { old_major, done, .. } => {
-            format!("the page was being re-encrypted (old major counter {old_major}, {done} of 64 lines done)")
+    fn sentence(&self, note: &Note) -> String {
+        let unit = |media: MediaLine| match (media.is_counter(), self.coverage) {
+            (false, _) => "the line's data",
+            (true, Coverage::PAGE) => "the page's counter block",
+            (true, Coverage::LINE) => "the line's counter",
+            (true, _) => "the line's counter block",
+        };
+        match *note {
+            Note::Stored(core, _) => format!("core {core} stored to the line"),
+            Note::Marked(core, _) => format!("core {core} made the line counter-atomic"),
+            Note::Flushed(core, _) => format!("core {core} flushed the line"),
+            Note::Fenced(core) => format!("a fence of core {core} completed"),
+            Note::Evicted(_) => "the caches evicted the line".into(),
+            Note::Arrived(_) => "the memory controller got the line to write".into(),
+            Note::Persisted(media) => format!("{} entered the persistence domain", unit(media)),
+            Note::Coalesced(media) => {
+                format!("an older queued copy of {} was removed in favour of a newer one", unit(media))
+            }
+            Note::Reencryption { finished: true, .. } => "re-encryption of the page finished".into(),
+            Note::Reencryption { old_major, done, .. } => {
+                format!("the page was being re-encrypted (old major counter {old_major}, {done} of 64 lines done)")
+            }
         }
     }
 }
@@ -101,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_story_of_a_line_leaves_out_other_lines_and_leading_fences() {
-        let mut timeline = Timeline::new();
+        let mut timeline = Timeline::new(Coverage::PAGE);
         timeline.push(1, Note::Fenced(0));
         timeline.push(2, Note::Stored(0, Line(3)));
         timeline.push(2, Note::Stored(0, Line(3)));
@@ -112,11 +125,14 @@ mod tests {
             "event 2: core 0 stored to the line; event 4: the page's counter block entered the persistence domain."
         );
         assert_eq!(timeline.about(Line(900)), "");
+        // Of eight lines per block, the line is in block 0 too, and no page is spoken of.
+        timeline.coverage = Coverage::EIGHT_LINES;
+        assert!(timeline.about(Line(3)).ends_with("event 4: the line's counter block entered the persistence domain."));
     }
 
     #[test]
     fn the_ring_stays_bounded() {
-        let mut timeline = Timeline::new();
+        let mut timeline = Timeline::new(Coverage::PAGE);
         for event in 0..3 * NOTES as u64 {
             timeline.push(event, Note::Evicted(Line(event)));
         }

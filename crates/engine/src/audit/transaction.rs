@@ -71,6 +71,19 @@ pub(super) enum Stage {
     Unlogged(u32),
 }
 
+impl Stage {
+    /// Its name in a report; `None` between transactions. Without a log, making the new data durable is Prepare and
+    /// the swap that publishes it is Commit.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Stage::Idle => None,
+            Stage::Prepare | Stage::Unlogged(0) => Some("prepare"),
+            Stage::Mutate => Some("mutate"),
+            Stage::Commit | Stage::Unlogged(_) => Some("commit"),
+        }
+    }
+}
+
 struct UndoLine {
     id: Id,
     bytes: LineBytes,
@@ -85,8 +98,8 @@ struct CoreState {
     started: bool,
     /// The write set in flight, heap lines only.
     writes: Vec<(Id, LineBytes)>,
+    /// Fences completed since it began: the first ends Prepare, the second Mutate (secpm Figure 1).
     fences: u32,
-    fences_done: u32,
     past: VecDeque<Vec<UndoLine>>,
     diff: Vec<Id>,
     overlay: Vec<(Id, LineBytes)>,
@@ -118,7 +131,6 @@ impl Transactions {
                 started: false,
                 writes: Vec::new(),
                 fences: 0,
-                fences_done: 0,
                 past: VecDeque::new(),
                 diff: Vec::new(),
                 overlay: Vec::new(),
@@ -152,10 +164,9 @@ impl Transactions {
                     state.writes.push((id, bytes));
                 }
             }
-            state.fences = record.fences;
             break;
         }
-        state.fences_done = 0;
+        state.fences = 0;
         state.started = true;
         state.dirty = true;
     }
@@ -163,7 +174,7 @@ impl Transactions {
     /// A fence of `core` completed.
     pub fn fenced(&mut self, core: CoreId) {
         if let Some(state) = self.cores.iter_mut().find(|state| state.core == core) {
-            state.fences_done += 1;
+            state.fences += 1;
         }
     }
 
@@ -230,11 +241,11 @@ impl Transactions {
     /// Which part of its transaction `core` is in.
     pub fn stage(&self, core: CoreId) -> Stage {
         let Some(state) = self.cores.iter().find(|state| state.core == core) else { return Stage::Idle };
-        match state.fences_done {
+        match state.fences {
             _ if !state.started => Stage::Idle,
-            done if !state.has_log => Stage::Unlogged(done),
+            fences if !state.has_log => Stage::Unlogged(fences),
             0 => Stage::Prepare,
-            done if done + 1 < state.fences => Stage::Mutate,
+            1 => Stage::Mutate,
             _ => Stage::Commit,
         }
     }

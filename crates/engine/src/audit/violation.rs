@@ -37,6 +37,8 @@ pub struct Violation {
     pub core: Option<CoreId>,
     /// The transaction of that core that was in flight, or would have been next.
     pub transaction: Option<u64>,
+    /// The stage that the transaction was in: "prepare", "mutate" or "commit".
+    pub stage: Option<&'static str>,
     /// The line concerned.
     pub line: Option<Line>,
     /// What happened, in sentences.
@@ -61,7 +63,7 @@ impl Collector {
     }
 }
 
-/// Appends the latest things that happened to `line` and to its page's counters.
+/// Appends the latest things that happened to `line` and to its counter block.
 pub(super) fn with_timeline(mut explanation: String, timeline: &Timeline, line: Line) -> String {
     let story = timeline.about(line);
     if !story.is_empty() {

@@ -12,6 +12,9 @@ use rustc_hash::FxHashSet;
 
 /// By default every so many distinct durable states are booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
+/// So many of the first crash points at which new data has persisted are booted for real too: what a lost counter or a
+/// lost register does to the next write shows best before the counter follows.
+const EARLY_CHECKS: u64 = 64;
 /// Disagreements between view and boot that are told one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
 
@@ -27,6 +30,9 @@ pub struct Explorer {
     full_checks: u64,
     wants_full_check: bool,
     violation_checked: bool,
+    /// Full checks that new data may still ask for.
+    early_checks: u64,
+    data_persisted: bool,
     at_point: bool,
     last_point_recovered: bool,
     disagreements: Vec<String>,
@@ -48,6 +54,8 @@ impl Explorer {
             full_checks: 0,
             wants_full_check: false,
             violation_checked: false,
+            early_checks: EARLY_CHECKS,
+            data_persisted: false,
             at_point: false,
             last_point_recovered: true,
             disagreements: Vec::new(),
@@ -62,13 +70,13 @@ impl Explorer {
     }
 
     /// Whether the event that is just over left a state that should be booted for real: the first crash point, every
-    /// so many distinct states, and the first violation.
+    /// so many distinct states, the first violation, and at first whenever new data has persisted.
     pub fn wants_full_check(&self) -> bool {
         self.wants_full_check
     }
 
     /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the program
-    /// check its structure. May be called after any event; call it once more when the run has ended.
+    /// check its structure. At last it asks under which pads the booted machine would write next. May be called after any event; call it once more when the run has ended.
     ///
     /// `media` is the device image, `snapshot` what the ADR domain drains to it, `codec` the design's encryption
     /// (`None` for plaintext memory) and `steps` its boot sequence.
@@ -80,6 +88,7 @@ impl Explorer {
         steps: &[RecoveryStep],
     ) {
         self.wants_full_check = false;
+        self.data_persisted = false;
         self.full_checks += 1;
         // The view is as old as the last judgement: bring it up to date with the last event.
         if !self.at_point {
@@ -112,6 +121,13 @@ impl Explorer {
             for layout in program.layouts() {
                 if let Err(what) = program.check(layout.core, &mut boot) {
                     broken.push((layout.core, what));
+                }
+            }
+        }
+        if boot.observer().watches_pads() {
+            for (line, _) in self.auditor.durable_view() {
+                if let Some(pad) = boot.next_pad(line) {
+                    boot.observer().next_write(line, &pad);
                 }
             }
         }
@@ -179,6 +195,9 @@ impl Observer for Explorer {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
         self.auditor.stored(now, core, line, offset, data);
     }
+    fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.auditor.marked_counter_atomic(now, core, line);
+    }
     fn flushed(&mut self, now: Ps, core: CoreId, line: Line) {
         self.auditor.flushed(now, core, line);
     }
@@ -198,6 +217,7 @@ impl Observer for Explorer {
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.data_persisted |= !media.is_counter();
         self.auditor.persisted(now, media, bytes);
     }
     fn coalesced(&mut self, now: Ps, media: MediaLine) {
@@ -224,8 +244,11 @@ impl Observer for Explorer {
         let new_state = self.states.insert(self.auditor.state_hash());
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
+        let early = self.data_persisted && self.early_checks > 0;
+        self.early_checks -= u64::from(early);
         self.wants_full_check = self.points == 1
             || first_violation
+            || early
             || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
     }
 }

@@ -71,6 +71,8 @@ pub struct ReportedViolation {
     pub core: Option<u16>,
     /// The transaction in flight.
     pub transaction: Option<u64>,
+    /// The stage it was in: "prepare", "mutate" or "commit"; null between transactions and where it is unknown.
+    pub stage: Option<&'static str>,
     /// Byte address of the line concerned.
     pub line: Option<u64>,
     /// What happened, in sentences.
@@ -133,6 +135,7 @@ impl CrashReport {
                 nested_event: None,
                 core: violation.core,
                 transaction: violation.transaction,
+                stage: violation.stage,
                 line: violation.line.map(Line::address),
                 explanation: violation.explanation.clone(),
                 reproduce: run.reproduce(violation),

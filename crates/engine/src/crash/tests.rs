@@ -1,11 +1,12 @@
 //! Exploration of the scripted machine: real boots agree with the auditors' view, and the report says what was found.
 
 use super::*;
-use crate::audit::Rule;
 use crate::audit::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
+use crate::audit::{CounterLayout, Rule};
 use crate::config::Variant;
 use crate::design::parts::RecoveryStep;
-use crate::message::Observer;
+use crate::message::{Coverage, Line, Observer};
+use crate::recovery::{AdrSnapshot, GlobalCounter};
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
 
@@ -64,6 +65,85 @@ fn every_distinct_state_of_every_design_boots_to_what_the_auditors_see() {
     }
 }
 
+/// Every event of the test program over global counters, with a boot that finds `found` of the register.
+fn explore_global(
+    coverage: Coverage,
+    style: impl FnMut(u64) -> WriteStyle,
+    found: impl Fn(u64) -> GlobalCounter,
+) -> Explorer {
+    let mut machine = Machine::with_counters(CounterLayout::Global { coverage });
+    let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());
+    let mut explorer = Explorer::new(machine.audited(false, true, Some(facts)), CrashPlan::All, 0);
+    let check = |machine: &Machine, explorer: &mut Explorer| {
+        let snapshot = AdrSnapshot { global_counter: found(machine.register), ..machine.snapshot(true) };
+        explorer.full_check(&snapshot, machine, Some(&machine.codec), &[]);
+    };
+    machine.run(&mut program, &mut explorer, style, &mut |machine, explorer| {
+        if explorer.wants_full_check() {
+            check(machine, explorer);
+        }
+    });
+    check(&machine, &mut explorer);
+    assert_eq!(explorer.internal_errors(), [] as [String; 0], "{coverage:?}");
+    explorer
+}
+
+#[test]
+fn a_global_register_that_is_lost_repeats_pads_in_the_first_write_after_the_reboot() {
+    for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
+        // Data never leaves before its counter: the media tell the register.
+        for found in [GlobalCounter::Kept, |_| GlobalCounter::Scanned] {
+            let explorer = explore_global(coverage, |_| WriteStyle::Pair, found);
+            assert_eq!(explorer.auditor().violations(), [], "{coverage:?}");
+        }
+        let explorer = explore_global(coverage, |_| WriteStyle::Pair, |_| GlobalCounter::Lost);
+        let violations = explorer.auditor().violations();
+        assert!(violations.iter().all(|violation| violation.rule == Rule::PadReuse), "{violations:?}");
+        // The run's first write took the value that every boot gives out first.
+        let first = violations.iter().find(|violation| violation.line == Some(Line(0))).expect("the header was first");
+        assert!(first.explanation.contains("first write of the line at 0x0 after the reboot"), "{}", first.explanation);
+        assert!(explorer.report(run()).recovered < explorer.report(run()).crash_points);
+    }
+}
+
+#[test]
+fn data_that_leaves_before_its_counter_hides_its_value_from_a_scan_but_not_from_a_register_that_survives() {
+    // The last write of each transaction keeps its counter in the counter cache.
+    let style = |write| if write % 6 == 5 { WriteStyle::CounterKept } else { WriteStyle::Pair };
+    let about_pads = |explorer: &Explorer| {
+        let violations = explorer.auditor().violations();
+        violations.iter().filter(|violation| violation.rule == Rule::PadReuse).map(|violation| violation.line).collect()
+    };
+    let scanned: Vec<_> = about_pads(&explore_global(Coverage::EIGHT_LINES, style, |_| GlobalCounter::Scanned));
+    assert_eq!(scanned, [Some(Line(0))]);
+    let kept: Vec<_> = about_pads(&explore_global(Coverage::EIGHT_LINES, style, GlobalCounter::Kept));
+    assert_eq!(kept, []);
+}
+
+#[test]
+fn a_split_counter_that_is_lost_repeats_its_pad_in_the_first_write_after_the_reboot() {
+    let explorer =
+        explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterKept);
+    let violations = explorer.auditor().violations();
+    let found = violations.iter().find(|violation| violation.rule == Rule::PadReuse).expect("a counter was lost");
+    assert!(found.explanation.contains("the first write of the line"), "{}", found.explanation);
+}
+
+#[test]
+fn new_data_asks_for_a_boot_at_first_and_not_for_ever() {
+    let machine = Machine::new(2);
+    let mut explorer = Explorer::new(machine.audited(true, true, None), CrashPlan::All, 0);
+    explorer.event_over(0);
+    assert!(explorer.wants_full_check(), "the first point");
+    let mut asked = 0;
+    for value in 0..200u8 {
+        explorer.persisted(0, crate::message::MediaLine::data(Line(9)), &[value; 64]);
+        explorer.event_over(0);
+        asked += u32::from(explorer.wants_full_check());
+    }
+    assert_eq!(asked, 64);
+}
+
 #[test]
 fn a_structure_that_is_consistent_but_wrong_is_found_by_the_program() {
     let fault = ProgramFault { unequal: true, ..ProgramFault::default() };
@@ -101,6 +181,7 @@ fn the_report_is_the_documented_json_and_its_command_finds_the_violation_again()
     let first = &json["violations"][0];
     assert_eq!(first["rule"], "line");
     assert!(first["nested_event"].is_null());
+    assert_eq!(first["stage"], "prepare");
     let at = first["crash_event"].as_u64().unwrap();
     assert_eq!(first["reproduce"], format!("counterpoint crash secpm pair --seed 1 --transactions 5 --at-event {at}"));
     let again =

@@ -2,7 +2,7 @@
 //! the program's memory: a [`ByteView`] that decrypts what is read and encrypts what is written under fresh counters.
 
 use super::survivors::Memory;
-use super::{AdrSnapshot, LineCodec, Media, ReencryptionStatus};
+use super::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
 use crate::design::parts::RecoveryStep;
 use crate::message::{
     ByteView, Content, CoreId, Line, LineBytes, MediaLine, Observer, ProgramRecovery, RecoveryReport,
@@ -13,7 +13,7 @@ use crate::message::{
 pub enum BootStep {
     /// A queued write reached the media on battery.
     Drained(MediaLine),
-    /// The registers of the ADR domain were loaded again.
+    /// The registers of the ADR domain were loaded again, or set to what the media say.
     RegistersLoaded,
     /// A line left over from an interrupted page re-encryption was encrypted anew.
     Reencrypted(Line),
@@ -35,6 +35,8 @@ pub struct Boot<'a, O> {
     codec: Option<&'a dyn LineCodec>,
     steps: &'a [RecoveryStep],
     status: Option<ReencryptionStatus>,
+    /// The global counter's register: the last value given out.
+    register: u64,
     phase: Phase,
     observer: O,
 }
@@ -49,7 +51,16 @@ impl<'a, O: Observer> Boot<'a, O> {
         steps: &'a [RecoveryStep],
         observer: O,
     ) -> Self {
-        Self { memory: Memory::new(media), snapshot, codec, steps, status: None, phase: Phase::Drain(0), observer }
+        Self {
+            memory: Memory::new(media),
+            snapshot,
+            codec,
+            steps,
+            status: None,
+            register: 0,
+            phase: Phase::Drain(0),
+            observer,
+        }
     }
 
     /// Performs the next step; `None` when memory is ready for the program.
@@ -66,6 +77,11 @@ impl<'a, O: Observer> Boot<'a, O> {
                 },
                 Phase::LoadRegisters => {
                     self.status = self.snapshot.status;
+                    self.register = match self.snapshot.global_counter {
+                        GlobalCounter::Lost => 0,
+                        GlobalCounter::Kept(value) => value,
+                        GlobalCounter::Scanned => self.largest_counter(),
+                    };
                     self.phase = Phase::Recovery { step: 0 };
                     return Some(BootStep::RegistersLoaded);
                 }
@@ -109,7 +125,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     pub fn line(&self, line: Line) -> LineBytes {
         let content = self.memory.content(MediaLine::data(line));
         let Some(codec) = self.codec else { return plain(content) };
-        let stored_block = self.memory.content(MediaLine::counter(codec.block_of(line)));
+        let stored_block = self.memory.content(counter_of(line, codec));
         let status = self.status.as_ref().filter(|status| status.page == line.page());
         if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
             // Encrypting the shared base under its first counter only to decrypt it again would change nothing.
@@ -127,15 +143,28 @@ impl<'a, O: Observer> Boot<'a, O> {
             return;
         };
         let mut block = self.block(line, codec);
-        if !codec.bump(line, &mut block) {
+        if !codec.bump(line, &mut block, &mut self.register) {
             self.status = Some(ReencryptionStatus { page: line.page(), old_major: codec.major(&block), done: 0 });
             while self.reencrypt_next().is_some() {}
             block = self.block(line, codec);
-            let bumped = codec.bump(line, &mut block);
+            let bumped = codec.bump(line, &mut block, &mut self.register);
             debug_assert!(bumped, "a minor counter of 0 can be bumped");
         }
         let ciphertext = codec.encrypt(line, plaintext, &block);
         self.persist(line, plaintext, &ciphertext, Some(&block));
+    }
+
+    /// The pad under which the next write of `line` would be encrypted, were it the next write of all; nothing is
+    /// written. `None` for plaintext memory, and where a page would be re-encrypted first.
+    pub fn next_pad(&self, line: Line) -> Option<LineBytes> {
+        let codec = self.codec?;
+        let (mut block, mut register) = (self.block(line, codec), self.register);
+        codec.bump(line, &mut block, &mut register).then(|| codec.encrypt(line, &[0; 64], &block))
+    }
+
+    /// The observer, while the boot goes on.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.observer
     }
 
     /// Encrypts the next line of the page in the status register anew, or frees the register.
@@ -163,7 +192,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     fn persist(&mut self, line: Line, plaintext: &LineBytes, bytes: &LineBytes, block: Option<&LineBytes>) {
         self.observer.write_arrived(0, line, plaintext);
         if let (Some(codec), Some(block)) = (self.codec, block) {
-            let media = MediaLine::counter(codec.block_of(line));
+            let media = counter_of(line, codec);
             self.memory.store(media, block);
             self.observer.persisted(0, media, block);
         }
@@ -172,20 +201,34 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 
     fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
-        match self.memory.content(MediaLine::counter(codec.block_of(line))) {
+        match self.memory.content(counter_of(line, codec)) {
             Content::Stored(block) | Content::Base(block) => *block,
-            Content::Never => codec.base_block(codec.block_of(line)),
+            Content::Never => codec.base_block(codec.coverage().block(line)),
         }
+    }
+
+    /// The largest counter on the media. Populated lines whose block nothing has stored have smaller ones than any
+    /// write of the run.
+    fn largest_counter(&self) -> u64 {
+        let Some(codec) = self.codec else { return 0 };
+        let mut largest = 0;
+        self.memory.counter_blocks(&mut |block| largest = largest.max(codec.largest(block)));
+        largest
     }
 
     /// What lies on the media. A populated line that nothing has written lies there under its first counter.
     fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) => *bytes,
-            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.block_of(line))),
+            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line))),
             Content::Never => [0; 64],
         }
     }
+}
+
+/// The counter block of `line` on the media.
+fn counter_of(line: Line, codec: &dyn LineCodec) -> MediaLine {
+    MediaLine::counter(codec.coverage().block(line))
 }
 
 fn plain(content: Content<'_>) -> LineBytes {

@@ -2,26 +2,30 @@
 
 use super::{LineCodec, ReencryptionStatus};
 use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter, PadSource};
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes, xor};
+use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, xor};
 use std::sync::Arc;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
-pub struct SplitCodec {
+pub struct SchemeCodec {
     scheme: Box<dyn CounterScheme>,
     pads: Box<dyn PadSource>,
     base: Arc<dyn BaseImage>,
 }
 
-impl SplitCodec {
+impl SchemeCodec {
     /// The codec of a design whose memory started as `base`.
     pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
         Self { scheme, pads, base }
     }
+
+    fn counter(&self, line: Line, block: &LineBytes) -> Counter {
+        self.scheme.counter(block, self.scheme.coverage().index(line))
+    }
 }
 
-impl LineCodec for SplitCodec {
-    fn block_of(&self, line: Line) -> CounterBlock {
-        self.scheme.coverage().block(line)
+impl LineCodec for SchemeCodec {
+    fn coverage(&self) -> Coverage {
+        self.scheme.coverage()
     }
 
     fn base_block(&self, block: CounterBlock) -> LineBytes {
@@ -35,7 +39,7 @@ impl LineCodec for SplitCodec {
         block: &LineBytes,
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
-        let stored = self.scheme.counter(block, line.index_in_page());
+        let stored = self.counter(line, block);
         let counter = match status {
             Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
             _ => stored,
@@ -47,13 +51,17 @@ impl LineCodec for SplitCodec {
     }
 
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
-        xor(plaintext, &self.pads.pad(line, self.scheme.counter(block, line.index_in_page())))
+        xor(plaintext, &self.pads.pad(line, self.counter(line, block)))
     }
 
-    fn bump(&self, line: Line, block: &mut LineBytes) -> bool {
-        match self.scheme.next(block, line.index_in_page(), 0) {
+    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
+        let index = self.scheme.coverage().index(line);
+        match self.scheme.next(block, index, *register) {
             NextCounter::Is(counter) => {
-                self.scheme.set(block, line.index_in_page(), counter);
+                self.scheme.set(block, index, counter);
+                if self.scheme.global() {
+                    *register = counter.major;
+                }
                 true
             }
             NextCounter::Overflow => false,
@@ -64,11 +72,15 @@ impl LineCodec for SplitCodec {
         self.scheme.counter(block, 0).major
     }
 
+    fn largest(&self, block: &LineBytes) -> u64 {
+        (0..self.scheme.coverage().lines()).map(|index| self.scheme.counter(block, index).major).max().unwrap_or(0)
+    }
+
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
         if self.major(block) == old_major {
             // A re-encryption that the boot itself begins still has the old minors on the chip, whatever the reading.
             self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }
-        self.scheme.restart_line(block, line.index_in_page());
+        self.scheme.restart_line(block, self.scheme.coverage().index(line));
     }
 }

@@ -16,19 +16,19 @@ mod survivors;
 mod tests;
 
 pub use boot::{Boot, BootStep};
-pub use codec::SplitCodec;
-pub use survivors::{AdrSnapshot, Media, ReencryptionStatus};
+pub use codec::SchemeCodec;
+pub use survivors::{AdrSnapshot, GlobalCounter, Media, ReencryptionStatus};
 
-use crate::message::{CounterBlock, Line, LineBytes};
+use crate::message::{CounterBlock, Coverage, Line, LineBytes};
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as they lie on the
 /// media.
 pub trait LineCodec {
-    /// The block with the counter of `line`.
-    fn block_of(&self, line: Line) -> CounterBlock;
+    /// How many lines share a counter block.
+    fn coverage(&self) -> Coverage;
     /// What `block` reads as if none was ever stored: the populated lines written once.
     fn base_block(&self, block: CounterBlock) -> LineBytes;
-    /// The plaintext of `line` from its ciphertext, the counter block of its page and the status register. A line whose
+    /// The plaintext of `line` from its ciphertext, its counter block and the status register. A line whose
     /// counter says never written reads as zero.
     fn decrypt(
         &self,
@@ -39,10 +39,13 @@ pub trait LineCodec {
     ) -> LineBytes;
     /// The ciphertext of `line` under the counter that `block` now holds for it; no re-encryption is going on.
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes;
-    /// Gives `line` its next counter in `block`; false, and nothing changed, if its minor counter overflows.
-    fn bump(&self, line: Line, block: &mut LineBytes) -> bool;
+    /// Gives `line` its next counter in `block`: a global one comes after `register`, which then holds it. False, and
+    /// nothing changed, if a minor counter overflows.
+    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool;
     /// The major counter of `block`.
     fn major(&self, block: &LineBytes) -> u64;
+    /// The largest global counter in `block`.
+    fn largest(&self, block: &LineBytes) -> u64;
     /// Gives `line` its first counter after an overflow in `block`: major counter `old_major` + 1, minor counter 0.
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
 }

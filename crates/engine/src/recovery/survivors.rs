@@ -1,6 +1,6 @@
 //! What a power failure leaves: the media, what the persistence domain drains to them, and registers that survive.
 
-use crate::message::{Content, Line, LineBytes, MediaLine, Page};
+use crate::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Page};
 use rustc_hash::FxHashMap;
 
 /// The media, as they are when power fails. Read only: a boot keeps what it writes to itself, so that one image serves
@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 pub trait Media {
     /// What is stored for `media`.
     fn content(&self, media: MediaLine) -> Content<'_>;
+    /// Shows every counter block that is stored, in whatever order.
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes));
 }
 
 /// The re-encryption status register (secpm section 3.5): 20 bytes of page number, old major counter and done bits.
@@ -28,6 +30,18 @@ impl ReencryptionStatus {
     }
 }
 
+/// What a boot finds of the global counter's register (counter-atomicity section 5.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum GlobalCounter {
+    /// Nothing: counting begins anew. Also without global counters.
+    #[default]
+    Lost,
+    /// The last value that was given out.
+    Kept(u64),
+    /// Nothing: the register is set to the largest counter on the media after the drain.
+    Scanned,
+}
+
 /// What the ADR domain holds when power fails.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AdrSnapshot {
@@ -35,6 +49,8 @@ pub struct AdrSnapshot {
     pub wpq: Vec<(MediaLine, LineBytes)>,
     /// The status register, if it is in use and in the ADR domain.
     pub status: Option<ReencryptionStatus>,
+    /// The global counter's register.
+    pub global_counter: GlobalCounter,
 }
 
 /// The media with everything that was written since on top.
@@ -54,5 +70,19 @@ impl<'a> Memory<'a> {
 
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.written.insert(media, *bytes);
+    }
+
+    /// Shows every stored counter block as it is now.
+    pub fn counter_blocks(&self, show: &mut dyn FnMut(&LineBytes)) {
+        self.media.counter_blocks(&mut |block, bytes| {
+            if !self.written.contains_key(&MediaLine::counter(block)) {
+                show(bytes);
+            }
+        });
+        for (media, bytes) in &self.written {
+            if let MediaUnit::Counter(_) = media.unit() {
+                show(bytes);
+            }
+        }
     }
 }

@@ -2,10 +2,11 @@
 //! what the program writes.
 
 use super::*;
-use crate::audit::fixture::{Populated, TestCodec, crypt};
+use crate::audit::CounterLayout;
+use crate::audit::fixture::{Populated, TestCodec, crypt, words};
 use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
-use crate::message::{ByteView, Content, CounterBlock, Coverage, MediaLine, Observer, Page};
+use crate::message::{ByteView, Content, MediaLine, MediaUnit, Observer, Page};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,22 +14,30 @@ const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
 
 struct Image {
     base: Arc<Populated>,
-    stored: BTreeMap<u64, LineBytes>,
+    stored: BTreeMap<MediaLine, LineBytes>,
 }
 
 impl Image {
     fn store(&mut self, media: MediaLine, bytes: LineBytes) {
-        self.stored.insert(media.code(), bytes);
+        self.stored.insert(media, bytes);
     }
 }
 
 impl Media for Image {
     fn content(&self, media: MediaLine) -> Content<'_> {
         use crate::message::BaseImage;
-        match (self.stored.get(&media.code()), media.as_line().and_then(|line| self.base.line(line))) {
+        match (self.stored.get(&media), media.as_line().and_then(|line| self.base.line(line))) {
             (Some(bytes), _) => Content::Stored(bytes),
             (None, Some(base)) => Content::Base(base),
             (None, None) => Content::Never,
+        }
+    }
+
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        for (media, bytes) in &self.stored {
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
+            }
         }
     }
 }
@@ -43,7 +52,7 @@ impl Observer for Told {
 
 fn setup(minor_bits: u32) -> (Image, TestCodec) {
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
-    (Image { base: base.clone(), stored: BTreeMap::new() }, TestCodec { base, minor_bits })
+    (Image { base: base.clone(), stored: BTreeMap::new() }, TestCodec::split(base, minor_bits))
 }
 
 #[test]
@@ -59,7 +68,7 @@ fn the_queue_drains_in_the_order_of_admission_over_the_media() {
             (MediaLine::counter(Coverage::PAGE.block(line)), codec.pack(0, &minors)),
             (MediaLine::data(line), crypt(line, 0, 2, &[2; 64])),
         ],
-        status: None,
+        ..AdrSnapshot::default()
     };
     let mut boot = Boot::new(&image, &snapshot, Some(&codec), STEPS, Told::default());
     let steps: Vec<BootStep> = std::iter::from_fn(|| boot.step()).collect();
@@ -87,7 +96,7 @@ fn an_interrupted_reencryption_is_resumed_from_every_point() {
         }
         let done = if already == 64 { u64::MAX } else { (1 << already) - 1 };
         let status = Some(ReencryptionStatus { page, old_major: 4, done });
-        let snapshot = AdrSnapshot { wpq: Vec::new(), status };
+        let snapshot = AdrSnapshot { status, ..AdrSnapshot::default() };
         let mut boot = Boot::new(&image, &snapshot, Some(&codec), STEPS, Told::default());
         let mut reencrypted = 0;
         while let Some(step) = boot.step() {
@@ -138,11 +147,57 @@ fn what_the_program_writes_gets_fresh_counters_and_overflows_reencrypt() {
 fn plaintext_memory_boots_as_it_lies() {
     let (mut image, _) = setup(7);
     image.store(MediaLine::data(Line(9)), [3; 64]);
-    let snapshot = AdrSnapshot { wpq: vec![(MediaLine::data(Line(10)), [4; 64])], status: None };
+    let snapshot = AdrSnapshot { wpq: vec![(MediaLine::data(Line(10)), [4; 64])], ..AdrSnapshot::default() };
     let mut boot = Boot::new(&image, &snapshot, None, &[], Told::default());
     boot.finish();
     boot.write_u64(640, 1);
     let mut expected = [4; 64];
     expected[..8].copy_from_slice(&1u64.to_le_bytes());
     assert_eq!((boot.line(Line(9)), boot.line(Line(10)), boot.line(Line(5))), ([3; 64], expected, [8; 64]));
+}
+
+/// What a boot finds of a global register, and the first counter that it gives out.
+#[test]
+fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
+    let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
+    for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
+        let codec = TestCodec { base: base.clone(), counters: CounterLayout::Global { coverage } };
+        let mut image = Image { base: base.clone(), stored: BTreeMap::new() };
+        let block = |line| MediaLine::counter(coverage.block(Line(line)));
+        let holding = |line: u64, value| {
+            let mut values = [0; 8];
+            values[coverage.index(Line(line))] = value;
+            words(&values)
+        };
+        // On the media: line 9 under 20 and line 17 under 12; the drain puts 15 in the place of 20.
+        image.store(block(9), holding(9, 20));
+        image.store(block(17), holding(17, 12));
+        for (found, first) in [(GlobalCounter::Kept(30), 31), (GlobalCounter::Lost, 2), (GlobalCounter::Scanned, 16)] {
+            let snapshot =
+                AdrSnapshot { wpq: vec![(block(9), holding(9, 15))], global_counter: found, ..AdrSnapshot::default() };
+            let mut boot = Boot::new(&image, &snapshot, Some(&codec), &[], Told::default());
+            boot.finish();
+            // Looking at the next pad gives nothing out.
+            for line in [Line(0), Line(6), Line(9)] {
+                assert_eq!(boot.next_pad(line), Some(crypt(line, first, 0, &[0; 64])), "{found:?}, {line:?}");
+            }
+            boot.write_line(Line(6), &[6; 64]);
+            boot.write_line(Line(5), &[9; 64]);
+            assert_eq!((boot.line(Line(0)), boot.line(Line(5)), boot.line(Line(6))), ([7; 64], [9; 64], [6; 64]));
+            let told = boot.into_observer().0;
+            assert_eq!(told[1], (MediaLine::data(Line(6)), crypt(Line(6), first, 0, &[6; 64])));
+            assert_eq!(told[3], (MediaLine::data(Line(5)), crypt(Line(5), first + 1, 0, &[9; 64])));
+        }
+    }
+}
+
+#[test]
+fn a_boot_without_encryption_or_before_a_reencryption_tells_no_next_pad() {
+    let (mut image, codec) = setup(2);
+    image.store(MediaLine::counter(CounterBlock(0)), codec.pack(4, &[3; 64]));
+    let snapshot = AdrSnapshot::default();
+    let boot = Boot::new(&image, &snapshot, Some(&codec), STEPS, Told::default());
+    assert_eq!(boot.next_pad(Line(0)), None, "the minor counter would overflow");
+    assert_eq!(boot.next_pad(Line(64)), Some(crypt(Line(64), 0, 1, &[0; 64])));
+    assert_eq!(Boot::new(&image, &snapshot, None, &[], Told::default()).next_pad(Line(64)), None);
 }

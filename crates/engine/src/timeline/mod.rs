@@ -3,7 +3,7 @@
 
 use crate::config::ConfigError;
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
+use crate::message::{CoreId, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, Observer, Page};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ pub struct Timeline {
     path: PathBuf,
     temporary: PathBuf,
     out: BufWriter<File>,
+    layout: MediaLayout,
     failed: Option<std::io::Error>,
     queued: i64,
     first: bool,
@@ -26,8 +27,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A trace that will be at `path`. The folder must be writable.
-    pub fn create(path: &Path) -> Result<Self, ConfigError> {
+    /// A trace that will be at `path`, of a machine with this `layout` of counters. The folder must be writable.
+    pub fn create(path: &Path, layout: MediaLayout) -> Result<Self, ConfigError> {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(".part");
         let temporary = PathBuf::from(temporary);
@@ -37,6 +38,7 @@ impl Timeline {
             path: path.to_owned(),
             temporary,
             out: BufWriter::new(file),
+            layout,
             failed: None,
             queued: 0,
             first: true,
@@ -84,6 +86,15 @@ impl Timeline {
         ));
     }
 
+    /// A place that a reader can search for: the byte address of a data line, or of the first line whose counter a
+    /// counter block holds.
+    fn place(&self, media: MediaLine) -> u64 {
+        match media.unit() {
+            MediaUnit::Data(line) => line.address(),
+            MediaUnit::Counter(block) => self.layout.coverage.line(block, 0).address(),
+        }
+    }
+
     fn span(&mut self, now: Ps, phase: char, core: CoreId, number: u64) {
         let at = now as f64 / 1e6;
         self.event(&format!(
@@ -91,20 +102,16 @@ impl Timeline {
         ));
     }
 
-    fn queue(&mut self, now: Ps, change: i64) {
+    /// `media` entered the queue (+1) or left it (-1). A counter that moves with its line is no entry of its own.
+    fn queue(&mut self, now: Ps, media: MediaLine, change: i64) {
+        if self.layout.inline && media.is_counter() {
+            return;
+        }
         self.queued += change;
         let (at, queued) = (now as f64 / 1e6, self.queued);
         self.event(&format!(
             "{{\"ph\":\"C\",\"ts\":{at},\"pid\":{WPQ},\"name\":\"entries\",\"args\":{{\"entries\":{queued}}}}}"
         ));
-    }
-}
-
-/// A place that a reader can search for: a data line's byte address, a counter block's page address.
-fn place(media: MediaLine) -> u64 {
-    match media.unit() {
-        MediaUnit::Data(line) => line.address(),
-        MediaUnit::Counter(block) => block.0,
     }
 }
 
@@ -132,6 +139,9 @@ impl Observer for Timeline {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, _offset: usize, _data: &[u8]) {
         self.instant(now, CACHES, u32::from(core), "store", line.address());
     }
+    fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.instant(now, CACHES, u32::from(core), "counter-atomic from now on", line.address());
+    }
     fn transaction_began(&mut self, now: Ps, core: CoreId, number: u64) {
         self.span(now, 'B', core, number);
     }
@@ -150,13 +160,13 @@ impl Observer for Timeline {
             WPQ,
             kind(media),
             if media.is_counter() { "counter persists" } else { "data persists" },
-            place(media),
+            self.place(media),
         );
-        self.queue(now, 1);
+        self.queue(now, media, 1);
     }
     fn coalesced(&mut self, now: Ps, media: MediaLine) {
-        self.instant(now, WPQ, kind(media), "older counter entry removed", place(media));
-        self.queue(now, -1);
+        self.instant(now, WPQ, kind(media), "older counter entry removed", self.place(media));
+        self.queue(now, media, -1);
     }
     fn bus_write(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
         self.instant(
@@ -164,9 +174,9 @@ impl Observer for Timeline {
             DEVICE,
             kind(media),
             if media.is_counter() { "counter written" } else { "data written" },
-            place(media),
+            self.place(media),
         );
-        self.queue(now, -1);
+        self.queue(now, media, -1);
     }
     fn reencryption(&mut self, now: Ps, page: Page, _old_major: u64, done: u64, finished: bool) {
         let name = match (done, finished) {
