@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
+from ..frame import mean, scaling
 from ..results import Crash, Run, Violation
 
 if TYPE_CHECKING:
@@ -25,24 +26,58 @@ _MEASURES = {
     "relative_latency": "Transaction latency, {baseline} = 1 (lower is better)",
     "relative_throughput": "Throughput, {baseline} = 1 (higher is better)",
     "relative_writes": "NVM writes, {baseline} = 1 (lower is better)",
+    "relative_write_bytes": "NVM bytes written, {baseline} = 1 (lower is better)",
     "relative_counter_writes": "Counter writes among them, NVM writes of {baseline} = 1",
 }
 
 
 def comparison(table: pl.DataFrame) -> RenderableType:
-    """A table per measure, designs down and workloads across, for every transaction size and number of cores."""
+    """A table per measure, designs down and workloads across, for every transaction size and number of cores.
+
+    Over several numbers of cores another one follows for every transaction size: throughput by cores.
+    """
     parts: list[RenderableType] = []
     for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
         parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
         baseline = group["baseline"][0]
         for column, title in _MEASURES.items():
             parts += [Text(title.format(baseline=baseline)), _matrix(group, column)]
+    if table["cores"].n_unique() > 1:
+        for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
+            parts.append(Text(_setting(group.row(0, named=True), tx_size, None), style="bold"))
+            parts += _by_cores(group)
     return Group(*parts)
 
 
-def _setting(row: dict[str, Any], tx_size: object, cores: object) -> str:
+def _by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
+    """Throughput by cores, a block of designs for every workload.
+
+    Over the baseline at the fewest cores, which shows how far a design scales, and over the baseline at as many, which
+    shows what it costs.
+    """
+    counts = group["cores"].unique().sort().to_list()
+    baseline = group["baseline"][0]
+    yield Text(
+        f"Throughput by cores (higher is better): left, {baseline} at {units.count_of(counts[0], 'core')} = 1; "
+        f"right, {baseline} at as many cores = 1"
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for header in [*map(str, counts), "", *map(str, counts)]:
+        table.add_column(header, justify="right", header_style="dim")
+    for block in scaling(group):
+        table.add_row(block.workload, style="bold")
+        for design, over_start, over_same in block.rows:
+            shown = [*map(units.ratio, over_start), "", *map(units.ratio, over_same)]
+            table.add_row(f"  {design}", *shown, style="dim" if design == baseline else "")
+    table.add_row("")
+    yield table
+
+
+def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
     size = "" if tx_size is None else f", {units.size(tx_size)} transactions"
-    return f"machine {row['machine']}{size}, {units.count_of(cores, 'core')}, seed {row['seed']}, {row['variant']}"
+    number = "" if cores is None else f", {units.count_of(cores, 'core')}"
+    return f"machine {row['machine']}{size}{number}, seed {row['seed']}, {row['variant']}"
 
 
 def _matrix(group: pl.DataFrame, column: str) -> Table:
@@ -55,16 +90,11 @@ def _matrix(group: pl.DataFrame, column: str) -> Table:
     for design in group["design"].unique(maintain_order=True):
         row = [values.get((design, work)) for work in works]
         if len(works) > 1:
-            row.append(_mean(row))
+            row.append(mean(row))
         style = "dim" if design == group["baseline"][0] else ""
         table.add_row(design, *(units.ratio(value) for value in row), style=style)
     table.add_row("")
     return table
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
 
 
 def one_run(run: Run) -> RenderableType:
