@@ -145,6 +145,7 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
     for words in (
         "Does not hold",
         "still in the counter cache",
+        "transaction 1 (mutate), line 0x1240",
         "--at-event 517 --seed 1",
         "4 violations more",
     ):
@@ -183,6 +184,14 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
         ("crash secpm btree --points 0", "'0'"),
         ("crash secpm btree --at-event x", "'x'"),
         ("replay", "TRACE"),
+        ("run sca btree --leave-out nothing", "annotation 'nothing' does not exist (known: prepare-"),
+        ("crash sca btree --leave-out mutate", "did you mean 'mutate-counter-cache-writeback'?"),
+        ("crash sca btree --leave-out comit-counter-atomic", "did you mean 'commit-counter-atomic'?"),
+        ("crash secpm btree --leave-out commit-counter-atomic", "without annotations"),
+        ("annotations sca", "WORKLOAD"),
+        ("annotations secpm btree", "'secpm' runs programs without annotations"),
+        ("annotations sca btree --points none", "'none'"),
+        ("annotations sca btree --leave-out commit-counter-atomic", "--leave-out"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(cli: Cli, arguments: str, words: str) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
+from ..annotations import Annotations, Outcome
 from ..frame import mean, scaling
 from ..results import Crash, Run, Violation
 
@@ -195,15 +196,23 @@ def verdict(crash: Crash) -> RenderableType:
 
 def _violations(crash: Crash) -> Iterable[RenderableType]:
     for violation in crash.violations[:_VIOLATIONS_SHOWN]:
-        yield Text("")
-        yield Text(f"{violation.rule.replace('_', ' ')}: {_place(violation)}", style="bold red")
-        yield Text(violation.explanation)
-        yield Text("reproduce:", style="dim")
-        yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
+        yield from _explained(violation)
     more = crash.violation_count - min(len(crash.violations), _VIOLATIONS_SHOWN)
     if more > 0:
         yield Text("")
         yield Text(f"and {units.count_of(more, 'violation')} more; --json explains the first {len(crash.violations)}")
+
+
+def _explained(violation: Violation, subject: str = "") -> Iterable[RenderableType]:
+    yield Text("")
+    yield Text(f"{subject}{_rule(violation)}: {_place(violation)}", style="bold red")
+    yield Text(violation.explanation)
+    yield Text("reproduce:", style="dim")
+    yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
+
+
+def _rule(violation: Violation) -> str:
+    return violation.rule.replace("_", " ")
 
 
 def _place(violation: Violation) -> str:
@@ -211,7 +220,48 @@ def _place(violation: Violation) -> str:
     if violation.nested_event is not None:
         place += f", again after event {violation.nested_event} of the recovery"
     if violation.transaction is not None:
-        place += f", transaction {violation.transaction}"
+        place += f", transaction {violation.transaction}" + (f" ({violation.stage})" if violation.stage else "")
     if violation.line is not None:
         place += f", line {violation.line:#x}"
     return place
+
+
+def annotation_check(found: Annotations) -> RenderableType:
+    """Whether the annotations suffice, what each of them is there for, and what happens first without it."""
+    subject = f"{found.design} ({found.variant}) on {PurePath(found.workload).name}, seed {found.seed}"
+    complete = found.complete
+    tried = units.count_of(complete.crash_points, "crash", "es")
+    if found.holds:
+        sentence, colour = f"Sufficient: the annotated program lost nothing in {tried}.", "green"
+    else:
+        failed = units.number(complete.crash_points - complete.recovered)
+        sentence, colour = f"Not sufficient: {failed} of {tried} of the annotated program failed.", "red"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("annotation", no_wrap=True, style="bold")
+    for column in ("stage", "verdict", "without it", "first", "in transaction", "line"):
+        table.add_column(column)
+    explained = list(_first(complete, "complete program: "))
+    for annotation in found.annotations:
+        without = annotation.without
+        shown = _failed(without) if without else ("-",) * 4
+        table.add_row(annotation.name, annotation.stage.capitalize(), annotation.verdict, *shown)
+        if without and annotation.verdict == "needed":
+            explained += _first(without, f"without {annotation.name}: ")
+    head = Panel(Text(sentence), title=subject, title_align="left", border_style=colour, expand=False)
+    return Group(head, Text(""), table, *explained)
+
+
+def _failed(without: Outcome) -> tuple[str, str, str, str]:
+    """How many crashes fail, and of the first violation the rule, the transaction with its stage, and the line."""
+    failed = f"{units.number(without.crash_points - without.recovered)} of {units.number(without.crash_points)} fail"
+    first = without.first
+    if first is None:
+        return failed, "-", "-", "-"
+    stage = f", {first.stage.capitalize()}" if first.stage else ""
+    transaction = "-" if first.transaction is None else f"{first.transaction}{stage}"
+    return failed, _rule(first), transaction, "-" if first.line is None else f"{first.line:#x}"
+
+
+def _first(outcome: Outcome, subject: str) -> Iterable[RenderableType]:
+    if outcome.first is not None:
+        yield from _explained(outcome.first, subject)
