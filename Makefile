@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 OUT ?= out
 MINUTES ?= 30
+PAPER ?= all
 BIN := .venv/bin
 STAMPS := .venv/stamps
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src -type f)
@@ -47,8 +48,8 @@ picture: compare ## Draw the picture of the README again.
 	cp $(OUT)/compare.svg docs/img/compare.svg
 
 .PHONY: validate
-validate: engine ## Measure the papers' published results again, into validation/.
-	$(BIN)/python validation/measure.py
+validate: engine ## Measure the papers' published results again, into validation/; PAPER=secpm or counter-atomicity: one.
+	$(BIN)/python validation/measure.py $(PAPER)
 
 .PHONY: soak
 soak: engine ## Crash designs that must survive, with new seeds, for $(MINUTES) minutes.

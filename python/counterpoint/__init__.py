@@ -14,10 +14,13 @@ its answers Python types::
     v = cp.crash("secpm", "btree", points="all")
     v.violations
 
+    cp.annotations("sca", "btree").annotations
+
 Engine calls release the GIL, so they run in parallel from threads, and they stop on Ctrl-C.
 """
 
 from ._engine import EngineError, InputError
+from .annotations import Annotations, annotations
 from .api import (
     COMPARE_DESIGNS,
     COMPARE_WORKLOADS,
@@ -35,14 +38,16 @@ from .api import (
 from .errors import Interrupted
 from .frame import frame
 from .report import write_report
-from .request import CommonOptions, RunOptions
+from .request import ANNOTATIONS, CommonOptions, RunOptions
 from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
 
 __version__ = engine_version()
 
 __all__ = [
+    "ANNOTATIONS",
     "COMPARE_DESIGNS",
     "COMPARE_WORKLOADS",
+    "Annotations",
     "CommonOptions",
     "Crash",
     "Design",
@@ -56,6 +61,7 @@ __all__ = [
     "Violation",
     "Workload",
     "__version__",
+    "annotations",
     "compare",
     "crash",
     "designs",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .request import CommonOptions, RunOptions, Size, check_points, count, request
+from .request import CommonOptions, RunOptions, Size, check_annotation, check_points, count, request
 from .results import Crash, Design, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def run(
     design: str,
     workload: str | os.PathLike[str],
     *,
+    leave_out: str | None = None,
     timeline: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -75,6 +76,8 @@ def run(
     Args:
         design: name of a design.
         workload: name of a workload, or path of a trace.
+        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs that run annotated
+            programs.
         timeline: file that gets every stage's events, readable by Perfetto.
         progress: told how far the simulation is.
         **options: see `RunOptions`.
@@ -84,6 +87,8 @@ def run(
         Interrupted: Ctrl-C.
     """
     asked = request(design, workload, options)
+    if leave_out is not None:
+        asked["leave_out"] = check_annotation(leave_out)
     if timeline is not None:
         asked["timeline"] = os.fspath(timeline)
     return _run_many([asked], 1, progress)[0]
@@ -191,6 +196,7 @@ def crash(
     points: int | str | None = None,
     at_event: int | None = None,
     nested: bool = False,
+    leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
 ) -> Crash:
@@ -202,6 +208,8 @@ def crash(
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again during recovery.
+        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs that run annotated
+            programs.
         progress: told how many points are done.
         **options: see `RunOptions`.
 
@@ -214,6 +222,8 @@ def crash(
         asked["points"] = check_points(points)
     if at_event is not None:
         asked["at_event"] = count("at_event", at_event)
+    if leave_out is not None:
+        asked["leave_out"] = check_annotation(leave_out)
     if nested:
         asked["nested"] = True
     try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .annotations import Annotations
     from .results import Crash, Run
 
 
@@ -15,10 +16,14 @@ class Interrupted(KeyboardInterrupt):
     Attributes:
         runs: the simulations that were finished, in the order in which they were asked for.
         verdict: of a crash run, the verdict over the points tried so far.
+        annotations: of a check of annotations, the verdicts over those that were finished.
     """
 
-    def __init__(self, runs: Sequence[Run] = (), verdict: Crash | None = None) -> None:
+    def __init__(
+        self, runs: Sequence[Run] = (), verdict: Crash | None = None, annotations: Annotations | None = None
+    ) -> None:
         """Keeps what was finished."""
         super().__init__("interrupted")
         self.runs = list(runs)
         self.verdict = verdict
+        self.annotations = annotations

@@ -4,7 +4,10 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 `transaction_latency_ns.mean` is `transaction_latency_ns_mean`), and these:
 
 - `baseline`: the design that the next columns are relative to, on the same workload, size and number of cores.
-- `relative_latency`, `relative_throughput`, `relative_writes`: the run's figure over the baseline's.
+- `relative_latency`, `relative_throughput`, `relative_writes`, `relative_write_bytes`: the run's figure over the
+  baseline's. Writes are counted, whatever their length; bytes tell a write of 72 from one of 64.
+- `scaled_throughput`: the run's throughput over the baseline's at the fewest cores of any run, on the same workload and
+  size. It shows how far a design scales (counter-atomicity, Figure 13).
 - `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`: parts of `relative_writes`, so each is
   divided by all writes of the baseline.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
@@ -15,6 +18,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ._engine import InputError
@@ -26,11 +31,15 @@ if TYPE_CHECKING:
 POINT = ("workload", "tx_size", "cores")
 """What two runs must share to be compared."""
 
+_PROGRAM = ("workload", "tx_size")
+"""What they must share for their throughputs to be compared over numbers of cores."""
+
 _DEFAULT_BASELINE = "unencrypted"
 _OVER = {
     "relative_latency": ("transaction_latency_ns_mean", "transaction_latency_ns_mean"),
     "relative_throughput": ("throughput_tps", "throughput_tps"),
     "relative_writes": ("nvm_writes", "nvm_writes"),
+    "relative_write_bytes": ("nvm_write_bytes", "nvm_write_bytes"),
     "relative_data_writes": ("nvm_data_writes", "nvm_writes"),
     "relative_log_writes": ("nvm_log_writes", "nvm_writes"),
     "relative_counter_writes": ("nvm_counter_writes", "nvm_writes"),
@@ -66,20 +75,73 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     if not rows:
         return pl.DataFrame()
     table = pl.DataFrame(rows, infer_schema_length=None)
-    base = table.filter(pl.col("design") == chosen).select(
-        *POINT,
-        *(pl.col(column).alias(f"baseline_{column}") for column in {below for _, below in _OVER.values()}),
+    beside = {column: f"baseline_{column}" for column in dict.fromkeys(below for _, below in _OVER.values())}
+    base = table.filter(pl.col("design") == chosen)
+    same_point = base.select(*POINT, *(pl.col(column).alias(name) for column, name in beside.items()))
+    fewest_cores = base.filter(pl.col("cores") == table["cores"].min()).select(
+        *_PROGRAM, pl.col("throughput_tps").alias("baseline_start")
     )
     asked = pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced")
     return (
-        table.join(base.unique(POINT, keep="first"), on=POINT, how="left", nulls_equal=True, maintain_order="left")
+        _beside(_beside(table, same_point, POINT), fewest_cores, _PROGRAM)
         .with_columns(
             pl.lit(chosen).alias("baseline"),
-            *(_over(above, f"baseline_{below}").alias(name) for name, (above, below) in _OVER.items()),
+            *(_over(above, beside[below]).alias(name) for name, (above, below) in _OVER.items()),
+            _over("throughput_tps", "baseline_start").alias("scaled_throughput"),
             pl.when(asked > 0).then(pl.col("wpq_counter_writes_coalesced") / asked).alias("counter_writes_removed"),
         )
-        .drop(f"baseline_{column}" for column in {below for _, below in _OVER.values()})
+        .drop(*beside.values(), "baseline_start")
     )
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Throughput by cores on one workload, or on the mean over all.
+
+    Attributes:
+        workload: its name; a trace goes by its file name.
+        rows: for every design, `scaled_throughput` and `relative_throughput` at each number of cores, ascending.
+    """
+
+    workload: str
+    rows: list[tuple[str, list[float | None], list[float | None]]]
+
+
+def scaling(table: pl.DataFrame) -> list[Scaling]:
+    """Throughput by cores of a comparison of one transaction size, the mean over several workloads last."""
+    counts = table["cores"].unique().sort().to_list()
+    works = table["workload"].unique(maintain_order=True).to_list()
+    designs = table["design"].unique(maintain_order=True).to_list()
+    measures = ("scaled_throughput", "relative_throughput")
+    found = {
+        (row["workload"], row["design"], row["cores"], measure): row[measure]
+        for row in table.iter_rows(named=True)
+        for measure in measures
+    }
+
+    def block(name: str, among: list[str]) -> Scaling:
+        rows = []
+        for design in designs:
+            over_start, over_same = (
+                [mean([found.get((work, design, cores, measure)) for work in among]) for cores in counts]
+                for measure in measures
+            )
+            rows.append((design, over_start, over_same))
+        return Scaling(name, rows)
+
+    blocks = [block(PurePath(work).name, [work]) for work in works]
+    return [*blocks, block("mean", works)] if len(works) > 1 else blocks
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean, None where a value is missing."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None
+
+
+def _beside(table: pl.DataFrame, base: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
+    """Each row of `table` with the first row of `base` that shares its point."""
+    return table.join(base.unique(on, keep="first"), on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _over(above: str, below: str) -> pl.Expr:

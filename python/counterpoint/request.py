@@ -5,6 +5,7 @@ Names, sizes and ranges are judged by the engine, which knows them; here only wh
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, TypedDict, get_type_hints
@@ -16,6 +17,13 @@ Size: TypeAlias = int | str
 
 Variant: TypeAlias = Literal["published", "hardened"]
 """Which reading of a paper is built where its text, read literally, is unsafe."""
+
+ANNOTATIONS: Mapping[str, str] = {
+    "prepare-counter-cache-writeback": "prepare",
+    "mutate-counter-cache-writeback": "mutate",
+    "commit-counter-atomic": "commit",
+}
+"""The annotations of a transaction (counter-atomicity section 4.3) in program order, each with its stage."""
 
 _U64_MAX = 2**64 - 1
 
@@ -109,6 +117,17 @@ def check_points(value: object) -> int | str:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _U64_MAX:
         raise InputError(f"points is '{value}'; it must be 'all' or a whole number above zero")
     return value
+
+
+def check_annotation(name: object) -> str:
+    """`name`, one of `ANNOTATIONS`."""
+    if isinstance(name, str) and name in ANNOTATIONS:
+        return name
+    text, known = str(name), ", ".join(ANNOTATIONS)
+    begun = [meant for meant in ANNOTATIONS if text and meant.startswith(text)]
+    near = begun or difflib.get_close_matches(text, ANNOTATIONS, n=1)
+    question = f": did you mean '{near[0]}'?" if near else ""
+    raise InputError(f"annotation '{text}' does not exist{question} (known: {known})")
 
 
 def _assignments(values: Mapping[str, object] | Iterable[str]) -> list[str]:

@@ -227,6 +227,8 @@ class Violation:
         nested_event: and again after this event of the recovery.
         core: the core concerned.
         transaction: the transaction in flight or concerned.
+        stage: `prepare`, `mutate` or `commit`, where that transaction was; None where it has no stages or none is
+            concerned.
         line: address of the line concerned.
         explanation: what happened, in words.
         reproduce: the command line that shows it again.
@@ -237,6 +239,7 @@ class Violation:
     nested_event: int | None
     core: int | None
     transaction: int | None
+    stage: str | None
     line: int | None
     explanation: str
     reproduce: str

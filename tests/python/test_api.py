@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import counterpoint as cp
 from counterpoint import _engine, units
+from counterpoint.frame import scaling
 from counterpoint.request import request
 
 
@@ -49,6 +50,28 @@ class TestCalls:
         asked = row["nvm_counter_writes"] + row["wpq_counter_writes_coalesced"]
         assert secpm == row["wpq_counter_writes_coalesced"] / asked
 
+    def test_bytes_tell_writes_of_different_length_apart(self) -> None:
+        row = cp.compare(["unencrypted", "co-located-cc"], ["array"]).row(1, named=True)
+        assert row["relative_write_bytes"] == pytest.approx(row["relative_writes"] * 72 / 64)
+
+    def test_throughput_by_cores(self) -> None:
+        table = cp.compare(["unencrypted", "sca"], ["array", "btree"], cores=[4, 1])
+        single = {row["workload"]: row for row in table.filter(design="unencrypted", cores=1).iter_rows(named=True)}
+        for row in table.iter_rows(named=True):
+            start = single[row["workload"]]["throughput_tps"]
+            assert row["scaled_throughput"] == pytest.approx(row["throughput_tps"] / start)
+        blocks = scaling(table)
+        assert [block.workload for block in blocks] == ["array", "btree", "mean"]
+        name, over_start, over_same = blocks[0].rows[0]
+        assert (name, over_same) == ("unencrypted", [1.0, 1.0])
+        assert over_start == [1.0, pytest.approx(4**0.8)]
+        array, btree, both = (block.rows[1][1][1] for block in blocks)
+        assert array is not None
+        assert btree is not None
+        assert both == pytest.approx((array + btree) / 2)
+        missing = scaling(table.filter(~((pl.col("cores") == 4) & (pl.col("workload") == "btree"))))
+        assert missing[2].rows[1][1][1] is None, "a mean over some of the workloads would mislead"
+
     def test_a_point_without_its_baseline_has_no_ratios(self) -> None:
         runs = cp.run_matrix(["secpm"], ["array"])
         assert cp.frame(runs, "unencrypted")["relative_writes"].to_list() == [None]
@@ -67,7 +90,7 @@ class TestCalls:
         assert v.to_dict()["exercised"]["evictions"] == v.exercised.evictions == 12
 
     def test_replay_runs_every_design(self) -> None:
-        assert len(cp.replay("t.log")) == len(cp.designs()) == 7
+        assert len(cp.replay("t.log")) == len(cp.designs()) == 9
 
     def test_what_exists(self) -> None:
         assert {design.name for design in cp.designs() if not design.crash_consistent} == {"ideal"}

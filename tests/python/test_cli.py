@@ -85,9 +85,9 @@ def test_compare_without_arguments_is_the_secpm_family(cli: Cli) -> None:
 
 def test_compare_prints_each_measure_normalised(cli: Cli) -> None:
     out = cli("compare", "-d", "write-back", "-d", "secpm,unencrypted", "-w", "array").out
-    assert out.count("unencrypted = 1") == 4
+    assert out.count("unencrypted = 1") == 5
     baseline = [line.split() for line in out.splitlines() if line.startswith("unencrypted ")]
-    assert baseline == [["unencrypted", "1.00"]] * 3 + [["unencrypted", "0.00"]]
+    assert baseline == [["unencrypted", "1.00"]] * 4 + [["unencrypted", "0.00"]]
     out = cli("compare", "-d", "write-back", "-d", "secpm", "-w", "array").out
     assert "write-back = 1" in out, "the first design, where unencrypted is not among them"
 
@@ -98,9 +98,19 @@ def test_compare_takes_comma_lists(cli: Cli) -> None:
     assert points == {(64, 1), (64, 2), (256, 1), (256, 2)}
 
 
+def test_compare_over_several_numbers_of_cores_shows_throughput_by_cores(cli: Cli) -> None:
+    text = "compare -d ideal -d sca -w array,btree --cores 1,2,4"
+    out = cli(*text.split()).out
+    assert "left, ideal at 1 core = 1; right, ideal at as many cores = 1" in out
+    header, _, ideal, *_ = out[out.index("right, ideal") :].splitlines()[1:]
+    assert header.split() == ["1", "2", "4", "1", "2", "4"]
+    assert ideal.split() == ["ideal", "1.00", "1.74", "3.03", "1.00", "1.00", "1.00"]
+    assert "by cores" not in cli("compare", "-d", "ideal", "-w", "array", "--cores", "2").out
+
+
 def test_one_machine_serves_all_designs_of_a_call(cli: Cli, fake: pytest.MonkeyPatch) -> None:
     description = json.loads(fake_engine.describe())
-    description["designs"][-1]["machine"] = "secpm-workshop"
+    next(known for known in description["designs"] if known["name"] == "secpm")["machine"] = "secpm-workshop"
     fake.setattr(_engine, "describe", lambda: json.dumps(description))
     machines = {
         arguments: {run["machine"] for run in json.loads(cli(*arguments.split()).out)["runs"]}
@@ -116,7 +126,7 @@ def test_one_machine_serves_all_designs_of_a_call(cli: Cli, fake: pytest.MonkeyP
 def test_replay_runs_a_trace_on_every_design(cli: Cli) -> None:
     runs = json.loads(cli("replay", "some/trace.log.zst", "--json").out)["runs"]
     assert {run["workload"] for run in runs} == {"some/trace.log.zst"}
-    assert len(runs) == 7
+    assert len(runs) == 9
     out = cli("replay", "some/trace.log.zst", "-d", "secpm").out
     assert "trace.log.zst" in out
     assert "some/" not in out
@@ -135,6 +145,7 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
     for words in (
         "Does not hold",
         "still in the counter cache",
+        "transaction 1 (mutate), line 0x1240",
         "--at-event 517 --seed 1",
         "4 violations more",
     ):
@@ -173,6 +184,14 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
         ("crash secpm btree --points 0", "'0'"),
         ("crash secpm btree --at-event x", "'x'"),
         ("replay", "TRACE"),
+        ("run sca btree --leave-out nothing", "annotation 'nothing' does not exist (known: prepare-"),
+        ("crash sca btree --leave-out mutate", "did you mean 'mutate-counter-cache-writeback'?"),
+        ("crash sca btree --leave-out comit-counter-atomic", "did you mean 'commit-counter-atomic'?"),
+        ("crash secpm btree --leave-out commit-counter-atomic", "without annotations"),
+        ("annotations sca", "WORKLOAD"),
+        ("annotations secpm btree", "'secpm' runs programs without annotations"),
+        ("annotations sca btree --points none", "'none'"),
+        ("annotations sca btree --leave-out commit-counter-atomic", "--leave-out"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(cli: Cli, arguments: str, words: str) -> None:

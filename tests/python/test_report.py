@@ -56,6 +56,26 @@ def test_nothing_but_the_results_is_left_in_the_folder(page: Path) -> None:
     assert sorted(item.name for item in page.parent.iterdir()) == ["compare.svg", "report.html"]
 
 
+@pytest.fixture(scope="module")
+def page_by_cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [
+        cp.Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": cores}))
+        for cores in (1, 8)
+        for workload in ("array", "btree")
+        for design in ("ideal", "sca", "co-located-cc")
+    ]
+    return cp.write_report(cp.frame(runs), tmp_path_factory.mktemp("cores"))
+
+
+def test_several_numbers_of_cores_and_writes_of_72_bytes_are_shown(page_by_cores: Path, page: Path) -> None:
+    text = page_by_cores.read_text()
+    for words in ("Throughput by cores, 1 KiB transactions", "ideal at 1 core = 1", "ideal at as many cores = 1"):
+        assert words in text
+    assert text.count("<h3>Bytes written</h3>") == 2
+    for words in ("Throughput by cores", "<h3>Bytes written</h3>"):
+        assert words not in page.read_text(), "one number of cores; every write is a line"
+
+
 @pytest.mark.usefixtures("fake")
 def test_designs_and_workloads_of_any_number_and_name(tmp_path: Path) -> None:
     frame = cp.frame(cp.replay('odd [name] <b>&"/trace.log', ["secpm"]))
@@ -119,6 +139,16 @@ def test_the_page_fits_its_reader(browser: Browser, page: Path, width: int) -> N
         assert box["width"] >= 0.7 * drawn, "a chart that is shrunk cannot be read"
     assert requested == [page.as_uri()]
     assert complaints == []
+    tab.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_by_cores_fits_its_reader(browser: Browser, page_by_cores: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    tab.goto(page_by_cores.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.locator("figure svg:visible").count() == 1 + 2 * 4
     tab.close()
 
 

@@ -4,8 +4,6 @@ Exit codes: 0 done and all checks hold; 1 a check found a violation; 2 bad input
 error; 3 a fault of the engine's own; 130 stopped by Ctrl-C; 141 the reader of a pipe went away.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import EngineError, InputError, __version__
-from . import compare, crash, listing, replay, run
+from . import annotations, compare, crash, listing, replay, run
 from .screen import INTERRUPTED
 
 BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
@@ -33,6 +31,7 @@ app.command("machines")(listing.machines)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("crash")(crash.crash)
+app.command("annotations")(annotations.check)
 app.command("replay")(replay.replay)
 
 

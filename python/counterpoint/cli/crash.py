@@ -17,12 +17,7 @@ VIOLATED = 1
 def crash(
     design: options.DesignName,
     workload: options.WorkloadName,
-    points: Annotated[
-        str | None,
-        typer.Option(
-            "--points", metavar="all|N", help="Events to crash after: all (the default), or N spread over the run."
-        ),
-    ] = None,
+    points: options.Points = None,
     at_event: Annotated[
         int | None,
         typer.Option("--at-event", metavar="N", parser=options.whole_number, help="Crash after this event alone."),
@@ -38,6 +33,7 @@ def crash(
     seed: options.Seed = None,
     variant: options.VariantName = None,
     allow_truncated: options.AllowTruncated = False,
+    leave_out: options.LeaveOut = None,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -63,6 +59,7 @@ def crash(
                 seed=seed,
                 variant=variant,
                 allow_truncated=allow_truncated,
+                leave_out=leave_out,
                 progress=progress,
             )
     except Interrupted as stop:

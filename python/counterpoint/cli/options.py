@@ -19,6 +19,12 @@ def whole_number(text: str) -> int:
         raise typer.BadParameter(f"'{text}' is not a whole number") from None
 
 
+Points: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--points", metavar="all|N", help="Events to crash after: all (the default), or N spread over the run."
+    ),
+]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 DesignName: TypeAlias = Annotated[str, typer.Argument(metavar="DESIGN", help="See `counterpoint designs`.")]
 WorkloadName: TypeAlias = Annotated[
@@ -73,6 +79,10 @@ VariantName: TypeAlias = Annotated[
 ]
 AllowTruncated: TypeAlias = Annotated[
     bool, typer.Option("--allow-truncated", help="Use the good part of a trace that is cut off.")
+]
+LeaveOut: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--leave-out", metavar="ANNOTATION", help="Leave an annotation out of the program."),
 ]
 Baseline: TypeAlias = Annotated[
     str | None, typer.Option("--baseline", metavar="DESIGN", help="Design that figures are relative to.")

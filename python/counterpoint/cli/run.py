@@ -24,6 +24,7 @@ def run(
     seed: options.Seed = None,
     variant: options.VariantName = None,
     allow_truncated: options.AllowTruncated = False,
+    leave_out: options.LeaveOut = None,
     timeline: Annotated[
         Path | None,
         typer.Option("--timeline", metavar="FILE", help="Write every stage's events for Perfetto."),
@@ -45,6 +46,7 @@ def run(
             seed=seed,
             variant=variant,
             allow_truncated=allow_truncated,
+            leave_out=leave_out,
             timeline=timeline,
             progress=progress,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
+from ..annotations import Annotations, Outcome
+from ..frame import mean, scaling
 from ..results import Crash, Run, Violation
 
 if TYPE_CHECKING:
@@ -25,24 +27,58 @@ _MEASURES = {
     "relative_latency": "Transaction latency, {baseline} = 1 (lower is better)",
     "relative_throughput": "Throughput, {baseline} = 1 (higher is better)",
     "relative_writes": "NVM writes, {baseline} = 1 (lower is better)",
+    "relative_write_bytes": "NVM bytes written, {baseline} = 1 (lower is better)",
     "relative_counter_writes": "Counter writes among them, NVM writes of {baseline} = 1",
 }
 
 
 def comparison(table: pl.DataFrame) -> RenderableType:
-    """A table per measure, designs down and workloads across, for every transaction size and number of cores."""
+    """A table per measure, designs down and workloads across, for every transaction size and number of cores.
+
+    Over several numbers of cores another one follows for every transaction size: throughput by cores.
+    """
     parts: list[RenderableType] = []
     for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
         parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
         baseline = group["baseline"][0]
         for column, title in _MEASURES.items():
             parts += [Text(title.format(baseline=baseline)), _matrix(group, column)]
+    if table["cores"].n_unique() > 1:
+        for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
+            parts.append(Text(_setting(group.row(0, named=True), tx_size, None), style="bold"))
+            parts += _by_cores(group)
     return Group(*parts)
 
 
-def _setting(row: dict[str, Any], tx_size: object, cores: object) -> str:
+def _by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
+    """Throughput by cores, a block of designs for every workload.
+
+    Over the baseline at the fewest cores, which shows how far a design scales, and over the baseline at as many, which
+    shows what it costs.
+    """
+    counts = group["cores"].unique().sort().to_list()
+    baseline = group["baseline"][0]
+    yield Text(
+        f"Throughput by cores (higher is better): left, {baseline} at {units.count_of(counts[0], 'core')} = 1; "
+        f"right, {baseline} at as many cores = 1"
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for header in [*map(str, counts), "", *map(str, counts)]:
+        table.add_column(header, justify="right", header_style="dim")
+    for block in scaling(group):
+        table.add_row(block.workload, style="bold")
+        for design, over_start, over_same in block.rows:
+            shown = [*map(units.ratio, over_start), "", *map(units.ratio, over_same)]
+            table.add_row(f"  {design}", *shown, style="dim" if design == baseline else "")
+    table.add_row("")
+    yield table
+
+
+def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
     size = "" if tx_size is None else f", {units.size(tx_size)} transactions"
-    return f"machine {row['machine']}{size}, {units.count_of(cores, 'core')}, seed {row['seed']}, {row['variant']}"
+    number = "" if cores is None else f", {units.count_of(cores, 'core')}"
+    return f"machine {row['machine']}{size}{number}, seed {row['seed']}, {row['variant']}"
 
 
 def _matrix(group: pl.DataFrame, column: str) -> Table:
@@ -55,16 +91,11 @@ def _matrix(group: pl.DataFrame, column: str) -> Table:
     for design in group["design"].unique(maintain_order=True):
         row = [values.get((design, work)) for work in works]
         if len(works) > 1:
-            row.append(_mean(row))
+            row.append(mean(row))
         style = "dim" if design == group["baseline"][0] else ""
         table.add_row(design, *(units.ratio(value) for value in row), style=style)
     table.add_row("")
     return table
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
 
 
 def one_run(run: Run) -> RenderableType:
@@ -165,15 +196,23 @@ def verdict(crash: Crash) -> RenderableType:
 
 def _violations(crash: Crash) -> Iterable[RenderableType]:
     for violation in crash.violations[:_VIOLATIONS_SHOWN]:
-        yield Text("")
-        yield Text(f"{violation.rule.replace('_', ' ')}: {_place(violation)}", style="bold red")
-        yield Text(violation.explanation)
-        yield Text("reproduce:", style="dim")
-        yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
+        yield from _explained(violation)
     more = crash.violation_count - min(len(crash.violations), _VIOLATIONS_SHOWN)
     if more > 0:
         yield Text("")
         yield Text(f"and {units.count_of(more, 'violation')} more; --json explains the first {len(crash.violations)}")
+
+
+def _explained(violation: Violation, subject: str = "") -> Iterable[RenderableType]:
+    yield Text("")
+    yield Text(f"{subject}{_rule(violation)}: {_place(violation)}", style="bold red")
+    yield Text(violation.explanation)
+    yield Text("reproduce:", style="dim")
+    yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
+
+
+def _rule(violation: Violation) -> str:
+    return violation.rule.replace("_", " ")
 
 
 def _place(violation: Violation) -> str:
@@ -181,7 +220,48 @@ def _place(violation: Violation) -> str:
     if violation.nested_event is not None:
         place += f", again after event {violation.nested_event} of the recovery"
     if violation.transaction is not None:
-        place += f", transaction {violation.transaction}"
+        place += f", transaction {violation.transaction}" + (f" ({violation.stage})" if violation.stage else "")
     if violation.line is not None:
         place += f", line {violation.line:#x}"
     return place
+
+
+def annotation_check(found: Annotations) -> RenderableType:
+    """Whether the annotations suffice, what each of them is there for, and what happens first without it."""
+    subject = f"{found.design} ({found.variant}) on {PurePath(found.workload).name}, seed {found.seed}"
+    complete = found.complete
+    tried = units.count_of(complete.crash_points, "crash", "es")
+    if found.holds:
+        sentence, colour = f"Sufficient: the annotated program lost nothing in {tried}.", "green"
+    else:
+        failed = units.number(complete.crash_points - complete.recovered)
+        sentence, colour = f"Not sufficient: {failed} of {tried} of the annotated program failed.", "red"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("annotation", no_wrap=True, style="bold")
+    for column in ("stage", "verdict", "without it", "first", "in transaction", "line"):
+        table.add_column(column)
+    explained = list(_first(complete, "complete program: "))
+    for annotation in found.annotations:
+        without = annotation.without
+        shown = _failed(without) if without else ("-",) * 4
+        table.add_row(annotation.name, annotation.stage.capitalize(), annotation.verdict, *shown)
+        if without and annotation.verdict == "needed":
+            explained += _first(without, f"without {annotation.name}: ")
+    head = Panel(Text(sentence), title=subject, title_align="left", border_style=colour, expand=False)
+    return Group(head, Text(""), table, *explained)
+
+
+def _failed(without: Outcome) -> tuple[str, str, str, str]:
+    """How many crashes fail, and of the first violation the rule, the transaction with its stage, and the line."""
+    failed = f"{units.number(without.crash_points - without.recovered)} of {units.number(without.crash_points)} fail"
+    first = without.first
+    if first is None:
+        return failed, "-", "-", "-"
+    stage = f", {first.stage.capitalize()}" if first.stage else ""
+    transaction = "-" if first.transaction is None else f"{first.transaction}{stage}"
+    return failed, _rule(first), transaction, "-" if first.line is None else f"{first.line:#x}"
+
+
+def _first(outcome: Outcome, subject: str) -> Iterable[RenderableType]:
+    if outcome.first is not None:
+        yield from _explained(outcome.first, subject)

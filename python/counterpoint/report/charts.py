@@ -62,6 +62,28 @@ def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bo
     return _svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
 
 
+def lines(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
+    """A line per design over numbers of cores, for every workload and their mean."""
+    groups = [
+        _points(group, [column]).with_columns(pl.lit(cores).alias("cores"))
+        for (cores,), group in table.group_by(["cores"], maintain_order=True)
+    ]
+    shown = pl.concat(groups).rename({column: "value"})
+    works = shown["workload"].unique(maintain_order=True).to_list()
+    size = {"width": _width(len(works)), "height": 210} if wide else {"width": _NARROW, "height": 190}
+    highest = shown.select(pl.col("value").max()).item() or 1.0
+    scale = alt.Scale(domain=[0, 1.12 * highest], nice=False)
+    base = alt.Chart(shown).encode(
+        x=alt.X("cores:O", axis=alt.Axis(title="cores", labelAngle=0)),
+        y=alt.Y("value:Q", axis=alt.Axis(title=None, tickCount=4), scale=scale),
+        color=alt.Color("design:N", scale=_scale(colour_of), legend=None),
+    )
+    layers = alt.layer(base.mark_line(), base.mark_point(filled=True, opacity=1, size=28), data=shown)
+    if wide:
+        return _svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
+    return _svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
+
+
 def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """What a chart shows, the mean over several workloads last. A trace goes by its file name: a path does not fit."""
     shown = table.select(
@@ -79,6 +101,11 @@ def _scale(colour_of: dict[str, str]) -> alt.Scale:
     return alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
 
 
+def _width(plots: int) -> int:
+    """The width of each of several plots side by side."""
+    return max(90, (_WIDE - _SPACING * plots) // plots)
+
+
 def _facets(
     shown: pl.DataFrame, encodings: list[Any], designs: list[str], *, wide: bool, labels: bool, rule: bool
 ) -> alt.FacetChart:
@@ -89,8 +116,7 @@ def _facets(
     highest = shown.group_by("workload", "design").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
     scale = alt.Scale(domain=[0, 1.12 * max(highest or 0.0, 1.0 if rule else 0.0) or 1.0], nice=False)
     if wide:
-        width = max(90, (_WIDE - _SPACING * len(works)) // len(works))
-        size = {"width": width, "height": 210}
+        size = {"width": _width(len(works)), "height": 210}
         place: dict[str, Any] = {
             "x": alt.X("design:N", sort=designs, axis=names),
             "y": alt.Y("value:Q", axis=axis, scale=scale),
@@ -129,6 +155,8 @@ def _svg(chart: alt.FacetChart) -> str:
             tickColor=colours.RULE,
             domainColor=colours.RULE,
             labelFontSize=11,
+            titleColor=colours.MUTED,
+            titleFontWeight="normal",
         )
         .configure_header(labelColor=colours.TEXT, labelFontSize=12, labelFontWeight="bold", labelFont=FONT)
         .configure_headerRow(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=-13)

@@ -9,6 +9,7 @@ import jinja2
 import polars as pl
 
 from .. import units
+from ..frame import scaling
 from . import charts, colours
 
 _TABLE_COLUMNS = {
@@ -19,6 +20,8 @@ _TABLE_COLUMNS = {
     "relative_throughput": "throughput, relative",
     "nvm_writes": "NVM writes",
     "relative_writes": "writes, relative",
+    "nvm_write_bytes": "bytes written",
+    "relative_write_bytes": "bytes, relative",
     "nvm_counter_writes": "counter writes",
     "counter_writes_removed": "counter writes removed",
     "counter_cache_hit_rate": "counter cache hits",
@@ -29,6 +32,9 @@ def render(frame: pl.DataFrame, command: str | None) -> str:
     """The page of a comparison; `command` is the command line that reproduces it."""
     colour_of = colours.of_designs(frame)
     return _template().render(
+        scalings=[_scaling(group, colour_of) for _, group in frame.group_by("tx_size", maintain_order=True)]
+        if frame["cores"].n_unique() > 1
+        else [],
         sections=[_section(group, colour_of) for _, group in frame.group_by("tx_size", "cores", maintain_order=True)],
         colour_of=colour_of,
         baseline=frame["baseline"][0],
@@ -53,13 +59,34 @@ def _template() -> jinja2.Template:
     return environment.get_template("page.html")
 
 
+def _scaling(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
+    """Throughput by cores at one transaction size."""
+    counts = group["cores"].unique().sort().to_list()
+    size = group["tx_size"][0]
+    return {
+        "title": "Throughput by cores" + ("" if size is None else f", {units.size(size)} transactions"),
+        "start": units.count_of(counts[0], "core"),
+        "drawings": [charts.lines(group, "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
+        "cores": [units.count_of(count, "core") for count in counts],
+        "rows": [
+            [design, block.workload, *map(units.ratio, over_start), *map(units.ratio, over_same)]
+            for block in scaling(group)
+            for design, over_start, over_same in block.rows
+        ],
+    }
+
+
 def _section(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
     first = group.row(0, named=True)
+    unlike_lines = group.filter((pl.col("relative_write_bytes") - pl.col("relative_writes")).abs() > 1e-9)
     encrypted = group.filter(pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced") > 0)
     return {
         "title": _title(first),
         "latency": [charts.bars(group, "relative_latency", colour_of, wide=wide) for wide in (True, False)],
         "writes": [charts.stacks(group, charts.WRITES, wide=wide) for wide in (True, False)],
+        "bytes": [charts.bars(group, "relative_write_bytes", colour_of, wide=wide) for wide in (True, False)]
+        if unlike_lines.height
+        else [],
         "counters": [charts.stacks(encrypted, charts.COUNTER_WRITES, wide=wide, rule=False) for wide in (True, False)]
         if encrypted.height
         else [],
@@ -85,6 +112,12 @@ def _cell(column: str, value: Any) -> str:
     return units.percent(value)
 
 
+def _span(counts: pl.Series) -> str:
+    """Least and greatest of a count that may differ from run to run."""
+    least, greatest = sorted(counts)[0], sorted(counts)[-1]
+    return units.number(least) + ("" if least == greatest else f" to {units.number(greatest)}")
+
+
 def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
     """What was run, under the names a reader looks for."""
 
@@ -99,7 +132,7 @@ def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
         "transaction size": all_of("tx_size", units.size),
         "cores": all_of("cores"),
         "footprint": all_of("footprint", units.size),
-        "transactions measured": all_of("transactions", units.number),
+        "transactions measured": _span(frame["transactions"]),
         "seed": all_of("seed"),
         "engine": all_of("engine_version"),
     }

@@ -1,0 +1,180 @@
+"""The check of annotations: needed, superfluous or absent, on the fake engine and on the real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import fake_engine
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+from counterpoint import _engine
+
+PREPARE, MUTATE, COMMIT = cp.ANNOTATIONS
+
+
+@pytest.mark.usefixtures("fake")
+class TestOnAnEngineThatAnswersAtOnce:
+    def test_each_annotation_gets_its_verdict(self) -> None:
+        found = cp.annotations("sca", "btree", seed=3)
+        assert found.holds
+        verdicts = {annotation.name: annotation.verdict for annotation in found.annotations}
+        assert verdicts == {PREPARE: "needed", MUTATE: "superfluous", COMMIT: "needed"}
+        without = found.annotations[0].without
+        assert without is not None
+        assert without.first is not None
+        assert (without.rules, without.first.crash_event) == (("atomicity", "structure"), 417), "the earliest event"
+
+    def test_the_document_has_every_key(self, cli: Cli) -> None:
+        outcome = cli("annotations", "sca", "btree", "--seed", "3", "--json")
+        assert (outcome.code, outcome.err) == (0, "")
+        document = json.loads(outcome.out)
+        assert document.pop("host")["seconds"] >= 0
+        prepare, mutate, commit = document.pop("annotations")
+        assert document == {
+            "schema": 1,
+            "design": "sca",
+            "variant": "hardened",
+            "workload": "btree",
+            "seed": 3,
+            "complete": {"crash_points": 1000, "recovered": 1000, "rules": [], "sufficient": True, "first": None},
+        }
+        assert mutate == {
+            "name": MUTATE,
+            "stage": "mutate",
+            "verdict": "superfluous",
+            "crash_points": 1000,
+            "recovered": 1000,
+            "rules": [],
+            "first": None,
+        }
+        assert (prepare["recovered"], commit["recovered"]) == (998, 999)
+        first = commit["first"]
+        assert list(first) == ["rule", "crash_event", "transaction", "stage", "line", "explanation", "reproduce"]
+        assert (first["rule"], first["stage"], first["line"]) == ("durability", "commit", 0x1240)
+        assert "--leave-out commit-counter-atomic" in first["reproduce"]
+
+    def test_the_table_explains_what_is_needed(self, cli: Cli) -> None:
+        out = cli("annotations", "sca", "btree").out
+        assert "Sufficient: the annotated program lost nothing in 1,000 crashes" in out
+        rows = {line.split()[0]: line for line in out.splitlines() if line.split()[1:2] and "-counter-" in line}
+        for words in ("Prepare", "needed", "2 of 1,000 fail", "atomicity", "1, Mutate", "0x1240"):
+            assert words in rows[PREPARE]
+        assert "superfluous" in rows[MUTATE]
+        assert f"without {COMMIT}: durability: power lost after event 902, transaction 1 (commit), line 0x1240" in out
+        assert f"  counterpoint crash sca btree --transactions 2 --leave-out {PREPARE} --at-event 417 --seed 1" in out
+        assert out.count("reproduce:") == 2
+
+    def test_a_program_that_changes_nothing_in_place_has_no_annotation_there(self, cli: Cli) -> None:
+        absent = json.loads(cli("annotations", "sca", "linked-list", "--json").out)["annotations"][1]
+        assert absent == {
+            "name": MUTATE,
+            "stage": "mutate",
+            "verdict": "absent",
+            "crash_points": None,
+            "recovered": None,
+            "rules": [],
+            "first": None,
+        }
+
+    def test_annotations_that_do_not_suffice_end_with_1(self, cli: Cli, fake: pytest.MonkeyPatch) -> None:
+        fake.setitem(fake_engine._WITHOUT, None, [(300, "line", "prepare")])
+        outcome = cli("annotations", "sca", "btree")
+        assert outcome.code == 1
+        assert "Not sufficient: 1 of 1,000 crashes of the annotated program failed" in outcome.out
+        assert "complete program: line: power lost after event 300" in outcome.out
+        verdicts = [found.verdict for found in cp.annotations("sca", "btree").annotations]
+        assert verdicts == ["needed", "needed", "needed"], "without Mutate's, nothing fails: a different verdict"
+
+    def test_only_the_left_out_annotation_differs_between_the_runs(self, fake: pytest.MonkeyPatch) -> None:
+        seen = []
+
+        def crash(request: str, progress: fake_engine.Progress = None) -> str:
+            seen.append(json.loads(request))
+            return fake_engine.crash(request, progress)
+
+        fake.setattr(_engine, "crash", crash)
+        cp.annotations("sca", "btree", points=10, transactions=7, tx_size=64)
+        first, *runs = seen
+        assert (first["transactions"], first["points"]) == (1, 1), "bad input is found out before the work"
+        assert [run.pop("leave_out", None) for run in runs] == [None, PREPARE, MUTATE, COMMIT]
+        assert runs == [{"design": "sca", "workload": "btree", "points": 10, "transactions": 7, "tx_size": 64}] * 4
+
+    def test_progress_is_of_all_runs_together(self) -> None:
+        seen: list[tuple[int, int]] = []
+        cp.annotations("sca", "btree", progress=lambda done, total: seen.append((done, total)))
+        assert seen == [(200, 800), (400, 800), (600, 800), (800, 800)]
+
+    @pytest.mark.parametrize(("finished", "kept"), [(1, None), (2, 0), (3, 1)])
+    def test_ctrl_c_keeps_what_is_finished(
+        self, cli: Cli, fake: pytest.MonkeyPatch, finished: int, kept: int | None
+    ) -> None:
+        calls = []
+
+        def crash(request: str, progress: fake_engine.Progress = None) -> str:
+            calls.append(request)
+            if len(calls) > finished:
+                raise _engine.Interrupted(None)
+            return fake_engine.crash(request, progress)
+
+        fake.setattr(_engine, "crash", crash)
+        outcome = cli("annotations", "sca", "btree", "--json")
+        assert outcome.code == 130
+        if kept is None:
+            assert outcome.out == ""
+        else:
+            assert len(json.loads(outcome.out)["annotations"]) == kept
+
+
+def test_run_and_crash_take_leave_out(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def answer(call: str, request: str) -> str:
+        seen.append(json.loads(request))
+        return str(getattr(fake_engine, call)(request))
+
+    fake.setattr(_engine, "run_many", lambda request, *_: answer("run_many", request))
+    fake.setattr(_engine, "crash", lambda request, *_: answer("crash", request))
+    assert cli("run", "sca", "btree", "--leave-out", COMMIT).code == 0
+    assert cli("crash", "sca", "btree", "--leave-out", COMMIT).code == 1
+    assert [asked.get("runs", [asked])[0]["leave_out"] for asked in seen] == [COMMIT, COMMIT]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", cp.ANNOTATIONS)
+def test_the_engine_knows_the_annotations_by_these_names(name: str) -> None:
+    request = {"design": "sca", "workload": "array", "leave_out": name}
+    assert json.loads(_engine.resolve(json.dumps(request)))["leave_out"] == name
+
+
+@pytest.mark.engine
+def test_the_engine_knows_no_other_annotation() -> None:
+    with pytest.raises(cp.InputError, match="expected one of") as caught:
+        _engine.resolve(json.dumps({"design": "sca", "workload": "array", "leave_out": ""}))
+    assert [name for name in str(caught.value).split("`") if "-" in name] == list(cp.ANNOTATIONS)
+
+
+@pytest.mark.engine
+def test_annotations_suffice_and_are_needed() -> None:
+    found = cp.annotations("sca", "array", machine="small", transactions=20, tx_size=64, footprint="16KiB")
+    assert found.holds, found.complete
+    verdicts = {annotation.name: annotation.verdict for annotation in found.annotations}
+    assert "needed" in verdicts.values(), verdicts
+    for annotation in found.annotations:
+        if annotation.without is None or annotation.without.first is None:
+            continue
+        words = annotation.without.first.reproduce.split()
+        assert words[words.index("--leave-out") + 1] == annotation.name
+        shown = subprocess.run([sys.executable, "-m", *words, "--json"], capture_output=True, text=True, check=False)
+        assert shown.returncode == 1, shown.stderr
+        rules = {violation["rule"] for violation in json.loads(shown.stdout)["violations"]}
+        assert annotation.without.first.rule in rules
+
+
+@pytest.mark.engine
+def test_a_design_without_annotations_is_refused() -> None:
+    with pytest.raises(cp.InputError, match="secpm"):
+        cp.annotations("secpm", "array", machine="small")
