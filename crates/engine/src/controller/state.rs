@@ -205,8 +205,6 @@ pub struct ControllerSnapshot {
     pub global_counter: Option<u64>,
     /// Status register, if it is in use.
     pub rsr: Option<RsrSnapshot>,
-    /// The global counter's register, if counters are global.
-    pub global_counter: Option<u64>,
 }
 
 pub(super) struct Bank {
@@ -380,7 +378,6 @@ impl Controller {
                 old_major: self.rsr.old_major,
                 done: self.rsr.done,
             }),
-            global_counter: None,
         }
     }
 
