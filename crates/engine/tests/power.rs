@@ -5,7 +5,7 @@ use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport};
 use counterpoint_engine::design::parts::{
-    Admit, AppendOrder, CounterCoalescing, Design, Domain, Encryption, MinorReset, Promise, Register, RegisterName,
+    Admit, AppendOrder, CounterCoalescing, Design, Domain, Encryption, LineAtomicity, MinorReset, Promise, Register, RegisterName,
     WritePath,
 };
 use counterpoint_engine::mechanism::write_path::{Deferred, WriteThrough};
@@ -37,6 +37,7 @@ fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
         footprint: 64 << 10,
         seed: 1,
         allow_truncated: false,
+        leave_out: None,
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, 32 << 20).unwrap();
@@ -106,7 +107,7 @@ fn a_counter_that_stays_in_the_cache() {
     let mut broken = secpm_with(|parts| parts.write_path = &Deferred);
     caught(&broken, "btree", &sets, Rule::Line);
     // Who promises nothing about lines must still recover; it does not.
-    broken.promise = Promise { line_atomic: false, ..broken.promise };
+    broken.promise = Promise { line_atomic: LineAtomicity::None, ..broken.promise };
     caught(&broken, "btree", &sets, Rule::Durability);
     caught(&broken, "linked-list", &sets, Rule::Durability);
 }
@@ -125,10 +126,10 @@ impl WritePath for Forgotten {
     fn at_bump(&self) -> Admit {
         Admit::Nothing
     }
-    fn at_encrypted(&self) -> Admit {
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
         Admit::Data
     }
-    fn defers_counter(&self) -> bool {
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
         false
     }
 }
