@@ -389,7 +389,7 @@ fn traces_end_every_transaction_and_move_the_same_data_in_every_design() {
 
 #[test]
 fn a_recorded_program_can_leave_no_annotation_out() {
-    let request = json!({"design": "secpm", "workload": traces()[0], "leave_out": "commit-counter-atomic"});
+    let request = json!({"design": "sca", "workload": traces()[0], "leave_out": "commit-counter-atomic"});
     let error = api::run_many(&json!({"runs": [request]}).to_string(), 1, &|_, _| {}, &AtomicBool::new(false));
     let sentence = error.unwrap_err().to_string();
     assert!(sentence.starts_with("leave_out commit-counter-atomic: trace "), "{sentence}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
 /// Designs whose hardened reading must survive a power failure at every event.
-const SURVIVORS: [&str; 3] = ["unencrypted", "secpm-no-cwr", "secpm"];
+const SURVIVORS: [&str; 7] = ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located", "co-located-cc"];
 
 fn crash(request: &Value) -> Value {
     let report = api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false));
@@ -71,7 +71,7 @@ fn assert_reproduces(request: &Value, report: &Value) {
         let [option, value] = pair else { panic!("{command}: {pair:?}") };
         let value = value.trim_matches('\'');
         match *option {
-            "--variant" | "--machine" => again[&option[2..]] = json!(value),
+            "--variant" | "--machine" | "--leave-out" => again[option[2..].replace('-', "_")] = json!(value),
             "--set" => again["set"].as_array_mut().unwrap().push(json!(value)),
             number => again[number[2..].replace('-', "_")] = json!(value.parse::<u64>().unwrap()),
         }
@@ -98,8 +98,14 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
     for (request, report) in everywhere(requests) {
         let exercised = &report["exercised"];
         for what in ["evictions", "counter_misses", "wpq_full", "reencryptions"] {
-            let needs_counters = matches!(what, "counter_misses" | "reencryptions");
-            let expected = !(needs_counters && request["design"] == "unencrypted");
+            let design = request["design"].as_str().unwrap();
+            let expected = match what {
+                // Nobody keeps a node in the cache after it was flushed, so whether one is evicted before is chance.
+                "evictions" if request["workload"] == "linked-list" => continue,
+                "counter_misses" => !matches!(design, "unencrypted" | "co-located"),
+                "reencryptions" => matches!(design, "secpm" | "secpm-no-cwr"),
+                _ => true,
+            };
             assert_eq!(count(exercised, what) > 0, expected, "{request}: {what} {}", exercised[what]);
         }
         assert!(count(&report, "distinct_states") > 1_000, "{request}");
@@ -108,9 +114,9 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
 
 #[test]
 fn what_promises_to_survive_survives_every_event_on_the_machine_of_the_paper() {
-    let requests = SURVIVORS.iter().flat_map(|design| {
-        WORKLOADS.iter().map(move |workload| json!({"design": design, "workload": workload.name, "machine": "secpm"}))
-    });
+    let requests = SURVIVORS
+        .iter()
+        .flat_map(|design| WORKLOADS.iter().map(move |workload| json!({"design": design, "workload": workload.name})));
     everywhere(requests.collect());
 }
 
@@ -145,7 +151,9 @@ fn write_back_loses_counters_in_every_workload() {
     WORKLOADS.par_iter().for_each(|workload| {
         for machine in ["small", "secpm"] {
             let request = json!({"design": "write-back", "workload": workload.name, "machine": machine});
-            let report = assert_fails(&request, &["line", "durability", "atomicity", "structure"]);
+            let report = assert_fails(&request, &["line", "durability", "atomicity", "structure", "pad_reuse"]);
+            // Who counts from a lost counter repeats its pads.
+            assert!(report["violations"].as_array().unwrap().iter().any(|violation| violation["rule"] == "pad_reuse"));
             assert_reproduces(&request, &report);
         }
     });
@@ -180,6 +188,64 @@ fn published_readings_fall_where_hardened_ones_hold() {
 }
 
 #[test]
+fn published_counter_atomicity_falls_where_the_hardened_holds() {
+    let rules = ["line", "durability", "atomicity", "structure"];
+    ["fca", "sca"].into_par_iter().for_each(|design| {
+        for machine in ["small", "counter-atomicity"] {
+            // A block carries the new counter of a neighbour whose data is still being encrypted.
+            let request =
+                json!({"design": design, "workload": "linked-list", "machine": machine, "variant": "published"});
+            let report = assert_fails(&request, &rules);
+            assert_reproduces(&request, &report);
+        }
+    });
+    // What is one transfer needs no hardening.
+    for design in ["co-located", "co-located-cc"] {
+        assert_holds(&json!({"design": design, "workload": "linked-list", "machine": "small", "variant": "published"}));
+    }
+}
+
+#[test]
+fn a_global_counter_that_is_lost_or_guessed_repeats_a_pad_after_the_reboot() {
+    for register in ["volatile", "max-scan"] {
+        let set = format!("counters.global_register={register}");
+        let request = json!({"design": "sca", "workload": "queue", "machine": "small", "set": [set]});
+        let report = assert_fails(&request, &["pad_reuse"]);
+        assert_reproduces(&request, &report);
+        let first = report["violations"][0]["explanation"].as_str().unwrap();
+        assert!(first.contains("first write"), "{first}");
+    }
+}
+
+#[test]
+fn a_program_that_leaves_an_annotation_out_is_told_where_it_is_missed() {
+    let rules = ["line", "durability", "atomicity", "structure"];
+    for (workload, annotation, stage) in [
+        ("btree", "prepare-counter-cache-writeback", "mutate"),
+        ("btree", "mutate-counter-cache-writeback", "commit"),
+        ("btree", "commit-counter-atomic", "prepare"),
+        ("linked-list", "prepare-counter-cache-writeback", "commit"),
+        ("linked-list", "commit-counter-atomic", "prepare"),
+    ] {
+        let request = json!({"design": "sca", "workload": workload, "leave_out": annotation});
+        let report = assert_fails(&request, &rules);
+        let first = &report["violations"][0];
+        // A counter is missed from the moment on at which the fence of its stage has completed.
+        assert_eq!(first["stage"], stage, "{request}: {first}");
+        assert!(first["line"].is_number() && first["transaction"].is_number(), "{request}: {first}");
+        assert!(first["reproduce"].as_str().unwrap().contains(&format!("--leave-out {annotation}")));
+        assert_reproduces(&request, &report);
+    }
+    for (design, annotation, why) in [
+        ("fca", "commit-counter-atomic", "have no annotations"),
+        ("sca", "comit-counter-atomic", "did you mean 'commit-counter-atomic'"),
+    ] {
+        let sentence = refusal(&json!({"design": design, "workload": "btree", "leave_out": annotation}));
+        assert!(sentence.contains(why), "{sentence}");
+    }
+}
+
+#[test]
 fn ideal_is_refused_because_nothing_makes_its_counters_durable() {
     let sentence = refusal(&json!({"design": "ideal", "workload": "array"}));
     assert!(sentence.contains("'ideal' cannot be crash-tested") && sentence.contains("mechanism"), "{sentence}");
@@ -197,7 +263,7 @@ fn recorded_programs_survive_every_event_and_lose_their_counters_under_write_bac
             assert!(count(&report, "distinct_states") > 100, "{name}");
         }
         let request = json!({"design": "write-back", "workload": trace(name), "machine": "small", "set": ["device.capacity=1GiB"]});
-        let report = assert_fails(&request, &["line"]);
+        let report = assert_fails(&request, &["line", "pad_reuse"]);
         assert!(report["violations"][0]["reproduce"].as_str().unwrap().contains(&trace(name)));
         assert_reproduces(&request, &report);
         assert_holds(&with(&request, json!({"design": "secpm"})));
@@ -257,7 +323,7 @@ fn the_report_has_every_key_of_the_contract() {
     keys(&report, &["distinct_states", "recovered", "exercised", "coverage", "violations", "host"]);
     keys(&report["exercised"], &["evictions", "counter_misses", "wpq_full", "reencryptions"]);
     keys(&report["host"], &["seconds", "points_per_second"]);
-    keys(&report["violations"][0], &["rule", "crash_event", "nested_event", "transaction", "line"]);
+    keys(&report["violations"][0], &["rule", "crash_event", "nested_event", "transaction", "stage", "line"]);
     keys(&report["violations"][0], &["explanation", "reproduce"]);
 }
 

@@ -5,10 +5,11 @@ use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport};
 use counterpoint_engine::design::parts::{
-    Admit, AppendOrder, CounterCoalescing, Design, Domain, Encryption, LineAtomicity, MinorReset, Promise, Register,
-    RegisterName, WritePath,
+    Admit, AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
+    ProgramForm, Promise, Register, RegisterName, WritePath, WritebackOrder,
 };
-use counterpoint_engine::mechanism::write_path::{Deferred, WriteThrough};
+use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
+use counterpoint_engine::message::Annotation;
 use counterpoint_engine::{audit::Rule, design, explore};
 use std::sync::atomic::AtomicBool;
 
@@ -24,6 +25,11 @@ fn secpm_with(change: impl FnOnce(&mut Encryption)) -> Design {
 
 /// Power fails after every event of `design` on the small machine, changed by `sets`.
 fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
+    judge_without(design, workload, sets, None)
+}
+
+/// The same with an annotation left out of the program.
+fn judge_without(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
         design: design.name.to_owned(),
@@ -37,7 +43,7 @@ fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
         footprint: 64 << 10,
         seed: 1,
         allow_truncated: false,
-        leave_out: None,
+        leave_out,
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20).unwrap();
@@ -146,4 +152,93 @@ fn plaintext_memory_that_claims_to_be_secret() {
     let mut broken = intact("unencrypted");
     broken.promise.secret = true;
     caught(&broken, "queue", &[], Rule::Plaintext);
+}
+
+/// The counter stays in its cache, and nobody is asked to write it back.
+struct Unpaired;
+
+impl WritePath for Unpaired {
+    fn at_bump(&self) -> Admit {
+        Admit::Nothing
+    }
+    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
+        Admit::Data
+    }
+    fn defers_counter(&self, _counter_atomic: bool) -> bool {
+        true
+    }
+}
+
+fn family_with(name: &str, change: impl FnOnce(&mut Encryption)) -> Design {
+    let mut design = intact(name);
+    change(design.encryption.as_mut().unwrap());
+    design
+}
+
+#[test]
+fn data_that_is_ready_without_its_counter() {
+    caught(&family_with("fca", |parts| parts.write_path = &Unpaired), "linked-list", &[], Rule::Structure);
+}
+
+#[test]
+fn a_counter_block_that_carries_a_neighbours_counter_too_early() {
+    caught(&family_with("fca", |parts| parts.update = CounterUpdate::AtBump), "linked-list", &[], Rule::Line);
+    caught(&family_with("sca", |parts| parts.update = CounterUpdate::AtBump), "btree", &[], Rule::Line);
+}
+
+#[test]
+fn a_counter_write_back_that_does_not_wait_for_its_data() {
+    let broken = family_with("sca", |parts| parts.writeback_order = WritebackOrder::AtOnce);
+    caught(&broken, "array", &[], Rule::Line);
+    caught(&broken, "linked-list", &[], Rule::Structure);
+}
+
+#[test]
+fn selective_counter_atomicity_sold_as_full() {
+    let mut broken = intact("sca");
+    broken.promise = Promise { line_atomic: LineAtomicity::Every, ..broken.promise };
+    caught(&broken, "queue", &[], Rule::Line);
+    // And its hardware under a program that says nothing.
+    let mut broken = intact("fca");
+    broken.encryption.as_mut().unwrap().write_path = &SelectiveReadyPairs;
+    caught(&broken, "linked-list", &[], Rule::Structure);
+}
+
+#[test]
+fn a_global_counter_that_is_lost_repeats_pads() {
+    for name in ["fca", "sca", "co-located", "co-located-cc"] {
+        caught(&intact(name), "hash", &["counters.global_register=volatile"], Rule::PadReuse);
+    }
+    // The largest counter on the media is behind the counters of data that left before theirs did; where none does, it
+    // will do.
+    caught(&intact("sca"), "hash", &["counters.global_register=max-scan"], Rule::PadReuse);
+    for name in ["fca", "co-located", "co-located-cc"] {
+        let report = judge(&intact(name), "hash", &["counters.global_register=max-scan"]);
+        assert!(report.holds(), "{name}: {:?}", rules(&report));
+    }
+}
+
+#[test]
+fn every_annotation_is_needed_on_selective_counter_atomicity_and_superfluous_on_full() {
+    let full = Design { form: ProgramForm::Annotated, ..intact("fca") };
+    for workload in ["array", "linked-list"] {
+        for annotation in Annotation::ALL {
+            let report = judge_without(&intact("sca"), workload, &[], Some(annotation));
+            let absent = workload == "linked-list" && annotation == Annotation::MutateCounterCacheWriteback;
+            assert_eq!(report.holds(), absent, "{workload} without {}: {:?}", annotation.name(), rules(&report));
+            if !absent {
+                let first = &report.violations[0];
+                assert!(first.line.is_some() && first.stage.is_some(), "{workload} without {}", annotation.name());
+            }
+            let report = judge_without(&full, workload, &[], Some(annotation));
+            assert!(report.holds(), "fca, {workload} without {}: {:?}", annotation.name(), rules(&report));
+        }
+    }
+    // Without the declaration of its head pointer the list is lost for good.
+    let report = judge_without(&intact("sca"), "linked-list", &[], Some(Annotation::CommitCounterAtomic));
+    assert!(
+        rules(&report).contains(&Rule::Structure) || rules(&report).contains(&Rule::Durability),
+        "{:?}",
+        rules(&report)
+    );
 }
