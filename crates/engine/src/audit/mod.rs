@@ -201,6 +201,11 @@ impl Auditor {
         self.transactions.as_ref().map(|transactions| Arc::clone(transactions.program()))
     }
 
+    /// Whether the program's recovery would write anything, as of the last judgement.
+    pub fn recovery_writes(&self) -> bool {
+        self.transactions.as_ref().is_some_and(Transactions::recovery_writes)
+    }
+
     /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.
     pub fn boot_watch(&self) -> BootWatch<'_> {
         BootWatch::new(self.secrecy.as_ref().map(Secrecy::branch), self.events)
