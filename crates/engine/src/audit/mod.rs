@@ -23,6 +23,8 @@ mod lines;
 mod reference;
 mod secrecy;
 #[cfg(test)]
+mod test_codec;
+#[cfg(test)]
 mod tests;
 mod timeline;
 mod transaction;
