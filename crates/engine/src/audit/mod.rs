@@ -23,6 +23,8 @@ mod lines;
 mod reference;
 mod secrecy;
 #[cfg(test)]
+mod test_codec;
+#[cfg(test)]
 mod tests;
 mod timeline;
 mod transaction;
@@ -199,6 +201,11 @@ impl Auditor {
     /// The program that is judged, if there is one.
     pub fn program(&self) -> Option<Arc<dyn ProgramRecovery>> {
         self.transactions.as_ref().map(|transactions| Arc::clone(transactions.program()))
+    }
+
+    /// Whether the program's recovery would write anything, as of the last judgement.
+    pub fn recovery_writes(&self) -> bool {
+        self.transactions.as_ref().is_some_and(Transactions::recovery_writes)
     }
 
     /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.

@@ -233,6 +233,11 @@ impl Transactions {
         self.cores.iter().filter(|state| state.bad).count() as u64
     }
 
+    /// Whether the program's recovery would write anything, as of the last judgement.
+    pub fn recovery_writes(&self) -> bool {
+        self.cores.iter().any(|state| !state.overlay.is_empty())
+    }
+
     /// The number of the transaction that `core` runs or would run next.
     pub fn current(&self, core: CoreId) -> Option<u64> {
         self.cores.iter().find(|state| state.core == core).map(|state| state.committed)

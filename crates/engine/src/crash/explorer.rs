@@ -3,7 +3,7 @@
 
 use super::plan::CrashPlan;
 use super::report::{CrashReport, CrashRun};
-use crate::audit::Auditor;
+use crate::audit::{Auditor, BootWatch};
 use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
@@ -12,8 +12,8 @@ use rustc_hash::FxHashSet;
 
 /// By default every so many distinct durable states are booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
-/// So many of the first crash points at which new data has persisted are booted for real too: what a lost counter or a
-/// lost register does to the next write shows best before the counter follows.
+/// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is asked under which pads it would write
+/// that data's lines next: what a lost counter or a lost register does shows best before the counter follows.
 const EARLY_CHECKS: u64 = 64;
 /// Disagreements between view and boot that are told one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
@@ -30,9 +30,12 @@ pub struct Explorer {
     full_checks: u64,
     wants_full_check: bool,
     violation_checked: bool,
-    /// Full checks that new data may still ask for.
+    /// Checks that new data may still ask for.
     early_checks: u64,
-    data_persisted: bool,
+    /// While there are any, the lines that have persisted since the last check.
+    new_data: Vec<Line>,
+    /// Only new data asked for the check.
+    next_writes_only: bool,
     at_point: bool,
     last_point_recovered: bool,
     disagreements: Vec<String>,
@@ -55,7 +58,8 @@ impl Explorer {
             wants_full_check: false,
             violation_checked: false,
             early_checks: EARLY_CHECKS,
-            data_persisted: false,
+            new_data: Vec::new(),
+            next_writes_only: false,
             at_point: false,
             last_point_recovered: true,
             disagreements: Vec::new(),
@@ -70,7 +74,7 @@ impl Explorer {
     }
 
     /// Whether the event that is just over left a state that should be booted for real: the first crash point, every
-    /// so many distinct states, the first violation, and at first whenever new data has persisted.
+    /// so many distinct states, the first violation, and in part, at first, whenever new data has persisted.
     pub fn wants_full_check(&self) -> bool {
         self.wants_full_check
     }
@@ -88,7 +92,11 @@ impl Explorer {
         steps: &[RecoveryStep],
     ) {
         self.wants_full_check = false;
-        self.data_persisted = false;
+        if std::mem::take(&mut self.next_writes_only) {
+            self.check_next_writes(snapshot, media, codec, steps);
+            return;
+        }
+        self.new_data.clear();
         self.full_checks += 1;
         // The view is as old as the last judgement: bring it up to date with the last event.
         if !self.at_point {
@@ -124,13 +132,7 @@ impl Explorer {
                 }
             }
         }
-        if boot.observer().watches_pads() {
-            for (line, _) in self.auditor.durable_view() {
-                if let Some(pad) = boot.next_pad(line) {
-                    boot.observer().next_write(line, &pad);
-                }
-            }
-        }
+        watch_next_writes(&mut boot, self.auditor.durable_view().map(|(line, _)| line));
         let leaks = boot.into_observer().finish();
         let mut kept = self.auditor.boot_over(leaks);
         kept &= broken.is_empty();
@@ -140,7 +142,32 @@ impl Explorer {
         for (line, when) in disagreements {
             self.disagree(line, when);
         }
-        // A point that the view found recovered is not, if the real boot broke a rule.
+        self.booted(kept);
+    }
+
+    /// The part of a full check that looks for repeated pads, for the lines that have persisted since the last check.
+    fn check_next_writes(
+        &mut self,
+        snapshot: &AdrSnapshot,
+        media: &dyn Media,
+        codec: Option<&dyn LineCodec>,
+        steps: &[RecoveryStep],
+    ) {
+        let mut lines = std::mem::take(&mut self.new_data);
+        if codec.is_some() {
+            let mut boot = Boot::new(media, snapshot, codec, steps, self.auditor.boot_watch());
+            boot.finish();
+            watch_next_writes(&mut boot, lines.iter().copied());
+            let leaks = boot.into_observer().finish();
+            let kept = self.auditor.boot_over(leaks);
+            self.booted(kept);
+        }
+        lines.clear();
+        self.new_data = lines;
+    }
+
+    /// A point that the view found recovered is not, if the real boot broke a rule.
+    fn booted(&mut self, kept: bool) {
         if !kept && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
             self.last_point_recovered = false;
@@ -191,6 +218,18 @@ impl Explorer {
     }
 }
 
+/// Lets the auditors see the pad that the next write of each of `lines` would have.
+fn watch_next_writes(boot: &mut Boot<'_, BootWatch<'_>>, lines: impl Iterator<Item = Line>) {
+    if !boot.observer().watches_pads() {
+        return;
+    }
+    for line in lines {
+        if let Some(pad) = boot.next_pad(line) {
+            boot.observer().next_write(line, &pad);
+        }
+    }
+}
+
 impl Observer for Explorer {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
         self.auditor.stored(now, core, line, offset, data);
@@ -217,7 +256,9 @@ impl Observer for Explorer {
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        self.data_persisted |= !media.is_counter();
+        if let (Some(line), true) = (media.as_line(), self.early_checks > 0) {
+            self.new_data.push(line);
+        }
         self.auditor.persisted(now, media, bytes);
     }
     fn coalesced(&mut self, now: Ps, media: MediaLine) {
@@ -244,11 +285,13 @@ impl Observer for Explorer {
         let new_state = self.states.insert(self.auditor.state_hash());
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
-        let early = self.data_persisted && self.early_checks > 0;
-        self.early_checks -= u64::from(early);
-        self.wants_full_check = self.points == 1
+        let whole = self.points == 1
             || first_violation
-            || early
             || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
+        // Scanning the log takes most of a boot, so these are points at which it would find nothing to undo.
+        let early = !self.new_data.is_empty() && self.early_checks > 0 && !self.auditor.recovery_writes();
+        self.early_checks -= u64::from(early);
+        self.next_writes_only = early && !whole;
+        self.wants_full_check = early || whole;
     }
 }

@@ -1,0 +1,145 @@
+//! For tests: encryption written out with single AES blocks and bit by bit, apart from both the auditors' and the
+//! engine's.
+
+use super::CounterLayout;
+use super::fixture::{KEY, Populated};
+use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, Page};
+use crate::recovery::{LineCodec, ReencryptionStatus};
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use std::sync::Arc;
+
+/// Exclusive-ors `bytes` with the pad of `line` under (major, minor).
+pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
+    let aes = aes::Aes128::new_from_slice(&KEY).unwrap();
+    let mut out = *bytes;
+    for block in 0..4u64 {
+        let mut input = [0u8; 16];
+        input[..8].copy_from_slice(&major.to_be_bytes());
+        input[8..].copy_from_slice(&(block + u64::from(minor) * 4 + line.0 * 1024).to_be_bytes());
+        let mut input = input.into();
+        aes.encrypt_block(&mut input);
+        for (n, pad) in input.iter().enumerate() {
+            out[block as usize * 16 + n] ^= pad;
+        }
+    }
+    out
+}
+
+/// The design's side of encryption, for boots of the scripted machine.
+pub struct TestCodec {
+    pub base: Arc<Populated>,
+    pub counters: CounterLayout,
+}
+
+impl TestCodec {
+    pub fn split(base: Arc<Populated>, minor_bits: u32) -> Self {
+        Self { base, counters: CounterLayout::Split { minor_bits } }
+    }
+
+    fn minor_bits(&self) -> u32 {
+        match self.counters {
+            CounterLayout::Split { minor_bits } => minor_bits,
+            CounterLayout::Global { .. } => panic!("a global counter has no minors"),
+        }
+    }
+
+    pub fn pack(&self, major: u64, minors: &[u8; 64]) -> LineBytes {
+        super::counter::tests::pack(major, minors, self.minor_bits())
+    }
+
+    pub fn minors(&self, block: &LineBytes) -> [u8; 64] {
+        let bits = self.minor_bits() as usize;
+        std::array::from_fn(|index| {
+            (0..bits)
+                .map(|bit| 64 + index * bits + bit)
+                .enumerate()
+                .map(|(bit, at)| (block[at / 8] >> (at % 8) & 1) << bit)
+                .sum()
+        })
+    }
+
+    /// Major and minor of `line`; a global counter is all major.
+    fn counter(&self, line: Line, block: &LineBytes) -> (u64, u8) {
+        match self.counters {
+            CounterLayout::Split { .. } => (self.major(block), self.minors(block)[line.index_in_page()]),
+            CounterLayout::Global { coverage } => {
+                let at = (line.0 % coverage.lines() as u64) as usize;
+                (u64::from_le_bytes(block[at * 8..at * 8 + 8].try_into().unwrap()), 0)
+            }
+        }
+    }
+}
+
+/// A block of global counters.
+pub fn words(values: &[u64]) -> LineBytes {
+    let mut block = [0; 64];
+    for (bytes, value) in block.chunks_exact_mut(8).zip(values) {
+        bytes.copy_from_slice(&value.to_le_bytes());
+    }
+    block
+}
+
+impl LineCodec for TestCodec {
+    fn coverage(&self) -> Coverage {
+        match self.counters {
+            CounterLayout::Split { .. } => Coverage::PAGE,
+            CounterLayout::Global { coverage } => coverage,
+        }
+    }
+    fn base_block(&self, block: CounterBlock) -> LineBytes {
+        match self.counters {
+            CounterLayout::Split { .. } => {
+                let page = Page(block.0);
+                self.pack(0, &std::array::from_fn(|n| u8::from(self.base.populated(page.line(n)))))
+            }
+            CounterLayout::Global { coverage } => {
+                let lines = coverage.lines() as u64;
+                let values: Vec<u64> =
+                    (0..lines).map(|n| u64::from(self.base.populated(Line(block.0 * lines + n)))).collect();
+                words(&values)
+            }
+        }
+    }
+    fn decrypt(
+        &self,
+        line: Line,
+        ciphertext: &LineBytes,
+        block: &LineBytes,
+        status: Option<&ReencryptionStatus>,
+    ) -> LineBytes {
+        let (major, minor) = self.counter(line, block);
+        let major = status.filter(|status| status.awaits(line)).map_or(major, |status| status.old_major);
+        if (major, minor) == (0, 0) { [0; 64] } else { crypt(line, major, minor, ciphertext) }
+    }
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
+        let (major, minor) = self.counter(line, block);
+        crypt(line, major, minor, plaintext)
+    }
+    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
+        if let CounterLayout::Global { coverage } = self.counters {
+            *register = (*register).max(1) + 1;
+            let at = (line.0 % coverage.lines() as u64) as usize;
+            block[at * 8..at * 8 + 8].copy_from_slice(&register.to_le_bytes());
+            return true;
+        }
+        let mut minors = self.minors(block);
+        let minor = &mut minors[line.index_in_page()];
+        if u32::from(*minor) + 1 == 1 << self.minor_bits() {
+            return false;
+        }
+        *minor += 1;
+        *block = self.pack(self.major(block), &minors);
+        true
+    }
+    fn major(&self, block: &LineBytes) -> u64 {
+        u64::from_le_bytes(block[..8].try_into().unwrap())
+    }
+    fn largest(&self, block: &LineBytes) -> u64 {
+        block.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).max().unwrap()
+    }
+    fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
+        let mut minors = self.minors(block);
+        minors[line.index_in_page()] = 0;
+        *block = self.pack(old_major + 1, &minors);
+    }
+}
