@@ -108,7 +108,7 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
             };
             assert_eq!(count(exercised, what) > 0, expected, "{request}: {what} {}", exercised[what]);
         }
-        assert!(count(&report, "distinct_states") > 1_000, "{request}");
+        assert!(count(&report, "distinct_states") > 500, "{request}: {}", report["distinct_states"]);
     }
 }
 
