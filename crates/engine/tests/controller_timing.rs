@@ -4,7 +4,7 @@
 mod common;
 
 use common::{LATE, Times, line, run, system, times};
-use counterpoint_engine::config::{self, CounterPlacement, Machine};
+use counterpoint_engine::config::{self, CounterPlacement, Machine, WriteRecovery};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{NoObserver, Observer, Page};
 
@@ -266,6 +266,29 @@ fn a_read_command_waits_for_the_turnaround_of_a_write_in_its_rank() {
     let end = LATE + t.accept();
     system.read(end, line(1, 1), 1);
     assert_eq!(times(&mut system)[1], end + t.t_wtr + t.read_hit());
+}
+
+#[test]
+fn with_recovery_at_row_close_writes_into_the_open_row_follow_one_another_and_another_row_waits() {
+    let mut machine = secpm();
+    machine.device.write_recovery = WriteRecovery::RowClose;
+    let t = Times::of(&machine);
+    let mut system = system(&machine, "unencrypted", NoObserver);
+    // Three lines of a page, then a line of another page in the same bank, then a read of the first page.
+    for (token, page, index) in [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 16, 0)] {
+        system.write(0, line(page, index), &[1; 64], token);
+    }
+    run(&mut system);
+    assert_eq!(system.device.stats().writes, 4);
+    let last_of_row = t.accept() + 2 * t.accept_hit();
+    // The other row is activated when the last of them is in its cells.
+    let other_row = last_of_row + t.t_wr + t.accept();
+    assert_eq!(system.now(), other_row, "the last event is the bank taking the fourth line");
+    // A read of the open row need not wait, one of another row does.
+    system.read(other_row + t.t_wtr, line(16, 9), 4);
+    system.read(other_row + t.t_wtr, line(0, 9), 5);
+    let at = times(&mut system);
+    assert_eq!(at, [other_row + t.t_wtr + t.read_hit(), other_row + t.t_wr + t.read()]);
 }
 
 /// When the last of 16 lines of one page has been written, everything included.

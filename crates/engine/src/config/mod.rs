@@ -21,7 +21,7 @@ pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
     AddressMapping, CacheLevel, Controller, Core, CounterOrganisation, CounterPlacement, Counters, Device, Engine,
-    GlobalRegister, LogGranularity, Machine, Program,
+    GlobalRegister, LogGranularity, Machine, Program, WriteRecovery,
 };
 pub use size::ByteSize;
 

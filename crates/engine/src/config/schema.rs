@@ -231,8 +231,10 @@ pub struct Device {
     pub t_faw_ns: f64,
     /// End of write data to the next read command in the rank, in ns.
     pub t_wtr_ns: f64,
-    /// End of write data until the cells are programmed, in ns; the bank is busy so long.
+    /// End of write data until the cells are programmed, in ns.
     pub t_wr_ns: f64,
+    /// What waits for that. Decision.
+    pub write_recovery: WriteRecovery,
     /// Energy of reading one bit of the array into the row buffer, in pJ.
     pub array_read_pj_per_bit: f64,
     /// Energy of writing one bit to the array, in pJ.
@@ -241,6 +243,17 @@ pub struct Device {
     pub row_buffer_pj_per_bit: f64,
     /// Background power of the whole device, in mW.
     pub background_mw: f64,
+}
+
+/// What waits until the cells of a write are programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteRecovery {
+    /// The bank: it is busy to the end of tWR after every write.
+    EachWrite,
+    /// The next row: writes into the open row follow one another from the row buffer, and another row is activated tWR
+    /// after the last of them (DDR3's write recovery before a precharge, as in gem5).
+    RowClose,
 }
 
 /// How pages spread over banks.

@@ -41,6 +41,7 @@ impl Controller {
             Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(cx, slot),
             Event::WriteAccepted { slot } => self.write_accepted(cx, slot),
             Event::BankFree { bank } => self.bank_free(cx, bank),
+            Event::BankRecovered { bank } => self.bank_recovered(cx, bank),
             Event::ReencryptStep => self.reencrypt_step(cx),
             Event::ReencryptDone { index } => self.reencrypt_done(cx, index),
             Event::CoreStep { .. }

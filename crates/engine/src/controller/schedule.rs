@@ -6,7 +6,7 @@
 use super::state::{BankRead, Context, Controller};
 use super::wpq::Entry;
 use crate::design::parts::CounterStore;
-use crate::message::{DevicePort, Event, MediaLine, MediaOp, Observer};
+use crate::message::{DevicePort, Event, Location, MediaLine, MediaOp, Observer};
 
 /// How often in a row an open-row request may pass an older one in its bank. Decision: half of a 32-entry queue,
 /// enough to keep a row open and too few to starve anyone.
@@ -24,6 +24,22 @@ impl Controller {
     pub(super) fn bank_free<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
         self.banks[bank as usize].busy = false;
         self.serve(cx, bank);
+    }
+
+    /// `Event::BankRecovered`.
+    pub(super) fn bank_recovered<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, bank: u16) {
+        self.banks[bank as usize].recovering = false;
+        self.serve(cx, bank);
+    }
+
+    /// Whether `location` can be had now. If not, its bank is served again when it can.
+    fn is_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, location: Location) -> bool {
+        let ready = cx.device.ready_at(location);
+        let state = &mut self.banks[location.bank as usize];
+        if ready > cx.queue.now() && !std::mem::replace(&mut state.recovering, true) {
+            cx.queue.schedule(ready, Event::BankRecovered { bank: location.bank });
+        }
+        ready <= cx.queue.now()
     }
 
     /// Nothing more will come: what is queued leaves whatever the watermarks say.
@@ -54,6 +70,11 @@ impl Controller {
         let open = cx.device.open_row(bank).filter(|_| state.streak < ROW_HIT_STREAK_MAX);
         let oldest = self.wpq.oldest(bank).expect("a write waits");
         let slot = open.and_then(|row| self.wpq.oldest_data_in(bank, row)).unwrap_or(oldest);
+        let location = self.wpq.entry(slot).location;
+        if !self.is_ready(cx, location) {
+            return;
+        }
+        let state = &mut self.banks[bank as usize];
         state.streak = if slot == oldest { 0 } else { state.streak + 1 };
         self.wpq.mark_issued(slot);
         let entry = self.wpq.entry(slot);
@@ -76,6 +97,9 @@ impl Controller {
         let chosen = hit.unwrap_or(0);
         let media = media(&state.reads[chosen]);
         let location = cx.device.locate(media);
+        if !self.is_ready(cx, location) {
+            return;
+        }
         let issued = cx.device.issue(now, media, location, MediaOp::Read);
         let state = &mut self.banks[bank as usize];
         state.streak = if chosen == 0 { 0 } else { state.streak + 1 };

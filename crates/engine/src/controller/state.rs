@@ -209,6 +209,8 @@ pub struct ControllerSnapshot {
 
 pub(super) struct Bank {
     pub busy: bool,
+    /// It is free and waits for its open row to be programmed; an event says when that is.
+    pub recovering: bool,
     pub streak: u32,
     pub reads: VecDeque<BankRead>,
 }
@@ -328,7 +330,9 @@ impl Controller {
             counters: CounterCache::new(counter_cache_bytes, counter_entry_bytes, config.counter_cache_ways),
             evictions: VecDeque::new(),
             wpq: Wpq::new(data_room, apart.then_some(counter_room), banks),
-            banks: (0..banks).map(|_| Bank { busy: false, streak: 0, reads: VecDeque::new() }).collect(),
+            banks: (0..banks)
+                .map(|_| Bank { busy: false, recovering: false, streak: 0, reads: VecDeque::new() })
+                .collect(),
             draining: false,
             flushing: false,
             units_free: (0..config.aes_units).rev().collect(),

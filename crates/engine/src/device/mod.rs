@@ -137,6 +137,10 @@ impl DevicePort for Device {
         self.timing.open_row(bank)
     }
 
+    fn ready_at(&self, location: Location) -> Ps {
+        self.timing.ready_at(location)
+    }
+
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued {
         debug_assert_eq!(location, self.mapping.locate(media));
         let issued = self.timing.issue(now, location, op);

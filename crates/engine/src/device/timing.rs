@@ -13,7 +13,7 @@
 //!   write command of an access scheduled earlier is not bound; the data bus alone decides between them.
 //! - Command buses are not modelled; the data buses are what saturates.
 
-use crate::config::Device;
+use crate::config::{Device, WriteRecovery};
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, Location, MediaOp};
 
@@ -55,6 +55,8 @@ const ACTIVATES_PER_WINDOW: usize = 4;
 struct Bank {
     open_row: u32,
     free_at: Ps,
+    /// When what was written to the open row is in its cells: another row can be activated then.
+    recovered_at: Ps,
     rank: u16,
     channel: u16,
 }
@@ -80,6 +82,7 @@ struct Burst {
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
     durations: Durations,
+    recovery: WriteRecovery,
     banks: Vec<Bank>,
     ranks: Vec<Rank>,
     /// Per channel, the bursts that can still constrain a new one; unordered, about one per bank at most.
@@ -97,12 +100,13 @@ impl Timing {
                 let channel = bank % device.channels;
                 let rank_of_channel = bank / device.channels / per_rank;
                 let rank = (channel * device.ranks + rank_of_channel) as u16;
-                Bank { open_row: NO_ROW, free_at: 0, rank, channel: channel as u16 }
+                Bank { open_row: NO_ROW, free_at: 0, recovered_at: 0, rank, channel: channel as u16 }
             })
             .collect();
         let bursts_per_channel = (2 * device.ranks * per_rank) as usize;
         Self {
             durations: Durations::new(device),
+            recovery: device.write_recovery,
             banks,
             ranks: vec![Rank::default(); (device.channels * device.ranks) as usize],
             bursts: (0..device.channels).map(|_| Vec::with_capacity(bursts_per_channel)).collect(),
@@ -114,22 +118,34 @@ impl Timing {
         Some(self.banks[usize::from(bank)].open_row).filter(|row| *row != NO_ROW)
     }
 
+    /// From when on a bank that is free takes a command for `row`.
+    pub fn ready_at(&self, location: Location) -> Ps {
+        let bank = self.banks[usize::from(location.bank)];
+        if bank.open_row == location.row { 0 } else { bank.recovered_at }
+    }
+
     /// Schedules one access; see [`crate::message::DevicePort::issue`].
     pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued {
         let bank = self.banks[usize::from(location.bank)];
         debug_assert!(now >= bank.free_at, "bank {} is busy until {} ps, now is {now}", location.bank, bank.free_at);
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
+        debug_assert!(now >= self.ready_at(location), "bank {} has not programmed its open row", location.bank);
         self.latest = now;
         let row_hit = bank.open_row == location.row;
         let command = if row_hit { now } else { self.activate(now, bank.rank) + self.durations.t_rcd };
         let burst = self.place(now, command, bank, op);
-        let bank_free = match op {
-            MediaOp::Read => burst.end,
+        let recovered = match op {
+            MediaOp::Read => bank.recovered_at,
             MediaOp::Write => burst.end + self.durations.t_wr,
+        };
+        let bank_free = match (op, self.recovery) {
+            (MediaOp::Write, WriteRecovery::EachWrite) => recovered,
+            _ => burst.end,
         };
         let bank = &mut self.banks[usize::from(location.bank)];
         bank.open_row = location.row;
         bank.free_at = bank_free;
+        bank.recovered_at = recovered;
         Issued { data_end: burst.end, bank_free, row_hit }
     }
 

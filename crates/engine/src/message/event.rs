@@ -31,6 +31,8 @@ pub enum Event {
     WriteAccepted { slot: u32 },
     /// A bank can take its next command.
     BankFree { bank: u16 },
+    /// A free bank has programmed its open row and can take another.
+    BankRecovered { bank: u16 },
     /// A line has come with its counter beside it: its pad can be made.
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
@@ -56,6 +58,7 @@ impl EventCode for Event {
             Event::CounterFetched { slot } => (9, u64::from(slot)),
             Event::WriteAccepted { slot } => (10, u64::from(slot)),
             Event::BankFree { bank } => (11, u64::from(bank)),
+            Event::BankRecovered { bank } => (17, u64::from(bank)),
             Event::ReencryptStep => (12, 0),
             Event::InlineCounterArrives { slot } => (15, u64::from(slot)),
             Event::CounterWritebackArrives { slot } => (16, u64::from(slot)),

@@ -130,6 +130,9 @@ pub trait DevicePort {
     fn locate(&self, media: MediaLine) -> Location;
     /// The row that lies in the row buffer of `bank`.
     fn open_row(&self, bank: u16) -> Option<u32>;
+    /// From when on a bank that is free takes a command at `location`: at once, or when what was written to its open row
+    /// is programmed.
+    fn ready_at(&self, location: Location) -> Ps;
     /// Commits the bank, bus and rank to one access of `media`, which lies at `location`, starting no earlier than
     /// `now`. The bank must be free, and `now` never moves back. Counts as an access of a data line or counter block.
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued;
