@@ -123,6 +123,25 @@ fn pairs_of_one_block_share_an_entry_and_others_wait_for_one() {
 }
 
 #[test]
+fn draining_begins_with_the_pair_that_reaches_the_high_watermark() {
+    for merging in [true, false] {
+        let mut machine = held(4, 16);
+        machine.controller.counter_wpq_merging = merging;
+        let mut system = system(&machine, "fca", NoObserver);
+        warm(&mut system, &[0]);
+        let sent = |system: &LineSystem<NoObserver>| system.device.stats().data_writes;
+        for token in 0..3 {
+            system.write(LATE, line(0, token as usize), &[1; 64], token);
+        }
+        run(&mut system);
+        assert_eq!(sent(&system), 0, "three pairs are below the watermark");
+        system.write(2 * LATE, line(0, 3), &[1; 64], 3);
+        run(&mut system);
+        assert_eq!(sent(&system), 4);
+    }
+}
+
+#[test]
 fn a_write_back_of_counters_waits_for_earlier_data_of_the_block_or_as_published_for_nothing() {
     let machine = held(64, 16);
     let t = Times::of(&machine);

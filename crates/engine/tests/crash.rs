@@ -100,15 +100,17 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
         for what in ["evictions", "counter_misses", "wpq_full", "reencryptions"] {
             let design = request["design"].as_str().unwrap();
             let expected = match what {
-                // Nobody keeps a node in the cache after it was flushed, so whether one is evicted before is chance.
-                "evictions" if request["workload"] == "linked-list" => continue,
+                // The annotated program flushes its node before any of it is evicted.
+                "evictions" if request["workload"] == "linked-list" && design == "sca" => false,
                 "counter_misses" => !matches!(design, "unencrypted" | "co-located"),
                 "reencryptions" => matches!(design, "secpm" | "secpm-no-cwr"),
                 _ => true,
             };
             assert_eq!(count(exercised, what) > 0, expected, "{request}: {what} {}", exercised[what]);
         }
-        assert!(count(&report, "distinct_states") > 500, "{request}: {}", report["distinct_states"]);
+        // A pair is one state where a counter and a line are two.
+        let least = if request["design"] == "fca" { 500 } else { 1_000 };
+        assert!(count(&report, "distinct_states") > least, "{request}: {}", report["distinct_states"]);
     }
 }
 

@@ -154,21 +154,6 @@ fn plaintext_memory_that_claims_to_be_secret() {
     caught(&broken, "queue", &[], Rule::Plaintext);
 }
 
-/// The counter stays in its cache, and nobody is asked to write it back.
-struct Unpaired;
-
-impl WritePath for Unpaired {
-    fn at_bump(&self) -> Admit {
-        Admit::Nothing
-    }
-    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
-        Admit::Data
-    }
-    fn defers_counter(&self, _counter_atomic: bool) -> bool {
-        true
-    }
-}
-
 fn family_with(name: &str, change: impl FnOnce(&mut Encryption)) -> Design {
     let mut design = intact(name);
     change(design.encryption.as_mut().unwrap());
@@ -177,13 +162,12 @@ fn family_with(name: &str, change: impl FnOnce(&mut Encryption)) -> Design {
 
 #[test]
 fn data_that_is_ready_without_its_counter() {
-    caught(&family_with("fca", |parts| parts.write_path = &Unpaired), "linked-list", &[], Rule::Durability);
+    caught(&family_with("fca", |parts| parts.write_path = &Deferred), "linked-list", &[], Rule::Durability);
 }
 
 #[test]
 fn a_counter_block_that_carries_a_neighbours_counter_too_early() {
     caught(&family_with("fca", |parts| parts.update = CounterUpdate::AtBump), "linked-list", &[], Rule::Line);
-    caught(&family_with("sca", |parts| parts.update = CounterUpdate::AtBump), "btree", &[], Rule::Line);
 }
 
 #[test]

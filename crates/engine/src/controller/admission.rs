@@ -59,7 +59,11 @@ impl Controller {
             Request::Eviction => {
                 self.wpq.free(true) >= 1 || self.evictions.front().is_some_and(|block| self.merges(block.id).is_some())
             }
-            Request::Counter(request) => self.wpq.free(true) >= 1 || self.merges(self.block_asked(request)).is_some(),
+            Request::Counter(request) => {
+                let id = self.block_asked(request);
+                let nothing_to_write = matches!(request, CounterRequest::Writeback(_)) && !self.counters.is_dirty(id);
+                self.wpq.free(true) >= 1 || self.merges(id).is_some() || nothing_to_write
+            }
         }
     }
 
@@ -278,7 +282,7 @@ impl Controller {
         slot
     }
 
-    fn start_draining<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+    pub(super) fn start_draining<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
         if !self.draining {
             self.draining = true;
             self.serve_all(cx);

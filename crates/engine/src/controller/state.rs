@@ -46,7 +46,7 @@ pub(super) enum Stage {
     BehindSameLine,
     /// Waits for its line's done bit, for a counter, or for a free status register.
     Waiting,
-    /// Its counter is in the cache; it waits for an AES circuit.
+    /// It can get its counter; it waits for an AES circuit.
     WantsUnit,
     /// Its counter has been bumped; circuit `unit` makes its pad.
     Encrypting,

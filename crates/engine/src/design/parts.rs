@@ -98,7 +98,7 @@ pub enum WritebackOrder {
 /// Which waiting admissions may pass which.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AppendOrder {
-    /// Pairs of one page are appended in the order of their counter bumps (hardened).
+    /// Pairs of one page are appended in the order of their counter bumps.
     BumpOrder,
     /// The lowest-numbered AES circuit with a finished line goes first (published: no order is stated).
     UnitOrder,

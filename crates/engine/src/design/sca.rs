@@ -1,9 +1,10 @@
-//! Selective counter-atomicity: only lines with a `CounterAtomic` variable are written as ready pairs, whichever way they
-//! leave the caches; counters of other lines stay in the counter cache until `counter_cache_writeback` or an eviction
+//! Selective counter-atomicity: only lines with a `CounterAtomic` variable are written as ready pairs, whichever way
+//! they leave the caches; counters of other lines stay in the counter cache until `counter_cache_writeback` or an eviction
 //! (counter-atomicity sections 4 and 5.2).
 //!
 //! *Published*: as for `fca`, and `counter_cache_writeback` writes what the counter cache holds when it arrives, which
-//! need not be the counter of the `clwb` before it. *Hardened*: it is ordered after earlier writes of the same lines.
+//! need not be the counter of the `clwb` before it, and nothing if the block is clean or on its way out. *Hardened*: it
+//! is ordered after earlier writes of the same lines.
 
 use super::fca;
 use super::parts::{Design, Encryption, LineAtomicity, ProgramForm, Promise};

@@ -61,6 +61,7 @@ pub struct Plan {
     key: BaseKey,
     layouts: Vec<ProgramLayout>,
     structures: Vec<Arc<dyn Structure>>,
+    log_entry_bytes: u64,
 }
 
 impl Plan {
@@ -79,6 +80,10 @@ impl Plan {
     /// One past the highest byte address of any core.
     pub fn end(&self) -> u64 {
         self.layouts.last().map_or(0, |layout| layout.heap.end)
+    }
+    /// Bytes of the largest log entry that a transaction may need.
+    pub(super) fn log_entry_bytes(&self) -> u64 {
+        self.log_entry_bytes
     }
     pub(super) fn structures(&self) -> &[Arc<dyn Structure>] {
         &self.structures
@@ -138,7 +143,7 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         room,
         log_ring,
     };
-    Ok(Plan { config: config.clone(), key, layouts, structures })
+    Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })
 }
 
 fn check_bounds(config: &WorkloadConfig, max_bytes: u64) -> Result<(), ConfigError> {

@@ -27,12 +27,14 @@ impl Program {
     /// The program of `core` over a base populated from the same plan, or from one with the same [`super::BaseKey`].
     pub fn new(plan: &Plan, base: Arc<Base>, core: CoreId) -> Self {
         let layout = &plan.layouts()[usize::from(core)];
+        let config = plan.config();
+        let style = Style::new(config);
         let protocol = if layout.log.is_empty() {
             Protocol::PointerSwap
         } else {
-            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start }
+            let slot = style.has_log_slots().then(|| plan.log_entry_bytes());
+            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start, slot }
         };
-        let config = plan.config();
         Self {
             structure: plan.structures()[usize::from(core)].clone(),
             protocol,
@@ -40,7 +42,7 @@ impl Program {
             scratch: Scratch::default(),
             random: Random::stream(config.seed, &format!("program of core {core}")),
             think_instructions: config.program.think_instructions,
-            style: Style::new(config),
+            style,
             number: 0,
             operations: config.operations_per_core,
         }

@@ -43,6 +43,13 @@ impl Style {
             _ => LINE_BYTES,
         }
     }
+
+    /// Whether log entries begin at fixed distances, as in an array of the paper's `struct Backup`. A line that has held
+    /// a `CounterAtomic` state word is counter-atomic for good; packed entries of different lengths would in time have
+    /// had one in nearly every line of the ring.
+    pub(super) fn has_log_slots(self) -> bool {
+        self.log_unit() == LINE_BYTES
+    }
 }
 
 /// The addresses for which `counter_cache_writeback(range)` is called, one per aligned [`COUNTER_WRITEBACK_BYTES`].

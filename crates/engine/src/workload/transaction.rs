@@ -24,8 +24,8 @@ const COMPARE_INSTRUCTIONS: u32 = 4;
 
 /// How a transaction becomes durable.
 pub(super) enum Protocol {
-    /// Undo log in a ring; holds the position of the next entry.
-    UndoLog { ring: Range<u64>, next: u64 },
+    /// Undo log in a ring; holds the position of the next entry, and how far apart entries begin if that is fixed.
+    UndoLog { ring: Range<u64>, next: u64, slot: Option<u64> },
     /// The last write is one word that makes the others reachable.
     PointerSwap,
 }
@@ -194,22 +194,26 @@ impl<'a> Transaction<'a> {
     /// Makes the writes durable and ends the transaction.
     pub(super) fn end(mut self, protocol: &mut Protocol) {
         match protocol {
-            Protocol::UndoLog { ring, next } => self.end_with_undo_log(ring, next),
+            Protocol::UndoLog { ring, next, slot } => self.end_with_undo_log(ring, next, *slot),
             Protocol::PointerSwap => self.end_with_pointer_swap(),
         }
         self.ops.ops.push(Op::TxEnd);
     }
 
-    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64) {
+    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64, slot: Option<u64>) {
         let ranges = self.touched_ranges();
         let data = ranges.iter().map(|range| range.end - range.start).sum();
         let length = entry_bytes(ranges.len() as u64, data);
-        debug_assert!(length * RING_ENTRIES_MIN <= ring.end - ring.start, "a write set is larger than its bound");
-        if *next + length > ring.end {
+        let taken = slot.unwrap_or(length);
+        debug_assert!(
+            length <= taken && taken * RING_ENTRIES_MIN <= ring.end - ring.start,
+            "a write set is larger than its bound"
+        );
+        if *next + taken > ring.end {
             *next = ring.start;
         }
         let entry = *next;
-        *next += length;
+        *next += taken;
 
         self.prepare(entry, &ranges);
         for index in 0..self.scratch.writes.len() {

@@ -197,3 +197,28 @@ fn a_plain_program_ignores_what_is_to_be_left_out() {
         assert!(transactions(&plain) == transactions(&same));
     }
 }
+
+#[test]
+fn however_often_the_log_comes_round_a_line_that_held_a_state_word_holds_nothing_else() {
+    for kind in [WorkloadKind::BTree, WorkloadKind::RbTree, WorkloadKind::Queue] {
+        let config = config(kind, 256, 3, 600);
+        let (plan, _, _) = start(&config);
+        let log = plan.layouts()[0].log.clone();
+        let mut marked = std::collections::BTreeSet::new();
+        let mut stored = std::collections::BTreeSet::new();
+        for did in transactions(&annotated(&config, None)).into_iter().flatten() {
+            if let Did::Store { address, counter_atomic, .. } = did
+                && log.contains(&address)
+            {
+                stored.insert(address / 64);
+                if counter_atomic {
+                    marked.insert(address / 64);
+                }
+            }
+        }
+        // One line in each slot, and a slot is as long as the largest entry.
+        let slots = (log.end - log.start) / plan.log_entry_bytes();
+        assert_eq!(marked.len() as u64, slots, "{kind:?}: the ring came round");
+        assert!(marked.len() * 4 < stored.len(), "{kind:?}: {} of {} lines", marked.len(), stored.len());
+    }
+}
