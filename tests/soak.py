@@ -1,4 +1,4 @@
-"""Crashes designs that must survive, with a new seed each time, until time is up or one does not survive."""
+"""Crashes designs that must survive, on a new small machine each time, until time is up or one does not survive."""
 
 from __future__ import annotations
 
@@ -10,8 +10,42 @@ import time
 
 import counterpoint as cp
 
-DESIGNS = ("secpm", "secpm-no-cwr")
-TX_SIZES = (64, 128, 256, 1024)
+DESIGNS = ("secpm", "secpm-no-cwr", "fca", "sca", "co-located", "co-located-cc")
+TX_SIZES = (64, 128, 256, 512, 1024)
+
+
+def queue(choice: random.Random, name: str, sizes: tuple[int, ...]) -> list[str]:
+    """Size and watermarks of the write queue called ``name``."""
+    entries = choice.choice(sizes)
+    high = choice.randint(1, entries)
+    return [
+        f"controller.{name}_entries={entries}",
+        f"controller.{name}_high_watermark={high}",
+        f"controller.{name}_low_watermark={choice.randint(0, high - 1)}",
+    ]
+
+
+def machine(choice: random.Random) -> list[str]:
+    """Values of a machine that is small in its own way; loads are compared with what the program expects."""
+    flag = ("true", "false")
+    return [
+        *queue(choice, "wpq", (2, 3, 4, 6, 8, 16)),
+        *queue(choice, "counter_wpq", (1, 2, 3, 4, 8)),
+        f"controller.counter_wpq_merging={choice.choice(flag)}",
+        f"controller.wpq_issue_when_idle={choice.choice(flag)}",
+        f"controller.aes_units={choice.randint(1, 4)}",
+        f"controller.aes_read_units={choice.randint(1, 4)}",
+        f"controller.counter_cache_size={choice.choice((64, 128, 256, 512, 4096))}B",
+        "controller.counter_cache_ways=1",
+        f"controller.counter_placement={choice.choice(('same-bank', 'single-bank', 'cross-bank', 'interleaved'))}",
+        f"controller.read_queue_entries={choice.choice((1, 2, 8, 32))}",
+        f"counters.minor_bits={choice.choice((1, 2, 3, 7))}",
+        f"device.mapping={choice.choice(('page-interleaved', 'page-xor', 'bank-contiguous'))}",
+        f"device.write_recovery={choice.choice(('each-write', 'row-close'))}",
+        f"l2.shared={choice.choice(flag)}",
+        f"l3.size={choice.choice((256, 512, 1024))}B",
+        "engine.check_loads=true",
+    ]
 
 
 def main() -> int:
@@ -27,7 +61,15 @@ def main() -> int:
         choice = random.Random(seed)
         design, workload = choice.choice(DESIGNS), choice.choice(workloads)
         verdict = cp.crash(
-            design, workload, machine="small", tx_size=choice.choice(TX_SIZES), transactions=50, seed=seed
+            design,
+            workload,
+            machine="small",
+            set=machine(choice),
+            tx_size=choice.choice(TX_SIZES),
+            transactions=50,
+            cores=choice.choice((1, 1, 2, 3)),
+            footprint="128KiB",
+            seed=seed,
         )
         crashes += verdict.crash_points
         if not verdict.holds:

@@ -280,7 +280,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller for `cores` cores in front of `banks` banks. `log` lists the lines of undo logs, for statistics only.
+    /// A controller for `cores` cores in front of `banks` banks. `log` lists the lines of undo logs, for statistics
+    /// only.
     pub fn new(
         machine: &crate::config::Machine,
         encryption: Option<EncryptionParts>,

@@ -11,6 +11,7 @@ pub(super) const fn design(variant: Variant) -> Design {
         variant,
         summary: "counter mode, counter atomicity free of charge: an upper bound, not crash consistent by mechanism",
         paper: "counter-atomicity, section 6",
+        machine: "counter-atomicity",
         promise: Promise {
             crash_consistent: Err("it declares counters durable without a mechanism that makes them so"),
             ..write_back::design(variant).promise
