@@ -12,9 +12,13 @@ use rustc_hash::FxHashSet;
 
 /// By default every so many distinct durable states are booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
-/// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is asked under which pads it would write
-/// that data's lines next: what a lost counter or a lost register does shows best before the counter follows.
+/// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is asked
+/// under which pads it would write that data's lines next: what a lost counter or a lost register does shows best before
+/// the counter follows.
 const EARLY_CHECKS: u64 = 64;
+/// How many values of a global counter such a check tries for each line: other lines may be written before it. More data
+/// than the largest transaction of a crash run has lines is hardly ever without its counter at once.
+const VALUES_TRIED: u64 = 64;
 /// Disagreements between view and boot that are told one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
 
@@ -132,7 +136,7 @@ impl Explorer {
                 }
             }
         }
-        watch_next_writes(&mut boot, self.auditor.durable_view().map(|(line, _)| line));
+        watch_next_writes(&mut boot, self.auditor.durable_view().map(|(line, _)| line), 1);
         let leaks = boot.into_observer().finish();
         let mut kept = self.auditor.boot_over(leaks);
         kept &= broken.is_empty();
@@ -157,7 +161,9 @@ impl Explorer {
         if codec.is_some() {
             let mut boot = Boot::new(media, snapshot, codec, steps, self.auditor.boot_watch());
             boot.finish();
-            watch_next_writes(&mut boot, lines.iter().copied());
+            lines.sort_unstable();
+            lines.dedup();
+            watch_next_writes(&mut boot, lines.iter().copied(), VALUES_TRIED);
             let leaks = boot.into_observer().finish();
             let kept = self.auditor.boot_over(leaks);
             self.booted(kept);
@@ -218,14 +224,25 @@ impl Explorer {
     }
 }
 
-/// Lets the auditors see the pad that the next write of each of `lines` would have.
-fn watch_next_writes(boot: &mut Boot<'_, BootWatch<'_>>, lines: impl Iterator<Item = Line>) {
+/// Lets the auditors see the pad that the next write of each of `lines` would have: of all writes the next, or one of the
+/// next `values` if counters are global.
+fn watch_next_writes(boot: &mut Boot<'_, BootWatch<'_>>, lines: impl Iterator<Item = Line>, values: u64) {
     if !boot.observer().watches_pads() {
         return;
     }
     for line in lines {
-        if let Some(pad) = boot.next_pad(line) {
-            boot.observer().next_write(line, &pad);
+        let mut last = None;
+        for before in 0..values {
+            let pad = boot.next_pad(line, before);
+            // A counter of the line's own does not depend on other lines; a global one that begins anew gives its first
+            // value twice here.
+            if pad.is_none() || before > 1 && pad == last {
+                break;
+            }
+            last = pad;
+            if let Some(pad) = pad {
+                boot.observer().next_write(line, &pad);
+            }
         }
     }
 }
@@ -256,7 +273,10 @@ impl Observer for Explorer {
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let (Some(line), true) = (media.as_line(), self.early_checks > 0) {
+        if self.early_checks > 0
+            && let Some(line) = media.as_line()
+            && self.new_data.last() != Some(&line)
+        {
             self.new_data.push(line);
         }
         self.auditor.persisted(now, media, bytes);

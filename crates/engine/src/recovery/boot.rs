@@ -135,8 +135,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
     }
 
-    /// Writes a whole line: the counter and the data become durable together, as on the ordinary write path with a
-    /// staging register, so pads stay fresh. An overflow re-encrypts the page first.
+    /// Writes a whole line: the counter and the data become durable together, in one step, so pads stay fresh. An overflow re-encrypts the page first.
     pub fn write_line(&mut self, line: Line, plaintext: &LineBytes) {
         let Some(codec) = self.codec else {
             self.persist(line, plaintext, plaintext, None);
@@ -154,11 +153,12 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.persist(line, plaintext, &ciphertext, Some(&block));
     }
 
-    /// The pad under which the next write of `line` would be encrypted, were it the next write of all; nothing is
-    /// written. `None` for plaintext memory, and where a page would be re-encrypted first.
-    pub fn next_pad(&self, line: Line) -> Option<LineBytes> {
+    /// The pad under which the next write of `line` would be encrypted, with `before` writes of other lines before it;
+    /// nothing is written. Those matter to a global counter only. `None` for plaintext memory, and where a page would be
+    /// re-encrypted first.
+    pub fn next_pad(&self, line: Line, before: u64) -> Option<LineBytes> {
         let codec = self.codec?;
-        let (mut block, mut register) = (self.block(line, codec), self.register);
+        let (mut block, mut register) = (self.block(line, codec), self.register + before);
         codec.bump(line, &mut block, &mut register).then(|| codec.encrypt(line, &[0; 64], &block))
     }
 

@@ -179,7 +179,10 @@ fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
             boot.finish();
             // Looking at the next pad gives nothing out.
             for line in [Line(0), Line(6), Line(9)] {
-                assert_eq!(boot.next_pad(line), Some(crypt(line, first, 0, &[0; 64])), "{found:?}, {line:?}");
+                assert_eq!(boot.next_pad(line, 0), Some(crypt(line, first, 0, &[0; 64])), "{found:?}, {line:?}");
+                let later = Some(crypt(line, first + 9, 0, &[0; 64]));
+                let skipped = if found == GlobalCounter::Lost { 10 } else { 9 };
+                assert_eq!(boot.next_pad(line, skipped), later, "{found:?}, {line:?}, after nine others");
             }
             boot.write_line(Line(6), &[6; 64]);
             boot.write_line(Line(5), &[9; 64]);
@@ -197,7 +200,7 @@ fn a_boot_without_encryption_or_before_a_reencryption_tells_no_next_pad() {
     image.store(MediaLine::counter(CounterBlock(0)), codec.pack(4, &[3; 64]));
     let snapshot = AdrSnapshot::default();
     let boot = Boot::new(&image, &snapshot, Some(&codec), STEPS, Told::default());
-    assert_eq!(boot.next_pad(Line(0)), None, "the minor counter would overflow");
-    assert_eq!(boot.next_pad(Line(64)), Some(crypt(Line(64), 0, 1, &[0; 64])));
-    assert_eq!(Boot::new(&image, &snapshot, None, &[], Told::default()).next_pad(Line(64)), None);
+    assert_eq!(boot.next_pad(Line(0), 0), None, "the minor counter would overflow");
+    assert_eq!(boot.next_pad(Line(64), 7), Some(crypt(Line(64), 0, 1, &[0; 64])));
+    assert_eq!(Boot::new(&image, &snapshot, None, &[], Told::default()).next_pad(Line(64), 7), None);
 }
