@@ -40,12 +40,12 @@ fn random_trace(design: &str, bytes: bool, footprint: u64) -> u64 {
     system.digest()
 }
 
-#[divan::bench(args = ["unencrypted", "secpm-no-cwr", "secpm"], sample_count = 5)]
+#[divan::bench(args = ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located"], sample_count = 5)]
 fn timing_only(bencher: divan::Bencher, design: &str) {
     bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| random_trace(design, false, 64 << 20));
 }
 
-#[divan::bench(args = ["unencrypted", "secpm-no-cwr", "secpm"], sample_count = 5)]
+#[divan::bench(args = ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located"], sample_count = 5)]
 fn real_bytes(bencher: divan::Bencher, design: &str) {
     bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| random_trace(design, true, 64 << 20));
 }

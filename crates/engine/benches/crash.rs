@@ -18,7 +18,7 @@ fn explore(design: &str) -> u64 {
     report["crash_points"].as_u64().expect("a report counts its points")
 }
 
-#[divan::bench(args = ["secpm-no-cwr", "secpm"], sample_count = 5, sample_size = 1)]
+#[divan::bench(args = ["secpm-no-cwr", "secpm", "sca"], sample_count = 5, sample_size = 1)]
 fn every_event(bencher: Bencher<'_, '_>, design: &str) {
     bencher.counter(ItemsCount::new(explore(design))).bench(|| explore(design));
 }
