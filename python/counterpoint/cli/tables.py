@@ -238,7 +238,7 @@ def annotation_check(found: Annotations) -> RenderableType:
         sentence, colour = f"Not sufficient: {failed} of {tried} of the annotated program failed.", "red"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("annotation", no_wrap=True, style="bold")
-    for column in ("stage", "verdict", "without it", "first", "in transaction", "line"):
+    for column in ("stage", "verdict", "without it", "breaks", "first in transaction", "line"):
         table.add_column(column)
     explained = list(_first(complete, "complete program: "))
     for annotation in found.annotations:
@@ -252,14 +252,15 @@ def annotation_check(found: Annotations) -> RenderableType:
 
 
 def _failed(without: Outcome) -> tuple[str, str, str, str]:
-    """How many crashes fail, and of the first violation the rule, the transaction with its stage, and the line."""
+    """How many crashes fail, by which rules, and the transaction, its stage and the line of the first violation."""
     failed = f"{units.number(without.crash_points - without.recovered)} of {units.number(without.crash_points)} fail"
     first = without.first
     if first is None:
         return failed, "-", "-", "-"
     stage = f", {first.stage.capitalize()}" if first.stage else ""
     transaction = "-" if first.transaction is None else f"{first.transaction}{stage}"
-    return failed, _rule(first), transaction, "-" if first.line is None else f"{first.line:#x}"
+    rules = ", ".join(rule.replace("_", " ") for rule in without.rules)
+    return failed, rules, transaction, "-" if first.line is None else f"{first.line:#x}"
 
 
 def _first(outcome: Outcome, subject: str) -> Iterable[RenderableType]:
