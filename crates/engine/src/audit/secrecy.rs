@@ -167,8 +167,8 @@ impl Branch<'_> {
         examine(&mut meet, event, line, bytes, &[&plaintext], plaintext != [0; 64])
     }
 
-    /// Whether the first write of a line, write `place` of all, would repeat a pad under `pad`. It may hold anything, so
-    /// that any earlier use counts.
+    /// Whether the first write of a line, write `place` of all, would repeat a pad under `pad`. It may hold anything,
+    /// so that any earlier use counts.
     pub fn first_write(&self, place: u64, pad: &LineBytes) -> Option<Leak> {
         (0..4).find_map(|block| {
             let value = block_of(pad, block);
