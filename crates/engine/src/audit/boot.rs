@@ -21,9 +21,12 @@ impl<'a> BootWatch<'a> {
         Self { secrecy, crash_event, leaks: BootLeaks::default() }
     }
 
-    /// After the boot, the next write of `line` would be encrypted under `pad`.
-    pub fn next_write(&mut self, line: Line, pad: &LineBytes) {
-        if let Some(leak) = self.secrecy.as_ref().and_then(|secrecy| secrecy.first_write(pad)) {
+    /// After the boot, the first write of `line` would be encrypted under the first of `pads` if it is the first write
+    /// of all, under the second if one write of another line comes before it, and so on. The first pad that repeats is
+    /// noted; those after it are not looked at.
+    pub fn next_write(&mut self, line: Line, pads: impl Iterator<Item = LineBytes>) {
+        let Some(secrecy) = &self.secrecy else { return };
+        if let Some(leak) = (1..).zip(pads).find_map(|(place, pad)| secrecy.first_write(place, &pad)) {
             self.leaks.0.push((line, leak));
         }
     }

@@ -196,11 +196,12 @@ pub(super) fn leak(event: u64, line: Line, leak: Leak) -> String {
             line.address(),
             earlier.address()
         ),
-        Leak::FirstWrite { block, line: earlier, event: when } => format!(
-            "If power fails after event {event}, the first write of the line at {:#x} after the reboot would encrypt its \
-             16-byte block {block} under the pad that event {when} used at {:#x}: whoever holds both ciphertexts learns \
-             the exclusive-or of the two plaintexts.",
+        Leak::FirstWrite { place, block, line: earlier, event: when } => format!(
+            "If power fails after event {event}, the first write of the line at {:#x} after the reboot{} would encrypt \
+             its 16-byte block {block} under the pad that event {when} used at {:#x}: whoever holds both ciphertexts \
+             learns the exclusive-or of the two plaintexts.",
             line.address(),
+            if place == 1 { String::new() } else { format!(", if it is write {place} of all,") },
             earlier.address()
         ),
     }

@@ -1,5 +1,5 @@
-//! The table of everything that is known about lines and counter blocks. A line enters it when something first happens to it;
-//! until then its durable bytes are those of the populated base and nothing has to be remembered.
+//! The table of everything that is known about lines and counter blocks. A line enters it when something first happens
+//! to it; until then its durable bytes are those of the populated base and nothing has to be remembered.
 //!
 //! Each auditor owns one part of a [`Record`]; the record is only where the parts of one line lie together.
 

@@ -208,6 +208,11 @@ impl Auditor {
         self.transactions.as_ref().is_some_and(Transactions::recovery_writes)
     }
 
+    /// Whether pads matter: the design promises secrecy.
+    pub fn watches_pads(&self) -> bool {
+        self.secrecy.is_some()
+    }
+
     /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.
     pub fn boot_watch(&self) -> BootWatch<'_> {
         BootWatch::new(self.secrecy.as_ref().map(Secrecy::branch), self.events)
@@ -238,7 +243,8 @@ impl Auditor {
             stage,
             line: None,
             explanation: format!(
-                "If power fails after event {crash_event}, the structure of core {core} is broken after recovery: {what}"
+                "If power fails after event {crash_event}, the structure of core {core} is broken after recovery: \
+                 {what}"
             ),
         });
     }

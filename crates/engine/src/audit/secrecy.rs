@@ -28,9 +28,9 @@ pub(super) enum Leak {
     Plaintext { block: usize },
     /// Block `block` was encrypted under a pad that had been used at `line` in `event` for another plaintext.
     PadReuse { block: usize, line: Line, event: u64 },
-    /// After a boot, the first write of the line would encrypt block `block` under a pad that had been used at `line`
-    /// in `event`.
-    FirstWrite { block: usize, line: Line, event: u64 },
+    /// After a boot, the first write of the line, if it is write `place` of all (counted from 1), would encrypt block
+    /// `block` under a pad that had been used at `line` in `event`.
+    FirstWrite { place: u64, block: usize, line: Line, event: u64 },
 }
 
 #[derive(Clone, Copy)]
@@ -167,13 +167,13 @@ impl Branch<'_> {
         examine(&mut meet, event, line, bytes, &[&plaintext], plaintext != [0; 64])
     }
 
-    /// Whether the first write of a line under `pad` would repeat a pad. It may hold anything, so that any earlier use
-    /// counts.
-    pub fn first_write(&self, pad: &LineBytes) -> Option<Leak> {
+    /// Whether the first write of a line, write `place` of all, would repeat a pad under `pad`. It may hold anything,
+    /// so that any earlier use counts.
+    pub fn first_write(&self, place: u64, pad: &LineBytes) -> Option<Leak> {
         (0..4).find_map(|block| {
             let value = block_of(pad, block);
             let earlier = self.past.pads.get(&value).or_else(|| self.pads.get(&value))?;
-            Some(Leak::FirstWrite { block, line: earlier.line, event: earlier.event })
+            Some(Leak::FirstWrite { place, block, line: earlier.line, event: earlier.event })
         })
     }
 }

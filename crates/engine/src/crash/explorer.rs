@@ -9,16 +9,19 @@ use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 use crate::recovery::{AdrSnapshot, Boot, LineCodec, Media};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// By default every so many distinct durable states are booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
-/// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is asked
-/// under which pads it would write that data's lines next: what a lost counter or a lost register does shows best before
-/// the counter follows.
+/// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is
+/// asked under which pads it would write that data's lines next: what a lost counter or a lost register does shows best
+/// before the counter follows.
 const EARLY_CHECKS: u64 = 64;
-/// How many values of a global counter such a check tries for each line: other lines may be written before it. More data
-/// than the largest transaction of a crash run has lines is hardly ever without its counter at once.
-const VALUES_TRIED: u64 = 64;
+/// A boot is asked under which pads a line may first be written if that is one of so many next writes of all; with
+/// counters of the line's own it is always the same pad. A global register that comes back behind is behind by the
+/// writes whose values it or the media had yet to learn of, and the last of these may have been to any line. That is
+/// about as many as write queues hold; a register that is further behind repeats the values in between, too.
+const WRITES_AHEAD: usize = 64;
 /// Disagreements between view and boot that are told one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
 
@@ -36,8 +39,8 @@ pub struct Explorer {
     violation_checked: bool,
     /// Checks that new data may still ask for.
     early_checks: u64,
-    /// While there are any, the lines that have persisted since the last check.
-    new_data: Vec<Line>,
+    /// While there are any and pads matter, the lines that have persisted since the last check.
+    new_data: BTreeSet<Line>,
     /// Only new data asked for the check.
     next_writes_only: bool,
     at_point: bool,
@@ -50,6 +53,7 @@ impl Explorer {
     /// Explores with `auditor` as `plan` says. `total_events` is the length of the run, which only a sampling plan
     /// needs ([`CrashPlan::needs_total`]).
     pub fn new(auditor: Auditor, plan: CrashPlan, total_events: u64) -> Self {
+        let early_checks = if auditor.watches_pads() { EARLY_CHECKS } else { 0 };
         Self {
             auditor,
             plan,
@@ -61,8 +65,8 @@ impl Explorer {
             full_checks: 0,
             wants_full_check: false,
             violation_checked: false,
-            early_checks: EARLY_CHECKS,
-            new_data: Vec::new(),
+            early_checks,
+            new_data: BTreeSet::new(),
             next_writes_only: false,
             at_point: false,
             last_point_recovered: true,
@@ -78,13 +82,15 @@ impl Explorer {
     }
 
     /// Whether the event that is just over left a state that should be booted for real: the first crash point, every
-    /// so many distinct states, the first violation, and in part, at first, whenever new data has persisted.
+    /// so many distinct states, the first violation, and in part, at first, whenever new data has persisted and pads
+    /// matter.
     pub fn wants_full_check(&self) -> bool {
         self.wants_full_check
     }
 
-    /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the program
-    /// check its structure. At last it asks under which pads the booted machine would write next. May be called after any event; call it once more when the run has ended.
+    /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the
+    /// program check its structure. At last it asks under which pads the booted machine would write next. May be called
+    /// after any event; call it once more when the run has ended.
     ///
     /// `media` is the device image, `snapshot` what the ADR domain drains to it, `codec` the design's encryption
     /// (`None` for plaintext memory) and `steps` its boot sequence.
@@ -136,7 +142,7 @@ impl Explorer {
                 }
             }
         }
-        watch_next_writes(&mut boot, self.auditor.durable_view().map(|(line, _)| line), 1);
+        watch_next_writes(&mut boot, self.auditor.durable_view().map(|(line, _)| line));
         let leaks = boot.into_observer().finish();
         let mut kept = self.auditor.boot_over(leaks);
         kept &= broken.is_empty();
@@ -157,19 +163,15 @@ impl Explorer {
         codec: Option<&dyn LineCodec>,
         steps: &[RecoveryStep],
     ) {
-        let mut lines = std::mem::take(&mut self.new_data);
+        let lines = std::mem::take(&mut self.new_data);
         if codec.is_some() {
             let mut boot = Boot::new(media, snapshot, codec, steps, self.auditor.boot_watch());
             boot.finish();
-            lines.sort_unstable();
-            lines.dedup();
-            watch_next_writes(&mut boot, lines.iter().copied(), VALUES_TRIED);
+            watch_next_writes(&mut boot, lines.into_iter());
             let leaks = boot.into_observer().finish();
             let kept = self.auditor.boot_over(leaks);
             self.booted(kept);
         }
-        lines.clear();
-        self.new_data = lines;
     }
 
     /// A point that the view found recovered is not, if the real boot broke a rule.
@@ -185,8 +187,8 @@ impl Explorer {
         &self.auditor
     }
 
-    /// Where a real boot and the auditors' view disagreed. Not a fault of the design but of this program: the two compute
-    /// the same thing by different ways. Empty, or the results cannot be trusted.
+    /// Where a real boot and the auditors' view disagreed. Not a fault of the design but of this program: the two
+    /// compute the same thing by different ways. Empty, or the results cannot be trusted.
     pub fn internal_errors(&self) -> &[String] {
         &self.disagreements
     }
@@ -224,26 +226,14 @@ impl Explorer {
     }
 }
 
-/// Lets the auditors see the pad that the next write of each of `lines` would have: of all writes the next, or one of the
-/// next `values` if counters are global.
-fn watch_next_writes(boot: &mut Boot<'_, BootWatch<'_>>, lines: impl Iterator<Item = Line>, values: u64) {
+/// Lets the auditors see the pads that the first write of each of `lines` might have.
+fn watch_next_writes(boot: &mut Boot<'_, BootWatch<'_>>, lines: impl Iterator<Item = Line>) {
     if !boot.observer().watches_pads() {
         return;
     }
     for line in lines {
-        let mut last = None;
-        for before in 0..values {
-            let pad = boot.next_pad(line, before);
-            // A counter of the line's own does not depend on other lines; a global one that begins anew gives its first
-            // value twice here.
-            if pad.is_none() || before > 1 && pad == last {
-                break;
-            }
-            last = pad;
-            if let Some(pad) = pad {
-                boot.observer().next_write(line, &pad);
-            }
-        }
+        let pads = boot.next_pads(line).take(WRITES_AHEAD);
+        boot.observer().next_write(line, pads);
     }
 }
 
@@ -273,11 +263,8 @@ impl Observer for Explorer {
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if self.early_checks > 0
-            && let Some(line) = media.as_line()
-            && self.new_data.last() != Some(&line)
-        {
-            self.new_data.push(line);
+        if let (Some(line), true) = (media.as_line(), self.early_checks > 0) {
+            self.new_data.insert(line);
         }
         self.auditor.persisted(now, media, bytes);
     }

@@ -50,8 +50,8 @@ pub struct CrashRun {
 }
 
 impl CrashRun {
-    /// The command that shows `violation` again. It keeps the number of transactions: a shorter run is not the beginning
-    /// of a longer one, because structures are laid out with room for every transaction and cores look ahead.
+    /// The command that shows `violation` again. It keeps the number of transactions: a shorter run is not the
+    /// beginning of a longer one, because structures are laid out with room for every transaction and cores look ahead.
     fn reproduce(&self, violation: &Violation) -> String {
         let transactions = self.transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
         format!("{}{transactions} --at-event {}", self.command, violation.crash_event)

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::audit::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
-use crate::audit::{CounterLayout, Rule};
+use crate::audit::{AuditSetup, Auditor, CounterLayout, Rule};
 use crate::config::Variant;
-use crate::design::parts::RecoveryStep;
+use crate::design::parts::{LineAtomicity, RecoveryStep};
 use crate::message::{Coverage, Line, Observer};
 use crate::recovery::{AdrSnapshot, GlobalCounter};
 
@@ -118,6 +118,41 @@ fn data_that_leaves_before_its_counter_hides_its_value_from_a_scan_but_not_from_
     assert_eq!(scanned, [Some(Line(0))]);
     let kept: Vec<_> = about_pads(&explore_global(Coverage::EIGHT_LINES, style, GlobalCounter::Kept));
     assert_eq!(kept, []);
+}
+
+#[test]
+fn a_global_register_that_is_behind_by_several_values_repeats_the_pad_of_a_later_write() {
+    // From the tenth write on the register comes back too small by four: the pad of the line that was written last is
+    // repeated if that line is the fourth to be written after the reboot.
+    let behind = |register| GlobalCounter::Kept(if register > 10 { register - 4 } else { register });
+    for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
+        let explorer = explore_global(coverage, |_| WriteStyle::Pair, behind);
+        let violations = explorer.auditor().violations();
+        assert!(violations.iter().all(|violation| violation.rule == Rule::PadReuse), "{violations:?}");
+        let (first, line) =
+            (&violations[0].explanation, violations[0].line.expect("a pad belongs to a line").address());
+        let said = format!("first write of the line at {line:#x} after the reboot, if it is write 4 of all, would");
+        assert!(first.contains(&said), "{first}");
+    }
+}
+
+#[test]
+fn without_a_promise_of_secrecy_new_data_asks_for_no_boot() {
+    let machine = Machine::new(2);
+    let auditor = Auditor::new(AuditSetup {
+        base: machine.codec.base.clone(),
+        cores: 1,
+        cipher: None,
+        line_atomic: LineAtomicity::None,
+        secret: false,
+        status_survives: true,
+        program: None,
+    });
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0);
+    explorer.event_over(0);
+    explorer.persisted(0, crate::message::MediaLine::data(Line(9)), &[0; 64]);
+    explorer.event_over(0);
+    assert!(!explorer.wants_full_check());
 }
 
 #[test]

@@ -135,7 +135,8 @@ impl<'a, O: Observer> Boot<'a, O> {
         codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
     }
 
-    /// Writes a whole line: the counter and the data become durable together, in one step, so pads stay fresh. An overflow re-encrypts the page first.
+    /// Writes a whole line: the counter and the data become durable in one step, so pads stay fresh. An overflow
+    /// re-encrypts the page first.
     pub fn write_line(&mut self, line: Line, plaintext: &LineBytes) {
         let Some(codec) = self.codec else {
             self.persist(line, plaintext, plaintext, None);
@@ -153,13 +154,21 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.persist(line, plaintext, &ciphertext, Some(&block));
     }
 
-    /// The pad under which the next write of `line` would be encrypted, with `before` writes of other lines before it;
-    /// nothing is written. Those matter to a global counter only. `None` for plaintext memory, and where a page would be
-    /// re-encrypted first.
-    pub fn next_pad(&self, line: Line, before: u64) -> Option<LineBytes> {
-        let codec = self.codec?;
-        let (mut block, mut register) = (self.block(line, codec), self.register + before);
-        codec.bump(line, &mut block, &mut register).then(|| codec.encrypt(line, &[0; 64], &block))
+    /// The pads under which the next write of `line` might be encrypted; nothing is written. The first is for the case
+    /// that it is the next write of all. A counter of the line's own allows no other; a global one moves on with every
+    /// write of any line, so that pad k, counted from 1, is for the case that k - 1 writes of other lines come first,
+    /// without end. None for plaintext memory, and where a page would be re-encrypted first.
+    pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a, O> {
+        let mut next = self.codec.map(|codec| (codec, self.block(line, codec), self.register));
+        std::iter::from_fn(move || {
+            let (codec, block, register) = next.as_mut()?;
+            let given_out = *register;
+            let pad = codec.bump(line, block, register).then(|| codec.encrypt(line, &[0; 64], block));
+            if *register == given_out {
+                next = None;
+            }
+            pad
+        })
     }
 
     /// The observer, while the boot goes on.
