@@ -270,9 +270,7 @@ impl Controller {
         let location = cx.device.locate(media);
         self.stats.admitted += 1;
         let slot = self.wpq.push(Arrival { media, location, bytes, ready, epoch: self.epoch, bump, beside });
-        if self.wpq.is_high() {
-            self.start_draining(cx);
-        }
+        self.drain_if_high(cx);
         if ready {
             for (unit, bytes) in self.units_of(media, bytes, beside) {
                 cx.observer.persisted(now, unit, &bytes);
@@ -282,7 +280,14 @@ impl Controller {
         slot
     }
 
-    pub(super) fn start_draining<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+    /// To be called when an entry has become ready.
+    pub(super) fn drain_if_high<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+        if self.wpq.is_high() {
+            self.start_draining(cx);
+        }
+    }
+
+    fn start_draining<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
         if !self.draining {
             self.draining = true;
             self.serve_all(cx);

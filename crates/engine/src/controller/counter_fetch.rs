@@ -121,8 +121,10 @@ impl Controller {
         let queued = self.wpq.newest(MediaLine::counter(id)).map(|entry| (entry.bump, entry.bytes));
         let evicted = self.evictions.iter().rev().find(|eviction| eviction.id == id);
         let evicted = evicted.map(|eviction| (eviction.bump, eviction.block));
-        let staged = self.in_units.iter().map(|&slot| &self.writes[slot]);
-        let staged = staged.filter(|write| write.stages_block && self.coverage.block(write.line) == id);
+        // A write under a global counter has no copy of the block.
+        let stage = self.encryption.as_ref().is_some_and(|encryption| !encryption.scheme.global());
+        let staged = self.in_units.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
+        let staged = staged.filter(|write| self.coverage.block(write.line) == id);
         let staged = staged.max_by_key(|write| write.bump).map(|write| (write.bump, write.block));
         [queued, staged, evicted].into_iter().flatten().max_by_key(|(bump, _)| *bump).map(|(_, block)| block)
     }

@@ -53,9 +53,7 @@ impl Controller {
         self.bumps += 1;
         self.append_counter(cx, id, block, self.bumps);
         self.wpq.set_ready(entry);
-        if self.wpq.is_high() {
-            self.start_draining(cx);
-        }
+        self.drain_if_high(cx);
         cx.observer.persisted(now, MediaLine::data(line), &ciphertext);
         let bank = self.wpq.entry(entry).location.bank;
         self.finish_write(cx, slot);

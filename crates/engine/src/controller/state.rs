@@ -75,7 +75,6 @@ pub(super) struct Write {
     pub counter_atomic: bool,
     /// The counter block as it was when this write bumped it: the staging register's second line, if it has one.
     pub block: LineBytes,
-    pub stages_block: bool,
     /// It puts its line under the page's new major counter: the append sets the line's done bit.
     pub renews: bool,
     /// The block is still to be appended on its own.

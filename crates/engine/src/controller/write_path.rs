@@ -1,7 +1,7 @@
 //! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
 
 use super::state::{Context, Controller, CounterWaiter, Source, Stage, Write};
-use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, Encryption, NextCounter};
+use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
@@ -44,7 +44,6 @@ impl Controller {
             counter: Counter::NEVER,
             counter_atomic: false,
             block: [0; 64],
-            stages_block: false,
             renews: false,
             owes_counter: false,
             counter_admitted: false,
@@ -162,7 +161,6 @@ impl Controller {
         write.unit = unit;
         write.counter = counter;
         write.block = block;
-        write.stages_block = !global;
         write.renews = renews;
         write.counter_admitted = defers || matches!(at_encrypted, Admit::Unready | Admit::Inline);
         write.owes_counter = at_bump == Admit::Counter;
@@ -181,13 +179,12 @@ impl Controller {
         line: Line,
         defers: bool,
     ) -> Bumped {
-        let Encryption { update, .. } = self.encryption.as_ref().expect("counters are global").parts;
-        let scheme = &self.encryption.as_ref().expect("counters are global").scheme;
-        let NextCounter::Is(counter) = scheme.next(&[0; 64], 0, self.register) else {
+        let encryption = self.encryption.as_ref().expect("counters are global");
+        let NextCounter::Is(counter) = encryption.scheme.next(&[0; 64], 0, self.register) else {
             unreachable!("a global counter does not overflow")
         };
         self.register = counter.major;
-        if update == CounterUpdate::AtBump {
+        if encryption.parts.update == CounterUpdate::AtBump {
             self.update_counter(cx, line, counter, defers);
         }
         Bumped { counter, block: [0; 64], renews: false }
