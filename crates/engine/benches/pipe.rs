@@ -47,7 +47,7 @@ impl Runs {
             leave_out: None,
             machine,
         };
-        let capacity = counterpoint_engine::device::Device::data_capacity_of(&config.machine);
+        let capacity = counterpoint_engine::device::Device::program_capacity_of(&config.machine);
         let design = find_design(design, Variant::Hardened).expect("the design exists");
         let source = Source::open(&config, design.form, capacity).expect("the workload exists");
         Self { config, design, source, bases: Bases::default() }

@@ -196,7 +196,7 @@ struct Prepared {
 
 fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
     let (config, design) = request.resolve(defaults)?;
-    let capacity = Device::data_capacity_of(&config.machine);
+    let capacity = Device::program_capacity_of(&config.machine);
     let source = Source::open(&config, design.form, capacity)?;
     if source.is_trace() && config.cores != 1 {
         return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));

@@ -8,8 +8,8 @@ use crate::design::parts::{CounterScheme, Design, Domain, RegisterName};
 use crate::device::Image;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
-use crate::message::{CoreId, CounterBlock, LineBytes, MediaLine, MediaUnit, NoObserver, OpSource};
-use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus, SchemeCodec};
+use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, OpSource};
+use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, LogSnapshot, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
 use std::sync::Arc;
@@ -82,6 +82,8 @@ pub fn explore(
         (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
         (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
     };
+    let log_survives = design.domain(RegisterName::LogMetadata) == Domain::Adr;
+    let as_survivor = |set: crate::controller::LogSnapshot| LogSnapshot { core: set.core, buckets: set.buckets };
     let check = |system: &mut System<Explorer>| {
         let System { observer, controller, device, .. } = system;
         let held = controller.snapshot();
@@ -92,6 +94,7 @@ pub fn explore(
                 wpq: held.wpq,
                 status,
                 global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives),
+                log: if log_survives { held.log.into_iter().map(as_survivor).collect() } else { Vec::new() },
             },
             &ImageMedia(device.image()),
             codec,
@@ -130,10 +133,9 @@ pub fn explore(
 
 /// How the counters of `scheme` lie on the media, for those who read them on their own.
 fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
-    if scheme.global() {
-        CounterLayout::Global { coverage: scheme.coverage() }
-    } else {
-        CounterLayout::Split { minor_bits }
+    match scheme.coverage() {
+        Coverage::PAGE => CounterLayout::Split { minor_bits },
+        coverage => CounterLayout::Words { coverage },
     }
 }
 

@@ -1,12 +1,13 @@
 //! Controller and device alone, driven by lines: what a line-only trace or another simulator's cores mount.
 
-use crate::cipher::{Keys, PadCipher};
-use crate::config::{ConfigError, Machine};
-use crate::controller::{Context, Controller, EncryptionParts, Response};
-use crate::design::parts::Design;
+use crate::cipher::{FeedbackCipher, Keys, PadCipher};
+use crate::config::{ConfigError, Geometry, Machine};
+use crate::controller::{Context, Controller, EncryptionParts, LogParts, Response};
+use crate::design::parts::{Design, HardwareLog, PadSource};
 use crate::device::Device;
-use crate::kernel::{Ps, Queue};
-use crate::message::{BaseImage, Event, Line, LineBytes, Observer, WriteToken};
+use crate::kernel::{Ps, Queue, Random};
+use crate::mechanism::pads::LogAndDataPads;
+use crate::message::{BaseImage, Event, Line, LineBytes, LogRegion, Observer, WriteToken};
 use std::sync::Arc;
 
 /// A controller in front of its device.
@@ -100,6 +101,30 @@ pub(crate) fn encryption_parts(
     seed: u64,
 ) -> Result<Option<EncryptionParts>, ConfigError> {
     let Some(parts) = design.encryption else { return Ok(None) };
-    let pads = PadCipher::new(&Keys::from_seed(seed).data, machine.controller.aes_key_bits, machine.device.capacity.0)?;
-    Ok(Some(EncryptionParts { parts, scheme: (parts.counters)(&machine.counters), pads: Box::new(pads) }))
+    let (keys, key_bits, capacity) =
+        (Keys::from_seed(seed), machine.controller.aes_key_bits, machine.device.capacity.0);
+    let data = PadCipher::new(&keys.data, key_bits, capacity)?;
+    let mut pads: Box<dyn PadSource> = Box::new(data.clone());
+    let mut log = None;
+    if let Some(part) = design.log {
+        let region = log_region(machine, part);
+        pads = Box::new(LogAndDataPads { data, log: PadCipher::new(&keys.log, key_bits, capacity)?, region });
+        log = Some(LogParts {
+            region,
+            encryption: part.encryption,
+            feedback: Box::new(FeedbackCipher::new(&keys.log, key_bits)?),
+            random: Random::stream(seed, "log.initial-vectors"),
+        });
+    }
+    Ok(Some(EncryptionParts { parts, scheme: (parts.counters)(&machine.counters), pads, log }))
+}
+
+/// Where the hardware's log lies on `machine`.
+pub(crate) fn log_region(machine: &Machine, log: HardwareLog) -> LogRegion {
+    LogRegion {
+        first: Geometry::of(machine).log_start(),
+        buckets: machine.log.buckets,
+        records: machine.log.bucket_records,
+        layout: log.layout,
+    }
 }

@@ -166,6 +166,12 @@ impl<O: Observer> System<O> {
                     MemoryRequest::Write { at, line, bytes, token, counter_atomic } => {
                         controller.accept_write(&mut cx, at, line, &bytes, token, counter_atomic);
                     }
+                    MemoryRequest::Log { at, core, line, old } => {
+                        controller.accept_log(&mut cx, at, core, line, &old);
+                    }
+                    MemoryRequest::EndTransaction { at, core } => {
+                        controller.accept_transaction_end(&mut cx, at, core);
+                    }
                     MemoryRequest::CounterWriteback { at, line, token } => {
                         controller.accept_counter_writeback(&mut cx, at, line, token);
                     }
@@ -177,6 +183,8 @@ impl<O: Observer> System<O> {
                 match response {
                     Response::Read { token, bytes } => cache.read_done(now, token, &bytes),
                     Response::Written { token } => cache.write_acked(now, token),
+                    Response::Logged { core } => cache.logged(now, core),
+                    Response::TransactionEnded { core } => cache.transaction_ended(now, core),
                     Response::Install { line, bytes } => cache.install_clean(now, line, &bytes),
                 }
             }

@@ -180,7 +180,7 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
         leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, design.form, Device::data_capacity_of(&config.machine)).unwrap();
+    let source = Source::open(&config, design.form, Device::program_capacity_of(&config.machine)).unwrap();
     let mut system =
         System::new(&config, design, source.job(&Bases::default(), &AtomicBool::new(false)).unwrap(), NoObserver)
             .unwrap();

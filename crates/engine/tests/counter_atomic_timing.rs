@@ -52,7 +52,7 @@ fn until(system: &mut LineSystem<NoObserver>, end: Ps) -> Vec<(u32, Ps)> {
             .map(|response| match response {
                 counterpoint_engine::controller::Response::Read { token, .. } => *token,
                 counterpoint_engine::controller::Response::Written { token } => token.0,
-                counterpoint_engine::controller::Response::Install { .. } => unreachable!("no page is re-encrypted"),
+                response => unreachable!("nobody asked for {response:?}"),
             })
             .collect();
         answered.extend(tokens.into_iter().map(|token| (token, system.now())));

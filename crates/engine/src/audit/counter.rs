@@ -36,7 +36,7 @@ impl CounterCipher {
             CounterLayout::Split { minor_bits } => {
                 assert!((1..=7).contains(&minor_bits), "minor counters have 1 to 7 bits, not {minor_bits}");
             }
-            CounterLayout::Global { coverage } => {
+            CounterLayout::Words { coverage } => {
                 assert!(coverage.lines() <= 8, "64 bytes hold 8 counters, not {}", coverage.lines());
             }
         }
@@ -57,7 +57,7 @@ impl CounterCipher {
     pub fn coverage(&self) -> Coverage {
         match self.layout {
             CounterLayout::Split { .. } => Coverage::PAGE,
-            CounterLayout::Global { coverage } => coverage,
+            CounterLayout::Words { coverage } => coverage,
         }
     }
 
@@ -65,7 +65,7 @@ impl CounterCipher {
     pub fn base(&self) -> Counter {
         match self.layout {
             CounterLayout::Split { .. } => Counter { major: 0, minor: 1 },
-            CounterLayout::Global { .. } => Counter { major: 1, minor: 0 },
+            CounterLayout::Words { .. } => Counter { major: 1, minor: 0 },
         }
     }
 
@@ -154,7 +154,7 @@ pub(super) mod tests {
             let block: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let block: LineBytes = block.try_into().unwrap();
             for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
-                let cipher = CounterCipher::new(&[7; 16], CounterLayout::Global { coverage });
+                let cipher = CounterCipher::new(&[7; 16], CounterLayout::Words { coverage });
                 for (index, &major) in values.iter().enumerate().take(coverage.lines()) {
                     prop_assert_eq!(cipher.unpack(&block, index), Counter { major, minor: 0 });
                 }

@@ -84,7 +84,7 @@ fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id
             let minors = 0..=(1u8 << minor_bits) - 1;
             majors.into_iter().flat_map(|major| minors.clone().map(move |minor| Counter { major, minor })).find(fits)
         }
-        CounterLayout::Global { .. } => {
+        CounterLayout::Words { .. } => {
             // One register counts for all lines: a line's counter is near its old one or near the newest of all.
             let near = |value: u64| value.saturating_sub(GLOBAL_NEAR)..=value.saturating_add(GLOBAL_NEAR);
             near(durable.largest).chain(near(cell.stored.major)).map(|major| Counter { major, minor: 0 }).find(fits)
@@ -229,7 +229,7 @@ fn line_name(line: Line, role: Role) -> String {
 fn counter_name(layout: CounterLayout, counter: Counter) -> String {
     let name = match layout {
         CounterLayout::Split { .. } => format!("counter (major {}, minor {})", counter.major, counter.minor),
-        CounterLayout::Global { .. } => format!("counter {}", counter.major),
+        CounterLayout::Words { .. } => format!("counter {}", counter.major),
     };
     if counter == Counter::NEVER { name + ", which means never written" } else { name }
 }

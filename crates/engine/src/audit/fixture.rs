@@ -244,6 +244,7 @@ impl Machine {
             wpq: self.queue.clone(),
             status: self.status.filter(|_| status_survives),
             global_counter: GlobalCounter::Kept(self.register),
+            log: Vec::new(),
         }
     }
 

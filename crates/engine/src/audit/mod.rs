@@ -65,9 +65,9 @@ pub enum CounterLayout {
         /// Bits of a minor counter, 1 to 7.
         minor_bits: u32,
     },
-    /// An 8-byte value of one global counter for each of `coverage` lines, at most eight (counter-atomicity section
-    /// 5.2.1).
-    Global {
+    /// A value of 8 bytes for each of `coverage` lines, at most eight: of one global counter (counter-atomicity section
+    /// 5.2.1), or of the line's own (easy-pm section II-B).
+    Words {
         /// Lines per block.
         coverage: Coverage,
     },

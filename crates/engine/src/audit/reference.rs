@@ -55,7 +55,7 @@ impl Reference {
             let ciphertext = stored.get(&MediaLine::data(line).code()).copied();
             let (major, minor) = match self.codec.counters {
                 CounterLayout::Split { .. } => (0, 1),
-                CounterLayout::Global { .. } => (1, 0),
+                CounterLayout::Words { .. } => (1, 0),
             };
             let base = || self.codec.base.line(line).map_or([0; 64], |base| crypt(line, major, minor, base));
             let status = status.filter(|status| status.page == line.page());
@@ -397,7 +397,7 @@ proptest! {
         steps in proptest::collection::vec((global_step(), any::<bool>()), 1..120), line_atomic in promise(), beside: bool
     ) {
         let coverage = if beside { Coverage::LINE } else { Coverage::EIGHT_LINES };
-        let counters = CounterLayout::Global { coverage };
+        let counters = CounterLayout::Words { coverage };
         let machine = Machine::with_counters(counters);
         let base = machine.codec.base.clone();
         let mut both = Both {

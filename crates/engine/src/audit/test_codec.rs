@@ -39,7 +39,7 @@ impl TestCodec {
     fn minor_bits(&self) -> u32 {
         match self.counters {
             CounterLayout::Split { minor_bits } => minor_bits,
-            CounterLayout::Global { .. } => panic!("a global counter has no minors"),
+            CounterLayout::Words { .. } => panic!("a global counter has no minors"),
         }
     }
 
@@ -62,7 +62,7 @@ impl TestCodec {
     fn counter(&self, line: Line, block: &LineBytes) -> (u64, u8) {
         match self.counters {
             CounterLayout::Split { .. } => (self.major(block), self.minors(block)[line.index_in_page()]),
-            CounterLayout::Global { coverage } => {
+            CounterLayout::Words { coverage } => {
                 let at = (line.0 % coverage.lines() as u64) as usize;
                 (u64::from_le_bytes(block[at * 8..at * 8 + 8].try_into().unwrap()), 0)
             }
@@ -83,7 +83,7 @@ impl LineCodec for TestCodec {
     fn coverage(&self) -> Coverage {
         match self.counters {
             CounterLayout::Split { .. } => Coverage::PAGE,
-            CounterLayout::Global { coverage } => coverage,
+            CounterLayout::Words { coverage } => coverage,
         }
     }
     fn base_block(&self, block: CounterBlock) -> LineBytes {
@@ -92,7 +92,7 @@ impl LineCodec for TestCodec {
                 let page = Page(block.0);
                 self.pack(0, &std::array::from_fn(|n| u8::from(self.base.populated(page.line(n)))))
             }
-            CounterLayout::Global { coverage } => {
+            CounterLayout::Words { coverage } => {
                 let lines = coverage.lines() as u64;
                 let values: Vec<u64> =
                     (0..lines).map(|n| u64::from(self.base.populated(Line(block.0 * lines + n)))).collect();
@@ -116,7 +116,7 @@ impl LineCodec for TestCodec {
         crypt(line, major, minor, plaintext)
     }
     fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
-        if let CounterLayout::Global { coverage } = self.counters {
+        if let CounterLayout::Words { coverage } = self.counters {
             *register = (*register).max(1) + 1;
             let at = (line.0 % coverage.lines() as u64) as usize;
             block[at * 8..at * 8 + 8].copy_from_slice(&register.to_le_bytes());

@@ -9,7 +9,7 @@ use crate::message::{
 };
 use std::sync::Arc;
 
-const EIGHT: CounterLayout = CounterLayout::Global { coverage: Coverage::EIGHT_LINES };
+const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
 
 /// Runs the test program, judging after every event, and gives the rules broken in order of discovery.
 fn explore(
@@ -214,7 +214,7 @@ fn what_was_stored_before_the_marking_is_not_promised_until_a_fence_covers_it() 
 
 #[test]
 fn a_counter_that_lies_beside_its_line_needs_no_counter_region() {
-    let counters = CounterLayout::Global { coverage: Coverage::LINE };
+    let counters = CounterLayout::Words { coverage: Coverage::LINE };
     for (style, holds) in [(WriteStyle::Pair, true), (WriteStyle::CounterFirst, false)] {
         let mut machine = Machine::with_counters(counters);
         let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());

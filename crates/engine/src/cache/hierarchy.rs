@@ -174,6 +174,16 @@ impl Hierarchy {
         self.counts = CacheCounts::default();
     }
 
+    /// The log manager has taken what `core` sent.
+    pub fn logged(&mut self, now: Ps, core: CoreId) {
+        self.wakes.push((core, Wake::Logged { at: now }));
+    }
+
+    /// The log of the transaction of `core` is freed.
+    pub fn transaction_ended(&mut self, now: Ps, core: CoreId) {
+        self.wakes.push((core, Wake::TransactionEnded { at: now }));
+    }
+
     /// Whether nothing waits: no miss, no unacknowledged write.
     pub fn idle(&self) -> bool {
         self.mshrs.len() == 0 && self.writes.len() == 0
@@ -313,6 +323,18 @@ impl CachePort for Hierarchy {
 
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access {
         self.flush_line(now, core, line, kind)
+    }
+
+    fn begin_transaction(&mut self, _core: CoreId) {
+        todo!()
+    }
+
+    fn log(&mut self, _now: Ps, _core: CoreId, _line: Line) -> Access {
+        todo!()
+    }
+
+    fn end_transaction(&mut self, _now: Ps, _core: CoreId) -> Access {
+        todo!()
     }
 
     fn first_level_latency(&self) -> Ps {

@@ -2,8 +2,10 @@
 //! encrypted and decrypted by exclusive-or with it. There is no time in here, and AES itself is the RustCrypto
 //! crate's (AES-NI where the processor has it).
 
+mod feedback;
 mod keys;
 mod pad;
 
+pub use feedback::FeedbackCipher;
 pub use keys::{Key, Keys};
 pub use pad::PadCipher;

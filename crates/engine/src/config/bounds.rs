@@ -102,6 +102,12 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
             device.capacity, device.row
         ));
     }
+    if Geometry::of(machine).program_capacity() == 0 {
+        return Err(format!(
+            "log.buckets = {} with log.bucket_records = {} leave no page for programs in device.capacity = {}",
+            machine.log.buckets, machine.log.bucket_records, device.capacity
+        ));
+    }
     Ok(())
 }
 
@@ -157,13 +163,13 @@ fn check_run(run: &RunConfig) -> Result<(), String> {
     if *footprint == 0 || !footprint.is_multiple_of(LINE_BYTES) {
         return Err(format!("footprint = {footprint} must be a multiple of 64 bytes above zero"));
     }
-    let capacity = Geometry::of(machine).data_capacity();
+    let capacity = Geometry::of(machine).program_capacity();
     let ring = machine.program.log_ring;
     let needed = footprint.saturating_add(u64::from(*cores) * ring.0);
     if needed > capacity {
         return Err(format!(
             "footprint = {} and {cores} log rings of {ring} do not fit into the {capacity} bytes that device.capacity \
-             = {} leaves for data",
+             = {} leaves for programs",
             ByteSize(*footprint),
             machine.device.capacity
         ));

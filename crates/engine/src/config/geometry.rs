@@ -2,7 +2,7 @@
 //! configuration and the device's address mapping work with these numbers.
 
 use super::{CounterPlacement, Machine};
-use crate::message::PAGE_BYTES;
+use crate::message::{Line, LogRegion, PAGE_BYTES};
 
 /// Pages of data that a page of counter blocks serves, at the largest counters there are: 8 bytes for each line.
 const PAGES_PER_COUNTER_PAGE: u64 = 8;
@@ -18,8 +18,11 @@ pub struct Geometry {
     pub pages_per_row: u64,
     /// Rows of each bank, from row 0, over which the address mapping spreads pages.
     pub mapped_rows: u64,
-    /// Pages for data; programs see pages 0 to `data_pages` - 1.
+    /// Pages for data.
     pub data_pages: u64,
+    /// Of these, the pages at the end for the log that hardware writes, in the larger of its two layouts. Every design
+    /// leaves them free (decision), so that programs have the same space under all.
+    pub log_pages: u64,
 }
 
 impl Geometry {
@@ -46,7 +49,18 @@ impl Geometry {
             CounterPlacement::Interleaved => mapped_pages * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + 1),
             _ => mapped_pages,
         };
-        Self { banks, rows, pages_per_row, mapped_rows, data_pages }
+        let log_pages = LogRegion::bytes(machine.log.buckets, machine.log.bucket_records) / PAGE_BYTES;
+        Self { banks, rows, pages_per_row, mapped_rows, data_pages, log_pages }
+    }
+
+    /// Bytes for programs, from address 0: what is left of the data beside the hardware's log.
+    pub fn program_capacity(&self) -> u64 {
+        self.data_pages.saturating_sub(self.log_pages) * PAGE_BYTES
+    }
+
+    /// The first line of the hardware's log.
+    pub fn log_start(&self) -> Line {
+        Line::containing(self.program_capacity())
     }
 
     /// Bytes for data.

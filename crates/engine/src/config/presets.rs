@@ -6,10 +6,11 @@ use super::nearest::unknown_name;
 use super::{ConfigError, Machine};
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
     ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
+    ("easy-pm", include_str!("presets/easy-pm.toml")),
     ("small", include_str!("presets/small.toml")),
 ];
 
@@ -53,7 +54,7 @@ mod tests {
     fn the_nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, small)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, small)"
         );
     }
 }

@@ -28,6 +28,8 @@ pub struct Machine {
     pub controller: Controller,
     /// Encryption counters.
     pub counters: Counters,
+    /// The undo log that hardware writes.
+    pub log: Log,
     /// The non-volatile device.
     pub device: Device,
 }
@@ -166,6 +168,46 @@ pub enum CounterPlacement {
     Interleaved,
 }
 
+/// The undo log of the designs whose hardware writes one (easy-pm section III).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// Concurrent transactions: sets of log metadata registers (easy-pm section III-D: 32).
+    pub transactions: u32,
+    /// Buckets of the log region. Decision: 256, what the registers of a transaction can name.
+    pub buckets: u32,
+    /// Records in a bucket. Decision: 16.
+    pub bucket_records: u32,
+    /// Logged lines of one transaction that the controller holds before they have persisted; one more waits, and its store
+    /// with it. Decision: 7, a record.
+    pub pending_entries: u32,
+    /// Latency of encrypting a line in cipher feedback mode. Decision.
+    pub cfb_latency: CfbLatency,
+    /// When a bucket gets initial vectors. The paper does not say: decision `per-allocation`; the other is there to be
+    /// audited.
+    pub iv: LogIv,
+}
+
+/// How long a line takes in cipher feedback mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CfbLatency {
+    /// Four times `controller.aes_latency_ns`: each block needs the ciphertext of the one before.
+    Serial,
+    /// `controller.aes_latency_ns` once, as easy-pm's Table I has it for every encryption.
+    Paper,
+}
+
+/// When a bucket's initial vectors are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogIv {
+    /// Each time a transaction gets the bucket.
+    PerAllocation,
+    /// Once, when the bucket is first used.
+    PerBucket,
+}
+
 /// Encryption counters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,6 +229,8 @@ pub enum CounterOrganisation {
     Split,
     /// A global counter, 8 bytes of it per line, eight lines per block (counter-atomicity section 5.2.1).
     Global,
+    /// A counter of 8 bytes per line that counts the line's own writes, eight lines per block (easy-pm section II-B).
+    PerLine,
 }
 
 /// What becomes of the global counter's register at power loss.
@@ -262,6 +306,8 @@ pub enum WriteRecovery {
 pub enum AddressMapping {
     /// Consecutive pages in consecutive banks.
     PageInterleaved,
+    /// Consecutive lines in consecutive banks (DRAMSim2's scheme 2, row:column:bank).
+    LineInterleaved,
     /// The same, with the bank number exclusive-ored with the low row bits (permutation-based interleaving).
     PageXor,
     /// Each bank holds one contiguous stretch of pages.

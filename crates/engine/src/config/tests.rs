@@ -315,12 +315,12 @@ fn runs_are_checked() {
     assert_eq!(error(|run| run.cores = 65), "cores = 65 must be from 1 to 64");
     assert_eq!(error(|run| run.footprint = 0), "footprint = 0 must be a multiple of 64 bytes above zero");
     assert_eq!(error(|run| run.footprint = 65), "footprint = 65 must be a multiple of 64 bytes above zero");
-    let data = Geometry::of(&run().machine).data_capacity();
+    let data = Geometry::of(&run().machine).program_capacity();
     assert_eq!(
         error(|run| (run.footprint, run.cores) = (16 << 30, 2)),
         format!(
             "footprint = 16GiB and 2 log rings of 64KiB do not fit into the {data} bytes that device.capacity = 16GiB \
-             leaves for data"
+             leaves for programs"
         )
     );
     assert!(error(|run| run.footprint = u64::MAX - 63).starts_with("footprint = "));

@@ -12,6 +12,7 @@
 mod admission;
 mod counter_cache;
 mod counter_fetch;
+mod log_manager;
 mod pairs;
 mod read_path;
 mod reencrypt;
@@ -22,7 +23,9 @@ mod wpq;
 mod write_path;
 mod writeback;
 
-pub use state::{Context, Controller, ControllerSnapshot, EncryptionParts, Response, RsrSnapshot};
+pub use state::{
+    Context, Controller, ControllerSnapshot, EncryptionParts, LogParts, LogSnapshot, Response, RsrSnapshot,
+};
 pub use stats::ControllerStats;
 
 use crate::message::{DevicePort, Event, Observer};
@@ -42,6 +45,7 @@ impl Controller {
             Event::WriteAccepted { slot } => self.write_accepted(cx, slot),
             Event::BankFree { bank } => self.bank_free(cx, bank),
             Event::BankRecovered { bank } => self.bank_recovered(cx, bank),
+            Event::LogEntryArrives { .. } | Event::TransactionEndArrives { .. } => todo!("log manager"),
             Event::ReencryptStep => self.reencrypt_step(cx),
             Event::ReencryptDone { index } => self.reencrypt_done(cx, index),
             Event::CoreStep { .. }

@@ -3,9 +3,13 @@
 use super::counter_cache::CounterCache;
 use super::stats::ControllerStats;
 use super::wpq::{Room, Wpq};
-use crate::design::parts::{Counter, CounterScheme, CounterStore, Encryption, PadSource, WriteQueues};
-use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
-use crate::message::{CounterBlock, Coverage, Event, Line, LineBytes, MediaLine, Page, WriteToken};
+use crate::design::parts::{
+    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogEncryption, PadSource, WriteQueues,
+};
+use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
+use crate::message::{
+    CoreId, CounterBlock, Coverage, Event, Line, LineBytes, LogBucket, LogRegion, MediaLine, Page, WriteToken,
+};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -26,6 +30,10 @@ pub enum Response {
     Read { token: u32, bytes: LineBytes },
     /// A write is in the persistence domain.
     Written { token: WriteToken },
+    /// The log manager has taken the old bytes that `core` sent.
+    Logged { core: CoreId },
+    /// The log of the transaction of `core` is freed.
+    TransactionEnded { core: CoreId },
     /// A line read for page re-encryption, for the last-level cache (secpm section 3.5).
     Install { line: Line, bytes: LineBytes },
 }
@@ -195,6 +203,15 @@ pub struct RsrSnapshot {
     pub done: u64,
 }
 
+/// One set of log metadata registers as a power failure finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSnapshot {
+    /// Whose transaction it belongs to.
+    pub core: CoreId,
+    /// Buckets with a header that has persisted, in the order in which the transaction got them.
+    pub buckets: Vec<LogBucket>,
+}
+
 /// What the controller holds at a power failure.
 #[derive(Clone, Debug)]
 pub struct ControllerSnapshot {
@@ -204,6 +221,8 @@ pub struct ControllerSnapshot {
     pub global_counter: Option<u64>,
     /// Status register, if it is in use.
     pub rsr: Option<RsrSnapshot>,
+    /// Log metadata registers, a set for each transaction with a log.
+    pub log: Vec<LogSnapshot>,
 }
 
 pub(super) struct Bank {
@@ -222,6 +241,20 @@ pub struct EncryptionParts {
     pub scheme: Box<dyn CounterScheme>,
     /// The pads.
     pub pads: Box<dyn PadSource>,
+    /// The undo log that the controller writes, if it writes one.
+    pub log: Option<LogParts>,
+}
+
+/// What the log manager needs, built once from the design's parts.
+pub struct LogParts {
+    /// Where the log lies.
+    pub region: LogRegion,
+    /// How its lines are encrypted.
+    pub encryption: LogEncryption,
+    /// Cipher feedback under the log's key.
+    pub feedback: Box<dyn FeedbackSource>,
+    /// Where initial vectors come from: a hardware random number generator, repeatable here.
+    pub random: Random,
 }
 
 /// Timing values in picoseconds.
@@ -382,6 +415,7 @@ impl Controller {
                 old_major: self.rsr.old_major,
                 done: self.rsr.done,
             }),
+            log: Vec::new(),
         }
     }
 

@@ -316,6 +316,7 @@ impl Core {
             Op::Compute { .. } => {}
             Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
             Op::TxEnd => (entry.kind, entry.complete) = (Kind::TxEnd, Some(self.front)),
+            Op::LoggedTxBegin | Op::LoggedTxEnd | Op::FlushData { .. } => todo!(),
             Op::Sfence => (entry.kind, entry.complete) = (Kind::Fence, Some(self.front)),
             Op::Mfence => {
                 (entry.kind, entry.complete) = (Kind::FullFence, Some(self.front));
@@ -405,6 +406,7 @@ impl Core {
                 self.store_waits = StoreWait::No;
                 self.schedule_store_step(cx.queue, at);
             }
+            Wake::Logged { .. } | Wake::TransactionEnded { .. } => todo!(),
             Wake::Flush { .. } => self.flush_acknowledged(cx.queue),
             Wake::Retry { .. } => {
                 for slot in std::mem::take(&mut self.blocked_loads) {

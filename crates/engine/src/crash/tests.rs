@@ -71,7 +71,7 @@ fn explore_global(
     style: impl FnMut(u64) -> WriteStyle,
     found: impl Fn(u64) -> GlobalCounter,
 ) -> Explorer {
-    let mut machine = Machine::with_counters(CounterLayout::Global { coverage });
+    let mut machine = Machine::with_counters(CounterLayout::Words { coverage });
     let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());
     let mut explorer = Explorer::new(machine.audited(false, true, Some(facts)), CrashPlan::All, 0);
     let check = |machine: &Machine, explorer: &mut Explorer| {

@@ -28,6 +28,7 @@ pub(super) const fn design(variant: Variant) -> Design {
             coalescing: CounterCoalescing::Off,
             minor_reset: MinorReset::AtOnce,
         }),
+        log: None,
         registers: &[Register { name: RegisterName::GlobalCounter, domain: Domain::Configured }],
         recovery: &[],
     }

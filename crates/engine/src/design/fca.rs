@@ -33,6 +33,7 @@ pub(super) const fn design(variant: Variant) -> Design {
             coalescing: CounterCoalescing::ReadyEntries,
             minor_reset: MinorReset::AtOnce,
         }),
+        log: None,
         registers: &[Register { name: RegisterName::GlobalCounter, domain: Domain::Configured }],
         recovery: &[],
     }

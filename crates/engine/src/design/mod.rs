@@ -2,9 +2,12 @@
 
 pub mod parts;
 
+mod alc;
 mod co_located;
 mod co_located_cc;
+mod easy_pm;
 mod fca;
+mod hw_log;
 mod ideal;
 mod sca;
 mod secpm;
@@ -18,7 +21,7 @@ use crate::config::Variant;
 use parts::Design;
 
 /// Every design, in the order in which tables show them.
-pub const DESIGNS: [fn(Variant) -> Design; 11] = [
+pub const DESIGNS: [fn(Variant) -> Design; 14] = [
     |variant| unencrypted::design(variant),
     |variant| ideal::design(variant),
     |variant| write_back::design(variant),
@@ -30,6 +33,9 @@ pub const DESIGNS: [fn(Variant) -> Design; 11] = [
     |variant| sca::design(variant),
     |variant| co_located::design(variant),
     |variant| co_located_cc::design(variant),
+    |variant| hw_log::design(variant),
+    |variant| alc::design(variant),
+    |variant| easy_pm::design(variant),
 ];
 
 /// The names of all designs.

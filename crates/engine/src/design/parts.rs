@@ -2,7 +2,7 @@
 //! queues and no bytes of their own.
 
 use crate::config::{Counters, Variant};
-use crate::message::{Coverage, Line, LineBytes, MediaLayout};
+use crate::message::{CipherBlock, Coverage, Line, LineBytes, LogLayout, MediaLayout};
 
 pub use crate::message::ProgramForm;
 
@@ -46,7 +46,8 @@ pub enum Admit {
     Inline,
 }
 
-/// How a counter becomes durable relative to its data. `counter_atomic`: the line holds a `CounterAtomic` variable.
+/// How a counter becomes durable relative to its data. `counter_atomic`: the line holds a `CounterAtomic` variable, or
+/// `flush_data` wrote it back.
 pub trait WritePath: Send + Sync {
     /// What is admitted when the counter has been bumped and encryption begins.
     fn at_bump(&self) -> Admit;
@@ -156,6 +157,12 @@ pub enum RegisterName {
     ReencryptionStatus,
     /// The global counter (counter-atomicity section 5.2.1).
     GlobalCounter,
+    /// Which buckets the transactions in flight have, and how many headers of each have persisted: one set of
+    /// registers for each concurrent transaction (easy-pm sections III-B and III-D).
+    LogMetadata,
+    /// The newest ciphertext of the header chain and of the log chain, for each concurrent transaction (easy-pm section
+    /// III-C).
+    RecentCiphertext,
 }
 
 /// A step of the boot sequence, in order.
@@ -163,6 +170,8 @@ pub enum RegisterName {
 pub enum RecoveryStep {
     /// Finish the page re-encryption that the status register tells of.
     ResumeReencryption,
+    /// Walk the hardware's log of every transaction in flight and undo what it says.
+    UndoHardwareLog,
 }
 
 /// The counter of one line.
@@ -214,6 +223,35 @@ pub trait PadSource: Send + Sync {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
 }
 
+/// How hardware log lines are encrypted.
+#[derive(Clone, Copy)]
+pub enum LogEncryption {
+    /// In counter mode, under counters of their own.
+    Counter {
+        /// How such a counter becomes durable.
+        write_path: &'static dyn WritePath,
+    },
+    /// In cipher feedback mode, headers and logged lines each as a chain with an initial vector of its own.
+    Feedback,
+}
+
+/// An undo log that hardware writes.
+#[derive(Clone, Copy)]
+pub struct HardwareLog {
+    /// How records lie in a bucket.
+    pub layout: LogLayout,
+    /// How they are encrypted.
+    pub encryption: LogEncryption,
+}
+
+/// Cipher feedback mode over lines: CFB-128, four blocks to a line.
+pub trait FeedbackSource: Send + Sync {
+    /// The ciphertext of `plaintext`, which follows the ciphertext block `previous` in its chain.
+    fn encrypt(&self, previous: &CipherBlock, plaintext: &LineBytes) -> LineBytes;
+    /// The plaintext of `ciphertext`, which follows `previous`.
+    fn decrypt(&self, previous: &CipherBlock, ciphertext: &LineBytes) -> LineBytes;
+}
+
 /// Encryption of a design, if it encrypts at all.
 #[derive(Clone, Copy)]
 pub struct Encryption {
@@ -256,6 +294,8 @@ pub struct Design {
     pub promise: Promise,
     /// `None`: plaintext memory.
     pub encryption: Option<Encryption>,
+    /// The undo log that its hardware writes, if it writes one.
+    pub log: Option<HardwareLog>,
     /// Its registers.
     pub registers: &'static [Register],
     /// Its boot sequence.

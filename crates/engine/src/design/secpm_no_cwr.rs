@@ -34,6 +34,7 @@ pub(super) const fn design(variant: Variant) -> Design {
             coalescing: CounterCoalescing::Off,
             minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },
         }),
+        log: None,
         registers: &[
             Register { name: RegisterName::StagingRegister, domain: Domain::Volatile },
             Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr },

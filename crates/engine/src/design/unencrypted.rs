@@ -13,6 +13,7 @@ pub(super) const fn design(variant: Variant) -> Design {
         form: ProgramForm::Plain,
         promise: Promise { crash_consistent: Ok(()), line_atomic: LineAtomicity::Every, secret: false },
         encryption: None,
+        log: None,
         registers: &[],
         recovery: &[],
     }

@@ -33,6 +33,7 @@ pub(super) const fn design(variant: Variant) -> Design {
             coalescing: CounterCoalescing::Off,
             minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },
         }),
+        log: None,
         registers: if hardened {
             &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr }]
         } else {

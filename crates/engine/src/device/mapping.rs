@@ -89,7 +89,14 @@ impl Mapping {
     fn in_page(&self, page: Page, index: u64) -> Place {
         let Geometry { banks, mapped_rows, pages_per_row, .. } = self.geometry;
         debug_assert!(page.0 < banks * mapped_rows * pages_per_row, "page {} is beyond the device", page.0);
+        if self.kind == AddressMapping::LineInterleaved {
+            let line = page.0 * LINES_PER_PAGE + index;
+            let (bank, of_bank) = (line % banks, line / banks);
+            let lines_per_row = pages_per_row * LINES_PER_PAGE;
+            return Place { bank, row: of_bank / lines_per_row, column: of_bank % lines_per_row };
+        }
         let (bank, page_of_bank) = match self.kind {
+            AddressMapping::LineInterleaved => unreachable!("handled above"),
             AddressMapping::PageInterleaved => (page.0 % banks, page.0 / banks),
             // Exclusive-or with a row number is a permutation of the banks only when their number is a power of two,
             // which the bounds ask for.

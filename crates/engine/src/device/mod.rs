@@ -68,10 +68,10 @@ impl Device {
     /// not fit beside the counters.
     pub fn new(machine: &Machine, layout: MediaLayout, base: Arc<dyn BaseImage>) -> Result<Self, ConfigError> {
         let mapping = Mapping::new(machine, layout);
-        let capacity = mapping.geometry().data_capacity();
+        let capacity = mapping.geometry().program_capacity();
         if base.end() > capacity {
             return Err(ConfigError(format!(
-                "the program uses {} bytes and device.capacity = {} leaves {capacity} bytes for data",
+                "the program uses {} bytes and device.capacity = {} leaves {capacity} bytes for programs",
                 base.end(),
                 machine.device.capacity
             )));
@@ -87,11 +87,11 @@ impl Device {
     }
 
     /// Bytes that programs can use on a device of `machine`.
-    pub fn data_capacity_of(machine: &Machine) -> u64 {
-        Geometry::of(machine).data_capacity()
+    pub fn program_capacity_of(machine: &Machine) -> u64 {
+        Geometry::of(machine).program_capacity()
     }
 
-    /// Bytes that programs can use: what counter blocks leave.
+    /// Bytes for data: what counter blocks leave.
     pub fn data_capacity(&self) -> u64 {
         self.mapping.geometry().data_pages * PAGE_BYTES
     }

@@ -23,6 +23,7 @@ pub fn of_machine(counters: &Counters) -> Box<dyn CounterScheme> {
     match counters.organisation {
         CounterOrganisation::Split => split(counters),
         CounterOrganisation::Global => super::global_counters::region(counters),
+        CounterOrganisation::PerLine => super::line_counters::line_counters(counters),
     }
 }
 

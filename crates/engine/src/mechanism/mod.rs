@@ -2,5 +2,6 @@
 
 pub mod counters;
 pub mod global_counters;
+pub mod line_counters;
 pub mod pads;
 pub mod write_path;

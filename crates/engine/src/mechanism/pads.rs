@@ -1,11 +1,38 @@
 //! Counter-mode pads over lines, from the cipher room.
 
+use crate::cipher::FeedbackCipher;
 use crate::cipher::PadCipher;
-use crate::design::parts::{Counter, PadSource};
-use crate::message::{Line, LineBytes};
+use crate::design::parts::{Counter, FeedbackSource, PadSource};
+use crate::message::{CipherBlock, Line, LineBytes, LogRegion};
 
 impl PadSource for PadCipher {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {
         PadCipher::pad(self, line, counter.major, counter.minor)
+    }
+}
+
+/// Pads of a memory whose log lies in a region of its own, under a key of its own: log and data never share one.
+pub struct LogAndDataPads {
+    /// Pads of data lines.
+    pub data: PadCipher,
+    /// Pads of log lines.
+    pub log: PadCipher,
+    /// Where the log lies.
+    pub region: LogRegion,
+}
+
+impl PadSource for LogAndDataPads {
+    fn pad(&self, line: Line, counter: Counter) -> LineBytes {
+        let pads = if self.region.contains(line) { &self.log } else { &self.data };
+        PadSource::pad(pads, line, counter)
+    }
+}
+
+impl FeedbackSource for FeedbackCipher {
+    fn encrypt(&self, previous: &CipherBlock, plaintext: &LineBytes) -> LineBytes {
+        FeedbackCipher::encrypt(self, previous, plaintext)
+    }
+    fn decrypt(&self, previous: &CipherBlock, ciphertext: &LineBytes) -> LineBytes {
+        FeedbackCipher::decrypt(self, previous, ciphertext)
     }
 }

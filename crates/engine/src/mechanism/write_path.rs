@@ -49,6 +49,22 @@ impl WritePath for StagedPair {
     }
 }
 
+/// Lines that `flush_data` writes back are staged pairs; of lines that leave the caches on their own, the counter stays
+/// in the counter cache (easy-pm section III-A).
+pub struct FlushedPairs;
+
+impl WritePath for FlushedPairs {
+    fn at_bump(&self) -> Admit {
+        Admit::Nothing
+    }
+    fn at_encrypted(&self, counter_atomic: bool) -> Admit {
+        if counter_atomic { Admit::Pair } else { Admit::Data }
+    }
+    fn defers_counter(&self, counter_atomic: bool) -> bool {
+        !counter_atomic
+    }
+}
+
 /// Every write is counter-atomic: data and counter have queues of their own, and ready bits (counter-atomicity
 /// section 5.2.2).
 pub struct ReadyPairs;

@@ -37,6 +37,10 @@ pub enum Event {
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
     CounterWritebackArrives { slot: u32 },
+    /// The old bytes of a line reach the log manager.
+    LogEntryArrives { slot: u32 },
+    /// The end of a transaction that hardware logs reaches the log manager.
+    TransactionEndArrives { core: CoreId },
     /// Page re-encryption may go on with its next line.
     ReencryptStep,
     /// The done bit of line `index` of the page under re-encryption is set, where that is a step of its own.
@@ -62,6 +66,8 @@ impl EventCode for Event {
             Event::ReencryptStep => (12, 0),
             Event::InlineCounterArrives { slot } => (15, u64::from(slot)),
             Event::CounterWritebackArrives { slot } => (16, u64::from(slot)),
+            Event::LogEntryArrives { slot } => (18, u64::from(slot)),
+            Event::TransactionEndArrives { core } => (19, u64::from(core)),
             Event::ReencryptDone { index } => (13, u64::from(index)),
         };
         operand << 8 | kind

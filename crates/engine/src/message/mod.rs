@@ -4,6 +4,7 @@
 
 mod address;
 mod event;
+mod hardware_log;
 mod observer;
 mod op;
 mod port;
@@ -14,6 +15,9 @@ pub use address::{
     Page, xor,
 };
 pub use event::Event;
+pub use hardware_log::{
+    BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion,
+};
 pub use observer::{NoObserver, Observer};
 pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};
 pub use port::{

@@ -31,6 +31,13 @@ pub trait Observer {
     fn coalesced(&mut self, _now: Ps, _media: MediaLine) {}
     /// `bytes` crossed the memory bus towards the media.
     fn bus_write(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
+    /// The controller took the old bytes of `line` into the undo log of the transaction of `core`.
+    fn logged(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
+    /// The log metadata registers say from now on that `bucket` belongs to the transaction of `core` and has `records`
+    /// valid headers.
+    fn log_extended(&mut self, _now: Ps, _core: CoreId, _bucket: u32, _records: u32) {}
+    /// The log of the transaction of `core` is freed: it has committed.
+    fn log_freed(&mut self, _now: Ps, _core: CoreId) {}
     /// The re-encryption status register changed; `None` when freed. `old_major`, done bits.
     fn reencryption(&mut self, _now: Ps, _page: super::Page, _old_major: u64, _done: u64, _finished: bool) {}
     /// An event has happened completely: a power failure may fall here.

@@ -29,6 +29,14 @@ pub enum Op {
     /// Writes the counter block of the lines around `address` back and keeps it, if it is dirty (counter-atomicity
     /// section 4.3); acknowledged like a flush. One operation covers [`COUNTER_WRITEBACK_BYTES`], aligned.
     CounterCacheWriteback { address: u64 },
+    /// `tx_begin()` of hardware logging (easy-pm section III-A): from here on hardware logs the lines that are stored to.
+    LoggedTxBegin,
+    /// `flush_data(var)` for one line: it is written back, and so is its counter. Acknowledged like a flush, and ordered
+    /// with earlier stores to the line.
+    FlushData { address: u64 },
+    /// `tx_end()`: completes when every earlier store is in the cache, every earlier flush is acknowledged and the log of
+    /// the transaction has been freed, which commits it.
+    LoggedTxEnd,
     /// Completes when every earlier store is in the cache and every earlier flush is acknowledged.
     Sfence,
     /// The same, and later loads wait for it.

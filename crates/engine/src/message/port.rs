@@ -22,6 +22,8 @@ pub enum FlushKind {
     Keep,
     /// clflush, clflushopt: the line goes.
     Invalidate,
+    /// flush_data: the line stays, clean, and what is written persists together with its counter.
+    KeepWithCounter,
 }
 
 /// What the cache tells a core that was left waiting.
@@ -31,6 +33,10 @@ pub enum Wake {
     Load { token: u32, at: Ps },
     /// The line that the store buffer waited for can be written at this time.
     Store { line: Line, at: Ps },
+    /// The log manager has taken the old bytes of the line that the store buffer waited for.
+    Logged { at: Ps },
+    /// The log of the core's transaction has been freed.
+    TransactionEnded { at: Ps },
     /// A flush or non-temporal store has been acknowledged: it is in the persistence domain.
     Flush { at: Ps },
     /// A miss register has become free.
@@ -49,6 +55,14 @@ pub trait CachePort {
     /// Writes the newest copy of `line` back to memory if any level holds it dirty. `Pending`: a [`Wake::Flush`]
     /// follows when memory has acknowledged it. `At`: nothing is left to write and the flush is complete then.
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access;
+    /// `core` begins a transaction that hardware logs: no line of its first level has been logged yet.
+    fn begin_transaction(&mut self, core: CoreId);
+    /// To be asked before each `write` to `line`, which `own` has made writable: in a transaction, the first store to a
+    /// line sends its old bytes to the log manager. `Pending`: the store must wait for [`Wake::Logged`]. `At`: it need not.
+    fn log(&mut self, now: Ps, core: CoreId, line: Line) -> Access;
+    /// Ends the transaction of `core`, whose flushes have all been acknowledged. `Pending`: a
+    /// [`Wake::TransactionEnded`] follows. `At`: nothing was logged.
+    fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access;
     /// `line` holds a `CounterAtomic` variable: whatever is sent to memory of it says so from now on.
     fn mark_counter_atomic(&mut self, line: Line);
     /// Has the counter block of `line` written back, after everything of the line that this core has sent before; a
@@ -77,9 +91,13 @@ pub enum MemoryRequest {
         line: Line,
         bytes: LineBytes,
         token: WriteToken,
-        /// The line holds a `CounterAtomic` variable.
+        /// Line and counter persist together: the line holds a `CounterAtomic` variable, or `flush_data` wrote it back.
         counter_atomic: bool,
     },
+    /// The undo log of the transaction of `core` takes the old bytes of `line`. A core has one such request under way.
+    Log { at: Ps, core: CoreId, line: Line, old: LineBytes },
+    /// The transaction of `core` ends: its log is to be freed.
+    EndTransaction { at: Ps, core: CoreId },
     /// Writes the counter block of `line` back if it is dirty; acknowledged like a write.
     CounterWriteback { at: Ps, line: Line, token: WriteToken },
 }

@@ -12,6 +12,9 @@ pub enum ProgramForm {
     Plain,
     /// The same with `CounterAtomic` variables and `counter_cache_writeback` (counter-atomicity section 4.3, Figure 9).
     Annotated,
+    /// Stores in place between `tx_begin` and `tx_end`, and `flush_data` of what they changed; hardware keeps the log
+    /// (easy-pm section III-A).
+    HardwareLogged,
 }
 
 /// One annotation in the text of an annotated transaction: what [`ProgramForm::Annotated`] adds at one place.

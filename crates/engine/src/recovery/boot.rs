@@ -90,6 +90,7 @@ impl<'a, O: Observer> Boot<'a, O> {
                         Some(done) => return Some(done),
                         None => self.phase = Phase::Recovery { step: step + 1 },
                     },
+                    Some(RecoveryStep::UndoHardwareLog) => self.phase = Phase::Recovery { step: step + 1 },
                     None => self.phase = Phase::Ready,
                 },
                 Phase::Ready => return None,

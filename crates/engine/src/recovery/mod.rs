@@ -17,7 +17,7 @@ mod tests;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
-pub use survivors::{AdrSnapshot, GlobalCounter, Media, ReencryptionStatus};
+pub use survivors::{AdrSnapshot, GlobalCounter, LogSnapshot, Media, ReencryptionStatus};
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes};
 

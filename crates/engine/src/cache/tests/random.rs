@@ -231,6 +231,9 @@ impl World {
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
             }
+            Happens::Arrives(MemoryRequest::Log { .. } | MemoryRequest::EndTransaction { .. }) => {
+                unreachable!("nobody logs")
+            }
             Happens::Arrives(MemoryRequest::Read { line, token, .. }) => {
                 let bytes = self.memory[line.0 as usize];
                 let at = now + 1 + self.random.below(80_000);
@@ -275,6 +278,7 @@ impl World {
             self.log.push(format!("{} {request:?}", self.now).split("bytes").next().unwrap().to_string());
             let at = match request {
                 MemoryRequest::Read { at, .. } => at,
+                MemoryRequest::Log { .. } | MemoryRequest::EndTransaction { .. } => unreachable!("nobody logs"),
                 MemoryRequest::Write { at, line, bytes, counter_atomic, .. } => {
                     self.sent[line.0 as usize] = bytes;
                     assert_eq!(counter_atomic, self.marked[line.0 as usize], "the mark of line {}", line.0);
@@ -297,6 +301,7 @@ impl World {
                     assert_eq!(asked_by, core);
                     self.at(at, Happens::Loaded { core, line });
                 }
+                Wake::Logged { .. } | Wake::TransactionEnded { .. } => unreachable!("nobody logs"),
                 Wake::Store { line, at } => {
                     assert_eq!(self.waits[c], Waits::Own(line));
                     self.at(at, Happens::Writes { core, line });

@@ -68,6 +68,15 @@ struct Stub {
 }
 
 impl CachePort for Stub {
+    fn begin_transaction(&mut self, _core: CoreId) {
+        unreachable!("no test logs")
+    }
+    fn log(&mut self, _now: Ps, _core: CoreId, _line: Line) -> Access {
+        unreachable!("no test logs")
+    }
+    fn end_transaction(&mut self, _now: Ps, _core: CoreId) -> Access {
+        unreachable!("no test logs")
+    }
     fn load(&mut self, now: Ps, _core: CoreId, line: Line, token: u32) -> Access {
         if self.refusals > 0 {
             self.refusals -= 1;

@@ -1,0 +1,96 @@
+//! Line counters: eight bytes for each line that count its own writes, eight lines to a block. A data block's "corresponding
+//! counter is also incremented" when it is written back (easy-pm section II-B), in the blocks of the paper's reference
+//! for counters (counter-atomicity section 5.2.1).
+
+use crate::config::{CounterOrganisation, Counters};
+use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
+use crate::message::{Coverage, LineBytes};
+
+/// Bytes of one counter.
+const COUNTER_BYTES: usize = 8;
+/// The counter of lines that were populated before the run: they were written once.
+const POPULATED: u64 = 1;
+
+/// The scheme.
+pub struct LineCounters;
+
+/// Builds it.
+pub fn line_counters(_counters: &Counters) -> Box<dyn CounterScheme> {
+    Box::new(LineCounters)
+}
+
+/// Counters that count the writes of their own line, as hardware logging needs them: split if the machine has split
+/// ones, else line counters.
+pub fn own_of_machine(counters: &Counters) -> Box<dyn CounterScheme> {
+    match counters.organisation {
+        CounterOrganisation::Split => super::counters::split(counters),
+        CounterOrganisation::Global | CounterOrganisation::PerLine => line_counters(counters),
+    }
+}
+
+fn place(index: usize) -> std::ops::Range<usize> {
+    index * COUNTER_BYTES..(index + 1) * COUNTER_BYTES
+}
+
+impl CounterScheme for LineCounters {
+    fn coverage(&self) -> Coverage {
+        Coverage::EIGHT_LINES
+    }
+
+    fn global(&self) -> bool {
+        false
+    }
+
+    fn initial(&self, populated: u64) -> LineBytes {
+        let mut block = [0; 64];
+        for index in (0..Coverage::EIGHT_LINES.lines()).filter(|index| populated >> index & 1 == 1) {
+            block[place(index)].copy_from_slice(&POPULATED.to_le_bytes());
+        }
+        block
+    }
+
+    fn counter(&self, block: &LineBytes, index: usize) -> Counter {
+        let value = block[place(index)].try_into().expect("eight bytes");
+        Counter { major: u64::from_le_bytes(value), minor: 0 }
+    }
+
+    fn next(&self, block: &LineBytes, index: usize, _register: u64) -> NextCounter {
+        // 64 bits do not come round: at a write a nanosecond that takes 584 years.
+        NextCounter::Is(Counter { major: self.counter(block, index).major + 1, minor: 0 })
+    }
+
+    fn set(&self, block: &mut LineBytes, index: usize, counter: Counter) {
+        block[place(index)].copy_from_slice(&counter.major.to_le_bytes());
+    }
+
+    fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
+        unreachable!("a line counter does not overflow");
+    }
+
+    fn restart_line(&self, _block: &mut LineBytes, _index: usize) -> Counter {
+        unreachable!("a line counter does not overflow");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_line_counts_its_own_writes(writes in prop::collection::vec(0usize..8, 0..100), populated: u8) {
+            let scheme = LineCounters;
+            let mut block = scheme.initial(u64::from(populated));
+            let mut reference: [u64; 8] = std::array::from_fn(|index| u64::from(populated >> index & 1));
+            for index in writes {
+                let NextCounter::Is(next) = scheme.next(&block, index, 0) else { panic!("it overflowed") };
+                scheme.set(&mut block, index, next);
+                reference[index] += 1;
+                for (i, expected) in reference.iter().enumerate() {
+                    prop_assert_eq!(scheme.counter(&block, i), Counter { major: *expected, minor: 0 });
+                }
+            }
+        }
+    }
+}
