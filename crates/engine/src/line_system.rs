@@ -7,7 +7,7 @@ use crate::design::parts::{Design, HardwareLog, PadSource};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue, Random};
 use crate::mechanism::pads::LogAndDataPads;
-use crate::message::{BaseImage, Event, Line, LineBytes, LogRegion, Observer, WriteToken};
+use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, LogRegion, Observer, WriteToken};
 use std::sync::Arc;
 
 /// A controller in front of its device.
@@ -74,6 +74,19 @@ impl<O: Observer> LineSystem<O> {
     pub fn write_back_counters(&mut self, at: Ps, line: Line, token: u32) {
         let Self { queue, controller, device, observer, .. } = self;
         controller.accept_counter_writeback(&mut Context { queue, device, observer }, at, line, WriteToken(token));
+    }
+
+    /// Sends the old bytes of `line` for the log of the transaction of `core`; they reach the log manager at `at`. A core
+    /// sends the next after the answer to this.
+    pub fn log(&mut self, at: Ps, core: CoreId, line: Line, old: &LineBytes) {
+        let Self { queue, controller, device, observer, .. } = self;
+        controller.accept_log(&mut Context { queue, device, observer }, at, core, line, old);
+    }
+
+    /// Ends the transaction of `core`; that reaches the log manager at `at`.
+    pub fn end_transaction(&mut self, at: Ps, core: CoreId) {
+        let Self { queue, controller, device, observer, .. } = self;
+        controller.accept_transaction_end(&mut Context { queue, device, observer }, at, core);
     }
 
     /// Lets the next event happen and hands over what it answered; `None` when nothing is scheduled.

@@ -63,6 +63,9 @@ impl<'a> Watch<'a> {
             return Err(Failure::Cancelled);
         }
         self.tell(system);
+        if let Some(why) = system.controller.log_exhausted() {
+            return Err(ConfigError(why).into());
+        }
         assert!(system.cores.iter().all(Core::finished), "the event queue ran dry before the programs ended");
         Ok(())
     }

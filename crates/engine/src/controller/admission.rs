@@ -1,7 +1,8 @@
 //! Admission to the write pending queue: who goes next, how many slots that takes, what happens in that one event.
 //! From here on a line survives a power failure.
 
-use super::state::{Context, Controller, CounterRequest, Response, Source, Stage, Write};
+use super::request::{Cipher, CounterRequest, Source, Stage, Write};
+use super::state::{Context, Controller, Response};
 use super::wpq::Arrival;
 use crate::design::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
@@ -155,8 +156,11 @@ impl Controller {
         if write.stage != Stage::WantsSlots {
             return None;
         }
-        let path = self.encryption.as_ref().map(|encryption| encryption.parts.write_path);
-        Some(match path.map_or(Admit::Data, |path| path.at_encrypted(write.counter_atomic)) {
+        let admit = match self.cipher_of(write.source) {
+            Cipher::None | Cipher::Feedback => Admit::Data,
+            Cipher::Counter => self.write_path_of(write.source).at_encrypted(write.counter_atomic),
+        };
+        Some(match admit {
             Admit::Pair => Request::Pair(slot),
             Admit::Unready => Request::Unready(slot),
             Admit::Nothing | Admit::Counter | Admit::Data | Admit::Inline => Request::Data(slot),
@@ -210,7 +214,8 @@ impl Controller {
     /// The data of write `slot` enters its queue, and its circuit is free.
     fn append_data<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32, ready: bool) {
         self.account_occupancy(cx.queue.now());
-        let Write { line, ciphertext, unit, counter, counter_atomic, renews, .. } = self.writes[slot];
+        let Write { line, ciphertext, unit, counter, counter_atomic, renews, source, .. } = self.writes[slot];
+        let cipher = self.cipher_of(source);
         let parts = self.encryption.as_ref().map(|encryption| encryption.parts);
         let inline = parts.is_some_and(|parts| parts.store != CounterStore::Region);
         let beside = inline.then_some(counter);
@@ -218,12 +223,13 @@ impl Controller {
         if renews {
             self.line_renewed(cx, line);
         }
-        if let Some(parts) = parts {
+        if cipher != Cipher::None {
             self.units_free.push(unit);
             self.in_units.retain(|&other| other != slot);
-            if ready && parts.update == CounterUpdate::WithData {
-                self.update_counter(cx, line, counter, parts.write_path.defers_counter(counter_atomic));
-            }
+        }
+        let updates = parts.is_some_and(|parts| parts.update == CounterUpdate::WithData);
+        if ready && updates && cipher == Cipher::Counter {
+            self.update_counter(cx, line, counter, self.write_path_of(source).defers_counter(counter_atomic));
         }
         self.asking.retain(|&other| other != slot);
     }
@@ -239,12 +245,16 @@ impl Controller {
                 self.rsr.under_way -= 1;
                 cx.queue.schedule(cx.queue.now(), Event::ReencryptStep);
             }
+            Source::Log(_) => {}
         }
         self.writes.release(slot);
         if let Some(next) = self.next_of_line(line) {
             self.start_write(cx, next);
         }
         self.retry_writebacks();
+        if let Source::Log(write) = source {
+            self.log_persisted(cx, write);
+        }
     }
 
     /// The write of `line` that starts when another one of that line has been appended: re-encryption first, then

@@ -1,7 +1,8 @@
 //! Counter blocks on their way from the media into the counter cache, new counters on their way into their blocks, and
 //! the question where the newest copy of a block is.
 
-use super::state::{BankRead, Context, Controller, CounterEviction, CounterWaiter, Fetch, Stage};
+use super::request::{BankRead, CounterEviction, CounterWaiter, Fetch, Stage};
+use super::state::{Context, Controller};
 use crate::design::parts::{Counter, CounterStore};
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine, Observer};
 

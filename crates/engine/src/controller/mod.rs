@@ -12,10 +12,13 @@
 mod admission;
 mod counter_cache;
 mod counter_fetch;
+mod feedback;
 mod log_manager;
+mod log_set;
 mod pairs;
 mod read_path;
 mod reencrypt;
+mod request;
 mod schedule;
 mod state;
 mod stats;
@@ -45,7 +48,8 @@ impl Controller {
             Event::WriteAccepted { slot } => self.write_accepted(cx, slot),
             Event::BankFree { bank } => self.bank_free(cx, bank),
             Event::BankRecovered { bank } => self.bank_recovered(cx, bank),
-            Event::LogEntryArrives { .. } | Event::TransactionEndArrives { .. } => todo!("log manager"),
+            Event::LogEntryArrives { slot } => self.log_entry_arrives(cx, slot),
+            Event::TransactionEndArrives { core } => self.transaction_end_arrives(cx, core),
             Event::ReencryptStep => self.reencrypt_step(cx),
             Event::ReencryptDone { index } => self.reencrypt_done(cx, index),
             Event::CoreStep { .. }

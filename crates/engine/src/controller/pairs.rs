@@ -5,7 +5,8 @@
 //! Decision: a counter block enters only after its data. A queue full of counters whose data finds no room, before a
 //! queue full of data whose counters find none, would wait for ever.
 
-use super::state::{Context, Controller, CounterRequest, CounterWaiter, Stage, Write};
+use super::request::{CounterRequest, CounterWaiter, Stage, Write};
+use super::state::{Context, Controller};
 use crate::message::{DevicePort, MediaLine, Observer};
 
 impl Controller {

@@ -1,7 +1,8 @@
 //! A read from its arrival to its answer. Contents are settled at arrival, in one event, so that nothing that
 //! happens while the array is being read can tear them; the rest is time.
 
-use super::state::{BankRead, Context, Controller, CounterWaiter, LineWaiter, Read, Response, Source, Write};
+use super::request::{BankRead, CounterWaiter, LineWaiter, Read, Source, Write};
+use super::state::{Context, Controller, Response};
 use crate::design::parts::{Counter, CounterStore};
 use crate::kernel::Ps;
 use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
@@ -88,6 +89,7 @@ impl Controller {
                     self.stats.counter_hits += 1;
                     self.counter_known_at(cx, slot, now + self.timing.counter_cache);
                 }
+                Source::Log(_) => unreachable!("only a boot reads the log"),
                 Source::Caches(_) => {
                     self.stats.counter_misses += 1;
                     self.fetch_counter(cx, self.coverage.block(line), Some(CounterWaiter::Read(slot)));
@@ -104,7 +106,7 @@ impl Controller {
         let of_line = writes.iter().copied().filter(|&write| self.writes[write].line == line);
         of_line.max_by_key(|&write| {
             let Write { source, arrival, .. } = self.writes[write];
-            (matches!(source, Source::Caches(_)), arrival)
+            (!matches!(source, Source::Reencryption(_)), arrival)
         })
     }
 
@@ -180,8 +182,12 @@ impl Controller {
         }
         match source {
             Source::Caches(token) => self.responses.push(Response::Read { token, bytes }),
+            Source::Log(_) => unreachable!("only a boot reads the log"),
             Source::Reencryption(index) => {
-                self.responses.push(Response::Install { line, bytes });
+                // The caches have nothing to do with the log.
+                if !self.is_hardware_log(line) {
+                    self.responses.push(Response::Install { line, bytes });
+                }
                 let write = self.new_write(line, &bytes, Source::Reencryption(index));
                 self.write_arrives(cx, write);
             }

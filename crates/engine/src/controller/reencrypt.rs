@@ -4,7 +4,8 @@
 //! The write that overflowed takes the new major counter with minor zero and so re-encrypts its own line; the other
 //! lines are read with the old counters and written with the new. Other pages go on.
 
-use super::state::{Context, Controller, LineWaiter, Rsr, Source};
+use super::request::{LineWaiter, Source};
+use super::state::{Context, Controller, Rsr};
 use crate::design::parts::MinorReset;
 use crate::message::{DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, Observer, Page};
 

@@ -3,7 +3,8 @@
 //! Counter entries never jump the queue (decision: the open row of the counter blocks would otherwise send each new
 //! counter entry out before CWR could remove it).
 
-use super::state::{BankRead, Context, Controller};
+use super::request::BankRead;
+use super::state::{Context, Controller};
 use super::wpq::Entry;
 use crate::design::parts::CounterStore;
 use crate::message::{DevicePort, Event, Location, MediaLine, MediaOp, Observer};

@@ -1,17 +1,26 @@
 //! The controller's state and the small types its files share.
 
 use super::counter_cache::CounterCache;
+use super::log_manager::LogManager;
+use super::request::{
+    BankRead, Cipher, CounterEviction, CounterRequest, CounterWaiter, Fetch, LineWaiter, LogWrite, Part, Read, Source,
+    Write, Writeback,
+};
 use super::stats::ControllerStats;
 use super::wpq::{Room, Wpq};
+use crate::config::CfbLatency;
 use crate::design::parts::{
-    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogEncryption, PadSource, WriteQueues,
+    CounterScheme, CounterStore, Encryption, FeedbackSource, LogEncryption, PadSource, WritePath, WriteQueues,
 };
 use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
 use crate::message::{
-    CoreId, CounterBlock, Coverage, Event, Line, LineBytes, LogBucket, LogRegion, MediaLine, Page, WriteToken,
+    CoreId, Coverage, Event, Line, LineBytes, LogBucket, LogLayout, LogRegion, MediaLine, Page, WriteToken,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
+
+/// Blocks of AES in a line.
+const BLOCKS_PER_LINE: Ps = 4;
 
 /// What a handler works with besides the controller itself.
 pub struct Context<'a, D, O> {
@@ -36,132 +45,6 @@ pub enum Response {
     TransactionEnded { core: CoreId },
     /// A line read for page re-encryption, for the last-level cache (secpm section 3.5).
     Install { line: Line, bytes: LineBytes },
-}
-
-/// Who asked for a read or a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
-    /// The caches, by token.
-    Caches(u32),
-    /// Page re-encryption, by line index.
-    Reencryption(usize),
-}
-
-/// Where a write stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
-    /// An earlier write of the same line goes first.
-    BehindSameLine,
-    /// Waits for its line's done bit, for a counter, or for a free status register.
-    Waiting,
-    /// It can get its counter; it waits for an AES circuit.
-    WantsUnit,
-    /// Its counter has been bumped; circuit `unit` makes its pad.
-    Encrypting,
-    /// Encrypted; it waits for slots.
-    WantsSlots,
-    /// Its data is queued with the ready bit clear, in entry `entry`; it waits for its counter block to be queued.
-    Unready,
-}
-
-/// A write on its way into the queue.
-#[derive(Clone, Debug)]
-pub(super) struct Write {
-    pub line: Line,
-    pub plaintext: LineBytes,
-    pub ciphertext: LineBytes,
-    pub source: Source,
-    pub stage: Stage,
-    /// Arrival number.
-    pub arrival: u64,
-    /// Order of the counter bump; meaningful from `Encrypting` on.
-    pub bump: u64,
-    pub unit: u32,
-    pub entry: u32,
-    pub counter: Counter,
-    /// It holds a `CounterAtomic` variable.
-    pub counter_atomic: bool,
-    /// The counter block as it was when this write bumped it: the staging register's second line, if it has one.
-    pub block: LineBytes,
-    /// It puts its line under the page's new major counter: the append sets the line's done bit.
-    pub renews: bool,
-    /// The block is still to be appended on its own.
-    pub owes_counter: bool,
-    /// Nothing of its page has to wait until its counter is queued: that has happened, or its counter does not reach
-    /// the queue in a copy of the page's block.
-    pub counter_admitted: bool,
-}
-
-/// A read on its way back.
-#[derive(Clone, Debug)]
-pub(super) struct Read {
-    pub line: Line,
-    pub source: Source,
-    pub bytes: LineBytes,
-    pub data_at: Option<Ps>,
-    pub pad_at: Option<Ps>,
-    /// Never written: nothing to decrypt.
-    pub blank: bool,
-}
-
-/// Who waits in a bank's read queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum BankRead {
-    Data(u32),
-    Counter(u32),
-}
-
-/// Who waits for a counter block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CounterWaiter {
-    Write(u32),
-    Read(u32),
-    /// A write whose data is queued and whose counter goes into the block.
-    Pair(u32),
-    /// A write-back of the block on demand.
-    Writeback(u32),
-}
-
-/// A counter block on its way from the media.
-#[derive(Clone, Debug)]
-pub(super) struct Fetch {
-    pub id: CounterBlock,
-    pub waiters: Vec<CounterWaiter>,
-    /// New counters of lines of the block, to be put into it when it arrives.
-    pub updates: Vec<(Line, Counter)>,
-}
-
-/// Who asks for an entry of the counter write queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CounterRequest {
-    /// A write whose data is queued with its ready bit clear.
-    Pair(u32),
-    /// A write-back on demand.
-    Writeback(u32),
-}
-
-/// A `counter_cache_writeback` on its way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Writeback {
-    pub id: CounterBlock,
-    pub token: WriteToken,
-    /// Writes up to this arrival number came before it.
-    pub after: u64,
-}
-
-/// Who waits for a line of the page under re-encryption.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LineWaiter {
-    Write(u32),
-    Read(u32),
-}
-
-/// A dirty counter block that left the cache and waits for a slot; still the newest copy.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CounterEviction {
-    pub id: CounterBlock,
-    pub block: LineBytes,
-    pub bump: u64,
 }
 
 /// Re-encryption status register: page, old major, 64 done bits (secpm section 3.5). What lies beside it here
@@ -257,10 +140,19 @@ pub struct LogParts {
     pub random: Random,
 }
 
+impl LogParts {
+    /// Whether headers and lines are chains, with a metadata line.
+    pub(super) fn chained(&self) -> bool {
+        self.region.layout == LogLayout::Chains
+    }
+}
+
 /// Timing values in picoseconds.
 pub(super) struct Timing {
     pub counter_cache: Ps,
     pub aes: Ps,
+    /// A line in cipher feedback mode.
+    pub feedback: Ps,
 }
 
 /// The memory controller.
@@ -301,6 +193,7 @@ pub struct Controller {
     pub(super) writebacks_waiting: Vec<u32>,
     pub(super) read_units: Vec<Ps>,
     pub(super) rsr: Rsr,
+    pub(super) log_manager: Option<LogManager>,
     pub(super) arrivals: u64,
     pub(super) bumps: u64,
     pub(super) responses: Vec<Response>,
@@ -319,7 +212,7 @@ impl Controller {
         encryption: Option<EncryptionParts>,
         cores: u16,
         banks: usize,
-        log: Vec<Range<Line>>,
+        mut log: Vec<Range<Line>>,
     ) -> Self {
         let config = machine.controller.clone();
         let store = encryption.as_ref().map_or(CounterStore::Region, |encryption| encryption.parts.store);
@@ -342,11 +235,19 @@ impl Controller {
         };
         let counter_entry_bytes = if store == CounterStore::InlineCached { 8 } else { 64 };
         let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
+        let aes = ns_to_ps(config.aes_latency_ns);
+        let log_parts = encryption.as_ref().and_then(|encryption| encryption.log.as_ref());
+        log.extend(log_parts.map(|parts| parts.region.first..Line(parts.region.first.0 + parts.region.lines())));
         Self {
+            log_manager: log_parts.map(|_| LogManager::new(&machine.log)),
             bytes: machine.engine.bytes,
             timing: Timing {
                 counter_cache: u64::from(config.counter_cache_latency_cycles) * cycle,
-                aes: ns_to_ps(config.aes_latency_ns),
+                aes,
+                feedback: match machine.log.cfb_latency {
+                    CfbLatency::Serial => BLOCKS_PER_LINE * aes,
+                    CfbLatency::Paper => aes,
+                },
             },
             coverage: encryption.as_ref().map_or(Coverage::PAGE, |encryption| encryption.scheme.coverage()),
             encryption,
@@ -415,7 +316,7 @@ impl Controller {
                 old_major: self.rsr.old_major,
                 done: self.rsr.done,
             }),
-            log: Vec::new(),
+            log: self.log_snapshot(),
         }
     }
 
@@ -446,6 +347,39 @@ impl Controller {
 
     pub(super) fn is_log(&self, media: MediaLine) -> bool {
         media.as_line().is_some_and(|line| self.log.iter().any(|range| range.contains(&line)))
+    }
+
+    /// The parts of the log of a design that has one.
+    pub(super) fn log_parts(&self) -> &LogParts {
+        let log = self.encryption.as_ref().and_then(|encryption| encryption.log.as_ref());
+        log.expect("only designs with a hardware log have log writes")
+    }
+
+    pub(super) fn is_hardware_log(&self, line: Line) -> bool {
+        let log = self.encryption.as_ref().and_then(|encryption| encryption.log.as_ref());
+        log.is_some_and(|log| log.region.contains(line))
+    }
+
+    /// How what `source` writes is encrypted.
+    pub(super) fn cipher_of(&self, source: Source) -> Cipher {
+        match source {
+            _ if self.encryption.is_none() => Cipher::None,
+            Source::Log(LogWrite { part: Part::Metadata, .. }) => Cipher::None,
+            Source::Log(_) if matches!(self.log_parts().encryption, LogEncryption::Feedback) => Cipher::Feedback,
+            Source::Caches(_) | Source::Reencryption(_) | Source::Log(_) => Cipher::Counter,
+        }
+    }
+
+    /// How the counter of a write of `source`, encrypted in counter mode, becomes durable.
+    pub(super) fn write_path_of(&self, source: Source) -> &'static dyn WritePath {
+        let data = self.encryption.as_ref().expect("only encrypted writes have a path").parts.write_path;
+        match source {
+            Source::Log(_) => match self.log_parts().encryption {
+                LogEncryption::Counter { write_path } => write_path,
+                LogEncryption::Feedback => data,
+            },
+            Source::Caches(_) | Source::Reencryption(_) => data,
+        }
     }
 
     pub(super) fn new_waiters(&mut self) -> Vec<CounterWaiter> {

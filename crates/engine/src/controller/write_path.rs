@@ -1,6 +1,7 @@
 //! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
 
-use super::state::{Context, Controller, CounterWaiter, Source, Stage, Write};
+use super::request::{Cipher, CounterWaiter, LogWrite, Part, Source, Stage, Write};
+use super::state::{Context, Controller};
 use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
@@ -56,13 +57,14 @@ impl Controller {
         let write = &mut self.writes[slot];
         write.arrival = self.arrivals;
         let line = write.line;
-        if matches!(write.source, Source::Caches(_)) {
+        let source = write.source;
+        if !matches!(source, Source::Reencryption(_) | Source::Log(LogWrite { part: Part::Metadata, .. })) {
             cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext);
         }
         // A re-encrypted line goes before writes that wait for its done bit, but not before one that has been
         // encrypted under the old counter already.
-        let ahead = match write.source {
-            Source::Caches(_) => &self.active,
+        let ahead = match source {
+            Source::Caches(_) | Source::Log(_) => &self.active,
             Source::Reencryption(_) => &self.in_units,
         };
         let behind = ahead.iter().any(|&other| self.writes[other].line == line);
@@ -76,21 +78,28 @@ impl Controller {
 
     /// The write is the oldest of its line: it asks for its counter, or for a slot if nothing is encrypted.
     pub(super) fn start_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let write = &mut self.writes[slot];
-        write.stage = Stage::Waiting;
-        if self.encryption.is_none() {
-            write.ciphertext = write.plaintext;
-            write.stage = Stage::WantsSlots;
-            write.counter_admitted = true;
-            self.bumps += 1;
-            write.bump = self.bumps;
-            self.asking.push(slot);
-            self.admit(cx);
+        let Write { line, source, .. } = self.writes[slot];
+        if matches!(source, Source::Caches(_)) && self.waits_for_log(cx, slot, line) {
             return;
         }
-        let (line, source) = (write.line, write.source);
-        if matches!(source, Source::Caches(_))
-            && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot))
+        let cipher = self.cipher_of(source);
+        let write = &mut self.writes[slot];
+        write.stage = Stage::Waiting;
+        match cipher {
+            Cipher::Counter => {}
+            Cipher::Feedback => return self.join_chain(cx, slot),
+            Cipher::None => {
+                write.ciphertext = write.plaintext;
+                write.stage = Stage::WantsSlots;
+                write.counter_admitted = true;
+                self.bumps += 1;
+                write.bump = self.bumps;
+                self.asking.push(slot);
+                return self.admit(cx);
+            }
+        }
+        if !matches!(source, Source::Reencryption(_))
+            && self.waits_for_reencryption(line, super::request::LineWaiter::Write(slot))
         {
             return;
         }
@@ -126,7 +135,10 @@ impl Controller {
     pub(super) fn hand_out_units<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
         while !self.units_free.is_empty() {
             let Some(slot) = self.wants_unit.pop_front() else { return };
-            self.begin_encryption(cx, slot);
+            match self.cipher_of(self.writes[slot].source) {
+                Cipher::Feedback => self.begin_feedback(cx, slot),
+                Cipher::Counter | Cipher::None => self.begin_encryption(cx, slot),
+            }
         }
     }
 
@@ -134,14 +146,14 @@ impl Controller {
     /// re-encryption, or the minor overflows while the status register is taken.
     fn begin_encryption<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Write { line, source, counter_atomic, .. } = self.writes[slot];
-        if matches!(source, Source::Caches(_))
-            && self.waits_for_reencryption(line, super::state::LineWaiter::Write(slot))
+        if !matches!(source, Source::Reencryption(_))
+            && self.waits_for_reencryption(line, super::request::LineWaiter::Write(slot))
         {
             self.writes[slot].stage = Stage::Waiting;
             return;
         }
+        let path = self.write_path_of(source);
         let encryption = self.encryption.as_ref().expect("only encrypted writes ask for a circuit");
-        let path = encryption.parts.write_path;
         let (defers, at_bump) = (path.defers_counter(counter_atomic), path.at_bump());
         let at_encrypted = path.at_encrypted(counter_atomic);
         let global = encryption.scheme.global();
@@ -206,7 +218,7 @@ impl Controller {
         };
         let next = match source {
             Source::Reencryption(_) => NextCounter::Is(encryption.scheme.restart_line(block, index)),
-            Source::Caches(_) => encryption.scheme.next(block, index, 0),
+            Source::Caches(_) | Source::Log(_) => encryption.scheme.next(block, index, 0),
         };
         let (counter, overflows) = match next {
             NextCounter::Is(counter) => {
@@ -236,11 +248,15 @@ impl Controller {
     pub(super) fn pad_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let write = &mut self.writes[slot];
         write.stage = Stage::WantsSlots;
+        let source = write.source;
         if !write.owes_counter {
             self.asking.push(slot);
         }
-        if self.bytes {
+        if self.cipher_of(source) == Cipher::Feedback {
+            self.feedback_done(cx, slot);
+        } else if self.bytes {
             let encryption = self.encryption.as_ref().expect("a pad was made");
+            let write = &mut self.writes[slot];
             let pad = encryption.pads.pad(write.line, write.counter);
             write.ciphertext = xor(&write.plaintext, &pad);
         }

@@ -1,7 +1,8 @@
 //! `counter_cache_writeback` (counter-atomicity sections 4.3 and 5.2.2): a dirty block of the counter cache goes to the
 //! counter write queue, ready, and stays in the cache.
 
-use super::state::{Context, Controller, CounterRequest, CounterWaiter, Response, Writeback};
+use super::request::{CounterRequest, CounterWaiter, Writeback};
+use super::state::{Context, Controller, Response};
 use crate::design::parts::WritebackOrder;
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Event, Line, Observer, WriteToken};

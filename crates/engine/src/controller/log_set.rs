@@ -1,0 +1,147 @@
+//! One set of log metadata registers: the buckets of a transaction, its records that are not durable yet, and where its
+//! chains stand (easy-pm sections III-B to III-D).
+
+use crate::message::{CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogRegion};
+use std::collections::VecDeque;
+
+/// A record that is not durable yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub header: LogHeader,
+    pub bucket: u32,
+    /// Its number in the bucket.
+    pub place: u32,
+    /// Initial vectors of the bucket: headers, logged lines.
+    pub vectors: [CipherBlock; 2],
+    /// It takes no more lines.
+    pub closed: bool,
+    /// Of its lines, how many have yet to persist.
+    pub unpersisted: u32,
+    pub header_sent: bool,
+}
+
+impl Record {
+    pub fn names(&self, line: Line) -> bool {
+        self.header.lines[..self.header.count as usize].contains(&line)
+    }
+}
+
+/// The bucket that a transaction fills.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    number: u32,
+    vectors: [CipherBlock; 2],
+    /// Records begun in it.
+    pub records: u32,
+    /// Logged lines in it.
+    lines: u32,
+}
+
+/// A chain in cipher feedback mode: one line at a time, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chain {
+    /// Writes that have yet to be encrypted, oldest first, and the initial vector of one that begins a bucket.
+    pub waiting: VecDeque<(u32, Option<CipherBlock>)>,
+    /// The recent-ciphertext register.
+    recent: CipherBlock,
+}
+
+impl Chain {
+    /// The ciphertext block that the oldest waiting line follows.
+    pub fn previous(&self) -> CipherBlock {
+        self.waiting.front().and_then(|(_, vector)| *vector).unwrap_or(self.recent)
+    }
+
+    /// The oldest waiting line is `ciphertext`.
+    pub fn advance(&mut self, ciphertext: &LineBytes) {
+        self.waiting.pop_front();
+        self.recent.copy_from_slice(&ciphertext[ciphertext.len() - IV_BYTES..]);
+    }
+}
+
+/// The registers of one transaction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogSet {
+    /// Whose transaction it is; `None`: the set is unused.
+    pub core: Option<CoreId>,
+    /// Buckets with a header that has persisted: what a power failure keeps.
+    pub durable: Vec<LogBucket>,
+    /// All buckets that it has.
+    pub owned: Vec<u32>,
+    pub bucket: Option<Bucket>,
+    /// Records that are not durable, oldest first; only the last can be open.
+    pub records: VecDeque<Record>,
+    sequence: u32,
+    /// Logged lines that have yet to persist.
+    pub pending: u32,
+    /// The transaction waits for its end.
+    pub ending: bool,
+    pub headers: Chain,
+    pub lines: Chain,
+}
+
+impl LogSet {
+    pub fn take_bucket(&mut self, number: u32, vectors: [CipherBlock; 2]) {
+        self.owned.push(number);
+        self.bucket = Some(Bucket { number, vectors, records: 0, lines: 0 });
+    }
+
+    /// Begins a record in the bucket, which has room for it.
+    pub fn open(&mut self) {
+        let bucket = self.bucket.as_mut().expect("a record is opened in a bucket");
+        self.records.push_back(Record {
+            header: LogHeader { sequence: self.sequence, ..LogHeader::default() },
+            bucket: bucket.number,
+            place: bucket.records,
+            vectors: bucket.vectors,
+            closed: false,
+            unpersisted: 0,
+            header_sent: false,
+        });
+        bucket.records += 1;
+        self.sequence += 1;
+    }
+
+    /// Puts `line` into the open record: where its old bytes go, and the number of the record.
+    pub fn put(&mut self, region: LogRegion, line: Line) -> (Line, u32) {
+        let bucket = self.bucket.as_mut().expect("an open record has a bucket");
+        let record = self.records.back_mut().expect("a record is open");
+        let index = record.header.count;
+        let place = region.entry(record.bucket, record.place, index, bucket.lines);
+        record.header.lines[index as usize] = line;
+        record.header.count += 1;
+        record.unpersisted += 1;
+        bucket.lines += 1;
+        self.pending += 1;
+        (place, record.header.sequence)
+    }
+
+    /// The record with this number, which is not durable.
+    pub fn record_mut(&mut self, sequence: u32) -> &mut Record {
+        let first = self.records.front().expect("a record that is not durable").header.sequence;
+        &mut self.records[(sequence - first) as usize]
+    }
+
+    /// The oldest record has become durable.
+    pub fn extend(&mut self) -> LogBucket {
+        let Record { bucket, place, .. } = self.records.pop_front().expect("a record has become durable");
+        match self.durable.last_mut().filter(|last| last.bucket == bucket) {
+            Some(last) => last.records = place + 1,
+            None => self.durable.push(LogBucket { bucket, records: place + 1 }),
+        }
+        LogBucket { bucket, records: place + 1 }
+    }
+
+    /// The transaction is over. Keeps the memory of its lists.
+    pub fn clear(&mut self) {
+        self.core = None;
+        self.durable.clear();
+        self.owned.clear();
+        self.bucket = None;
+        self.records.clear();
+        self.sequence = 0;
+        self.pending = 0;
+        self.ending = false;
+        debug_assert!(self.headers.waiting.is_empty() && self.lines.waiting.is_empty());
+    }
+}

@@ -1,0 +1,166 @@
+//! What is on its way through the controller: writes, reads, counter fetches and write-backs, and who waits for what.
+
+use crate::design::parts::Counter;
+use crate::kernel::Ps;
+use crate::message::{CounterBlock, Line, LineBytes, WriteToken};
+
+/// Who asked for a read or a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// The caches, by token.
+    Caches(u32),
+    /// Page re-encryption, by line index.
+    Reencryption(usize),
+    /// The log manager.
+    Log(LogWrite),
+}
+
+/// What a write of the log manager is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LogWrite {
+    /// The set of registers that it belongs to.
+    pub set: u8,
+    /// The record, by its number in the transaction.
+    pub sequence: u32,
+    pub part: Part,
+}
+
+/// The parts of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// The old bytes of a line.
+    Entry,
+    Header,
+    /// Valid Header Number and initial vectors, in the clear.
+    Metadata,
+}
+
+/// How the bytes of a write are encrypted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cipher {
+    /// Not at all.
+    None,
+    /// With a pad under a counter.
+    Counter,
+    /// In cipher feedback mode.
+    Feedback,
+}
+
+/// Where a write stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// An earlier write of the same line goes first.
+    BehindSameLine,
+    /// The undo entry of its line has yet to persist.
+    BehindLog,
+    /// Waits for its line's done bit, for a counter, or for a free status register.
+    Waiting,
+    /// It can get its counter; it waits for an AES circuit.
+    WantsUnit,
+    /// Its counter has been bumped; circuit `unit` makes its pad.
+    Encrypting,
+    /// Encrypted; it waits for slots.
+    WantsSlots,
+    /// Its data is queued with the ready bit clear, in entry `entry`; it waits for its counter block to be queued.
+    Unready,
+}
+
+/// A write on its way into the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub line: Line,
+    pub plaintext: LineBytes,
+    pub ciphertext: LineBytes,
+    pub source: Source,
+    pub stage: Stage,
+    /// Arrival number.
+    pub arrival: u64,
+    /// Order of the counter bump; meaningful from `Encrypting` on.
+    pub bump: u64,
+    pub unit: u32,
+    pub entry: u32,
+    pub counter: Counter,
+    /// It holds a `CounterAtomic` variable.
+    pub counter_atomic: bool,
+    /// The counter block as it was when this write bumped it: the staging register's second line, if it has one.
+    pub block: LineBytes,
+    /// It puts its line under the page's new major counter: the append sets the line's done bit.
+    pub renews: bool,
+    /// The block is still to be appended on its own.
+    pub owes_counter: bool,
+    /// Nothing of its page has to wait until its counter is queued: that has happened, or its counter does not reach
+    /// the queue in a copy of the page's block.
+    pub counter_admitted: bool,
+}
+
+/// A read on its way back.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    pub line: Line,
+    pub source: Source,
+    pub bytes: LineBytes,
+    pub data_at: Option<Ps>,
+    pub pad_at: Option<Ps>,
+    /// Never written: nothing to decrypt.
+    pub blank: bool,
+}
+
+/// Who waits in a bank's read queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BankRead {
+    Data(u32),
+    Counter(u32),
+}
+
+/// Who waits for a counter block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CounterWaiter {
+    Write(u32),
+    Read(u32),
+    /// A write whose data is queued and whose counter goes into the block.
+    Pair(u32),
+    /// A write-back of the block on demand.
+    Writeback(u32),
+}
+
+/// A counter block on its way from the media.
+#[derive(Clone, Debug)]
+pub(super) struct Fetch {
+    pub id: CounterBlock,
+    pub waiters: Vec<CounterWaiter>,
+    /// New counters of lines of the block, to be put into it when it arrives.
+    pub updates: Vec<(Line, Counter)>,
+}
+
+/// Who asks for an entry of the counter write queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CounterRequest {
+    /// A write whose data is queued with its ready bit clear.
+    Pair(u32),
+    /// A write-back on demand.
+    Writeback(u32),
+}
+
+/// A `counter_cache_writeback` on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writeback {
+    pub id: CounterBlock,
+    pub token: WriteToken,
+    /// Writes up to this arrival number came before it.
+    pub after: u64,
+}
+
+/// Who waits for a line of the page under re-encryption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LineWaiter {
+    Write(u32),
+    Read(u32),
+}
+
+/// A dirty counter block that left the cache and waits for a slot; still the newest copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CounterEviction {
+    pub id: CounterBlock,
+    pub block: LineBytes,
+    pub bump: u64,
+}
