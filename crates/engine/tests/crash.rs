@@ -1,91 +1,18 @@
 //! Power failures after every event, through the front's own entrance: what a design promises holds, and the designs
 //! that the papers call broken are found broken, with a command that shows it again.
 
-use counterpoint_engine::api::{self, Error};
+mod common;
+
+use common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::design;
 use counterpoint_engine::workload::WORKLOADS;
 use proptest::prelude::*;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
 
 /// Designs whose hardened reading must survive a power failure at every event.
-const SURVIVORS: [&str; 7] = ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located", "co-located-cc"];
-
-fn crash(request: &Value) -> Value {
-    let report = api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false));
-    let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
-    serde_json::from_str(&report).unwrap()
-}
-
-fn refusal(request: &Value) -> String {
-    match api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)) {
-        Err(Error::Config(error)) => error.0,
-        other => panic!("{request} was not refused: {other:?}"),
-    }
-}
-
-/// `over` laid over `under`.
-fn with(under: &Value, over: Value) -> Value {
-    let mut request = under.clone();
-    request.as_object_mut().unwrap().extend(over.as_object().unwrap().clone());
-    request
-}
-
-fn count(report: &Value, key: &str) -> u64 {
-    report[key].as_u64().unwrap_or_else(|| panic!("{key} is {}", report[key]))
-}
-
-fn assert_holds(request: &Value) -> Value {
-    let report = crash(request);
-    assert_eq!(report["internal_errors"], json!([]), "{request}");
-    assert_eq!(report["violations"], json!([]), "{request}");
-    assert_eq!(count(&report, "violation_count"), 0, "{request}");
-    assert!(count(&report, "crash_points") > 0, "{request}");
-    assert_eq!(report["recovered"], report["crash_points"], "{request}");
-    report
-}
-
-fn assert_fails(request: &Value, rules: &[&str]) -> Value {
-    let report = crash(request);
-    assert_eq!(report["internal_errors"], json!([]), "{request}");
-    assert!(count(&report, "violation_count") > 0, "{request} holds");
-    assert!(count(&report, "recovered") < count(&report, "crash_points"), "{request}");
-    for violation in report["violations"].as_array().unwrap() {
-        let rule = violation["rule"].as_str().unwrap();
-        assert!(rules.contains(&rule), "{request}: {violation}");
-        assert!(violation["explanation"].as_str().unwrap().len() > 40, "{request}: {violation}");
-        assert!(violation["nested_event"].is_null());
-    }
-    report
-}
-
-/// Follows the first violation's command, as far as the front hands it to the engine, and wants a violation there.
-fn assert_reproduces(request: &Value, report: &Value) {
-    let first = &report["violations"][0];
-    let command = first["reproduce"].as_str().unwrap();
-    let words: Vec<&str> = command.split(' ').collect();
-    assert_eq!(words[..4], ["counterpoint", "crash", request["design"].as_str().unwrap(), words[3]], "{command}");
-    let mut again = json!({"design": words[2], "workload": words[3].trim_matches('\''), "set": []});
-    for pair in words[4..].chunks(2) {
-        let [option, value] = pair else { panic!("{command}: {pair:?}") };
-        let value = value.trim_matches('\'');
-        match *option {
-            "--variant" | "--machine" | "--leave-out" => again[option[2..].replace('-', "_")] = json!(value),
-            "--set" => again["set"].as_array_mut().unwrap().push(json!(value)),
-            number => again[number[2..].replace('-', "_")] = json!(value.parse::<u64>().unwrap()),
-        }
-    }
-    assert_eq!(again["at_event"], first["crash_event"], "{command}");
-    let repeated = crash(&again);
-    assert_eq!(count(&repeated, "crash_points"), 1, "{command}");
-    let same = |other: &Value| other["rule"] == first["rule"] && other["line"] == first["line"];
-    assert!(repeated["violations"].as_array().unwrap().iter().any(same), "{command} shows no such violation");
-}
-
-fn everywhere(requests: Vec<Value>) -> Vec<(Value, Value)> {
-    requests.into_par_iter().map(|request| (request.clone(), assert_holds(&request))).collect()
-}
+const SURVIVORS: [&str; 9] =
+    ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located", "co-located-cc", "hw-log", "easy-pm"];
 
 #[test]
 fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
@@ -103,7 +30,7 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
                 // The annotated program flushes its node before any of it is evicted.
                 "evictions" if request["workload"] == "linked-list" && design == "sca" => false,
                 "counter_misses" => !matches!(design, "unencrypted" | "co-located"),
-                "reencryptions" => matches!(design, "secpm" | "secpm-no-cwr"),
+                "reencryptions" => matches!(design, "secpm" | "secpm-no-cwr" | "hw-log" | "easy-pm"),
                 _ => true,
             };
             assert_eq!(count(exercised, what) > 0, expected, "{request}: {what} {}", exercised[what]);

@@ -5,8 +5,8 @@ use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport};
 use counterpoint_engine::design::parts::{
-    Admit, AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
-    ProgramForm, Promise, Register, RegisterName, WritePath, WritebackOrder,
+    Admit, AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, LogEncryption,
+    MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WritePath, WritebackOrder,
 };
 use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
 use counterpoint_engine::message::Annotation;
@@ -30,6 +30,12 @@ fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
 
 /// The same with an annotation left out of the program.
 fn judge_without(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
+    let report = explored(design, workload, sets, leave_out);
+    assert_eq!(report.internal_errors, [] as [String; 0], "{workload}");
+    report
+}
+
+fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
         design: design.name.to_owned(),
@@ -48,10 +54,7 @@ fn judge_without(design: &Design, workload: &str, sets: &[&str], leave_out: Opti
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20).unwrap();
     let cancel = AtomicBool::new(false);
-    let report =
-        explore(&config, design, &source, CrashPlan::All, "counterpoint crash".to_owned(), &|_| {}, &cancel).unwrap();
-    assert_eq!(report.internal_errors, [] as [String; 0], "{workload}");
-    report
+    explore(&config, design, &source, CrashPlan::All, "counterpoint crash".to_owned(), &|_| {}, &cancel).unwrap()
 }
 
 fn rules(report: &CrashReport) -> Vec<Rule> {
@@ -227,4 +230,57 @@ fn every_annotation_is_needed_on_selective_counter_atomicity_and_superfluous_on_
         "{:?}",
         rules(&report)
     );
+}
+
+/// A design that logs in hardware, changed.
+fn logging_with(name: &str, change: impl FnOnce(&mut Design)) -> Design {
+    let mut design = intact(name);
+    change(&mut design);
+    design
+}
+
+#[test]
+fn log_metadata_registers_that_do_not_survive() {
+    for name in ["hw-log", "easy-pm"] {
+        let broken = logging_with(name, |design| {
+            design.registers = &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr }];
+        });
+        caught(&broken, "array", &[], Rule::Atomicity);
+    }
+}
+
+#[test]
+fn a_boot_that_does_not_undo_what_the_hardware_logged() {
+    for name in ["hw-log", "easy-pm"] {
+        let broken = logging_with(name, |design| design.recovery = &[RecoveryStep::ResumeReencryption]);
+        caught_by_boot(&broken, "array");
+    }
+}
+
+/// The auditors undo what the log says, the boot does not: a disagreement, which voids the verdict.
+fn caught_by_boot(broken: &Design, workload: &str) {
+    let report = explored(broken, workload, &[], None);
+    assert!(!report.internal_errors.is_empty(), "{} on {workload}", broken.name);
+}
+
+#[test]
+fn log_counters_that_stay_in_the_cache() {
+    let broken = logging_with("hw-log", |design| {
+        design.log.as_mut().unwrap().encryption = LogEncryption::Counter { write_path: &Deferred };
+    });
+    caught(&broken, "array", &[], Rule::Atomicity);
+}
+
+#[test]
+fn flushed_data_whose_counter_stays_in_the_cache() {
+    for name in ["hw-log", "easy-pm"] {
+        let broken = logging_with(name, |design| design.encryption.as_mut().unwrap().write_path = &Deferred);
+        // `flush_data` also writes back what an eviction left behind, so nothing committed is lost; but pads repeat.
+        caught(&broken, "array", &["counters.minor_bits=7"], Rule::PadReuse);
+        let broken = logging_with(name, |design| {
+            let parts = design.encryption.as_mut().unwrap();
+            (parts.write_path, parts.writeback_order) = (&Deferred, WritebackOrder::AtOnce);
+        });
+        caught(&broken, "array", &["counters.minor_bits=7"], Rule::Durability);
+    }
 }

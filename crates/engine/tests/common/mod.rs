@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test uses its part of it")]
 
+pub mod judge;
+
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, Machine, Variant};
 use counterpoint_engine::controller::Response;
