@@ -195,6 +195,8 @@ fn report<O: Observer>(
                 mean_latency_ns: ratio(counts.latency_ps, counts.hits).map(|ps| ps / 1_000.0),
             })
             .collect(),
+        l1_access_latency_ns: ratio(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses))
+            .map(|ps| ps / 1_000.0),
         core: CoreReport {
             ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
             fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),

@@ -96,7 +96,7 @@ impl Hierarchy {
         let bytes = newest.unwrap_or_else(|| panic!("the owner of line {:#x} does not hold it", line.0));
         if dirty && !(private_l3.is_none() && self.put_dirty_in_l3(now, 0, line, &bytes)) {
             self.count_eviction(line);
-            self.send_write(now, line, bytes, None, None);
+            self.send_write(now, line, bytes, None, None, false);
         }
         bytes
     }

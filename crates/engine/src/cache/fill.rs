@@ -2,10 +2,10 @@
 //! ways are free.
 //!
 //! Why nothing waits for ever: a miss waits only for a leaving way, whose acknowledgement comes without the caches'
-//! help, or for a line that a core has reserved, and the `write` that ends a reservation needs no way and no register.
-//! Each of these two ends in `retry`. That holds however few sets a level has: once every way of a set is leaving, the
-//! misses of its lines wait for acknowledgements, and each frees a way unless a second level has put a newer line into
-//! it, which frees a way there.
+//! help, or for a line that a core has reserved, and the `write` that ends a reservation needs no way and no register;
+//! it may wait for the log manager, which logs without the caches' help. Each of these two ends in `retry`. That holds
+//! however few sets a level has: once every way of a set is leaving, the misses of its lines wait for
+//! acknowledgements, and each frees a way unless a second level has put a newer line into it, which frees a way there.
 
 use super::access::{Promotion, Source};
 use super::hierarchy::Hierarchy;
@@ -138,7 +138,7 @@ impl Hierarchy {
         let line = self.l3[l3].line(slot);
         let bytes = *self.l3[l3].bytes(slot);
         self.count_eviction(line);
-        let token = self.send_write(now, line, bytes, Some((l3, slot)), None);
+        let token = self.send_write(now, line, bytes, Some((l3, slot)), None, false);
         self.l3[l3].set_leaving(slot, token);
     }
 

@@ -15,7 +15,7 @@ impl Hierarchy {
             self.drop_copies(line, None);
         }
         if let Some(bytes) = dirty {
-            self.send_write(now, line, bytes, None, Some(core));
+            self.send_write(now, line, bytes, None, Some(core), kind == FlushKind::KeepWithCounter);
             self.counts.flush_writes += 1;
             Access::Pending
         } else if self.writes.join(line, core) {
@@ -33,7 +33,7 @@ impl Hierarchy {
             register.superseded = true;
             register.bytes = *data;
         }
-        self.send_write(now, line, *data, None, Some(core));
+        self.send_write(now, line, *data, None, Some(core), false);
     }
 
     /// If any cache holds `line` dirty: makes all its copies clean and equal to the newest, and returns its bytes.

@@ -6,6 +6,7 @@
 
 use super::directory::{CORES_MAX, Directory};
 use super::level::Level;
+use super::log_trigger::LogTrigger;
 use super::mshr::{Mshrs, Phase, Want};
 use super::stats::CacheCounts;
 use super::writes::Writes;
@@ -41,6 +42,8 @@ pub struct Hierarchy {
     /// Per core: the line that `own` has granted and that its `write` has not reached yet. It stays writable in the
     /// core's caches until then.
     pub(super) reserved: Vec<Line>,
+    /// Per core.
+    pub(super) log_triggers: Vec<LogTrigger>,
     pub(super) mshrs: Mshrs,
     /// Registers that wait for ways or for another core's write, oldest first.
     pub(super) waiting: Vec<u32>,
@@ -105,6 +108,7 @@ impl Hierarchy {
             },
             directory: (cores > 1).then(Directory::default),
             reserved: vec![NO_LINE; usize::from(cores)],
+            log_triggers: (0..cores).map(|_| LogTrigger::default()).collect(),
             mshrs: Mshrs::new([l1, l2, l3].map(|level| (level.mshrs, level.shared)), usize::from(cores)),
             waiting: Vec::new(),
             writes: Writes::default(),
@@ -230,8 +234,8 @@ impl Hierarchy {
         self.l3.len() == self.l1.len()
     }
 
-    /// Sends a write to memory. All requests leave with the same delay, so that those of one line arrive in the order
-    /// in which they were sent.
+    /// Sends a write to memory, `with_counter` or if the line is marked to persist together with its counter. All requests
+    /// leave with the same delay, so that those of one line arrive in the order in which they were sent.
     pub(super) fn send_write(
         &mut self,
         now: Ps,
@@ -239,6 +243,7 @@ impl Hierarchy {
         bytes: LineBytes,
         place: Option<(usize, usize)>,
         waiter: Option<CoreId>,
+        with_counter: bool,
     ) -> u32 {
         let token = self.writes.send(line, place, waiter);
         let at = now + self.latency.l3;
@@ -247,7 +252,7 @@ impl Hierarchy {
             line,
             bytes,
             token: WriteToken(token),
-            counter_atomic: self.counter_atomic.contains(&line.0),
+            counter_atomic: with_counter || self.counter_atomic.contains(&line.0),
         });
         token
     }
@@ -325,16 +330,17 @@ impl CachePort for Hierarchy {
         self.flush_line(now, core, line, kind)
     }
 
-    fn begin_transaction(&mut self, _core: CoreId) {
-        todo!()
+    fn begin_transaction(&mut self, core: CoreId) {
+        self.begin_logging(usize::from(core));
     }
 
-    fn log(&mut self, _now: Ps, _core: CoreId, _line: Line) -> Access {
-        todo!()
+    #[inline]
+    fn log(&mut self, now: Ps, core: CoreId, line: Line) -> Access {
+        self.log_store(now, core, line)
     }
 
-    fn end_transaction(&mut self, _now: Ps, _core: CoreId) -> Access {
-        todo!()
+    fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access {
+        self.end_logging(now, core)
     }
 
     fn first_level_latency(&self) -> Ps {

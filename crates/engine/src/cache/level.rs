@@ -9,6 +9,7 @@ const EMPTY: u64 = u64::MAX;
 const DIRTY: u8 = 1;
 const LEAVING: u8 = 2;
 const WRITABLE: u8 = 4;
+const LOGGED: u8 = 8;
 static ZERO: LineBytes = [0; 64];
 
 /// One cache. A slot is the number of a way in the whole cache: set times ways plus way.
@@ -134,6 +135,8 @@ impl Level {
         self.set_clean(slot);
         if let Some(bytes) = newer {
             self.set_bytes(slot, bytes);
+            // Somebody else's bytes have not been logged.
+            self.clear_logged(slot);
         }
     }
 
@@ -196,6 +199,22 @@ impl Level {
     /// Grants or revokes the right to write.
     pub(super) fn set_writable(&mut self, slot: usize, writable: bool) {
         self.flags[slot] = self.flags[slot] & !WRITABLE | if writable { WRITABLE } else { 0 };
+    }
+
+    /// The log bit: the line's old bytes have been logged since it came into this cache.
+    #[inline]
+    pub(super) fn logged(&self, slot: usize) -> bool {
+        self.flags[slot] & LOGGED != 0
+    }
+
+    /// Sets the log bit.
+    pub(super) fn set_logged(&mut self, slot: usize) {
+        self.flags[slot] |= LOGGED;
+    }
+
+    /// Clears it.
+    pub(super) fn clear_logged(&mut self, slot: usize) {
+        self.flags[slot] &= !LOGGED;
     }
 
     /// The bytes in `slot`; zeros when no bytes are kept.

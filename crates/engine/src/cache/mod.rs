@@ -16,6 +16,7 @@ mod fill;
 mod flush;
 mod hierarchy;
 mod level;
+mod log_trigger;
 mod mshr;
 mod stats;
 #[cfg(test)]

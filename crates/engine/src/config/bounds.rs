@@ -1,7 +1,7 @@
 //! What must hold of a configuration as a whole. Bounds of single values are in `fields`.
 
 use super::fields::FIELDS;
-use super::{ByteSize, CacheLevel, ConfigError, Geometry, Machine, RunConfig};
+use super::{AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig};
 use crate::message::LINE_BYTES;
 
 /// A transaction's user data; larger ones are runs of several transactions.
@@ -81,11 +81,20 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
              bank's number has 16 bits"
         ));
     }
-    if device.mapping == super::AddressMapping::PageXor && !banks.is_power_of_two() {
+    if device.mapping == AddressMapping::PageXor && !banks.is_power_of_two() {
         return Err(format!(
             "device.mapping = page-xor needs a power of two of banks, not {banks} (device.channels x device.ranks x \
              device.banks_per_rank)"
         ));
+    }
+    let of_page =
+        matches!(machine.controller.counter_placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
+    if device.mapping == AddressMapping::LineInterleaved && of_page {
+        return Err(
+            "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
+                    because the lines of a counter block lie in several banks"
+                .into(),
+        );
     }
     let stripe = banks * device.row.0;
     if !device.capacity.0.is_multiple_of(stripe) {

@@ -270,6 +270,8 @@ mod tests {
             "controller.counter_wpq_high_watermark" => "7",
             "controller.counter_wpq_entries" => "16",
             "controller.counter_placement" => "cross-bank",
+            "log.cfb_latency" => "paper",
+            "log.iv" => "per-bucket",
             "device.mapping" => "page-xor",
             "controller.aes_key_bits" => "256",
             "counters.minor_bits" => "3",

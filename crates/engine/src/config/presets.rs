@@ -41,6 +41,7 @@ pub(super) fn table(name: &str) -> Result<toml::Table, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{AddressMapping, CacheLevel, CounterOrganisation, CounterPlacement};
 
     #[test]
     fn every_preset_is_a_valid_machine_of_its_name() {
@@ -48,6 +49,28 @@ mod tests {
             assert_eq!(preset(name).unwrap().name, name);
         }
         assert!(preset_names().contains(&DEFAULT));
+    }
+
+    #[test]
+    fn easy_pm_is_its_table() {
+        let ways_and_cycles = |level: &CacheLevel| (level.size.0, level.latency_cycles, level.ways, level.shared);
+        let Machine { core, l1, l2, l3, controller, device, counters, .. } = preset("easy-pm").unwrap();
+        assert_eq!((core.clock_mhz, core.rob_entries, core.store_queue_entries), (2_000, 192, 48));
+        assert_eq!(ways_and_cycles(&l1), (32 << 10, 2, 8, false));
+        assert_eq!(ways_and_cycles(&l2), (256 << 10, 8, 8, false));
+        assert_eq!(ways_and_cycles(&l3), (8 << 20, 25, 16, true));
+        assert!([l1, l2, l3].iter().all(|level| !level.size_per_core));
+        assert_eq!((controller.wpq_entries, controller.read_queue_entries), (32, 32));
+        assert_eq!((device.channels, device.ranks, device.banks_per_rank), (1, 1, 8));
+        assert_eq!(device.capacity.0, 8 << 30);
+        assert_eq!((device.t_wr_ns, device.t_rcd_ns), (300.0, 48.0), "write (read)");
+        assert_eq!(controller.aes_latency_ns, 40.0);
+        assert_eq!((controller.counter_cache_size.0, controller.counter_cache_latency_cycles), (512 << 10, 12));
+        assert!(!controller.counter_cache_size_per_core);
+        // Decisions where the table is silent: DRAMSim2's default scheme, and counters as section II-B has them.
+        assert_eq!(device.mapping, AddressMapping::LineInterleaved);
+        assert_eq!(counters.organisation, CounterOrganisation::PerLine);
+        assert_eq!(controller.counter_placement, CounterPlacement::Interleaved);
     }
 
     #[test]

@@ -257,7 +257,7 @@ pub struct Device {
     pub ranks: u32,
     /// Banks per rank.
     pub banks_per_rank: u32,
-    /// Bytes in a row of one bank. Decision: 4 KiB, a page lies in one row of one bank.
+    /// Bytes in a row of one bank. Decision: 4 KiB, a page lies in one row of one bank unless lines are interleaved.
     pub row: ByteSize,
     /// How pages spread over banks.
     pub mapping: AddressMapping,

@@ -46,7 +46,7 @@ fn machines_are_found_by_name_or_file() {
     assert_eq!(load_machine("small", &[]).unwrap(), preset("small").unwrap());
     assert_eq!(
         load_machine("smal", &[]).unwrap_err().0,
-        "machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, counter-atomicity, small)"
+        "machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, small)"
     );
     assert_eq!(
         load_machine("nowhere.toml", &[]).unwrap_err().0,
@@ -73,7 +73,7 @@ fn mistakes_in_a_file_come_with_their_line() {
         (
             "base = 'smal'",
             "mine.toml:1: base: machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, \
-             counter-atomicity, small)",
+             counter-atomicity, easy-pm, small)",
         ),
         ("base = 3", "mine.toml:1: base = 3 must be the name of a machine"),
         ("\n[core]\nwidht = 4\n", "mine.toml:3: there is no key 'core.widht': did you mean 'core.width'?"),
@@ -93,7 +93,8 @@ fn mistakes_in_a_file_come_with_their_line() {
         ("name = 7\n", "mine.toml:1: name = 7 must be a text"),
         (
             "\n\n[device]\nmapping = 'page'",
-            "mine.toml:4: device.mapping = \"page\" must be page-interleaved, page-xor or bank-contiguous",
+            "mine.toml:4: device.mapping = \"page\" must be page-interleaved, line-interleaved, page-xor or \
+             bank-contiguous",
         ),
         // The first mistake of the file is told.
         (
@@ -195,6 +196,31 @@ fn mistakes_in_a_set_quote_it() {
              minors and a 64-bit major share the 64 bytes of a counter block",
         ),
         (
+            "log.transactions=33",
+            "--set log.transactions=33: log.transactions = 33 must be a whole number from 1 to 32, because the \
+             controller has registers for 32 concurrent transactions",
+        ),
+        (
+            "log.buckets=0",
+            "--set log.buckets=0: log.buckets = 0 must be a whole number from 1 to 65536, because a transaction needs a \
+             bucket, and free ones are kept in a list",
+        ),
+        (
+            "log.bucket_records=257",
+            "--set log.bucket_records=257: log.bucket_records = 257 must be a whole number from 1 to 256, because a \
+             bucket holds at least one record, and a recovery reads all of them",
+        ),
+        (
+            "log.pending_entries=0",
+            "--set log.pending_entries=0: log.pending_entries = 0 must be a whole number from 1 to 256, because what \
+             waits needs an entry, and entries are searched one by one",
+        ),
+        (
+            "log.cfb_latency=parallel",
+            "--set log.cfb_latency=parallel: log.cfb_latency = \"parallel\" must be serial or paper",
+        ),
+        ("log.iv=per-record", "--set log.iv=per-record: log.iv = \"per-record\" must be per-allocation or per-bucket"),
+        (
             "controller.counter_placement=samebank",
             "--set controller.counter_placement=samebank: controller.counter_placement = \"samebank\" must be \
              same-bank, single-bank, cross-bank or interleaved",
@@ -211,7 +237,7 @@ fn mistakes_in_a_set_quote_it() {
 
 #[test]
 fn values_are_checked_against_each_other() {
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 15] = [
         (
             &["core.clock_mhz=3000"],
             "core.clock_mhz = 3000 must divide 1000000, because a cycle is a whole number of picoseconds",
@@ -268,6 +294,16 @@ fn values_are_checked_against_each_other() {
              device.banks_per_rank)",
         ),
         (
+            &["device.mapping=line-interleaved"],
+            "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
+             because the lines of a counter block lie in several banks",
+        ),
+        (
+            &["device.mapping=line-interleaved", "controller.counter_placement=cross-bank"],
+            "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
+             because the lines of a counter block lie in several banks",
+        ),
+        (
             &["device.capacity=68KiB"],
             "device.capacity = 68KiB must be a multiple of 64KiB, because each of the 16 banks has whole rows of 4KiB",
         ),
@@ -280,7 +316,25 @@ fn values_are_checked_against_each_other() {
         "machine 'secpm': device.capacity = 64KiB leaves no page for data beside the rows of 4KiB that the counters \
          of 16 banks take"
     );
-    assert!(set(&["device.capacity=128KiB"]).is_ok());
+    assert_eq!(
+        set(&["device.capacity=128KiB"]).unwrap_err().0,
+        "machine 'secpm': log.buckets = 256 with log.bucket_records = 16 leave no page for programs in device.capacity \
+         = 128KiB"
+    );
+    // 16 pages for data; a bucket of one record takes 9 lines, and seven of them one page.
+    let buckets = |count: u32| {
+        set(&["device.capacity=128KiB".into(), "log.bucket_records=1".into(), format!("log.buckets={count}")]
+            .each_ref()
+            .map(String::as_str))
+    };
+    assert_eq!(Geometry::of(&buckets(7).unwrap()).program_capacity(), 15 * 4096);
+    assert_eq!(Geometry::of(&buckets(8).unwrap()).program_capacity(), 14 * 4096);
+    assert_eq!(Geometry::of(&buckets(15 * 64 / 9).unwrap()).program_capacity(), 4096);
+    assert!(buckets(15 * 64 / 9 + 1).is_err());
+    for placement in ["single-bank", "interleaved"] {
+        let placement = format!("controller.counter_placement={placement}");
+        assert!(set(&["device.mapping=line-interleaved", &placement]).is_ok());
+    }
     let mut machine = preset("secpm").unwrap();
     machine.counters.minor_bits = 9;
     assert!(validate(&machine).unwrap_err().0.starts_with("machine 'secpm': counters.minor_bits = 9 must be"));

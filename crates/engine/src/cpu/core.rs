@@ -26,6 +26,8 @@ pub(super) enum Kind {
     /// A store or flush: it commits into the store buffer.
     Store,
     Fence,
+    /// A fence that ends a transaction which hardware has logged.
+    LoggedTxEnd,
     /// A fence that younger operations wait for (mfence).
     FullFence,
     TxBegin,
@@ -52,6 +54,8 @@ pub(super) struct Load {
     pub offset: u8,
     pub length: u8,
     pub expected: [u8; 8],
+    /// When the first level was first asked for it.
+    pub asked_at: Option<Ps>,
     pub complete: Option<u64>,
     /// The dependent load that waits for this one's value.
     pub successor: Option<u32>,
@@ -87,6 +91,9 @@ pub struct Core {
     pub(super) flushes_outstanding: u32,
     pub(super) store_step_scheduled: bool,
     pub(super) store_waits: StoreWait,
+    /// When the first level was first asked for the store at the head of the store buffer.
+    pub(super) store_asked_at: Option<Ps>,
+    pub(super) transaction_end: TransactionEnd,
     /// The store buffer stands still until every flush is acknowledged: a clflush waits for earlier flushes, or
     /// younger stores for a clflush.
     pub(super) ordered_flush_waits: bool,
@@ -107,6 +114,19 @@ pub(super) enum StoreWait {
     Line,
     /// A miss register.
     Register,
+    /// The log manager.
+    Log,
+}
+
+/// How far the end of a logged transaction at the head of the reorder buffer has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TransactionEnd {
+    /// Not sent: something before it is not complete.
+    No,
+    /// On its way.
+    Sent,
+    /// Answered: it completes at this time.
+    Answered(Ps),
 }
 
 pub(super) enum Dispatch {
@@ -145,6 +165,8 @@ impl Core {
             flushes_outstanding: 0,
             store_step_scheduled: false,
             store_waits: StoreWait::No,
+            store_asked_at: None,
+            transaction_end: TransactionEnd::No,
             ordered_flush_waits: false,
             last_drain: 0,
             step_scheduled: false,
@@ -267,6 +289,7 @@ impl Core {
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::CounterCacheWriteback { .. } => {
                 self.stores_full()
             }
+            Op::LoggedTxBegin | Op::FlushData { .. } => self.stores_full(),
             _ => false,
         };
         if full {
@@ -316,7 +339,15 @@ impl Core {
             Op::Compute { .. } => {}
             Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
             Op::TxEnd => (entry.kind, entry.complete) = (Kind::TxEnd, Some(self.front)),
-            Op::LoggedTxBegin | Op::LoggedTxEnd | Op::FlushData { .. } => todo!(),
+            Op::LoggedTxBegin => {
+                self.queue_unstored(0, Action::BeginTransaction);
+                entry.kind = Kind::Store;
+            }
+            Op::LoggedTxEnd => (entry.kind, entry.complete) = (Kind::LoggedTxEnd, Some(self.front)),
+            Op::FlushData { address } => {
+                self.queue_unstored(address, Action::FlushData);
+                entry.kind = Kind::Store;
+            }
             Op::Sfence => (entry.kind, entry.complete) = (Kind::Fence, Some(self.front)),
             Op::Mfence => {
                 (entry.kind, entry.complete) = (Kind::FullFence, Some(self.front));
@@ -399,6 +430,9 @@ impl Core {
                 if !self.holds_store(self.loads[token].line) {
                     self.check_load(cx, token);
                 }
+                if let Some(asked_at) = self.loads[token].asked_at {
+                    self.count_l1_access(asked_at, at);
+                }
                 let tick = self.clock.tick(at);
                 self.load_completes(cx, token, tick);
             }
@@ -406,7 +440,11 @@ impl Core {
                 self.store_waits = StoreWait::No;
                 self.schedule_store_step(cx.queue, at);
             }
-            Wake::Logged { .. } | Wake::TransactionEnded { .. } => todo!(),
+            Wake::Logged { at } => {
+                self.store_waits = StoreWait::No;
+                self.schedule_store_step(cx.queue, at);
+            }
+            Wake::TransactionEnded { at } => self.transaction_end = TransactionEnd::Answered(at),
             Wake::Flush { .. } => self.flush_acknowledged(cx.queue),
             Wake::Retry { .. } => {
                 for slot in std::mem::take(&mut self.blocked_loads) {

@@ -32,9 +32,16 @@ impl Core {
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
             Action::CounterWriteback => {
-                cx.observer.counters_flushed(now, self.id, entry.line);
-                self.flushes_outstanding += 1;
-                cx.cache.counter_writeback(now, self.id, entry.line);
+                self.drain_counter_writeback(cx, &entry);
+                true
+            }
+            Action::FlushData => {
+                self.drain_flush(cx, &entry, FlushKind::KeepWithCounter, false);
+                self.drain_counter_writeback(cx, &entry);
+                true
+            }
+            Action::BeginTransaction => {
+                cx.cache.begin_transaction(self.id);
                 true
             }
         };
@@ -63,9 +70,18 @@ impl Core {
             self.schedule_store_step(cx.queue, now);
             return false;
         }
+        let asked_at = *self.store_asked_at.get_or_insert(now);
+        let hit = now + cx.cache.first_level_latency();
         match cx.cache.own(now, self.id, entry.line, false) {
             // A hit in the first level is pipelined: one store a cycle.
-            Access::At(at) if at <= now + self.l1_latency(cx) => {
+            Access::At(at) if at <= hit => {
+                if let Access::Pending = cx.cache.log(now, self.id, entry.line) {
+                    self.store_waits = StoreWait::Log;
+                    return false;
+                }
+                let there = if asked_at == now { at } else { now };
+                self.count_l1_access(asked_at, there);
+                self.store_asked_at = None;
                 let (from, length) = (entry.offset as usize, entry.length as usize);
                 if entry.action == Action::CounterAtomicStore {
                     cx.observer.marked_counter_atomic(now, self.id, entry.line);
@@ -90,8 +106,17 @@ impl Core {
         }
     }
 
-    fn l1_latency<C: CachePort, O: Observer>(&self, cx: &CoreContext<'_, C, O>) -> Ps {
-        cx.cache.first_level_latency()
+    /// An access of the first level, first asked for at `asked_at`, has its line at `there`.
+    pub(super) fn count_l1_access(&mut self, asked_at: Ps, there: Ps) {
+        self.stats.l1_accesses += 1;
+        self.stats.l1_latency_ps += there - asked_at;
+    }
+
+    fn drain_counter_writeback<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) {
+        let now = cx.queue.now();
+        cx.observer.counters_flushed(now, self.id, entry.line);
+        self.flushes_outstanding += 1;
+        cx.cache.counter_writeback(now, self.id, entry.line);
     }
 
     fn drain_flush<C: CachePort, O: Observer>(

@@ -71,9 +71,11 @@ impl Core {
             self.load_completes(cx, slot, tick);
             return;
         }
+        let asked_at = *self.loads[slot].asked_at.get_or_insert(now);
         match cx.cache.load(now, self.id, line, slot) {
             Access::At(at) => {
                 self.check_load(cx, slot);
+                self.count_l1_access(asked_at, at);
                 let tick = self.clock.tick(at);
                 self.load_completes(cx, slot, tick);
             }

@@ -1,7 +1,7 @@
 //! In-order commit.
 
-use super::core::{Core, CoreContext, Kind};
-use crate::message::{CachePort, Observer};
+use super::core::{Core, CoreContext, InFlight, Kind, TransactionEnd};
+use crate::message::{Access, CachePort, Observer};
 
 impl Core {
     /// Commits everything at the head of the reorder buffer whose time is known.
@@ -13,6 +13,7 @@ impl Core {
                 Kind::Fence | Kind::FullFence => {
                     self.fence_complete(cx).map(|tick| tick.max(head.complete.unwrap_or(0)))
                 }
+                Kind::LoggedTxEnd => self.transaction_end_complete(cx, &head),
                 _ => head.complete,
             };
             let Some(complete) = complete else { break };
@@ -36,6 +37,11 @@ impl Core {
                     if head.kind == Kind::FullFence {
                         self.fence_blocks_dispatch = false;
                     }
+                    cx.observer.fenced(now, self.id);
+                }
+                Kind::LoggedTxEnd => {
+                    self.transaction_end = TransactionEnd::No;
+                    self.stats.fence_stall_ps += self.clock.time(commit) - self.clock.time(self.last_commit);
                     cx.observer.fenced(now, self.id);
                 }
                 Kind::TxBegin => {
@@ -77,5 +83,26 @@ impl Core {
             return None;
         }
         Some(self.clock.tick(cx.queue.now()))
+    }
+
+    /// The end of a logged transaction at the head is sent when a fence there would be complete, and completes when it
+    /// has been answered.
+    fn transaction_end_complete<C: CachePort, O: Observer>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        head: &InFlight,
+    ) -> Option<u64> {
+        if self.transaction_end == TransactionEnd::No {
+            let executed = self.fence_complete(cx)?.max(head.complete.unwrap_or(0)).max(self.last_commit);
+            let at = self.clock.time(executed).max(cx.queue.now());
+            self.transaction_end = match cx.cache.end_transaction(at, self.id) {
+                Access::At(at) => TransactionEnd::Answered(at),
+                Access::Pending | Access::Blocked => TransactionEnd::Sent,
+            };
+        }
+        match self.transaction_end {
+            TransactionEnd::Answered(at) => Some(self.clock.tick(at)),
+            TransactionEnd::No | TransactionEnd::Sent => None,
+        }
     }
 }

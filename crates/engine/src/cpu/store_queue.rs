@@ -17,6 +17,10 @@ pub enum Action {
     Flush { kind: FlushKind, ordered: bool },
     /// Have the line's counter block written back.
     CounterWriteback,
+    /// Write the line back with its counter, and have its counter block written back.
+    FlushData,
+    /// Begin a transaction that hardware logs; of no line.
+    BeginTransaction,
 }
 
 impl Action {

@@ -68,6 +68,7 @@ impl Mapping {
                 self.in_page(Page(data_pages + block.0 / LINES_PER_PAGE), block.0 % LINES_PER_PAGE)
             }
             CounterPlacement::SingleBank => self.reserved(0, block.0),
+            // Both go by the bank of the page, which it has under every mapping that the bounds let them be used with.
             CounterPlacement::SameBank => {
                 let home = self.in_page(page, 0);
                 self.reserved(home.bank, in_bank(&home))
@@ -140,7 +141,7 @@ mod tests {
 
     fn mappings() -> impl Strategy<Value = AddressMapping> {
         use AddressMapping::*;
-        prop_oneof![Just(PageInterleaved), Just(PageXor), Just(BankContiguous)]
+        prop_oneof![Just(PageInterleaved), Just(LineInterleaved), Just(PageXor), Just(BankContiguous)]
     }
 
     fn placements() -> impl Strategy<Value = CounterPlacement> {
@@ -158,10 +159,15 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
         fn every_media_line_has_a_place_of_its_own(
-            channels in 0..2u32, ranks in 0..2u32, banks in 0..3u32, rows in 2..140u64, pages_per_row in 1..4u64,
+            channels in 0..2u32, ranks in 0..2u32, banks in 1..5u32, rows in 2..140u64, pages_per_row in 1..4u64,
             kind in mappings(), placement in placements(), layout in layouts(),
         ) {
-            let shape = (1 << channels, 1 << ranks, 1 << banks, rows, pages_per_row);
+            // Only an exclusive-or asks for a power of two of banks.
+            let banks = if kind == AddressMapping::PageXor { 1 << (banks - 1).min(2) } else { banks };
+            let lines_apart = kind == AddressMapping::LineInterleaved;
+            let of_page = matches!(placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
+            prop_assume!(!(lines_apart && of_page));
+            let shape = (1 << channels, 1 << ranks, banks, rows, pages_per_row);
             let mapping = Mapping::new(&machine(shape, kind, placement), layout);
             let Geometry { banks, data_pages, mapped_rows, .. } = *mapping.geometry();
             let mut taken = HashSet::new();
@@ -169,7 +175,12 @@ mod tests {
                 let home = mapping.place(MediaLine::data(page.line(0)));
                 for index in 0..64 {
                     let place = mapping.place(MediaLine::data(page.line(index)));
-                    prop_assert_eq!((place.bank, place.row), (home.bank, home.row));
+                    if lines_apart {
+                        prop_assert_eq!(place.bank, (page.0 * 64 + index as u64) % banks);
+                        prop_assert!(place.row < mapped_rows);
+                    } else {
+                        prop_assert_eq!((place.bank, place.row), (home.bank, home.row));
+                    }
                     prop_assert!(taken.insert(place));
                 }
                 for first in (0..64).step_by(layout.coverage.lines()).map(|index| page.line(index)) {
@@ -216,6 +227,22 @@ mod tests {
             places(AddressMapping::BankContiguous),
             [(0, 0), (0, 1), (0, 3), (0, 4), (0, 5), (0, 8), (0, 63), (1, 0)]
         );
+    }
+
+    #[test]
+    fn consecutive_lines_go_to_consecutive_banks_and_fill_their_rows_together() {
+        let machine = machine((1, 1, 4, 72, 1), AddressMapping::LineInterleaved, CounterPlacement::Interleaved);
+        let mapping = Mapping::new(&machine, MediaLayout::PLAIN);
+        let at = |line| mapping.place(MediaLine::data(Line(line)));
+        assert_eq!(at(0), Place { bank: 0, row: 0, column: 0 });
+        assert_eq!(at(3), Place { bank: 3, row: 0, column: 0 });
+        assert_eq!(at(4), Place { bank: 0, row: 0, column: 1 });
+        assert_eq!(at(255), Place { bank: 3, row: 0, column: 63 });
+        assert_eq!(at(256), Place { bank: 0, row: 1, column: 0 });
+        // The counter blocks follow the data under the same mapping.
+        let first = mapping.geometry().data_pages * 64;
+        let block = |number| mapping.place(MediaLine::counter(CounterBlock(number)));
+        assert_eq!((block(0), block(5)), (at(first), at(first + 5)));
     }
 
     #[test]

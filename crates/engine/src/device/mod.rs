@@ -19,7 +19,7 @@ pub use image::Image;
 use crate::config::{ConfigError, Geometry, Machine};
 use crate::kernel::Ps;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLayout, MediaLine, MediaOp, PAGE_BYTES,
+    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLayout, MediaLine, MediaOp,
 };
 use energy::Energy;
 use mapping::Mapping;
@@ -89,11 +89,6 @@ impl Device {
     /// Bytes that programs can use on a device of `machine`.
     pub fn program_capacity_of(machine: &Machine) -> u64 {
         Geometry::of(machine).program_capacity()
-    }
-
-    /// Bytes for data: what counter blocks leave.
-    pub fn data_capacity(&self) -> u64 {
-        self.mapping.geometry().data_pages * PAGE_BYTES
     }
 
     /// Banks over all channels and ranks.
@@ -264,11 +259,11 @@ mod tests {
     #[test]
     fn a_program_that_does_not_fit_beside_the_counters_is_refused() {
         let machine = test_machine();
-        let lines = device(&machine, 0).unwrap().data_capacity() / 64;
+        let lines = Device::program_capacity_of(&machine) / 64;
         assert!(device(&machine, lines).is_ok());
         let error = device(&machine, lines + 1).err().unwrap();
         let sentence = format!(
-            "the program uses {} bytes and device.capacity = 16GiB leaves {} bytes for data",
+            "the program uses {} bytes and device.capacity = 16GiB leaves {} bytes for programs",
             lines * 64 + 64,
             lines * 64
         );

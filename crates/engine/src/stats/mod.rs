@@ -48,6 +48,10 @@ pub struct RunReport {
     pub wpq: WpqReport,
     /// Cache levels.
     pub cache: Vec<CacheReport>,
+    /// Mean time from the moment a load or a store first asks the first level until its line is there, wherever it comes
+    /// from, memory included; null without accesses. A store's wait for miss registers and for the log manager belongs to
+    /// it; a load answered by an older store of its core is no access.
+    pub l1_access_latency_ns: Option<f64>,
     /// Cores.
     pub core: CoreReport,
     /// Pages re-encrypted.

@@ -4,13 +4,13 @@ use super::machine;
 use crate::cache::Hierarchy;
 use crate::message::{Access, CachePort, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
 
-const SMALL: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)];
+pub(super) const SMALL: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)];
 
-fn caches(levels: [(u32, u64, u32, bool); 3], cores: u16) -> Hierarchy {
+pub(super) fn caches(levels: [(u32, u64, u32, bool); 3], cores: u16) -> Hierarchy {
     Hierarchy::new(&machine(levels, true), cores).unwrap()
 }
 
-fn line(n: u64) -> Line {
+pub(super) fn line(n: u64) -> Line {
     Line(n)
 }
 
@@ -24,7 +24,7 @@ fn read_token(caches: &mut Hierarchy) -> (u64, u32) {
 }
 
 /// The only request, which must be a write.
-fn write(caches: &mut Hierarchy) -> (u64, Line, LineBytes, WriteToken) {
+pub(super) fn write(caches: &mut Hierarchy) -> (u64, Line, LineBytes, WriteToken) {
     let requests: Vec<_> = caches.requests().collect();
     match requests[..] {
         [MemoryRequest::Write { at, line, bytes, token, .. }] => (at, line, bytes, token),
@@ -32,12 +32,12 @@ fn write(caches: &mut Hierarchy) -> (u64, Line, LineBytes, WriteToken) {
     }
 }
 
-fn wakes(caches: &mut Hierarchy) -> Vec<(u16, Wake)> {
+pub(super) fn wakes(caches: &mut Hierarchy) -> Vec<(u16, Wake)> {
     caches.wakes().collect()
 }
 
 /// Brings a line in from memory, for loading.
-fn fill(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
+pub(super) fn fill(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
     assert_eq!(caches.load(now, core, l, 0), Access::Pending);
     let (_, token) = read_token(caches);
     caches.read_done(now, token, &[l.0 as u8; 64]);
@@ -45,12 +45,12 @@ fn fill(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
 }
 
 /// Brings a line in from memory and stores 0xff into its first byte.
-fn fill_dirty(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
+pub(super) fn fill_dirty(caches: &mut Hierarchy, now: u64, core: u16, l: Line) {
     fill(caches, now, core, l);
     store(caches, now, core, l, 0xff);
 }
 
-fn store(caches: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
+pub(super) fn store(caches: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
     assert!(matches!(caches.own(now, core, l, false), Access::At(_)));
     caches.write(now, core, l, 0, &[value]);
 }

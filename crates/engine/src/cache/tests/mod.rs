@@ -1,6 +1,7 @@
 //! Exact edges, and random programs against a flat memory.
 
 mod edges;
+mod logged;
 mod random;
 
 use crate::config::{ByteSize, CacheLevel, Machine};

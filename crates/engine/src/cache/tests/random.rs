@@ -1,7 +1,10 @@
 //! Random programs on small caches over a memory with random latencies, against one flat memory that every store
 //! changes at once. Checked after every step: no line is ever lost, whatever a core would load is the newest value,
-//! a flush completes only when what it covers is in memory, and everything drains.
+//! a flush completes only when what it covers is in memory, and everything drains. In a transaction, no store happens
+//! before old bytes of its line have been logged from which undoing this core's stores leads back, and a line that has
+//! left the first level is logged again.
 
+use super::logged::{Transaction, Writer};
 use super::machine;
 use crate::cache::Hierarchy;
 use crate::config::Machine;
@@ -40,6 +43,9 @@ enum Happens {
     Loaded { core: CoreId, line: Line },
     Writes { core: CoreId, line: Line },
     Asks { core: CoreId },
+    Logged { core: CoreId },
+    OwnsAgain { core: CoreId, line: Line },
+    Ended { core: CoreId },
 }
 
 /// What a core is waiting for, besides its loads.
@@ -53,6 +59,8 @@ enum Waits {
         version: usize,
         acks: u32,
     },
+    Log(Line),
+    End,
 }
 
 struct World {
@@ -63,6 +71,14 @@ struct World {
     events: BTreeMap<(u64, u64), Happens>,
     /// Every value each line has had, oldest first; values never repeat.
     history: Vec<Vec<LineBytes>>,
+    /// Who wrote each of them, in which of its transactions; the first is nobody's.
+    writers: Vec<Vec<Writer>>,
+    /// By core: transactions begun, and the one that is open.
+    begun: Vec<u32>,
+    open: Vec<Option<Transaction>>,
+    /// The line that flush_data is writing back.
+    flushes_data: Option<Line>,
+    log_entries: u64,
     /// The value that the last write sent to memory carried.
     sent: Vec<LineBytes>,
     /// What reads find: the writes that have arrived.
@@ -97,6 +113,11 @@ impl World {
             sequence: 0,
             events: BTreeMap::new(),
             history: vec![vec![[0; 64]]; lines],
+            writers: vec![vec![None]; lines],
+            begun: vec![0; usize::from(cores)],
+            open: (0..cores).map(|_| None).collect(),
+            flushes_data: None,
+            log_entries: 0,
             sent: vec![[0; 64]; lines],
             memory: vec![[0; 64]; lines],
             persisted: vec![0; lines],
@@ -127,8 +148,9 @@ impl World {
     }
 
     /// A value that no line has had: patches one of eight words with a fresh number.
-    fn fresh(&mut self, line: Line) -> (usize, [u8; 8]) {
+    fn fresh(&mut self, core: CoreId, line: Line) -> (usize, [u8; 8]) {
         self.stores += 1;
+        self.writers[line.0 as usize].push(Some((core, self.begun[usize::from(core)])));
         let (offset, word) = (self.random.below(8) as usize * 8, self.stores.to_le_bytes());
         let mut bytes = self.newest(line);
         bytes[offset..offset + 8].copy_from_slice(&word);
@@ -175,8 +197,30 @@ impl World {
                 self.caches.own(now, core, line, true);
                 Access::At(now)
             }
-            8 | 9 | 12 => {
-                let kind = if what == 9 { FlushKind::Invalidate } else { FlushKind::Keep };
+            13 => {
+                if self.open[c].is_none() {
+                    self.begun[c] += 1;
+                    self.open[c] = Some(Transaction::default());
+                    self.caches.begin_transaction(core);
+                }
+                Access::At(now)
+            }
+            14 => {
+                let access = self.caches.end_transaction(now, core);
+                let logged = self.open[c].take().is_some_and(|transaction| transaction.logged());
+                assert_eq!(access, if logged { Access::Pending } else { Access::At(now) });
+                if logged {
+                    self.waits[c] = Waits::End;
+                }
+                access
+            }
+            8 | 9 | 12 | 15 => {
+                let kind = match what {
+                    9 => FlushKind::Invalidate,
+                    15 => FlushKind::KeepWithCounter,
+                    _ => FlushKind::Keep,
+                };
+                self.flushes_data = (what == 15).then_some(line);
                 let version = self.history[number as usize].len() - 1;
                 let access = self.caches.flush(now, core, line, kind);
                 let mut acks = u32::from(access == Access::Pending);
@@ -184,7 +228,7 @@ impl World {
                     acks == 1 || !self.keeps_bytes || self.persisted[number as usize] >= version,
                     "nothing to flush, yet not persisted"
                 );
-                if what == 12 {
+                if what == 12 || what == 15 {
                     self.caches.counter_writeback(now, core, line);
                     self.counters_asked.push_back(version);
                     acks += 1;
@@ -195,7 +239,7 @@ impl World {
                 access
             }
             _ => {
-                self.fresh(line);
+                self.fresh(core, line);
                 let bytes = self.newest(line);
                 let version = self.history[number as usize].len() - 1;
                 self.caches.write_around(now, core, line, &bytes);
@@ -222,7 +266,11 @@ impl World {
                 }
             }
             Happens::Writes { core, line } => {
-                let (offset, word) = self.fresh(line);
+                if self.log_first(core, line) {
+                    self.waits[usize::from(core)] = Waits::Log(line);
+                    return self.settle();
+                }
+                let (offset, word) = self.fresh(core, line);
                 if self.marks[usize::from(core)] {
                     self.marked[line.0 as usize] = true;
                     self.caches.mark_counter_atomic(line);
@@ -231,9 +279,24 @@ impl World {
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
             }
-            Happens::Arrives(MemoryRequest::Log { .. } | MemoryRequest::EndTransaction { .. }) => {
-                unreachable!("nobody logs")
+            Happens::Arrives(MemoryRequest::Log { core, .. }) => {
+                let at = now + 1 + self.random.below(100_000);
+                self.at(at, Happens::Logged { core });
             }
+            Happens::Arrives(MemoryRequest::EndTransaction { core, .. }) => {
+                let at = now + 1 + self.random.below(100_000);
+                self.at(at, Happens::Ended { core });
+            }
+            // As a core does: another may have read the line meanwhile.
+            Happens::OwnsAgain { core, line } => match self.caches.own(now, core, line, false) {
+                Access::At(at) => {
+                    self.waits[usize::from(core)] = Waits::Own(line);
+                    self.at(at, Happens::Writes { core, line });
+                }
+                access => panic!("the line is reserved, yet {access:?}"),
+            },
+            Happens::Logged { core } => self.caches.logged(now, core),
+            Happens::Ended { core } => self.caches.transaction_ended(now, core),
             Happens::Arrives(MemoryRequest::Read { line, token, .. }) => {
                 let bytes = self.memory[line.0 as usize];
                 let at = now + 1 + self.random.below(80_000);
@@ -266,7 +329,33 @@ impl World {
                 self.caches.write_acked(now, token);
             }
         }
+        self.settle();
+    }
+
+    /// What `core` is about to store to `line`: true if it has to wait for the log.
+    fn log_first(&mut self, core: CoreId, line: Line) -> bool {
+        let (c, l) = (usize::from(core), line.0 as usize);
+        let access = self.caches.log(self.now, core, line);
+        let Some(transaction) = &self.open[c] else {
+            assert_eq!(access, Access::At(self.now), "nothing is logged outside transactions");
+            return false;
+        };
+        if access == Access::Pending {
+            return true;
+        }
+        assert_eq!(access, Access::At(self.now));
+        transaction.check_store(line, &self.writers[l], Some((core, self.begun[c])));
+        false
+    }
+
+    /// After an event: everything under way between stages, and the rules.
+    fn settle(&mut self) {
         self.drain();
+        for (core, transaction) in self.open.iter_mut().enumerate() {
+            if let Some(transaction) = transaction {
+                transaction.keep(|line| self.caches.l1[core].find(line).is_some());
+            }
+        }
         if self.keeps_bytes {
             self.check();
         }
@@ -275,13 +364,25 @@ impl World {
     fn drain(&mut self) {
         let requests: Vec<_> = self.caches.requests().collect();
         for request in requests {
-            self.log.push(format!("{} {request:?}", self.now).split("bytes").next().unwrap().to_string());
+            // What is told of requests ends before their bytes.
+            let told = format!("{} {request:?}", self.now);
+            let end = told.find("bytes: ").or(told.find("old: ")).unwrap_or(told.len());
+            self.log.push(told[..end].to_string());
             let at = match request {
                 MemoryRequest::Read { at, .. } => at,
-                MemoryRequest::Log { .. } | MemoryRequest::EndTransaction { .. } => unreachable!("nobody logs"),
+                MemoryRequest::Log { at, core, line, old } => {
+                    let version = self.history[line.0 as usize].len() - 1;
+                    assert!(!self.keeps_bytes || old == self.newest(line), "what was logged is what the line holds");
+                    let transaction = self.open[usize::from(core)].as_mut().expect("it logs in a transaction");
+                    transaction.sent(line, version);
+                    self.log_entries += 1;
+                    at
+                }
+                MemoryRequest::EndTransaction { at, .. } => at,
                 MemoryRequest::Write { at, line, bytes, counter_atomic, .. } => {
                     self.sent[line.0 as usize] = bytes;
-                    assert_eq!(counter_atomic, self.marked[line.0 as usize], "the mark of line {}", line.0);
+                    let expected = self.marked[line.0 as usize] || self.flushes_data == Some(line);
+                    assert_eq!(counter_atomic, expected, "the mark of line {}", line.0);
                     at
                 }
                 MemoryRequest::CounterWriteback { at, token, .. } => {
@@ -291,6 +392,7 @@ impl World {
             };
             self.at(at, Happens::Arrives(request));
         }
+        self.flushes_data = None;
         let wakes: Vec<_> = self.caches.wakes().collect();
         for (core, wake) in wakes {
             self.log.push(format!("{} {core} {wake:?}", self.now));
@@ -301,7 +403,17 @@ impl World {
                     assert_eq!(asked_by, core);
                     self.at(at, Happens::Loaded { core, line });
                 }
-                Wake::Logged { .. } | Wake::TransactionEnded { .. } => unreachable!("nobody logs"),
+                Wake::Logged { at } => {
+                    let Waits::Log(line) = self.waits[c] else { panic!("nobody waits for the log") };
+                    let transaction = self.open[c].as_mut().expect("it waits in a transaction");
+                    transaction.taken(line);
+                    self.at(at, Happens::OwnsAgain { core, line });
+                }
+                Wake::TransactionEnded { at } => {
+                    assert_eq!(self.waits[c], Waits::End);
+                    self.waits[c] = Waits::No;
+                    self.at(at, Happens::Asks { core });
+                }
                 Wake::Store { line, at } => {
                     assert_eq!(self.waits[c], Waits::Own(line));
                     self.at(at, Happens::Writes { core, line });
@@ -353,7 +465,7 @@ impl World {
                 assert_eq!(self.memory[line], *history.last().unwrap());
             }
         }
-        self.log.push(format!("{:?} {}", self.caches.counts(), self.checked));
+        self.log.push(format!("{:?} {} {}", self.caches.counts(), self.checked, self.log_entries));
         self.log
     }
 
@@ -368,7 +480,7 @@ impl World {
 }
 
 fn programs(lines: u64, cores: usize) -> impl Strategy<Value = Vec<Program>> {
-    prop::collection::vec(prop::collection::vec((0u8..13, 0..lines), 1..80), 1..=cores)
+    prop::collection::vec(prop::collection::vec((0u8..16, 0..lines), 1..80), 1..=cores)
 }
 
 /// A machine with a write-back buffer in place of a third level, below a second level with sets for each core.

@@ -1,6 +1,7 @@
 //! Cores on scripted programs in front of a scripted cache: every edge to the picosecond.
 
 mod edges;
+mod logged;
 mod order;
 
 use super::{Core, CoreContext};
@@ -22,9 +23,14 @@ enum Seen {
     Load(u64),
     Write(u64),
     Flush(u64),
+    /// A flush together with the counter.
+    Data(u64),
     Around(u64),
     Counters(u64),
     Marked(u64),
+    Begun,
+    Log(u64),
+    End,
     Acknowledged(u64),
     CountersAcknowledged(u64),
     Fenced,
@@ -55,6 +61,12 @@ struct Stub {
     flushes: BTreeMap<u64, Ps>,
     /// Latency of a write-back of counters, by line; others take a hit's latency.
     counters: BTreeMap<u64, Ps>,
+    /// Latency of the log manager, by line; others take a hit's latency.
+    logs: BTreeMap<u64, Ps>,
+    /// Latency of the end of a transaction in which something was logged.
+    end: Ps,
+    /// What has been logged in the transaction that is open.
+    logged: Option<BTreeSet<u64>>,
     /// Loads refused before one is served.
     refusals: u32,
     owned: BTreeSet<u64>,
@@ -69,14 +81,31 @@ struct Stub {
 
 impl CachePort for Stub {
     fn begin_transaction(&mut self, _core: CoreId) {
-        unreachable!("no test logs")
+        // The port is told no time; where it stands in the log is what counts.
+        self.log.push((0, Seen::Begun));
+        self.logged = Some(BTreeSet::new());
     }
-    fn log(&mut self, _now: Ps, _core: CoreId, _line: Line) -> Access {
-        unreachable!("no test logs")
+
+    fn log(&mut self, now: Ps, _core: CoreId, line: Line) -> Access {
+        if !self.logged.as_mut().is_some_and(|logged| logged.insert(line.0)) {
+            return Access::At(now);
+        }
+        self.log.push((now, Seen::Log(line.0)));
+        let at = now + self.logs.get(&line.0).copied().unwrap_or(HIT);
+        self.later.push((at, Later::Wake(Wake::Logged { at })));
+        Access::Pending
     }
-    fn end_transaction(&mut self, _now: Ps, _core: CoreId) -> Access {
-        unreachable!("no test logs")
+
+    fn end_transaction(&mut self, now: Ps, _core: CoreId) -> Access {
+        self.log.push((now, Seen::End));
+        if self.logged.take().is_none_or(|logged| logged.is_empty()) {
+            return Access::At(now);
+        }
+        let at = now + self.end;
+        self.later.push((at, Later::Wake(Wake::TransactionEnded { at })));
+        Access::Pending
     }
+
     fn load(&mut self, now: Ps, _core: CoreId, line: Line, token: u32) -> Access {
         if self.refusals > 0 {
             self.refusals -= 1;
@@ -110,8 +139,8 @@ impl CachePort for Stub {
         self.visible.entry(line.0).or_insert([0; 64])[offset..offset + data.len()].copy_from_slice(data);
     }
 
-    fn flush(&mut self, now: Ps, _core: CoreId, line: Line, _kind: FlushKind) -> Access {
-        self.log.push((now, Seen::Flush(line.0)));
+    fn flush(&mut self, now: Ps, _core: CoreId, line: Line, kind: FlushKind) -> Access {
+        self.log.push((now, if kind == FlushKind::KeepWithCounter { Seen::Data(line.0) } else { Seen::Flush(line.0) }));
         let Some(latency) = self.flushes.get(&line.0) else { return Access::At(now + HIT) };
         let bytes = self.visible.get(&line.0).copied().unwrap_or([0; 64]);
         self.later.push((now + latency, Later::Acknowledge { line: line.0, bytes }));
@@ -148,6 +177,11 @@ impl CachePort for Stub {
 #[derive(Default)]
 struct Watch {
     fences: Vec<Ps>,
+    /// Fences completed before the end of each transaction.
+    fences_before_ends: Vec<usize>,
+    /// Lines flushed and lines whose counters were, in order.
+    flushed: Vec<u64>,
+    counters_flushed: Vec<u64>,
     /// Lines in the order in which they were marked or stored to; true: marked.
     told: Vec<(u64, bool)>,
 }
@@ -161,8 +195,20 @@ impl Observer for Watch {
         self.told.push((line.0, true));
     }
 
+    fn flushed(&mut self, _now: Ps, _core: CoreId, line: Line) {
+        self.flushed.push(line.0);
+    }
+
+    fn counters_flushed(&mut self, _now: Ps, _core: CoreId, line: Line) {
+        self.counters_flushed.push(line.0);
+    }
+
     fn fenced(&mut self, now: Ps, _core: CoreId) {
         self.fences.push(now);
+    }
+
+    fn transaction_ended(&mut self, _now: Ps, _core: CoreId, _number: u64) {
+        self.fences_before_ends.push(self.fences.len());
     }
 }
 
@@ -172,6 +218,7 @@ struct Run {
     cache: Stub,
     fences: Vec<Ps>,
     told: Vec<(u64, bool)>,
+    watch: Watch,
     /// What memory held durably at each fence.
     durable_at_fences: Vec<BTreeMap<u64, LineBytes>>,
 }
@@ -256,7 +303,8 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
         assert!(now < 1_000_000_000, "the core goes on for ever");
     }
     assert!(core.finished(), "the core waits for something that never comes");
-    Run { core, cache, fences: watch.fences, told: watch.told, durable_at_fences }
+    let (fences, told) = (watch.fences.clone(), watch.told.clone());
+    Run { core, cache, fences, told, watch, durable_at_fences }
 }
 
 fn buffer(ops: &[Op]) -> OpBuffer {
@@ -309,6 +357,10 @@ fn clwb(line: u64) -> Op {
 
 fn clflush(line: u64) -> Op {
     Op::Clflush { address: line * 64 }
+}
+
+fn flush_data(line: u64) -> Op {
+    Op::FlushData { address: line * 64 }
 }
 
 fn compute(instructions: u32) -> Op {

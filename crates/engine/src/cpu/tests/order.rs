@@ -19,7 +19,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => line.clone().prop_map(|line| Op::Clflushopt { address: line * 64 }),
         1 => line.clone().prop_map(clflush),
         2 => line.clone().prop_map(load),
-        1 => line.prop_map(dependent),
+        1 => line.clone().prop_map(dependent),
+        2 => line.prop_map(flush_data),
+        1 => Just(Op::LoggedTxBegin),
+        1 => Just(Op::LoggedTxEnd),
         2 => Just(Op::Sfence),
         1 => Just(Op::Mfence),
         1 => (1u32..30).prop_map(compute),
@@ -38,6 +41,9 @@ fn seen_of(op: &Op) -> Vec<Seen> {
         Op::CounterAtomicStore { address, .. } => vec![Seen::Marked(address / 64), Seen::Write(address / 64)],
         Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => vec![Seen::Flush(address / 64)],
         Op::CounterCacheWriteback { address } => vec![Seen::Counters(address / 64)],
+        Op::FlushData { address } => vec![Seen::Data(address / 64), Seen::Counters(address / 64)],
+        Op::LoggedTxBegin => vec![Seen::Begun],
+        Op::LoggedTxEnd => vec![Seen::End],
         _ => Vec::new(),
     }
 }
@@ -70,9 +76,42 @@ proptest! {
         let expected: Vec<Seen> = program.iter().flat_map(seen_of).collect();
         let happened = run.cache.log.iter().map(|(_, what)| *what);
         let happened: Vec<Seen> = happened
-            .filter(|what| matches!(what, Seen::Write(_) | Seen::Marked(_) | Seen::Flush(_) | Seen::Counters(_)))
+            .filter(|what| {
+                !matches!(
+                    what,
+                    Seen::Load(_) | Seen::Log(_) | Seen::Fenced | Seen::Acknowledged(_) | Seen::CountersAcknowledged(_)
+                )
+            })
             .collect();
         prop_assert_eq!(happened, expected);
+    }
+
+    #[test]
+    fn in_a_transaction_the_first_store_to_a_line_comes_after_its_log(
+        program in prop::collection::vec(op(), 1..120),
+        stores in latencies(), flushes in latencies(), logs in latencies(), end in 1..40_000u64,
+    ) {
+        let cache = Stub { store_misses: stores, flushes, logs: logs.clone(), end, ..Stub::default() };
+        let run = run(cache, &program);
+        let mut open: Option<BTreeMap<u64, Ps>> = None;
+        let mut ends = 0;
+        for (at, what) in &run.cache.log {
+            match what {
+                Seen::Begun => open = Some(BTreeMap::new()),
+                Seen::End => (open, ends) = (None, ends + 1),
+                Seen::Log(line) => {
+                    let taken = at + logs.get(line).copied().unwrap_or(HIT);
+                    let again = open.as_mut().expect("only in transactions").insert(*line, taken);
+                    prop_assert_eq!(again, None, "once");
+                }
+                Seen::Write(line) => {
+                    let taken = open.as_ref().map(|logged| logged.get(line));
+                    prop_assert!(taken.is_none_or(|taken| taken.is_some_and(|taken| at >= taken)), "line {}", line);
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(ends, program.iter().filter(|op| **op == Op::LoggedTxEnd).count());
     }
 
     #[test]
@@ -101,8 +140,12 @@ proptest! {
                 Op::Clwb { address } | Op::Clflushopt { address } | Op::Clflush { address } => {
                     covered[(address / 64) as usize] = [true; 64];
                 }
+                Op::FlushData { address } => {
+                    covered[(address / 64) as usize] = [true; 64];
+                    counters_asked += 1;
+                }
                 Op::CounterCacheWriteback { .. } => counters_asked += 1,
-                Op::Sfence | Op::Mfence => {
+                Op::Sfence | Op::Mfence | Op::LoggedTxEnd => {
                     prop_assert_eq!(counters_at_fences[fences], (counters_asked, counters_asked), "asked, acknowledged");
                     for line in 0..LINES as usize {
                         let durable = run.durable_at_fences[fences].get(&(line as u64)).copied().unwrap_or([0; 64]);
@@ -117,7 +160,7 @@ proptest! {
         }
         prop_assert_eq!(run.fences.len(), fences);
         // Once a fence has been reached nothing is left in the core, whatever was stored around the caches.
-        if matches!(program.last(), Some(Op::Sfence | Op::Mfence)) {
+        if matches!(program.last(), Some(Op::Sfence | Op::Mfence | Op::LoggedTxEnd)) {
             for (line, expected) in memory.iter().enumerate() {
                 let visible = run.cache.visible.get(&(line as u64)).copied().unwrap_or([0; 64]);
                 prop_assert_eq!(&visible, expected);
