@@ -82,6 +82,12 @@ fn the_end_is_sent_when_everything_before_it_has_committed() {
     let run = run(cache, &[Op::TxBegin, Op::LoggedTxBegin, store(1), compute(100), Op::LoggedTxEnd, Op::TxEnd]);
     assert_eq!(run.times(Seen::End), [102 * CYCLE], "once");
     assert_eq!(run.latencies(), [122 * CYCLE]);
+    // The load hits and commits at cycle 5, which is known as soon as it is dispatched, at cycle 2.
+    let cache = Stub { logs: at(1, 1), end: 20_000, ..Stub::default() };
+    let known_ahead = self::run(cache, &[Op::LoggedTxBegin, store(1), load(2), Op::LoggedTxEnd]);
+    assert_eq!(known_ahead.times(Seen::Write(1)), [2 * CYCLE + 1]);
+    assert_eq!(known_ahead.times(Seen::End), [5 * CYCLE]);
+    assert_eq!(known_ahead.fences, [25 * CYCLE]);
 }
 
 #[test]
