@@ -9,6 +9,7 @@
 mod array;
 mod base;
 mod btree;
+mod chain_queue;
 mod hash;
 mod item;
 mod linked_list;
@@ -46,6 +47,10 @@ pub enum WorkloadKind {
     BTree,
     /// Inserts into a red-black tree with one item per node.
     RbTree,
+    /// Enqueues and dequeues at random; nodes are linked, and reused through a free list.
+    ChainQueue,
+    /// Inserts into a B+-tree whose leaves keep their items sorted.
+    BPlusTree,
     /// Pushes onto a list whose head is swapped by one atomic store; no log.
     LinkedList,
 }
@@ -57,13 +62,14 @@ pub struct WorkloadInfo {
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
-    /// Whether its transactions are undo-logged.
+    /// Whether its transactions are undo-logged, where hardware does not log them.
     pub has_log: bool,
     /// What it is inside.
     pub kind: WorkloadKind,
 }
 
-/// Every workload: the five of the secpm paper (section 4.1), and Figure 4 of the counter-atomicity paper.
+/// Every workload: the five of the secpm paper (section 4.1), the two that the easy-pm paper has besides three of them
+/// (section IV-A), and Figure 4 of the counter-atomicity paper.
 pub const WORKLOADS: &[WorkloadInfo] = &[
     WorkloadInfo {
         name: "array",
@@ -94,6 +100,18 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         summary: "inserts random key-value items into a red-black tree, one item to a node (secpm section 4.1)",
         has_log: true,
         kind: WorkloadKind::RbTree,
+    },
+    WorkloadInfo {
+        name: "chain-queue",
+        summary: "enqueues and dequeues linked nodes at random (easy-pm section IV-A)",
+        has_log: true,
+        kind: WorkloadKind::ChainQueue,
+    },
+    WorkloadInfo {
+        name: "bplus-tree",
+        summary: "inserts random key-value items into a B+-tree with sorted leaves (easy-pm section IV-A)",
+        has_log: true,
+        kind: WorkloadKind::BPlusTree,
     },
     WorkloadInfo {
         name: "linked-list",

@@ -5,7 +5,7 @@
 
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
-use super::{WorkloadKind, array, btree, hash, item, linked_list, queue, rbtree};
+use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
 use crate::config::{self, ByteSize, ConfigError};
 use crate::message::{Annotation, LINE_BYTES, PAGE_BYTES, ProgramForm, ProgramLayout};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct WorkloadConfig {
     pub program: config::Program,
     /// The form that the design asks for.
     pub form: ProgramForm,
-    /// An annotation that an annotated program leaves out.
+    /// An annotation that the program leaves out.
     pub leave_out: Option<Annotation>,
 }
 
@@ -192,8 +192,10 @@ fn structure(kind: WorkloadKind, share: Share) -> Arc<dyn Structure> {
         WorkloadKind::Array => Arc::new(array::Array::new(share)),
         WorkloadKind::Queue => Arc::new(queue::Queue::new(share)),
         WorkloadKind::Hash => Arc::new(hash::Hash::new(share)),
-        WorkloadKind::BTree => Arc::new(btree::BTree::new(share)),
+        WorkloadKind::BTree => Arc::new(btree::BTree::new(share, btree::LeafOrder::Named)),
         WorkloadKind::RbTree => Arc::new(rbtree::RbTree::new(share)),
+        WorkloadKind::ChainQueue => Arc::new(chain_queue::ChainQueue::new(share)),
+        WorkloadKind::BPlusTree => Arc::new(btree::BTree::new(share, btree::LeafOrder::Sorted)),
         WorkloadKind::LinkedList => Arc::new(linked_list::LinkedList::new(share)),
     }
 }

@@ -1,9 +1,9 @@
-//! The invariants of the B-tree: every node is what its parent takes it for, keys are in order and within bounds, all
+//! The invariants of both trees: every node is what its parent takes it for, keys are in order and within bounds, all
 //! leaves are equally deep and chained in order, slots are distinct, items are whole, and no allocated node is lost.
 
 use super::{
     BTree, CHILDREN_MAX, HEIGHT, HEIGHT_MAX, INNER_BYTES, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK,
-    INNER_USED, LEAF_HEAD, LEAF_MARK, LEAF_NEXT, LEAVES_USED, ROOT,
+    INNER_USED, LEAF_HEAD, LEAF_MARK, LEAF_NEXT, LEAVES_USED, LeafOrder, ROOT,
 };
 use crate::message::ByteView;
 use crate::workload::item;
@@ -23,19 +23,20 @@ impl BTree {
     pub(super) fn check_tree(&self, view: &mut dyn ByteView) -> Result<(), String> {
         let [root, height, leaves, inner] =
             [ROOT, HEIGHT, LEAVES_USED, INNER_USED].map(|field| view.read_u64(self.start + field));
+        let name = self.name();
         if height > HEIGHT_MAX as u64 || leaves > self.leaf_capacity || inner > self.inner_capacity {
             return Err(format!(
-                "the B-tree's anchor is garbage: height {height}, {leaves} leaves, {inner} inner nodes"
+                "the {name}'s anchor is garbage: height {height}, {leaves} leaves, {inner} inner nodes"
             ));
         }
         let mut walk = Walk { tree: self, view, leaves: 0, inner: 0, expected: None };
         walk.node(root, height, 0..1 << 64)?;
         if walk.expected != Some(0) {
-            return Err("the B-tree's last leaf names another one as its next".to_owned());
+            return Err(format!("the {name}'s last leaf names another one as its next"));
         }
         if (walk.leaves, walk.inner) != (leaves, inner) {
             return Err(format!(
-                "the B-tree has {} leaves and {} inner nodes, its anchor says {leaves} and {inner}",
+                "the {name} has {} leaves and {} inner nodes, its anchor says {leaves} and {inner}",
                 walk.leaves, walk.inner
             ));
         }
@@ -53,10 +54,10 @@ impl Walk<'_> {
         };
         let offset = node.wrapping_sub(start);
         if node < start || !offset.is_multiple_of(size) || offset / size >= capacity {
-            return Err(format!("B-tree pointer {node:#x} leads to no node of its level"));
+            return Err(format!("{} pointer {node:#x} leads to no node of its level", self.tree.name()));
         }
         if self.view.read_u64(node + mark) != self.tree.mark(node) {
-            return Err(format!("B-tree node {node:#x} does not carry its mark"));
+            return Err(format!("{} node {node:#x} does not carry its mark", self.tree.name()));
         }
         if height == 0 { self.leaf(node, keys) } else { self.inner(node, height, keys) }
     }
@@ -64,7 +65,7 @@ impl Walk<'_> {
     fn inner(&mut self, node: u64, height: u64, keys: Range<u128>) -> Result<(), String> {
         let count = self.view.read_u64(node + INNER_COUNT);
         if !(1..=CHILDREN_MAX as u64).contains(&count) {
-            return Err(format!("B-tree node {node:#x} says it has {count} children"));
+            return Err(format!("{} node {node:#x} says it has {count} children", self.tree.name()));
         }
         self.inner += 1;
         let mut low = keys.start;
@@ -76,7 +77,7 @@ impl Walk<'_> {
             };
             // Key ranges never grow on the way down, and an empty one ends the walk: garbage cannot lead it in circles.
             if low >= high || high > keys.end {
-                return Err(format!("keys of B-tree node {node:#x} are out of order"));
+                return Err(format!("keys of {} node {node:#x} are out of order", self.tree.name()));
             }
             let pointer = self.view.read_u64(node + INNER_CHILDREN + 8 * child);
             self.node(pointer, height - 1, low..high)?;
@@ -86,8 +87,9 @@ impl Walk<'_> {
     }
 
     fn leaf(&mut self, node: u64, keys: Range<u128>) -> Result<(), String> {
+        let name = self.tree.name();
         if self.expected.is_some_and(|expected| expected != node) {
-            return Err(format!("B-tree leaf {node:#x} is not the next of the leaf before it"));
+            return Err(format!("{name} leaf {node:#x} is not the next of the leaf before it"));
         }
         self.leaves += 1;
         self.expected = Some(self.view.read_u64(node + LEAF_NEXT));
@@ -95,21 +97,29 @@ impl Walk<'_> {
         self.view.read(node, &mut head);
         let count = usize::from(head[0]);
         if count == 0 || count > self.tree.slots {
-            return Err(format!("B-tree leaf {node:#x} says it has {count} items"));
+            return Err(format!("{name} leaf {node:#x} says it has {count} items"));
+        }
+        if self.tree.order == LeafOrder::Sorted {
+            if head[1..].iter().any(|&byte| byte != 0) {
+                return Err(format!("{name} leaf {node:#x} says more than how many items it has"));
+            }
+            for (slot, place) in (0..).zip(&mut head[1..=count]) {
+                *place = slot;
+            }
         }
         let mut low = keys.start;
         let mut taken = 0u32;
         for &slot in &head[1..=count] {
             if usize::from(slot) >= self.tree.slots || taken & 1 << slot != 0 {
-                return Err(format!("B-tree leaf {node:#x} names slot {slot} twice or has no such slot"));
+                return Err(format!("{name} leaf {node:#x} names slot {slot} twice or has no such slot"));
             }
             taken |= 1 << slot;
             let address = self.tree.item(node, slot);
             let Some((key, _)) = item::verify(self.view, address, self.tree.item_bytes) else {
-                return Err(format!("B-tree item at {address:#x} is garbage"));
+                return Err(format!("{name} item at {address:#x} is garbage"));
             };
             if u128::from(key) < low || u128::from(key) >= keys.end {
-                return Err(format!("B-tree item at {address:#x} is out of order"));
+                return Err(format!("{name} item at {address:#x} is out of order"));
             }
             low = u128::from(key) + 1;
         }

@@ -1,8 +1,8 @@
-//! Inserting into the B-tree: the search, the leaf, and the splits that grow up to the root.
+//! Inserting into either tree: the search, the leaf, and the splits that grow up to the root.
 
 use super::{
     BTree, CHILDREN_MAX, HEIGHT, HEIGHT_MAX, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED,
-    LEAF_HEAD, LEAF_MARK, LEAF_NEXT, LEAVES_USED, ROOT, SLOTS_MAX,
+    LEAF_HEAD, LEAF_MARK, LEAF_NEXT, LEAVES_USED, LeafOrder, ROOT,
 };
 use crate::workload::transaction::Transaction;
 
@@ -13,7 +13,7 @@ struct Path {
     length: usize,
 }
 
-/// The head of a leaf, as a program would keep it in registers.
+/// The head of a leaf, as a program would keep it in registers: how many items there are, and in which slots.
 struct LeafHead([u8; LEAF_HEAD]);
 
 impl LeafHead {
@@ -21,6 +21,15 @@ impl LeafHead {
         let mut head = [0; LEAF_HEAD];
         head[0] = slots.len() as u8;
         head[1..=slots.len()].copy_from_slice(slots);
+        LeafHead(head)
+    }
+    /// The head of `count` items in the first slots.
+    fn in_order(count: usize) -> Self {
+        let mut head = [0; LEAF_HEAD];
+        head[0] = count as u8;
+        for (slot, place) in (0..).zip(&mut head[1..=count]) {
+            *place = slot;
+        }
         LeafHead(head)
     }
     fn slots(&self) -> &[u8] {
@@ -39,7 +48,7 @@ impl LeafHead {
     }
     /// The bytes that say something.
     fn used(&self) -> &[u8] {
-        &self.0[..1 + usize::from(self.0[0])]
+        &self.0[..1 + self.slots().len()]
     }
 }
 
@@ -55,8 +64,7 @@ impl BTree {
             path.length += 1;
             node = tx.read_word(node + INNER_CHILDREN + 8 * child as u64, true);
         }
-        let mut head = LeafHead([0; LEAF_HEAD]);
-        tx.read(node, &mut head.0, true);
+        let mut head = self.read_head(tx, node);
         let position = match self.search_leaf(tx, node, &head, key) {
             Ok(position) => {
                 let address = self.item(node, head.slots()[position]);
@@ -73,11 +81,46 @@ impl BTree {
         }
     }
 
+    fn read_head(&self, tx: &mut Transaction<'_>, leaf: u64) -> LeafHead {
+        match self.order {
+            LeafOrder::Named => {
+                let mut head = LeafHead([0; LEAF_HEAD]);
+                tx.read(leaf, &mut head.0, true);
+                head
+            }
+            LeafOrder::Sorted => LeafHead::in_order(tx.read_word(leaf, true) as usize),
+        }
+    }
+
+    fn write_head(&self, tx: &mut Transaction<'_>, leaf: u64, head: &LeafHead) {
+        match self.order {
+            LeafOrder::Named => tx.write(leaf, head.used()),
+            LeafOrder::Sorted => tx.write_word(leaf, head.slots().len() as u64),
+        }
+    }
+
+    fn move_item(&self, tx: &mut Transaction<'_>, from: u64, to: u64) {
+        let item = tx.read_block(from, self.item_bytes);
+        tx.write_block(to, item);
+    }
+
     fn insert_into_leaf(&self, tx: &mut Transaction<'_>, leaf: u64, head: &mut LeafHead, position: usize, key: u64) {
-        let slot = head.free_slot();
-        tx.write_item(self.item(leaf, slot), key, 0, self.item_bytes);
-        head.insert(position, slot);
-        tx.write(leaf, head.used());
+        let count = head.slots().len();
+        match self.order {
+            LeafOrder::Named => {
+                let slot = head.free_slot();
+                tx.write_item(self.item(leaf, slot), key, 0, self.item_bytes);
+                head.insert(position, slot);
+            }
+            LeafOrder::Sorted => {
+                for slot in (position..count).rev() {
+                    self.move_item(tx, self.item(leaf, slot as u8), self.item(leaf, slot as u8 + 1));
+                }
+                tx.write_item(self.item(leaf, position as u8), key, 0, self.item_bytes);
+                *head = LeafHead::in_order(count + 1);
+            }
+        }
+        self.write_head(tx, leaf, head);
     }
 
     /// Moves the upper half of the full leaf `leaf` into a new one and inserts `key` where it belongs. Returns the
@@ -93,25 +136,19 @@ impl BTree {
         let right = self.leaf(self.allocate(tx, LEAVES_USED));
         let stays = if position <= self.slots / 2 { self.slots / 2 } else { self.slots.div_ceil(2) };
         let (low, high) = head.slots().split_at(stays);
-        for (slot, &from) in high.iter().enumerate() {
-            let item = tx.read_block(self.item(leaf, from), self.item_bytes);
-            tx.write_block(self.item(right, slot as u8), item);
+        let (mut left_head, mut right_head) = (LeafHead::of(low), LeafHead::in_order(high.len()));
+        for (slot, &from) in (0..).zip(high) {
+            self.move_item(tx, self.item(leaf, from), self.item(right, slot));
         }
-        let mut high_slots = [0; SLOTS_MAX];
-        for (slot, place) in high_slots[..high.len()].iter_mut().enumerate() {
-            *place = slot as u8;
-        }
-        let (mut left_head, mut right_head) = (LeafHead::of(low), LeafHead::of(&high_slots[..high.len()]));
         // A key between the halves stays left, so the first item that moved stays the right leaf's smallest.
-        let separator = if position <= stays {
+        if position <= stays {
             self.insert_into_leaf(tx, leaf, &mut left_head, position, key);
-            tx.write(right, right_head.used());
-            tx.read_word(self.item(right, 0), false)
+            self.write_head(tx, right, &right_head);
         } else {
             self.insert_into_leaf(tx, right, &mut right_head, position - stays, key);
-            tx.write(leaf, left_head.used());
-            tx.read_word(self.item(right, 0), false)
-        };
+            self.write_head(tx, leaf, &left_head);
+        }
+        let separator = tx.read_word(self.item(right, 0), false);
         let next = tx.read_word(leaf + LEAF_NEXT, false);
         tx.write_word(right + LEAF_MARK, self.mark(right));
         tx.write_word(right + LEAF_NEXT, next);

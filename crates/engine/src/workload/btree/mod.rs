@@ -1,15 +1,19 @@
-//! A B-tree key-value store; a transaction inserts one key-value item (secpm section 4.1).
+//! A B-tree and a B+-tree; a transaction inserts one key-value item (secpm section 4.1, easy-pm section IV-A).
 //!
 //! ```text
 //! anchor   root | height | leaves used | inner nodes used
-//! leaf     count, slots (32 bytes) | mark | next leaf | unused || items in contiguous slots, tx_size bytes each
+//! leaf     count, order (32 bytes) | mark | next leaf | unused || items in contiguous slots, tx_size bytes each
 //! inner    children | mark | 30 keys | 31 child pointers
 //! ```
 //!
-//! All items lie in leaves. A leaf's slots name its items in the order of their keys (the slot array of the wB+-tree,
-//! Chen and Jin, VLDB 2015), so an insert writes one item and a few words of one header line instead of moving half
-//! a leaf. Key `k` of an inner node is the smallest that may be below its child `k + 1`. Leaves and inner nodes come
-//! from two arenas whose fill is in the anchor; it is written by splits only.
+//! All items lie in leaves, which are chained from left to right. Key `k` of an inner node is the smallest that may be
+//! below its child `k + 1`. Leaves and inner nodes come from two arenas whose fill is in the anchor; it is written by
+//! splits only.
+//!
+//! The two trees differ in how a leaf keeps its items in order ([`LeafOrder`]). In the B-tree an array of slots in the
+//! leaf's head names them in the order of their keys (the slot array of the wB+-tree, Chen and Jin, VLDB 2015), so an
+//! insert writes one item and a few words of one line. In the B+-tree they lie in the order of their keys, as in a
+//! textbook (Comer, The Ubiquitous B-Tree, ACM Computing Surveys 1979), so an insert moves the greater ones up.
 
 mod check;
 mod insert;
@@ -27,7 +31,7 @@ const HEIGHT: u64 = 8;
 const LEAVES_USED: u64 = 16;
 const INNER_USED: u64 = 24;
 
-/// Count and slots of a leaf.
+/// Count and order of a leaf.
 const LEAF_HEAD: usize = 32;
 const LEAF_MARK: u64 = 32;
 const LEAF_NEXT: u64 = 40;
@@ -50,12 +54,22 @@ const CHILDREN_POPULATED: u64 = 22;
 /// Levels of inner nodes that any tree can have: children are at least halved per level.
 const HEIGHT_MAX: usize = 16;
 
+/// How a leaf keeps its items in the order of their keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeafOrder {
+    /// The head has a byte of count and a byte for each item: the slot that it lies in.
+    Named,
+    /// The head has a word of count; the items lie in order.
+    Sorted,
+}
+
 pub(super) struct BTree {
     start: u64,
     inner_start: u64,
     leaves_start: u64,
     leaf_bytes: u64,
     item_bytes: u64,
+    order: LeafOrder,
     /// Items in a full leaf.
     slots: usize,
     leaves_populated: u64,
@@ -67,7 +81,7 @@ pub(super) struct BTree {
 }
 
 impl BTree {
-    pub(super) fn new(share: Share) -> Self {
+    pub(super) fn new(share: Share, order: LeafOrder) -> Self {
         let slots = (PAGE_BYTES / share.tx_size).saturating_sub(1).clamp(SLOTS_MIN, SLOTS_MAX as u64);
         let mut leaf_bytes = LEAF_ITEMS + slots * share.tx_size;
         if leaf_bytes > PAGE_BYTES / 2 {
@@ -93,6 +107,7 @@ impl BTree {
             leaves_start: (inner_start + inner_capacity * INNER_BYTES).next_multiple_of(PAGE_BYTES),
             leaf_bytes,
             item_bytes: share.tx_size,
+            order,
             slots: slots as usize,
             leaves_populated,
             leaf_capacity: leaves_populated + splits,
@@ -123,6 +138,14 @@ impl BTree {
 
     fn item(&self, leaf: u64, slot: u8) -> u64 {
         leaf + LEAF_ITEMS + u64::from(slot) * self.item_bytes
+    }
+
+    /// What the tree is called.
+    fn name(&self) -> &'static str {
+        match self.order {
+            LeafOrder::Named => "B-tree",
+            LeafOrder::Sorted => "B+-tree",
+        }
     }
 
     /// What a node says of itself, so that a pointer to anything else is noticed.
@@ -160,9 +183,14 @@ impl Structure for BTree {
     }
 
     fn write_bound(&self) -> WriteBound {
-        // A split leaf moves half its items into one stretch of the new one, and one more is inserted; every level above
-        // splits, each node into halves of count, mark, keys and children; the root grows.
-        let items = self.slots.div_ceil(2) as u64 + 1;
+        // A split leaf moves half its items into one stretch of the new one, and one more is inserted, for which sorted
+        // leaves move up to the other half; every level above splits, each node into halves of count, mark, keys and
+        // children; the root grows.
+        let moved = match self.order {
+            LeafOrder::Named => self.slots.div_ceil(2),
+            LeafOrder::Sorted => self.slots,
+        };
+        let items = moved as u64 + 1;
         let children = CHILDREN_MAX.div_ceil(2) as u64;
         let levels = self.height_bound();
         WriteBound {
@@ -179,6 +207,12 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    const ORDERS: [LeafOrder; 2] = [LeafOrder::Named, LeafOrder::Sorted];
+
+    fn rig(order: LeafOrder, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Rig<BTree> {
+        Rig::new(|share| BTree::new(share, order), bytes, tx_size, room, seed)
+    }
+
     /// Every key and its version, in order, along the chain of leaves.
     fn contents(rig: &mut Rig<BTree>) -> Vec<(u64, u64)> {
         let mut leaf = rig.structure.leaf(0);
@@ -186,7 +220,11 @@ mod tests {
         while leaf != 0 {
             let mut head = [0; LEAF_HEAD];
             rig.memory.read(leaf, &mut head);
-            for &slot in &head[1..=usize::from(head[0])] {
+            for place in 0..head[0] {
+                let slot = match rig.structure.order {
+                    LeafOrder::Named => head[1 + usize::from(place)],
+                    LeafOrder::Sorted => place,
+                };
                 let item = rig.structure.item(leaf, slot);
                 items.push((rig.memory.read_u64(item), rig.memory.read_u64(item + 8)));
             }
@@ -199,9 +237,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
         fn keeps_what_a_map_keeps(
+            order in prop::sample::select(&ORDERS[..]),
             lines in 1..20u64, populated in 1..8u64, keys in prop::collection::vec(0..1000u64, 1..400), seed: u64,
         ) {
-            let mut rig = Rig::new(BTree::new, populated * 8192, lines * 64, 512, seed);
+            let mut rig = rig(order, populated * 8192, lines * 64, 512, seed);
             let mut reference: BTreeMap<u64, u64> = contents(&mut rig).into_iter().collect();
             prop_assert_eq!(reference.len(), contents(&mut rig).len());
             for key in keys {
@@ -216,8 +255,8 @@ mod tests {
 
     #[test]
     fn ascending_and_descending_keys_split_up_to_a_taller_root() {
-        for descending in [false, true] {
-            let mut rig = Rig::new(BTree::new, 4096, 512, 2048, 1);
+        for (order, descending) in ORDERS.into_iter().flat_map(|order| [(order, false), (order, true)]) {
+            let mut rig = rig(order, 4096, 512, 2048, 1);
             let populated = contents(&mut rig).len();
             for n in 1..1_000 {
                 rig.run(|tree, tx| tree.insert(tx, if descending { u64::MAX - n } else { n }));
@@ -229,21 +268,48 @@ mod tests {
 
     #[test]
     fn populated_leaves_are_about_seventy_percent_full() {
-        for tx_size in [64, 256, 1024] {
-            let mut rig = Rig::new(BTree::new, 4 << 20, tx_size, 0, 1);
+        for (order, tx_size) in ORDERS.into_iter().flat_map(|order| [64, 256, 1024].map(|tx_size| (order, tx_size))) {
+            let mut rig = rig(order, 4 << 20, tx_size, 0, 1);
             let fill =
                 contents(&mut rig).len() as f64 / (rig.structure.leaves_populated * rig.structure.slots as u64) as f64;
-            assert!((0.65..0.75).contains(&fill), "{tx_size}: {fill}");
+            assert!((0.65..0.75).contains(&fill), "{order:?} {tx_size}: {fill}");
         }
     }
 
     #[test]
     fn disturbed_nodes_are_noticed() {
-        let mut rig = Rig::new(BTree::new, 65536, 256, 0, 1);
-        let [anchor, inner, leaves] = rig.structure.populated().try_into().unwrap();
-        rig.disturb(anchor.start..anchor.start + 32, 100);
-        // Unused keys, children and slots may hold anything; so may a separator, within bounds.
-        rig.disturb(inner, 25);
-        rig.disturb(leaves, 60);
+        for order in ORDERS {
+            let mut rig = rig(order, 65536, 256, 0, 1);
+            let [anchor, inner, leaves] = rig.structure.populated().try_into().unwrap();
+            rig.disturb(anchor.start..anchor.start + 32, 100);
+            // Unused keys, children and slots may hold anything; so may a separator, within bounds.
+            rig.disturb(inner, 25);
+            rig.disturb(leaves, 60);
+        }
+    }
+
+    #[test]
+    fn an_insert_moves_the_greater_items_of_a_sorted_leaf_and_none_of_a_leaf_that_names_them() {
+        for order in ORDERS {
+            let mut rig = rig(order, 4096, 512, 0, 3);
+            let leaf = rig.structure.leaf(0);
+            let before = contents(&mut rig);
+            assert!(before.len() > 2 && before.len() < rig.structure.slots, "one leaf with room");
+            let places: Vec<u64> = (0..=before.len()).map(|slot| rig.structure.item(leaf, slot as u8)).collect();
+            let keys =
+                |rig: &mut Rig<BTree>| -> Vec<u64> { places.iter().map(|&item| rig.memory.read_u64(item)).collect() };
+            let old = keys(&mut rig);
+            let new_key = before[1].0 + 1;
+            rig.run(|tree, tx| tree.insert(tx, new_key));
+            let mut expected = old.clone();
+            match order {
+                LeafOrder::Named => expected[before.len()] = new_key,
+                LeafOrder::Sorted => {
+                    expected.pop();
+                    expected.insert(2, new_key);
+                }
+            }
+            assert_eq!(keys(&mut rig), expected, "{order:?}");
+        }
     }
 }

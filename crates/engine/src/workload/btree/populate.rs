@@ -5,7 +5,7 @@ use super::super::item;
 use super::super::structure::put_word;
 use super::{
     BTree, HEIGHT, INNER_BYTES, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED, LEAF_ITEMS, LEAF_MARK,
-    LEAF_NEXT, LEAVES_USED, ROOT,
+    LEAF_NEXT, LEAVES_USED, LeafOrder, ROOT,
 };
 use crate::workload::structure::fill_items;
 use std::ops::Range;
@@ -36,6 +36,11 @@ impl BTree {
         let draw = item::nth(self.seed, index);
         let count = allowed.start + item::scale(draw, allowed.end - allowed.start);
         bytes[0] = count as u8;
+        if self.order == LeafOrder::Named {
+            for position in 0..count {
+                bytes[1 + position as usize] = position as u8;
+            }
+        }
         put_word(bytes, LEAF_MARK as usize, self.mark(self.leaf(index)));
         if index + 1 < self.leaves_populated {
             put_word(bytes, LEAF_NEXT as usize, self.leaf(index + 1));
@@ -43,7 +48,6 @@ impl BTree {
         let first = self.first_key(index);
         let width = (u64::MAX / self.leaves_populated) / count;
         for position in 0..count {
-            bytes[1 + position as usize] = position as u8;
             let key = first + position * width + item::scale(item::nth(draw, position), width);
             let start = (LEAF_ITEMS + position * self.item_bytes) as usize;
             item::fill(key, 0, &mut bytes[start..start + self.item_bytes as usize]);
