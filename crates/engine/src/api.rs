@@ -7,7 +7,7 @@ use crate::design::{self, parts::Design};
 use crate::device::Device;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
-use crate::message::{Annotation, ProgramForm};
+use crate::message::Annotation;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -126,13 +126,16 @@ fn find_annotation(name: &str, design: &Design) -> Result<Annotation, ConfigErro
     let known = Annotation::ALL.map(Annotation::name);
     let annotation = Annotation::ALL.into_iter().find(|annotation| annotation.name() == name);
     let annotation = annotation.ok_or_else(|| unknown_name("annotation", name, &known))?;
-    if design.form != ProgramForm::Annotated {
-        return Err(ConfigError(format!(
-            "leave_out {name}: the programs that design '{}' runs have no annotations",
-            design.name
-        )));
+    if annotation.form() == design.form {
+        return Ok(annotation);
     }
-    Ok(annotation)
+    let of_design: Vec<&str> = Annotation::of(design.form).map(Annotation::name).collect();
+    let have = if of_design.is_empty() {
+        "have no annotations".to_owned()
+    } else {
+        format!("do not have that annotation (they have: {})", of_design.join(", "))
+    };
+    Err(ConfigError(format!("leave_out {name}: the programs that design '{}' runs {have}", design.name)))
 }
 
 fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
@@ -163,7 +166,7 @@ pub fn describe() -> String {
                 "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
                 "variants": ["published", "hardened"], "encrypted": design.encryption.is_some(),
                 "crash_consistent": design.promise.crash_consistent.is_ok(),
-                "annotated": design.form == ProgramForm::Annotated,
+                "form": design.form,
             })
         })
         .collect();

@@ -240,6 +240,8 @@ fn a_program_that_leaves_an_annotation_out_is_told_where_it_is_missed() {
     }
     for (design, annotation, why) in [
         ("fca", "commit-counter-atomic", "have no annotations"),
+        ("sca", "flush-data", "do not have that annotation (they have: prepare-counter-cache-writeback, mutate-"),
+        ("hw-log", "commit-counter-atomic", "do not have that annotation (they have: flush-data)"),
         ("sca", "comit-counter-atomic", "did you mean 'commit-counter-atomic'"),
     ] {
         let sentence = refusal(&json!({"design": design, "workload": "btree", "leave_out": annotation}));

@@ -208,7 +208,7 @@ fn a_global_counter_that_is_lost_repeats_pads() {
 fn every_annotation_is_needed_on_selective_counter_atomicity_and_superfluous_on_full() {
     let full = Design { form: ProgramForm::Annotated, ..intact("fca") };
     for workload in ["array", "linked-list"] {
-        for annotation in Annotation::ALL {
+        for annotation in Annotation::of(ProgramForm::Annotated) {
             let report = judge_without(&intact("sca"), workload, &[], Some(annotation));
             let absent = workload == "linked-list" && annotation == Annotation::MutateCounterCacheWriteback;
             assert_eq!(report.holds(), absent, "{workload} without {}: {:?}", annotation.name(), rules(&report));

@@ -17,7 +17,8 @@ pub enum ProgramForm {
     HardwareLogged,
 }
 
-/// One annotation in the text of an annotated transaction: what [`ProgramForm::Annotated`] adds at one place.
+/// One annotation in the text of a transaction: what a form of the program has at one place because the programmer
+/// says so, and may forget.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Annotation {
@@ -27,15 +28,33 @@ pub enum Annotation {
     MutateCounterCacheWriteback,
     /// The variable whose change commits is `CounterAtomic`: the log entry's valid word, or the list's head pointer.
     CommitCounterAtomic,
+    /// `flush_data` of what a hardware-logged transaction changed (easy-pm section III-A).
+    FlushData,
 }
 
 impl Annotation {
-    /// All of them, in program order.
-    pub const ALL: [Annotation; 3] = [
+    /// All of them, form by form, in program order.
+    pub const ALL: [Annotation; 4] = [
         Annotation::PrepareCounterCacheWriteback,
         Annotation::MutateCounterCacheWriteback,
         Annotation::CommitCounterAtomic,
+        Annotation::FlushData,
     ];
+
+    /// Those of programs in `form`, in program order.
+    pub fn of(form: ProgramForm) -> impl Iterator<Item = Annotation> {
+        Self::ALL.into_iter().filter(move |annotation| annotation.form() == form)
+    }
+
+    /// The form of the programs that have it.
+    pub fn form(self) -> ProgramForm {
+        match self {
+            Annotation::PrepareCounterCacheWriteback
+            | Annotation::MutateCounterCacheWriteback
+            | Annotation::CommitCounterAtomic => ProgramForm::Annotated,
+            Annotation::FlushData => ProgramForm::HardwareLogged,
+        }
+    }
 
     /// Its name, as in JSON.
     pub fn name(self) -> &'static str {
@@ -43,6 +62,7 @@ impl Annotation {
             Annotation::PrepareCounterCacheWriteback => "prepare-counter-cache-writeback",
             Annotation::MutateCounterCacheWriteback => "mutate-counter-cache-writeback",
             Annotation::CommitCounterAtomic => "commit-counter-atomic",
+            Annotation::FlushData => "flush-data",
         }
     }
 }

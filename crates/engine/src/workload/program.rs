@@ -29,7 +29,9 @@ impl Program {
         let layout = &plan.layouts()[usize::from(core)];
         let config = plan.config();
         let style = Style::new(config);
-        let protocol = if layout.log.is_empty() {
+        let protocol = if style.is_logged_by_hardware() {
+            Protocol::HardwareLog
+        } else if layout.log.is_empty() {
             Protocol::PointerSwap
         } else {
             let slot = style.has_log_slots().then(|| plan.log_entry_bytes());

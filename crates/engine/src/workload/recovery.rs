@@ -8,11 +8,14 @@
 //!
 //! Power may fail during recovery: old data goes first and the valid bit last, so a second scan finds the same entry
 //! and restores the same bytes. The view must make writes durable in the order in which they are made.
+//!
+//! Of a program whose log hardware keeps there is nothing to recover here: its ring was never written, and what was in
+//! flight is undone before programs run again.
 
 use super::log::{Candidate, state_word};
 use super::plan::Plan;
 use super::structure::Structure;
-use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramLayout, ProgramRecovery, RecoveryReport};
+use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport};
 use std::sync::Arc;
 
 /// Candidates that one pass over the ring keeps, the newest. If none of them is complete the ring is scanned again
@@ -23,12 +26,13 @@ const KEPT: usize = 4;
 pub struct Recovery {
     layouts: Vec<ProgramLayout>,
     structures: Vec<Arc<dyn Structure>>,
+    form: ProgramForm,
 }
 
 impl Recovery {
     /// The recovery of the programs of `plan`.
     pub fn new(plan: &Plan) -> Self {
-        Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec() }
+        Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec(), form: plan.config().form }
     }
 }
 
@@ -40,6 +44,9 @@ impl ProgramRecovery for Recovery {
     fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport {
         let layout = &self.layouts[usize::from(core)];
         let mut report = RecoveryReport::default();
+        if self.form == ProgramForm::HardwareLogged {
+            return report;
+        }
         let mut below = u64::MAX;
         loop {
             let newest = newest_candidates(layout, view, below);
@@ -113,7 +120,8 @@ mod tests {
     const LOG: u64 = 4096;
 
     fn recovery() -> Recovery {
-        Recovery { layouts: vec![ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG }], structures: Vec::new() }
+        let layout = ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG };
+        Recovery { layouts: vec![layout], structures: Vec::new(), form: ProgramForm::Plain }
     }
 
     fn put(view: &mut Flat, address: u64, number: u64, valid: bool, old: u8) -> u64 {
@@ -159,6 +167,17 @@ mod tests {
             assert_eq!(restored[0], undone.map_or(0, |number| 100 + number as u8), "{entries:?}");
             assert_eq!(recovery().recover(0, &mut view).undone, 0, "a second recovery undid again: {entries:?}");
         }
+    }
+
+    #[test]
+    fn the_ring_of_a_program_that_hardware_logs_is_not_scanned() {
+        let mut view = Flat::new(3 * LOG);
+        put(&mut view, 0, 3, true, 100);
+        let before = view.0.clone();
+        let hardware = Recovery { form: ProgramForm::HardwareLogged, ..recovery() };
+        assert_eq!(hardware.recover(0, &mut view), RecoveryReport::default());
+        assert!(view.0 == before);
+        assert_eq!(recovery().recover(0, &mut view).undone, 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(super) struct Style {
     pub copy_bytes: usize,
     /// What a log record covers at least, as configured.
     pub log_granularity: LogGranularity,
-    /// Whether there are annotations ...
+    /// Which annotations there are ...
     pub form: ProgramForm,
     /// ... and which one of them is missing.
     pub leave_out: Option<Annotation>,
@@ -32,11 +32,16 @@ impl Style {
 
     /// Whether the program carries `annotation`.
     pub(super) fn has(self, annotation: Annotation) -> bool {
-        self.form == ProgramForm::Annotated && self.leave_out != Some(annotation)
+        self.form == annotation.form() && self.leave_out != Some(annotation)
+    }
+
+    /// Whether hardware keeps the log, so that the program writes none.
+    pub(super) fn is_logged_by_hardware(self) -> bool {
+        self.form == ProgramForm::HardwareLogged
     }
 
     /// Bytes, aligned, that the log keeps where any of them is written. An annotated program keeps whole lines: until
-    /// its counter is written back a line may be lost with all its words, the unwritten ones too.
+    /// its counter is written back a line may be lost with all its words, the unwritten ones too. Hardware keeps lines.
     pub(super) fn log_unit(self) -> u64 {
         match (self.form, self.log_granularity) {
             (ProgramForm::Plain, LogGranularity::Word) => 8,
@@ -73,11 +78,30 @@ mod tests {
     }
 
     #[test]
+    fn a_program_has_the_annotations_of_its_form_but_the_one_left_out() {
+        let granularity = LogGranularity::Line;
+        for form in [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::HardwareLogged] {
+            for leave_out in [None].into_iter().chain(Annotation::ALL.map(Some)) {
+                let style = Style { copy_bytes: 16, log_granularity: granularity, form, leave_out };
+                let has: Vec<Annotation> = Annotation::ALL.into_iter().filter(|one| style.has(*one)).collect();
+                let all: &[Annotation] = match form {
+                    ProgramForm::Plain => &[],
+                    ProgramForm::Annotated => &Annotation::ALL[..3],
+                    ProgramForm::HardwareLogged => &[Annotation::FlushData],
+                };
+                let kept: Vec<Annotation> = all.iter().copied().filter(|one| Some(*one) != leave_out).collect();
+                assert_eq!(has, kept, "{form:?} without {leave_out:?}");
+            }
+        }
+    }
+
+    #[test]
     fn only_a_plain_program_may_log_words() {
         let unit = |form, log_granularity| Style { copy_bytes: 16, log_granularity, form, leave_out: None }.log_unit();
         assert_eq!(unit(ProgramForm::Plain, LogGranularity::Word), 8);
         assert_eq!(unit(ProgramForm::Plain, LogGranularity::Line), 64);
         assert_eq!(unit(ProgramForm::Annotated, LogGranularity::Word), 64);
         assert_eq!(unit(ProgramForm::Annotated, LogGranularity::Line), 64);
+        assert_eq!(unit(ProgramForm::HardwareLogged, LogGranularity::Word), 64);
     }
 }

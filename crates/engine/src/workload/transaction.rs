@@ -1,7 +1,7 @@
 //! The durable transaction, in one place: what a structure reads and writes becomes operations here.
 //!
 //! A structure computes its write set first: its writes are buffered, later reads see them, and [`Transaction::end`]
-//! then turns them into one of two protocols.
+//! then turns them into one of three protocols.
 //!
 //! *Undo log* (secpm section 2, Figure 1): Prepare copies the old data into one contiguous log entry, flushes, fences;
 //! Mutate writes in place, flushes each touched line once, fences; Commit clears the entry's valid bit, flushes,
@@ -11,6 +11,9 @@
 //! The annotated form (counter-atomicity section 4.3, Figure 9) has the same stages. What Prepare and Mutate flush, and
 //! what comes before the swap, has its counters written back before the fence; the word that commits, an entry's state
 //! word or the list's head, is a `CounterAtomic` variable, and no stage writes its counter back for its sake.
+//!
+//! The hardware-logged form (easy-pm section III-A) has neither log nor fences: `tx_begin`, the stores in place,
+//! `flush_data` of each line that they touched, `tx_end`. It is the same for structures with and without a log.
 
 use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
@@ -28,6 +31,8 @@ pub(super) enum Protocol {
     UndoLog { ring: Range<u64>, next: u64, slot: Option<u64> },
     /// The last write is one word that makes the others reachable.
     PointerSwap,
+    /// Hardware keeps the old data.
+    HardwareLog,
 }
 
 /// Bytes that a structure has read and can write elsewhere.
@@ -83,6 +88,9 @@ impl<'a> Transaction<'a> {
         scratch.bytes.clear();
         scratch.blocks.clear();
         ops.ops.push(Op::TxBegin);
+        if style.is_logged_by_hardware() {
+            ops.ops.push(Op::LoggedTxBegin);
+        }
         let mut transaction = Self { number, style, memory, scratch, ops };
         transaction.compute(think);
         transaction
@@ -196,8 +204,25 @@ impl<'a> Transaction<'a> {
         match protocol {
             Protocol::UndoLog { ring, next, slot } => self.end_with_undo_log(ring, next, *slot),
             Protocol::PointerSwap => self.end_with_pointer_swap(),
+            Protocol::HardwareLog => self.end_with_hardware_log(),
         }
         self.ops.ops.push(Op::TxEnd);
+    }
+
+    fn end_with_hardware_log(&mut self) {
+        for index in 0..self.scratch.writes.len() {
+            self.store_pending(index);
+        }
+        if self.style.has(Annotation::FlushData) {
+            let ranges = self.touched_ranges();
+            // Whole lines, ascending and disjoint.
+            for range in &ranges {
+                let lines = range.clone().step_by(LINE_BYTES as usize);
+                self.ops.ops.extend(lines.map(|address| Op::FlushData { address }));
+            }
+            self.scratch.ranges = ranges;
+        }
+        self.ops.ops.push(Op::LoggedTxEnd);
     }
 
     fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64, slot: Option<u64>) {

@@ -4,6 +4,9 @@
 //! Under an annotated program memory is encrypted and counters arrive on their own. Until both a line and its counter
 //! are covered by a fence the line may hold a ciphertext that its counter does not fit, hence garbage, the words that
 //! were durable before included. A line with a `CounterAtomic` variable arrives with its counter: old or new.
+//!
+//! Under a hardware-logged program counters arrive on their own too, until `tx_end` covers the line's `flush_data`. What
+//! a line held before its first store in the transaction is kept until then, and put back by the crash.
 
 use crate::kernel::Random;
 use crate::message::{ByteView, COUNTER_WRITEBACK_BYTES, Op, OpBuffer, ProgramForm};
@@ -15,6 +18,8 @@ pub(super) struct Device {
     durable: Vec<u8>,
     open: FxHashMap<u64, Open>,
     order: Vec<u64>,
+    /// What hardware has logged of the transaction in flight.
+    log: FxHashMap<u64, [u8; 64]>,
 }
 
 #[derive(Default)]
@@ -34,7 +39,7 @@ impl Open {
     /// Passes a fence. Returns the version that is durable from now on, if one is.
     fn fence(&mut self, form: ProgramForm) -> Option<[u8; 64]> {
         self.arrived = self.arrived.max(self.flushed);
-        let with_counter = form == ProgramForm::Plain || self.counter_atomic;
+        let with_counter = form != ProgramForm::Annotated || self.counter_atomic;
         let durable = if with_counter { self.flushed } else { self.counted };
         let version = durable.checked_sub(1).map(|newest| self.versions[newest]);
         self.versions.drain(..durable);
@@ -47,7 +52,8 @@ impl Open {
 impl Device {
     /// A device that holds `bytes`, under a program in `form`.
     pub(super) fn new(form: ProgramForm, bytes: &[u8]) -> Self {
-        Self { form, durable: bytes.to_vec(), open: FxHashMap::default(), order: Vec::new() }
+        let (open, order, log) = Default::default();
+        Self { form, durable: bytes.to_vec(), open, order, log }
     }
 
     /// Does `op`.
@@ -59,7 +65,7 @@ impl Device {
             Op::CounterAtomicStore { address, length, bytes } => {
                 self.store(address, buffer.slice(bytes, length)).counter_atomic = true;
             }
-            Op::Clwb { address } => {
+            Op::Clwb { address } | Op::FlushData { address } => {
                 if let Some(open) = self.open.get_mut(&(address & !63)) {
                     open.flushed = open.versions.len();
                 }
@@ -71,7 +77,8 @@ impl Device {
                     }
                 }
             }
-            Op::Sfence => {
+            Op::Sfence | Op::LoggedTxEnd => {
+                self.log.clear();
                 let (form, open, durable) = (self.form, &mut self.open, &mut self.durable);
                 self.order.retain(|line| {
                     let Some(state) = open.get_mut(line) else { return false };
@@ -96,18 +103,20 @@ impl Device {
             Open::default()
         });
         let mut content = open.versions.last().copied().unwrap_or_else(|| line_of(&self.durable, line));
+        if self.form == ProgramForm::HardwareLogged {
+            self.log.entry(line).or_insert(content);
+        }
         content[(address - line) as usize..][..data.len()].copy_from_slice(data);
         open.versions.push(content);
         open
     }
 
     /// What a crash leaves: of every open line a random number of its stores; all or none of them half of the time.
-    /// Under an annotated program some lines are garbage, unless their counters arrive with them.
+    /// Where counters arrive on their own some lines are garbage. What hardware has logged is then put back.
     pub(super) fn crash(&self, random: &mut Random) -> Flaky {
         let mut bytes = self.durable.clone();
         let manner = random.below(4);
-        let garbage_in_eight =
-            if self.form == ProgramForm::Annotated { [0, 1, 4, 8][random.below(4) as usize] } else { 0 };
+        let garbage_in_eight = if self.form == ProgramForm::Plain { 0 } else { [0, 1, 4, 8][random.below(4) as usize] };
         for line in &self.order {
             let Open { versions, arrived, counter_atomic, .. } = &self.open[line];
             let kept = match manner {
@@ -121,6 +130,9 @@ impl Device {
             } else if let Some(newest) = kept.max(*arrived).checked_sub(1) {
                 place.copy_from_slice(&versions[newest]);
             }
+        }
+        for (line, old) in &self.log {
+            bytes[*line as usize..][..64].copy_from_slice(old);
         }
         Flaky { bytes, writes_left: u64::MAX }
     }

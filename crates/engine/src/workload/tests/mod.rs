@@ -4,6 +4,7 @@ mod annotations;
 mod crash;
 mod device;
 pub(super) mod flat;
+mod hardware_logged;
 mod programs;
 mod replay;
 pub(super) mod rig;
@@ -16,11 +17,12 @@ use std::sync::atomic::AtomicBool;
 
 const DEVICE: u64 = 1 << 30;
 
-/// Every way to put the same program: annotated, it logs lines whatever is configured.
-const STYLES: [(ProgramForm, LogGranularity); 3] = [
+/// Every way to put the same program: only a plain one logs words where that is configured.
+const STYLES: [(ProgramForm, LogGranularity); 4] = [
     (ProgramForm::Plain, LogGranularity::Word),
     (ProgramForm::Plain, LogGranularity::Line),
     (ProgramForm::Annotated, LogGranularity::Word),
+    (ProgramForm::HardwareLogged, LogGranularity::Word),
 ];
 
 fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64) -> WorkloadConfig {

@@ -24,7 +24,8 @@ fn replay_one(config: &WorkloadConfig, check_every: u64) {
     let mut number = 0;
     while program.next_transaction(&mut buffer) {
         assert_eq!(buffer.ops.first(), Some(&Op::TxBegin));
-        assert!(matches!(buffer.ops[1], Op::Compute { instructions } if instructions >= 20));
+        let work = buffer.ops.iter().find(|op| !matches!(op, Op::TxBegin | Op::LoggedTxBegin));
+        assert!(matches!(work, Some(Op::Compute { instructions }) if *instructions >= 20));
         assert_eq!(buffer.ops.last(), Some(&Op::TxEnd));
         for op in &buffer.ops {
             match *op {

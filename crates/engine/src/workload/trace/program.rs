@@ -1,7 +1,7 @@
 //! The second pass over a log: its records as the operations of one core.
 //!
 //! A FLUSH becomes one `Clwb` per line, a FENCE an `Sfence`, a STORE a `Store` (two if it crosses a line's end), a
-//! DEEP_SYNC a flush and a fence. In the annotated form counter write-backs come before each fence.
+//! DEEP_SYNC a flush and a fence. In any form but the plain one counter write-backs come before each fence.
 //!
 //! libpmemobj marks the commit of a transaction and the functions called in it, but not its begin. A transaction ends
 //! at `pmemobj_tx_commit.END` and begins where the one before ended; the first begins at the first marker whose name

@@ -1,4 +1,5 @@
-//! The annotated form of a log: its own operations, and the counters of what it flushed before each fence.
+//! The annotated and the hardware-logged form of a log: its own operations, and the counters of what it flushed before
+//! each fence.
 
 use super::Did::{Begin, End, Fence, Flush, Store, WriteBackCounters};
 use super::*;
@@ -7,7 +8,10 @@ use crate::workload::trace::counters::BLOCKS_MAX;
 const FILE: &str = "|REGISTER_FILE;pool;0x100000;0x10000000;0x0";
 
 fn annotated(records: &str) -> Vec<Did> {
-    operations_in(&open(&log(&format!("{FILE}{records}"))), ProgramForm::Annotated)
+    let log = log(&format!("{FILE}{records}"));
+    let forms = [ProgramForm::Annotated, ProgramForm::HardwareLogged].map(|form| operations_in(&open(&log), form));
+    assert!(forms[0] == forms[1], "the program keeps its own log in either form");
+    forms.into_iter().next().expect("two of them")
 }
 
 #[test]
