@@ -175,11 +175,8 @@ impl Structure for ChainQueue {
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {
-        let done = if random.below(2) == 0 {
-            self.enqueue(tx) || self.dequeue(tx)
-        } else {
-            self.dequeue(tx) || self.enqueue(tx)
-        };
+        let wants_enqueue = random.below(2) == 0;
+        let done = (wants_enqueue && self.enqueue(tx)) || self.dequeue(tx) || self.enqueue(tx);
         debug_assert!(done, "there is a node, in the queue or free");
     }
 

@@ -193,8 +193,8 @@ fn a_program_without_flush_data_is_caught() {
 #[test]
 fn a_node_whose_split_is_in_flight_is_recovered() {
     // Small footprint, many inserts: leaves and inner nodes split and the root grows several times.
-    for (kind, sparseness) in [(WorkloadKind::BTree, 60), (WorkloadKind::BPlusTree, 600)] {
-        let mut config = config(kind, 64, 11, 3_000);
+    for (kind, operations, sparseness) in [(WorkloadKind::BTree, 3_000, 60), (WorkloadKind::BPlusTree, 1_000, 600)] {
+        let mut config = config(kind, 64, 11, operations);
         config.footprint = 4096;
         for style in STYLES {
             let tally = explore(&styled(&config, style), sparseness, None).unwrap();

@@ -5,8 +5,8 @@
 //! are covered by a fence the line may hold a ciphertext that its counter does not fit, hence garbage, the words that
 //! were durable before included. A line with a `CounterAtomic` variable arrives with its counter: old or new.
 //!
-//! Under a hardware-logged program counters arrive on their own too, but for `flush_data`, which `tx_end` covers. What a
-//! line held before its first store in the transaction is kept until then, and put back by the crash.
+//! Under a hardware-logged program counters arrive on their own too, until `tx_end` covers the line's `flush_data`. What
+//! a line held before its first store in the transaction is kept until then, and put back by the crash.
 
 use crate::kernel::Random;
 use crate::message::{ByteView, COUNTER_WRITEBACK_BYTES, Op, OpBuffer, ProgramForm};

@@ -1,8 +1,9 @@
 //! The counter write-backs that a recorded program is given where a design asks for an annotated or a hardware-logged
 //! program.
 //!
-//! A log has no annotations, and a program that keeps its own log needs no other: nothing of it is a logged transaction. Its flushes are taken as annotated: before a fence, the counters of every line flushed
-//! since the fence before are written back, block by block. Nothing is `CounterAtomic`.
+//! A log has no annotations, and a program that keeps its own log needs no other: nothing of it is a logged
+//! transaction. Its flushes are taken as annotated: before a fence, the counters of every line flushed since the fence
+//! before are written back, block by block. Nothing is `CounterAtomic`.
 
 use crate::message::{Op, OpBuffer, ProgramForm};
 use crate::workload::style::counter_writebacks;
