@@ -150,8 +150,9 @@ class Stats:
         instructions: instructions committed.
         transaction_latency_ns: latency in ns.
         throughput_tps: transactions per second of simulated time.
-        l1_access_latency_ns: mean time in ns from an access of the first-level caches until its line is there, misses
-            and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without accesses.
+        l1_access_latency_ns: mean time in ns from when a load or store first asks a first-level cache until its line is
+            there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
+            accesses.
         reencryptions: pages encrypted anew because a minor counter overflowed.
     """
 

@@ -12,6 +12,7 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint import _engine
+from counterpoint.annotations import annotations_of
 
 PREPARE, MUTATE, COMMIT, FLUSH_DATA = cp.ANNOTATIONS
 
@@ -150,12 +151,15 @@ def test_run_and_crash_take_leave_out(cli: Cli, fake: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(
-    ("design", "name"), [("sca", PREPARE), ("sca", MUTATE), ("sca", COMMIT), ("easy-pm", FLUSH_DATA)]
-)
-def test_the_engine_knows_the_annotations_by_these_names(design: str, name: str) -> None:
-    request = {"design": design, "workload": "array", "leave_out": name}
-    assert json.loads(_engine.resolve(json.dumps(request)))["leave_out"] == name
+@pytest.mark.parametrize("design", ["secpm", "sca", "hw-log", "easy-pm"])
+@pytest.mark.parametrize("name", cp.ANNOTATIONS)
+def test_the_engine_knows_the_annotations_of_each_design_by_these_names(design: str, name: str) -> None:
+    request = json.dumps({"design": design, "workload": "array", "leave_out": name})
+    if name in annotations_of(design):
+        assert json.loads(_engine.resolve(request))["leave_out"] == name
+    else:
+        with pytest.raises(cp.InputError, match=f"leave_out {name}: .*'{design}'"):
+            _engine.resolve(request)
 
 
 @pytest.mark.engine
