@@ -194,7 +194,7 @@ def decisions(bench: Bench, preset_runs: Runs) -> list[str]:
                 rows.append((path, str(value), *outcome(changed)))
     for size in TX_SIZES:
         runs = preset_runs if size == TX_SIZE else bench.runs("5 to 7", DESIGNS, cores=CORES, tx_size=size)
-        rows.append(("transaction size", f"{size} B", *outcome(runs)))
+        rows.append(("transaction size", f"{size} B{' (above)' if size == TX_SIZE else ''}", *outcome(runs)))
     header = (
         "decision",
         "value",
