@@ -42,7 +42,7 @@ def rows_of(text: str, page: str) -> list[list[str]]:
         # Figures 12 to 14, 15, 16 and 17 on five workloads.
         ("counter-atomicity", 5 * (7 * 4 + 2 * 2 + 2 * 2 + 2 * 3 * 2), 40),
         # The preset, three decisions of two values, two of three, and three more sizes of transactions.
-        ("easy-pm", 5 * 3 * (1 + 3 * 1 + 2 * 2 + 3), 4 * 40),
+        ("easy-pm", 5 * 3 * (1 + 3 * 1 + 2 * 2 + 3), 40),
     ],
 )
 def test_every_claim_is_measured(tmp_path: Path, page: str, runs: int, transactions: int) -> None:
@@ -57,8 +57,9 @@ def test_every_claim_is_measured(tmp_path: Path, page: str, runs: int, transacti
     assert {cells[0] for cells in rows_of((tmp_path / f"{page}.md").read_text(), page)} == claims_of(page)
     documents = json.loads((tmp_path / f"{page}.json").read_text())
     assert len(documents) == runs
-    fewest = min(document["cores"] for document in documents)
-    assert all(document["transactions"] == transactions for document in documents if document["cores"] == fewest)
+    for document in documents:
+        # Measuring ends with the first core that is through.
+        assert transactions <= document["transactions"] <= document["cores"] * transactions
     assert {document["variant"] for document in documents} == {"published"}
     assert not any("host" in document for document in documents)
 
