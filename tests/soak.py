@@ -10,7 +10,7 @@ import time
 
 import counterpoint as cp
 
-DESIGNS = ("secpm", "secpm-no-cwr", "fca", "sca", "co-located", "co-located-cc")
+DESIGNS = ("secpm", "secpm-no-cwr", "fca", "sca", "co-located", "co-located-cc", "hw-log", "easy-pm")
 TX_SIZES = (64, 128, 256, 512, 1024)
 
 
@@ -25,22 +25,44 @@ def queue(choice: random.Random, name: str, sizes: tuple[int, ...]) -> list[str]
     ]
 
 
+def log(choice: random.Random) -> list[str]:
+    """The log that hardware writes: few large buckets or many small ones.
+
+    Each has room for the records of the largest transactions that all cores may have open, one line to a record.
+    """
+    buckets, records = choice.choice(((16, 256), (64, 64), (256, 16), (1024, 4)))
+    return [
+        f"log.buckets={buckets}",
+        f"log.bucket_records={records}",
+        f"log.pending_entries={choice.choice((1, 2, 3, 7, 16))}",
+        f"log.transactions={choice.choice((1, 2, 4, 32))}",
+        f"log.cfb_latency={choice.choice(('serial', 'paper'))}",
+        f"counters.organisation={choice.choice(('split', 'per-line'))}",
+    ]
+
+
 def machine(choice: random.Random) -> list[str]:
     """Values of a machine that is small in its own way; loads are compared with what the program expects."""
     flag = ("true", "false")
+    placement = choice.choice(("same-bank", "single-bank", "cross-bank", "interleaved"))
+    mappings = ["page-interleaved", "page-xor", "bank-contiguous"]
+    if placement in ("single-bank", "interleaved"):
+        # The others put a page's counters by its bank, and a page whose lines are interleaved has none.
+        mappings.append("line-interleaved")
     return [
         *queue(choice, "wpq", (2, 3, 4, 6, 8, 16)),
         *queue(choice, "counter_wpq", (1, 2, 3, 4, 8)),
+        *log(choice),
         f"controller.counter_wpq_merging={choice.choice(flag)}",
         f"controller.wpq_issue_when_idle={choice.choice(flag)}",
         f"controller.aes_units={choice.randint(1, 4)}",
         f"controller.aes_read_units={choice.randint(1, 4)}",
         f"controller.counter_cache_size={choice.choice((64, 128, 256, 512, 4096))}B",
         "controller.counter_cache_ways=1",
-        f"controller.counter_placement={choice.choice(('same-bank', 'single-bank', 'cross-bank', 'interleaved'))}",
+        f"controller.counter_placement={placement}",
         f"controller.read_queue_entries={choice.choice((1, 2, 8, 32))}",
         f"counters.minor_bits={choice.choice((1, 2, 3, 7))}",
-        f"device.mapping={choice.choice(('page-interleaved', 'page-xor', 'bank-contiguous'))}",
+        f"device.mapping={choice.choice(mappings)}",
         f"device.write_recovery={choice.choice(('each-write', 'row-close'))}",
         f"l2.shared={choice.choice(flag)}",
         f"l3.size={choice.choice((256, 512, 1024))}B",

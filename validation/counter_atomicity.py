@@ -8,12 +8,29 @@ simulated second.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from shared import FIVE, Claims, Measured, Row, as_lines, at_most, average, claims_table, document, mean, table
+from shared import (
+    FIVE,
+    Bench,
+    Claims,
+    Measured,
+    Row,
+    Runs,
+    as_lines,
+    at_most,
+    average,
+    by_workload,
+    claims_table,
+    counted,
+    mean,
+    over,
+    percent_more,
+    table,
+    throughput,
+    with_mean,
+)
 
 import counterpoint as cp
 
@@ -23,9 +40,6 @@ ENCRYPTED = ("ideal", "sca", "fca", "co-located", "co-located-cc", "secpm")
 CORES = (1, 2, 4, 8)
 TX_SIZE = 1024
 LINE_BYTES = 64
-
-Runs = Mapping[tuple[str, str], cp.Run]
-"""By design and workload."""
 
 
 @dataclass(frozen=True)
@@ -76,58 +90,21 @@ QUICK = Scale(
 )
 
 
-@dataclass
-class Bench:
-    """Runs simulations and keeps every one for the record."""
-
-    scale: Scale
-    record: list[dict[str, Any]] = field(default_factory=list)
-
-    def runs(
-        self,
-        figure: str,
-        designs: Iterable[str],
-        *,
-        cores: int = 1,
-        tx_size: int = TX_SIZE,
-        footprint: str | None = None,
-        warmup: int | None = None,
-        set_: Iterable[str] = (),
-    ) -> Runs:
-        """Every design on every workload at one point of a figure."""
-        changed = list(set_)
-        found = cp.run_matrix(
-            designs,
-            FIVE,
-            machine=MACHINE,
-            variant="published",
-            tx_size=tx_size,
-            cores=cores,
-            transactions=self.scale.transactions,
-            warmup=warmup,
-            footprint=footprint or self.scale.footprint,
-            set=changed,
-        )
-        self.record += [{"figure": figure, "set": changed, **document(run)} for run in found]
-        words = [counted(cores), f"{tx_size} B", footprint or "", *changed]
-        print(f"{MACHINE}: figure {figure}, {', '.join(word for word in words if word)}", file=sys.stderr)
-        return {(run.design, run.workload): run for run in found}
-
-
 def measure(claims: Claims, quick: bool) -> Measured:
     """Measures the paper; `quick` takes small footprints, few transactions and few points of the predictions."""
-    bench = Bench(QUICK if quick else FULL)
+    scale = QUICK if quick else FULL
+    bench = Bench(MACHINE, FIVE, scale.transactions, scale.footprint, TX_SIZE)
     by_cores = {cores: bench.runs("12 to 14", (BASELINE, *ENCRYPTED), cores=cores) for cores in CORES}
     rows = runtime_claims(claims, by_cores[1]) + throughput_claims(claims, by_cores)
     predictions = [
         *runtimes(by_cores[1]),
         *throughputs(by_cores),
         *write_traffic(by_cores[1]),
-        *counter_cache(bench),
-        *transaction_sizes(bench),
-        *device_latencies(bench),
+        *counter_cache(bench, scale),
+        *transaction_sizes(bench, scale),
+        *device_latencies(bench, scale),
     ]
-    return Measured(MACHINE, rows, page(rows, predictions, bench.scale), as_lines(bench.record))
+    return Measured(MACHINE, rows, page(rows, predictions, scale), as_lines(bench.record))
 
 
 def runtime(run: cp.Run) -> float:
@@ -135,26 +112,11 @@ def runtime(run: cp.Run) -> float:
     return run.stats.simulated_ns / run.stats.transactions
 
 
-def throughput(run: cp.Run) -> float:
-    """Transactions per simulated second."""
-    return run.stats.throughput_tps
-
-
 def hit_rate(run: cp.Run) -> float:
     """The share of counter lookups that hit."""
     rate = run.stats.counter_cache.hit_rate
     assert rate is not None
     return rate
-
-
-def over(runs: Runs, figure: Callable[[cp.Run], float], above: str, below: str) -> list[float]:
-    """A figure of one design over that of another, by workload."""
-    return [figure(runs[above, workload]) / figure(runs[below, workload]) for workload in FIVE]
-
-
-def percent_more(ratios: Iterable[float]) -> list[float]:
-    """Ratios as percent above 1."""
-    return [100 * (ratio - 1) for ratio in ratios]
 
 
 def runtime_claims(claims: Claims, runs: Runs) -> list[Row]:
@@ -188,27 +150,10 @@ def throughput_claims(claims: Claims, by_cores: Mapping[int, Runs]) -> list[Row]
     return rows
 
 
-def counted(cores: int) -> str:
-    """A number of cores in words."""
-    return f"{cores} core{'' if cores == 1 else 's'}"
-
-
-def ratios(values: Iterable[float]) -> list[str]:
-    """Ratios by workload, and their mean, as cells."""
-    values = list(values)
-    return [f"{value:.2f}" for value in (*values, mean(values))]
-
-
-def by_workload(title: str, note: str, corner: str, rows: Mapping[str, Iterable[float]]) -> list[str]:
-    """A table of ratios with workloads across."""
-    cells = [(name, *ratios(values)) for name, values in rows.items()]
-    return ["", f"### {title}", "", note, "", *table((corner, *FIVE, "mean"), cells)]
-
-
 def runtimes(runs: Runs) -> list[str]:
     """Figure 12."""
     rows = {design: over(runs, runtime, design, BASELINE) for design in ENCRYPTED}
-    return by_workload("Figure 12: runtime", f"One core, {BASELINE} = 1, lower is better.", "design", rows)
+    return by_workload("Figure 12: runtime", f"One core, {BASELINE} = 1, lower is better.", "design", FIVE, rows)
 
 
 def throughputs(by_cores: Mapping[int, Runs]) -> list[str]:
@@ -218,7 +163,7 @@ def throughputs(by_cores: Mapping[int, Runs]) -> list[str]:
         for cores, runs in by_cores.items():
             single = by_cores[CORES[0]]
             values = [throughput(runs[design, work]) / throughput(single[BASELINE, work]) for work in FIVE]
-            rows.append((design, str(cores), *ratios(values)))
+            rows.append((design, str(cores), *with_mean(values)))
     note = f"Transactions per second, {BASELINE} at one core = 1, higher is better."
     return ["", "### Figure 13: throughput by cores", "", note, "", *table(("design", "cores", *FIVE, "mean"), rows)]
 
@@ -232,13 +177,12 @@ def write_traffic(runs: Runs) -> list[str]:
     }.items():
         rows = {design: over(runs, figure, design, BASELINE) for design in ENCRYPTED}
         note = f"One core, {BASELINE} = 1, lower is better."
-        lines += by_workload(f"Figure 14: write traffic in {unit}", note, "design", rows)
+        lines += by_workload(f"Figure 14: write traffic in {unit}", note, "design", FIVE, rows)
     return lines
 
 
-def counter_cache(bench: Bench) -> list[str]:
+def counter_cache(bench: Bench, scale: Scale) -> list[str]:
     """Figure 15."""
-    scale = bench.scale
     rows = []
     for footprint in scale.footprints:
         smallest: Runs = {}
@@ -257,28 +201,28 @@ def counter_cache(bench: Bench) -> list[str]:
     return ["", "### Figure 15: size of the counter cache", "", note, "", *table(header, rows)]
 
 
-def transaction_sizes(bench: Bench) -> list[str]:
+def transaction_sizes(bench: Bench, scale: Scale) -> list[str]:
     """Figure 16."""
     rows = {}
-    for lines in bench.scale.lines:
+    for lines in scale.lines:
         runs = bench.runs("16", ("ideal", "sca"), tx_size=lines * LINE_BYTES)
         rows[str(lines)] = over(runs, runtime, "sca", "ideal")
     note = "Runtime of `sca` at one core, `ideal` = 1, lower is better."
-    return by_workload("Figure 16: size of a transaction", note, "lines", rows)
+    return by_workload("Figure 16: size of a transaction", note, "lines", FIVE, rows)
 
 
-def device_latencies(bench: Bench) -> list[str]:
+def device_latencies(bench: Bench, scale: Scale) -> list[str]:
     """Figure 17."""
     preset = next(machine for machine in cp.machines() if machine.name == MACHINE)
     lines = []
     for part, what, names in (("a", "read", ("t_rcd_ns", "t_cl_ns")), ("b", "write", ("t_wr_ns",))):
         rows = {}
-        for factor in bench.scale.latencies:
+        for factor in scale.latencies:
             changed = [f"device.{name}={factor * preset.values['device'][name]:g}" for name in names]
             runs = bench.runs(f"17({part})", ("sca", "co-located"), set_=changed)
             rows[compared(factor)] = over(runs, runtime, "co-located", "sca")
         note = f"Speed-up of `sca` over `co-located` at one core, higher is better; {' and '.join(names)} scaled."
-        lines += by_workload(f"Figure 17({part}): {what} latency", note, "latency", rows)
+        lines += by_workload(f"Figure 17({part}): {what} latency", note, "latency", FIVE, rows)
     return lines
 
 

@@ -15,10 +15,15 @@ import tomllib
 from pathlib import Path
 
 import counter_atomicity
+import easy_pm
 import secpm
 
 HERE = Path(__file__).parent
-PAPERS = {"secpm": secpm.measure, "counter-atomicity": counter_atomicity.measure}
+PAPERS = {
+    "secpm": secpm.measure,
+    "counter-atomicity": counter_atomicity.measure,
+    "easy-pm": easy_pm.measure,
+}
 
 
 def main() -> None:

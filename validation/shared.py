@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +13,9 @@ import counterpoint as cp
 
 FIVE = ("array", "queue", "hash", "btree", "rbtree")
 """The workloads of the SecPM and counter-atomicity papers."""
+
+Runs: TypeAlias = Mapping[tuple[str, str], cp.Run]
+"""By design and workload."""
 
 Claims: TypeAlias = dict[str, dict[str, Any]]
 """The entries of `claims.toml` by their id."""
@@ -51,6 +55,78 @@ class Measured:
             part = folder / f"{self.name}{suffix}.part"
             part.write_text(text)
             part.replace(folder / f"{self.name}{suffix}")
+
+
+@dataclass
+class Bench:
+    """Runs the simulations of one paper and keeps every one for the record.
+
+    Attributes:
+        machine: the paper's preset, whose name the paper goes by.
+        workloads: the paper's.
+        transactions: measured per core.
+        footprint: where a figure does not vary it; None for the preset's.
+        tx_size: where a figure does not vary it.
+        record: every run so far, as a document.
+    """
+
+    machine: str
+    workloads: tuple[str, ...]
+    transactions: int
+    footprint: str | None
+    tx_size: int
+    record: list[dict[str, Any]] = field(default_factory=list)
+
+    def runs(
+        self,
+        figure: str,
+        designs: Iterable[str],
+        *,
+        cores: int = 1,
+        tx_size: int | None = None,
+        footprint: str | None = None,
+        warmup: int | None = None,
+        set_: Iterable[str] = (),
+    ) -> Runs:
+        """Every design on every workload at one point of a figure, variant `published`."""
+        changed = list(set_)
+        size = tx_size or self.tx_size
+        found = cp.run_matrix(
+            designs,
+            self.workloads,
+            machine=self.machine,
+            variant="published",
+            tx_size=size,
+            cores=cores,
+            transactions=self.transactions,
+            warmup=warmup,
+            footprint=footprint or self.footprint,
+            set=changed,
+        )
+        self.record += [{"figure": figure, "set": changed, **document(run)} for run in found]
+        words = [counted(cores), f"{size} B", footprint or "", *changed]
+        print(f"{self.machine}: figure {figure}, {', '.join(word for word in words if word)}", file=sys.stderr)
+        return {(run.design, run.workload): run for run in found}
+
+
+def throughput(run: cp.Run) -> float:
+    """Transactions per simulated second."""
+    return run.stats.throughput_tps
+
+
+def over(runs: Runs, figure: Callable[[cp.Run], float], above: str, below: str) -> list[float]:
+    """A figure of one design over that of another, by workload."""
+    return [figure(runs[above, work]) / figure(runs[below, work]) for design, work in runs if design == above]
+
+
+def percent_more(ratios: Iterable[float]) -> list[float]:
+    """Ratios as percent above 1."""
+    return [100 * (ratio - 1) for ratio in ratios]
+
+
+def counted(cores: int) -> str:
+    """A number of cores in words."""
+    return f"{cores} core{'' if cores == 1 else 's'}"
 
 
 def span(values: Iterable[float], digits: int) -> str:
@@ -103,6 +179,19 @@ def as_lines(documents: Sequence[dict[str, Any]]) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A table in Markdown."""
     return [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]
+
+
+def by_workload(
+    title: str, note: str, corner: str, workloads: Sequence[str], rows: Mapping[str, Sequence[float]], digits: int = 2
+) -> list[str]:
+    """A table of figures with workloads, and their mean, across."""
+    cells = [(name, *with_mean(values, digits)) for name, values in rows.items()]
+    return ["", f"### {title}", "", note, "", *table((corner, *workloads, "mean"), cells)]
+
+
+def with_mean(values: Sequence[float], digits: int = 2) -> list[str]:
+    """Figures by workload, and their mean, as cells."""
+    return [f"{value:.{digits}f}" for value in (*values, mean(values))]
 
 
 def claims_table(rows: Iterable[Row]) -> list[str]:

@@ -1,9 +1,10 @@
-"""The check that a program's annotations suffice, and that it needs each of them (counter-atomicity section 4.3).
+"""The check that a program's annotations suffice, and that it needs each of them.
 
-Selective counter-atomicity rests on the programmer: what is not marked `CounterAtomic`, and whose counters no
-`counter_cache_writeback` covers, may be lost. So the complete program is crashed everywhere, and then the same program
-without each of its annotations. If the complete one loses nothing, its annotations suffice; one that can be left out
-without any crash ending worse is superfluous.
+Selective counter-atomicity rests on the programmer (counter-atomicity section 4.3): what is not marked `CounterAtomic`,
+and whose counters no `counter_cache_writeback` covers, may be lost. So does hardware logging (easy-pm section III-A):
+what no `flush_data` names need not be durable when its transaction ends. So the complete program is crashed everywhere,
+and then the same program without each of its annotations. If the complete one loses nothing, its annotations suffice;
+one that can be left out without any crash ending worse is superfluous.
 """
 
 # No `from __future__ import annotations`: its name would hide the function's.
@@ -11,15 +12,17 @@ without any crash ending worse is superfluous.
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 from . import api
 from .errors import Interrupted
-from .request import ANNOTATIONS, RunOptions
+from .request import ANNOTATIONS, ANNOTATIONS_OF, RunOptions
 from .results import Crash, Violation
 
+#: What only a program with a log of its own has: one without changes nothing in place.
+_IN_PLACE = "mutate-counter-cache-writeback"
 #: What a document says of a first violation.
 _FIRST_KEYS = ("rule", "crash_event", "transaction", "stage", "line", "explanation", "reproduce")
 
@@ -117,6 +120,11 @@ class Annotations:
         }
 
 
+def annotations_of(design: str) -> Mapping[str, str]:
+    """The annotations of the programs that a design runs, each with its stage; of a design without any, none."""
+    return ANNOTATIONS_OF.get(api.form_of(design) or "", {})
+
+
 def annotations(
     design: str,
     workload: str | os.PathLike[str],
@@ -128,7 +136,7 @@ def annotations(
     """Crashes a program, and the same program without each of its annotations.
 
     Args:
-        design: name of a design that runs annotated programs.
+        design: name of a design whose programs have annotations.
         workload: name of a workload.
         points: `"all"`, or how many events to crash after, spread over each run. Default: all.
         progress: told how much is done, over all the runs.
@@ -139,29 +147,32 @@ def annotations(
         Interrupted: Ctrl-C; its `annotations` is over those that were finished, None if the complete program was not.
     """
     started = time.monotonic()
-    has_log = {known.name: known.has_log for known in api.workloads()}.get(os.fspath(workload), True)
-    # Only a program with a log changes its data in place.
-    present = [name for name, stage in ANNOTATIONS.items() if has_log or stage != "mutate"]
-    # One crash of one transaction: a design without annotations is refused now rather than after the first run.
+    has_log = {work.name: work.has_log for work in api.workloads()}.get(os.fspath(workload), True)
+    known = annotations_of(design)
+    present = [name for name in known if has_log or name != _IN_PLACE]
+    # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after the
+    # first run.
     brief: RunOptions = {**options, "transactions": 1, "warmup": 0}
-    api.crash(design, workload, points=1, leave_out=present[0], **brief)
+    api.crash(design, workload, points=1, leave_out=next(iter(present or ANNOTATIONS)), **brief)
     crashes: dict[str | None, Crash] = {}
     try:
         for done, name in enumerate((None, *present)):
             part = _part(progress, done, 1 + len(present))
             crashes[name] = api.crash(design, workload, points=points, leave_out=name, progress=part, **options)
     except Interrupted:
-        finished = _judge(crashes, present, started) if None in crashes else None
+        finished = _judge(crashes, known, present, started) if None in crashes else None
         raise Interrupted(annotations=finished) from None
-    return _judge(crashes, present, started)
+    return _judge(crashes, known, present, started)
 
 
-def _judge(crashes: dict[str | None, Crash], present: list[str], started: float) -> Annotations:
+def _judge(
+    crashes: dict[str | None, Crash], known: Mapping[str, str], present: list[str], started: float
+) -> Annotations:
     """The verdicts over the programs that were crashed; None stands for the complete one."""
     whole = crashes[None]
     complete = Outcome.of(whole)
     found = []
-    for name, stage in ANNOTATIONS.items():
+    for name, stage in known.items():
         if name not in present:
             found.append(Annotation(name, stage, "absent", None))
         elif name in crashes:

@@ -24,10 +24,15 @@ COMPARE_DESIGNS = ("unencrypted", "write-back", "write-through", "secpm-workshop
 """What `compare` compares when it is not told: the SecPM family."""
 
 COMPARE_WORKLOADS = ("array", "queue", "hash", "btree", "rbtree")
-"""What `compare` runs when it is not told."""
+"""What `compare` runs when it is not told, on a machine whose paper does not use others."""
+
+EASY_PM_WORKLOADS = ("array", "hash", "chain-queue", "bplus-tree", "rbtree")
+"""What it runs then on the machine of the easy-pm paper."""
 
 COMPARE_TX_SIZE = 1024
 """Bytes of user data in a transaction of `compare` when it is not told."""
+
+_WORKLOADS_OF_MACHINE = {"easy-pm": EASY_PM_WORKLOADS}
 
 _FALLBACK_MACHINE = "secpm"
 
@@ -76,8 +81,8 @@ def run(
     Args:
         design: name of a design.
         workload: name of a workload, or path of a trace.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs that run annotated
-            programs.
+        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
+            programs have it.
         timeline: file that gets every stage's events, readable by Perfetto.
         progress: told how far the simulation is.
         **options: see `RunOptions`.
@@ -108,7 +113,8 @@ def run_matrix(
 
     Args:
         designs: default the SecPM family.
-        workloads: default the five of the SecPM papers.
+        workloads: default those of the machine's paper: `EASY_PM_WORKLOADS` on `easy-pm`, elsewhere
+            `COMPARE_WORKLOADS`.
         tx_size: bytes of user data in a transaction, or several.
         cores: number of cores, or several.
         workers: simulations at a time; 0 is one per processor. The results do not depend on it.
@@ -120,10 +126,12 @@ def run_matrix(
         Interrupted: Ctrl-C; its `runs` are those finished.
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
-    works = list(COMPARE_WORKLOADS if workloads is None else workloads)
+    machine = options.get("machine") or _machine_of(names[0] if names else "")
+    if workloads is None:
+        workloads = _WORKLOADS_OF_MACHINE.get(os.fspath(machine), COMPARE_WORKLOADS)
+    works = list(workloads)
     if not names or not works:
         raise _engine.InputError("there is nothing to compare: name at least one design and one workload")
-    machine = options.get("machine") or _machine_of(names[0])
     asked = [
         request(design, workload, {**options, "machine": machine, "tx_size": size, "cores": core_count})
         for size, core_count, workload, design in product(_several(tx_size), _several(cores), works, names)
@@ -208,8 +216,8 @@ def crash(
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again during recovery.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs that run annotated
-            programs.
+        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
+            programs have it.
         progress: told how many points are done.
         **options: see `RunOptions`.
 
@@ -232,6 +240,17 @@ def crash(
         finished = _finished(stop)
         raise Interrupted(verdict=Crash.from_dict(finished) if finished else None) from None
     return Crash.from_dict(json.loads(answer))
+
+
+def form_of(design: str) -> str | None:
+    """The form of the program that a design runs; None for a design that does not exist, which the engine refuses."""
+    return {known.name: known.form for known in designs()}.get(design)
+
+
+def any_hardware_logged(names: Iterable[str]) -> bool:
+    """Whether one of the designs has a log that hardware writes."""
+    logged = {known.name for known in designs() if known.form == "hardware-logged"}
+    return not logged.isdisjoint(names)
 
 
 def _describe() -> dict[str, Any]:

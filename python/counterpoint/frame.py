@@ -10,6 +10,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
   size. It shows how far a design scales (counter-atomicity, Figure 13).
 - `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`: parts of `relative_writes`, so each is
   divided by all writes of the baseline.
+- `relative_reads`, and `relative_data_reads` and `relative_counter_reads`, its parts: the same of reads.
+- `relative_l1_access_latency`: the mean latency of an access of the first-level caches over the baseline's.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
 - `counter_writes_removed`: the share of counter writes asked for that coalescing spared the device; null where none
   was asked for.
@@ -44,6 +46,10 @@ _OVER = {
     "relative_log_writes": ("nvm_log_writes", "nvm_writes"),
     "relative_counter_writes": ("nvm_counter_writes", "nvm_writes"),
     "relative_counter_writes_removed": ("wpq_counter_writes_coalesced", "nvm_writes"),
+    "relative_reads": ("nvm_reads", "nvm_reads"),
+    "relative_data_reads": ("nvm_data_reads", "nvm_reads"),
+    "relative_counter_reads": ("nvm_counter_reads", "nvm_reads"),
+    "relative_l1_access_latency": ("l1_access_latency_ns", "l1_access_latency_ns"),
 }
 
 

@@ -18,12 +18,21 @@ Size: TypeAlias = int | str
 Variant: TypeAlias = Literal["published", "hardened"]
 """Which reading of a paper is built where its text, read literally, is unsafe."""
 
-ANNOTATIONS: Mapping[str, str] = {
-    "prepare-counter-cache-writeback": "prepare",
-    "mutate-counter-cache-writeback": "mutate",
-    "commit-counter-atomic": "commit",
+ANNOTATIONS_OF: Mapping[str, Mapping[str, str]] = {
+    "annotated": {
+        "prepare-counter-cache-writeback": "prepare",
+        "mutate-counter-cache-writeback": "mutate",
+        "commit-counter-atomic": "commit",
+    },
+    "hardware-logged": {"flush-data": "mutate"},
 }
-"""The annotations of a transaction (counter-atomicity section 4.3) in program order, each with its stage."""
+"""What a programmer adds to a transaction, by the form of the program (counter-atomicity section 4.3, easy-pm section
+III-A): annotations in program order, each with its stage."""
+
+ANNOTATIONS: Mapping[str, str] = {
+    name: stage for annotations in ANNOTATIONS_OF.values() for name, stage in annotations.items()
+}
+"""All annotations, each with its stage."""
 
 _U64_MAX = 2**64 - 1
 

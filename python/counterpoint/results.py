@@ -150,6 +150,9 @@ class Stats:
         instructions: instructions committed.
         transaction_latency_ns: latency in ns.
         throughput_tps: transactions per second of simulated time.
+        l1_access_latency_ns: mean time in ns from when a load or store first asks a first-level cache until its line is
+            there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
+            accesses.
         reencryptions: pages encrypted anew because a minor counter overflowed.
     """
 
@@ -162,6 +165,7 @@ class Stats:
     counter_cache: CounterCache
     wpq: Wpq
     cache: tuple[CacheLevel, ...]
+    l1_access_latency_ns: float | None
     core: Core
     reencryptions: int
     crypto: Crypto
@@ -307,6 +311,7 @@ class Design:
     Attributes:
         paper: paper and section it comes from.
         machine: the preset used when none is named.
+        form: the form of the program that it runs: `plain`, `annotated` or `hardware-logged`.
         variants: readings that are built.
         crash_consistent: `crash` accepts it.
         encrypted: it encrypts at all.
@@ -316,6 +321,7 @@ class Design:
     summary: str
     paper: str
     machine: str | None
+    form: str
     variants: tuple[str, ...]
     crash_consistent: bool
     encrypted: bool

@@ -12,8 +12,9 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint import _engine
+from counterpoint.annotations import annotations_of
 
-PREPARE, MUTATE, COMMIT = cp.ANNOTATIONS
+PREPARE, MUTATE, COMMIT, FLUSH_DATA = cp.ANNOTATIONS
 
 
 @pytest.mark.usefixtures("fake")
@@ -59,7 +60,7 @@ class TestOnAnEngineThatAnswersAtOnce:
 
     def test_the_table_explains_what_is_needed(self, cli: Cli) -> None:
         out = cli("annotations", "sca", "btree").out
-        assert "Sufficient: the annotated program lost nothing in 1,000 crashes" in out
+        assert "Sufficient: the complete program lost nothing in 1,000 crashes" in out
         rows = {line.split()[0]: line for line in out.splitlines() if line.split()[1:2] and "-counter-" in line}
         for words in ("Prepare", "needed", "2 of 1,000 fail", "atomicity", "1, Mutate", "0x1240"):
             assert words in rows[PREPARE]
@@ -80,11 +81,17 @@ class TestOnAnEngineThatAnswersAtOnce:
             "first": None,
         }
 
+    @pytest.mark.parametrize("workload", ["btree", "linked-list"])
+    def test_a_program_whose_log_hardware_writes_is_annotated_with_flush_data_alone(self, workload: str) -> None:
+        found = cp.annotations("easy-pm", workload)
+        assert found.holds
+        assert [(one.name, one.stage, one.verdict) for one in found.annotations] == [(FLUSH_DATA, "mutate", "needed")]
+
     def test_annotations_that_do_not_suffice_end_with_1(self, cli: Cli, fake: pytest.MonkeyPatch) -> None:
         fake.setitem(fake_engine._WITHOUT, None, [(300, "line", "prepare")])
         outcome = cli("annotations", "sca", "btree")
         assert outcome.code == 1
-        assert "Not sufficient: 1 of 1,000 crashes of the annotated program failed" in outcome.out
+        assert "Not sufficient: 1 of 1,000 crashes of the complete program failed" in outcome.out
         assert "complete program: line: power lost after event 300" in outcome.out
         verdicts = [found.verdict for found in cp.annotations("sca", "btree").annotations]
         assert verdicts == ["needed", "needed", "needed"], "without Mutate's, nothing fails: a different verdict"
@@ -144,10 +151,15 @@ def test_run_and_crash_take_leave_out(cli: Cli, fake: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("design", ["secpm", "sca", "hw-log", "easy-pm"])
 @pytest.mark.parametrize("name", cp.ANNOTATIONS)
-def test_the_engine_knows_the_annotations_by_these_names(name: str) -> None:
-    request = {"design": "sca", "workload": "array", "leave_out": name}
-    assert json.loads(_engine.resolve(json.dumps(request)))["leave_out"] == name
+def test_the_engine_knows_the_annotations_of_each_design_by_these_names(design: str, name: str) -> None:
+    request = json.dumps({"design": design, "workload": "array", "leave_out": name})
+    if name in annotations_of(design):
+        assert json.loads(_engine.resolve(request))["leave_out"] == name
+    else:
+        with pytest.raises(cp.InputError, match=f"leave_out {name}: .*'{design}'"):
+            _engine.resolve(request)
 
 
 @pytest.mark.engine

@@ -18,6 +18,7 @@ import pytest
 
 import counterpoint as cp
 from counterpoint import _engine
+from counterpoint.request import ANNOTATIONS_OF
 
 pytestmark = pytest.mark.engine
 
@@ -59,6 +60,8 @@ def test_what_the_engine_describes_has_the_types_of_the_front() -> None:
     assert {"unencrypted", "secpm"} <= {design.name for design in cp.designs()}
     assert set(cp.COMPARE_DESIGNS) <= {design.name for design in cp.designs()}
     assert set(cp.COMPARE_WORKLOADS) <= {workload.name for workload in cp.workloads()}
+    assert set(cp.EASY_PM_WORKLOADS) <= {workload.name for workload in cp.workloads()}
+    assert {design.form for design in cp.designs()} >= set(ANNOTATIONS_OF)
     presets = {machine.name for machine in cp.machines()}
     assert {design.machine for design in cp.designs()} <= presets
 

@@ -11,6 +11,7 @@ import fake_engine
 import pytest
 from conftest import Cli
 
+import counterpoint as cp
 from counterpoint import _engine
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -92,6 +93,55 @@ def test_compare_prints_each_measure_normalised(cli: Cli) -> None:
     assert "write-back = 1" in out, "the first design, where unencrypted is not among them"
 
 
+def test_compare_of_hardware_logs_shows_reads_and_the_latency_of_the_first_level(cli: Cli) -> None:
+    out = cli("compare", "-d", "hw-log,alc,easy-pm", "-w", "array").out
+    assert out.count("hw-log = 1") == 5 + 3
+    lines = out.splitlines()
+
+    def under(title: str) -> list[str]:
+        """What the table of that title says of the three designs on the one workload."""
+        start = lines.index(title) + 2
+        return [line.split()[1] for line in lines[start : start + 3]]
+
+    assert under("NVM reads, hw-log = 1 (lower is better)") == ["1.00", "0.92", "0.90"]
+    assert under("Counter reads among them, NVM reads of hw-log = 1") == ["0.20", "0.12", "0.10"]
+    assert under("L1 access latency, hw-log = 1 (lower is better)") == ["1.00", "0.88", "0.81"]
+    assert under("L1 access latency in ns (lower is better)") == ["32.00", "28.00", "26.00"]
+    tps = [float(shown.replace(",", "")) for shown in under("Throughput in transactions per second")]
+    assert tps == sorted(tps)
+    assert "NVM reads," not in cli("compare", "-d", "sca,secpm", "-w", "array").out, "no hardware writes a log there"
+
+
+def test_no_table_is_shown_of_what_nobody_did(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    def without(request: str, *_: object) -> str:
+        answer = json.loads(fake_engine.run_many(request))
+        for run in answer["results"]:
+            run["nvm"] |= {"reads": 0, "data_reads": 0, "counter_reads": 0}
+            run["l1_access_latency_ns"] = None
+        return json.dumps(answer)
+
+    fake.setattr(_engine, "run_many", without)
+    outcome = cli("compare", "-d", "hw-log,easy-pm", "-w", "array")
+    assert outcome.code == 0
+    assert outcome.out.count("hw-log = 1") == 5
+    assert "ns (" not in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "workloads"),
+    [
+        ("-d hw-log,easy-pm", cp.EASY_PM_WORKLOADS),
+        ("-d secpm --machine easy-pm", cp.EASY_PM_WORKLOADS),
+        ("-d secpm,easy-pm", cp.COMPARE_WORKLOADS),
+        ("-d easy-pm --machine small", cp.COMPARE_WORKLOADS),
+        ("-d easy-pm -w queue", ("queue",)),
+    ],
+)
+def test_the_workloads_are_those_of_the_machines_paper(cli: Cli, arguments: str, workloads: tuple[str, ...]) -> None:
+    runs = json.loads(cli("compare", *arguments.split(), "--json").out)["runs"]
+    assert tuple(dict.fromkeys(run["workload"] for run in runs)) == workloads
+
+
 def test_compare_takes_comma_lists(cli: Cli) -> None:
     outcome = cli("compare", "-d", "secpm", "-w", "array", "--tx-size", "64,256", "--cores", "1,2", "--json")
     points = {(run["tx_size"], run["cores"]) for run in json.loads(outcome.out)["runs"]}
@@ -126,7 +176,9 @@ def test_one_machine_serves_all_designs_of_a_call(cli: Cli, fake: pytest.MonkeyP
 def test_replay_runs_a_trace_on_every_design(cli: Cli) -> None:
     runs = json.loads(cli("replay", "some/trace.log.zst", "--json").out)["runs"]
     assert {run["workload"] for run in runs} == {"some/trace.log.zst"}
-    assert len(runs) == 9
+    assert {run["design"] for run in runs} == {
+        design["name"] for design in json.loads(fake_engine.describe())["designs"]
+    }
     out = cli("replay", "some/trace.log.zst", "-d", "secpm").out
     assert "trace.log.zst" in out
     assert "some/" not in out
@@ -188,6 +240,7 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
         ("crash sca btree --leave-out mutate", "did you mean 'mutate-counter-cache-writeback'?"),
         ("crash sca btree --leave-out comit-counter-atomic", "did you mean 'commit-counter-atomic'?"),
         ("crash secpm btree --leave-out commit-counter-atomic", "without annotations"),
+        ("crash sca btree --leave-out flush-data", "without flush-data"),
         ("annotations sca", "WORKLOAD"),
         ("annotations secpm btree", "'secpm' runs programs without annotations"),
         ("annotations sca btree --points none", "'none'"),

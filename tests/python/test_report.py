@@ -76,6 +76,35 @@ def test_several_numbers_of_cores_and_writes_of_72_bytes_are_shown(page_by_cores
         assert words not in page.read_text(), "one number of cores; every write is a line"
 
 
+@pytest.fixture(scope="module")
+def page_of_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [
+        cp.Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": 4}))
+        for workload in cp.EASY_PM_WORKLOADS
+        for design in ("hw-log", "alc", "easy-pm")
+    ]
+    return cp.write_report(cp.frame(runs), tmp_path_factory.mktemp("logs"))
+
+
+def test_hardware_logs_are_compared_by_reads_and_the_latency_of_the_first_level(page_of_logs: Path, page: Path) -> None:
+    text = page_of_logs.read_text()
+    for words in ("<h3>Throughput</h3>", "<h3>Read traffic</h3>", "<h3>L1 access latency</h3>"):
+        assert words in text
+        assert words not in page.read_text(), "no hardware writes a log there"
+    assert "<td>26.00 ns</td>" in text
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_chart_of_nothing_is_left_out(tmp_path: Path) -> None:
+    document = fake_engine.run_document({"design": "easy-pm", "workload": "array"})
+    document["nvm"] |= {"reads": 0, "data_reads": 0, "counter_reads": 0}
+    document["l1_access_latency_ns"] = None
+    text = cp.write_report(cp.frame([cp.Run.from_dict(document)]), tmp_path).read_text()
+    assert "<h3>Throughput</h3>" in text
+    for words in ("<h3>Read traffic</h3>", "<h3>L1 access latency</h3>"):
+        assert words not in text
+
+
 @pytest.mark.usefixtures("fake")
 def test_designs_and_workloads_of_any_number_and_name(tmp_path: Path) -> None:
     frame = cp.frame(cp.replay('odd [name] <b>&"/trace.log', ["secpm"]))
@@ -149,6 +178,16 @@ def test_the_page_by_cores_fits_its_reader(browser: Browser, page_by_cores: Path
     tab.goto(page_by_cores.as_uri())
     assert tab.evaluate("document.documentElement.scrollWidth") == width
     assert tab.locator("figure svg:visible").count() == 1 + 2 * 4
+    tab.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_of_hardware_logs_fits_its_reader(browser: Browser, page_of_logs: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    tab.goto(page_of_logs.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.locator("figure svg:visible").count() == 6
     tab.close()
 
 

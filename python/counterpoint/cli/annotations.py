@@ -4,8 +4,7 @@
 
 import typer
 
-from .. import ANNOTATIONS
-from ..annotations import annotations
+from ..annotations import annotations, annotations_of
 from ..errors import Interrupted
 from . import options, screen, tables
 from .crash import VIOLATED
@@ -54,6 +53,6 @@ def check(
     else:
         screen.output().print(tables.annotation_check(found))
     if interrupted:
-        screen.stop_interrupted(f"{len(found.annotations)} of {len(ANNOTATIONS)} annotations were left out")
+        screen.stop_interrupted(f"{len(found.annotations)} of {len(annotations_of(design))} annotations were left out")
     if not found.holds:
         raise typer.Exit(VIOLATED)

@@ -31,7 +31,7 @@ def compare(
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare designs on workloads; without arguments the SecPM family on the five workloads at 1 KiB."""
+    """Compare designs on workloads; without arguments the SecPM family on the five workloads of its papers at 1 KiB."""
     names = options.names(designs) or list(api.COMPARE_DESIGNS)
     chosen = check_baseline(names, baseline)
     if out is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
+from .. import api, units
 from ..annotations import Annotations, Outcome
 from ..frame import mean, scaling
 from ..results import Crash, Run, Violation
@@ -23,26 +24,46 @@ _VIOLATIONS_SHOWN = 3
 """Violations printed in full; `--json` and `--out` have them all."""
 
 
-_MEASURES = {
-    "relative_latency": "Transaction latency, {baseline} = 1 (lower is better)",
-    "relative_throughput": "Throughput, {baseline} = 1 (higher is better)",
-    "relative_writes": "NVM writes, {baseline} = 1 (lower is better)",
-    "relative_write_bytes": "NVM bytes written, {baseline} = 1 (lower is better)",
-    "relative_counter_writes": "Counter writes among them, NVM writes of {baseline} = 1",
-}
+@dataclass(frozen=True)
+class _Measure:
+    """A figure that designs are compared by: its column, the title of its table, how a cell is written."""
+
+    column: str
+    title: str
+    show: Callable[[float | None], str] = units.ratio
+
+
+_MEASURES = (
+    _Measure("relative_latency", "Transaction latency, {baseline} = 1 (lower is better)"),
+    _Measure("relative_throughput", "Throughput, {baseline} = 1 (higher is better)"),
+    _Measure("relative_writes", "NVM writes, {baseline} = 1 (lower is better)"),
+    _Measure("relative_write_bytes", "NVM bytes written, {baseline} = 1 (lower is better)"),
+    _Measure("relative_counter_writes", "Counter writes among them, NVM writes of {baseline} = 1"),
+)
+_LOG_MEASURES = (
+    _Measure("relative_reads", "NVM reads, {baseline} = 1 (lower is better)"),
+    _Measure("relative_counter_reads", "Counter reads among them, NVM reads of {baseline} = 1"),
+    _Measure("relative_l1_access_latency", "L1 access latency, {baseline} = 1 (lower is better)"),
+    _Measure("l1_access_latency_ns", "L1 access latency in ns (lower is better)"),
+    _Measure("throughput_tps", "Throughput in transactions per second", units.number),
+)
+"""What else the figures of hardware logging show (easy-pm, Figures 5 to 7), with a design that has it."""
 
 
 def comparison(table: pl.DataFrame) -> RenderableType:
     """A table per measure, designs down and workloads across, for every transaction size and number of cores.
 
+    With a design whose log hardware writes, reads and L1 access latency are among the measures, where there are any.
     Over several numbers of cores another one follows for every transaction size: throughput by cores.
     """
     parts: list[RenderableType] = []
+    further = _LOG_MEASURES if api.any_hardware_logged(table["design"].unique()) else ()
     for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
         parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
         baseline = group["baseline"][0]
-        for column, title in _MEASURES.items():
-            parts += [Text(title.format(baseline=baseline)), _matrix(group, column)]
+        shown = (*_MEASURES, *(measure for measure in further if any(group[measure.column])))
+        for measure in shown:
+            parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
     if table["cores"].n_unique() > 1:
         for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
             parts.append(Text(_setting(group.row(0, named=True), tx_size, None), style="bold"))
@@ -81,9 +102,9 @@ def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
     return f"machine {row['machine']}{size}{number}, seed {row['seed']}, {row['variant']}"
 
 
-def _matrix(group: pl.DataFrame, column: str) -> Table:
+def _matrix(group: pl.DataFrame, measure: _Measure) -> Table:
     works = group["workload"].unique(maintain_order=True).to_list()
-    values = {(row["design"], row["workload"]): row[column] for row in group.iter_rows(named=True)}
+    values = {(row["design"], row["workload"]): row[measure.column] for row in group.iter_rows(named=True)}
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in (*(PurePath(work).name for work in works), *(("mean",) if len(works) > 1 else ())):
@@ -93,7 +114,7 @@ def _matrix(group: pl.DataFrame, column: str) -> Table:
         if len(works) > 1:
             row.append(mean(row))
         style = "dim" if design == group["baseline"][0] else ""
-        table.add_row(design, *(units.ratio(value) for value in row), style=style)
+        table.add_row(design, *map(measure.show, row), style=style)
     table.add_row("")
     return table
 
@@ -139,6 +160,8 @@ def one_run(run: Run) -> RenderableType:
         accesses = level.hits + level.misses
         name = f"L{str(level.level).lstrip('L')} hits"
         figures.add(name, units.percent(level.hits / accesses if accesses else None))
+    latency_ns = stats.l1_access_latency_ns
+    figures.add("L1 access latency", "-" if latency_ns is None else f"{units.ratio(latency_ns)} ns")
     figures.group("simulation")
     figures.add("simulated", units.time(stats.simulated_ns))
     figures.add("took", f"{host.seconds:.2f} s on this computer")
@@ -232,10 +255,10 @@ def annotation_check(found: Annotations) -> RenderableType:
     complete = found.complete
     tried = units.count_of(complete.crash_points, "crash", "es")
     if found.holds:
-        sentence, colour = f"Sufficient: the annotated program lost nothing in {tried}.", "green"
+        sentence, colour = f"Sufficient: the complete program lost nothing in {tried}.", "green"
     else:
         failed = units.number(complete.crash_points - complete.recovered)
-        sentence, colour = f"Not sufficient: {failed} of {tried} of the annotated program failed.", "red"
+        sentence, colour = f"Not sufficient: {failed} of {tried} of the complete program failed.", "red"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("annotation", no_wrap=True, style="bold")
     for column in ("stage", "verdict", "without it", "breaks", "first in transaction", "line"):

@@ -36,6 +36,10 @@ WRITES = (
     Part("relative_log_writes", "log", colours.LOG),
     Part("relative_counter_writes", "counters", colours.COUNTER),
 )
+READS = (
+    Part("relative_data_reads", "data and log", colours.DATA),
+    Part("relative_counter_reads", "counters", colours.COUNTER),
+)
 COUNTER_WRITES = (
     Part("relative_counter_writes", "written", colours.COUNTER),
     Part("relative_counter_writes_removed", "removed in the write queue", colours.REMOVED),

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import polars as pl
 
-from .. import units
+from .. import api, units
 from ..frame import scaling
 from . import charts, colours
 
@@ -26,16 +26,28 @@ _TABLE_COLUMNS = {
     "counter_writes_removed": "counter writes removed",
     "counter_cache_hit_rate": "counter cache hits",
 }
+_LOG_COLUMNS = {
+    "throughput_tps": "transactions per second",
+    "nvm_reads": "NVM reads",
+    "relative_reads": "reads, relative",
+    "nvm_counter_reads": "counter reads",
+    "l1_access_latency_ns": "L1 access latency",
+    "relative_l1_access_latency": "L1 latency, relative",
+}
+"""Beside them, with a design whose log hardware writes (easy-pm, Figures 5 to 7)."""
 
 
 def render(frame: pl.DataFrame, command: str | None) -> str:
     """The page of a comparison; `command` is the command line that reproduces it."""
     colour_of = colours.of_designs(frame)
+    logged = api.any_hardware_logged(colour_of)
+    columns = _TABLE_COLUMNS | (_LOG_COLUMNS if logged else {})
+    points = frame.group_by("tx_size", "cores", maintain_order=True)
     return _template().render(
         scalings=[_scaling(group, colour_of) for _, group in frame.group_by("tx_size", maintain_order=True)]
         if frame["cores"].n_unique() > 1
         else [],
-        sections=[_section(group, colour_of) for _, group in frame.group_by("tx_size", "cores", maintain_order=True)],
+        sections=[_section(group, colour_of, list(columns), logged=logged) for _, group in points],
         colour_of=colour_of,
         baseline=frame["baseline"][0],
         facts=_facts(frame, colour_of),
@@ -43,8 +55,9 @@ def render(frame: pl.DataFrame, command: str | None) -> str:
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
         write_legend=[(part.name, part.colour) for part in charts.WRITES],
+        read_legend=[(part.name, part.colour) for part in charts.READS],
         counter_legend=[(part.name, part.colour) for part in charts.COUNTER_WRITES],
-        columns=list(_TABLE_COLUMNS.values()),
+        columns=list(columns.values()),
     )
 
 
@@ -76,21 +89,27 @@ def _scaling(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _section(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
-    first = group.row(0, named=True)
+def _section(group: pl.DataFrame, colour_of: dict[str, str], columns: list[str], *, logged: bool) -> dict[str, Any]:
+    """The charts and the table of one transaction size and number of cores; a chart of nothing is left out."""
     unlike_lines = group.filter((pl.col("relative_write_bytes") - pl.col("relative_writes")).abs() > 1e-9)
     encrypted = group.filter(pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced") > 0)
+
+    def bars(column: str) -> list[str]:
+        return [charts.bars(group, column, colour_of, wide=wide) for wide in (True, False)]
+
+    def stacks(shown: pl.DataFrame, parts: tuple[charts.Part, ...], *, rule: bool = True) -> list[str]:
+        return [charts.stacks(shown, parts, wide=wide, rule=rule) for wide in (True, False)]
+
     return {
-        "title": _title(first),
-        "latency": [charts.bars(group, "relative_latency", colour_of, wide=wide) for wide in (True, False)],
-        "writes": [charts.stacks(group, charts.WRITES, wide=wide) for wide in (True, False)],
-        "bytes": [charts.bars(group, "relative_write_bytes", colour_of, wide=wide) for wide in (True, False)]
-        if unlike_lines.height
-        else [],
-        "counters": [charts.stacks(encrypted, charts.COUNTER_WRITES, wide=wide, rule=False) for wide in (True, False)]
-        if encrypted.height
-        else [],
-        "rows": [[_cell(name, row[name]) for name in _TABLE_COLUMNS] for row in group.iter_rows(named=True)],
+        "title": _title(group.row(0, named=True)),
+        "latency": bars("relative_latency"),
+        "throughput": bars("relative_throughput") if logged else [],
+        "writes": stacks(group, charts.WRITES),
+        "bytes": bars("relative_write_bytes") if unlike_lines.height else [],
+        "counters": stacks(encrypted, charts.COUNTER_WRITES, rule=False) if encrypted.height else [],
+        "reads": stacks(group, charts.READS) if logged and any(group["relative_reads"]) else [],
+        "l1_latency": bars("relative_l1_access_latency") if logged and any(group["relative_l1_access_latency"]) else [],
+        "rows": [[_cell(name, row[name]) for name in columns] for row in group.iter_rows(named=True)],
     }
 
 
@@ -105,9 +124,11 @@ def _cell(column: str, value: Any) -> str:
         return PurePath(value).name
     if column == "transaction_latency_ns_mean":
         return units.time(value)
+    if column == "l1_access_latency_ns":
+        return "-" if value is None else f"{units.ratio(value)} ns"
     if column.startswith("relative_"):
         return units.ratio(value)
-    if column.startswith("nvm_"):
+    if column.startswith("nvm_") or column == "throughput_tps":
         return units.number(value)
     return units.percent(value)
 
