@@ -76,6 +76,12 @@ impl<O: Observer> LineSystem<O> {
         controller.accept_counter_writeback(&mut Context { queue, device, observer }, at, line, WriteToken(token));
     }
 
+    /// Begins a transaction of `core`; that reaches the log manager at `at`.
+    pub fn begin_transaction(&mut self, at: Ps, core: CoreId) {
+        let Self { queue, controller, device, observer, .. } = self;
+        controller.accept_transaction_begin(&mut Context { queue, device, observer }, at, core);
+    }
+
     /// Sends the old bytes of `line` for the log of the transaction of `core`; they reach the log manager at `at`. A core
     /// sends the next after the answer to this.
     pub fn log(&mut self, at: Ps, core: CoreId, line: Line, old: &LineBytes) {

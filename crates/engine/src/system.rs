@@ -166,6 +166,9 @@ impl<O: Observer> System<O> {
                     MemoryRequest::Write { at, line, bytes, token, counter_atomic } => {
                         controller.accept_write(&mut cx, at, line, &bytes, token, counter_atomic);
                     }
+                    MemoryRequest::BeginTransaction { at, core } => {
+                        controller.accept_transaction_begin(&mut cx, at, core);
+                    }
                     MemoryRequest::Log { at, core, line, old } => {
                         controller.accept_log(&mut cx, at, core, line, &old);
                     }
@@ -183,6 +186,7 @@ impl<O: Observer> System<O> {
                 match response {
                     Response::Read { token, bytes } => cache.read_done(now, token, &bytes),
                     Response::Written { token } => cache.write_acked(now, token),
+                    Response::TransactionBegun { core } => cache.transaction_begun(now, core),
                     Response::Logged { core } => cache.logged(now, core),
                     Response::TransactionEnded { core } => cache.transaction_ended(now, core),
                     Response::Install { line, bytes } => cache.install_clean(now, line, &bytes),

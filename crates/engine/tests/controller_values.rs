@@ -195,7 +195,9 @@ fn answers(
                     let overtaken = found > sent && found <= writes.len() && writes[found - 1] <= now;
                     prop_assert!(found == sent || overtaken, "read {token} of line {line}: write {found}, not {sent}");
                 }
-                Response::Logged { .. } | Response::TransactionEnded { .. } => unreachable!("nobody logs"),
+                Response::TransactionBegun { .. } | Response::Logged { .. } | Response::TransactionEnded { .. } => {
+                    unreachable!("nobody logs")
+                }
                 Response::Install { line, bytes } => {
                     let writes = arrivals.get(&line.0).map_or(&[][..], Vec::as_slice);
                     let found = write_in(line.0, &bytes);

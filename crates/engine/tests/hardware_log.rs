@@ -97,6 +97,8 @@ fn lines_of_a_chain_are_encrypted_one_after_another_and_chains_side_by_side() {
         let mut machine = easy_pm();
         machine.log.cfb_latency = latency;
         let mut system = system(&machine, "easy-pm");
+        system.begin_transaction(0, 0);
+        system.begin_transaction(0, 1);
         for (at, core, line) in [(10, 0, 1), (11, 0, 2), (12, 1, 3)] {
             system.log(at, core, Line(line), &[line as u8; 64]);
         }
@@ -115,6 +117,7 @@ fn a_modified_line_waits_for_its_entry_the_header_and_the_metadata_of_a_chain() 
     let machine = easy_pm();
     let cfb = ns_to_ps(160.0);
     let mut system = system(&machine, "easy-pm");
+    system.begin_transaction(0, 0);
     system.log(0, 0, Line(5), &[1; 64]);
     system.write(1_000, Line(5), &[2; 64], 0);
     system.write(1_000, Line(900), &[3; 64], 1);
@@ -139,6 +142,7 @@ fn a_modified_line_waits_for_its_entry_the_header_and_the_metadata_of_a_chain() 
 fn a_header_comes_after_its_lines_and_in_counter_mode_each_line_comes_with_its_counter() {
     let machine = easy_pm();
     let mut system = system(&machine, "hw-log");
+    system.begin_transaction(0, 0);
     for line in 0..8 {
         system.log(line * ns_to_ps(1.0), 0, Line(line), &[line as u8; 64]);
     }
@@ -163,6 +167,7 @@ fn a_header_comes_after_its_lines_and_in_counter_mode_each_line_comes_with_its_c
 fn the_counters_of_an_asynchronous_log_stay_in_the_counter_cache() {
     let machine = easy_pm();
     let mut system = system(&machine, "alc");
+    system.begin_transaction(0, 0);
     for line in 0..7 {
         system.log(line, 0, Line(line), &[1; 64]);
     }
@@ -176,6 +181,7 @@ fn a_store_waits_while_the_log_manager_holds_all_it_may() {
     let mut machine = easy_pm();
     machine.log.pending_entries = 2;
     let mut system = system(&machine, "easy-pm");
+    system.begin_transaction(0, 0);
     for line in 0..3 {
         system.log(line, 0, Line(line), &[1; 64]);
     }
@@ -187,14 +193,27 @@ fn a_store_waits_while_the_log_manager_holds_all_it_may() {
 fn the_thirty_third_transaction_waits_for_registers() {
     let machine = easy_pm();
     let mut system = system(&machine, "hw-log");
-    for core in 0..33 {
-        system.log(u64::from(core), core, Line(u64::from(core) * 64), &[1; 64]);
+    for core in 0..34 {
+        system.begin_transaction(u64::from(core), core);
     }
+    system.end_transaction(40, 33);
     system.end_transaction(LATE, 7);
-    let (taken, ended) = run(&mut system);
-    assert_eq!(taken[&31], [31]);
-    assert_eq!(ended[&7], LATE);
-    assert_eq!(taken[&32], [LATE], "when another has ended");
+    let mut begun = HashMap::new();
+    let mut ended = HashMap::new();
+    while let Some(responses) = system.advance().map(<[Response]>::to_vec) {
+        let now = system.now();
+        for response in responses {
+            match response {
+                Response::TransactionBegun { core } => assert_eq!(begun.insert(core, now), None),
+                Response::TransactionEnded { core } => assert_eq!(ended.insert(core, now), None),
+                other => panic!("nobody asked for {other:?}"),
+            }
+        }
+    }
+    assert!((0..32).all(|core| begun[&core] == Ps::from(core)));
+    assert_eq!((ended[&33], ended[&7]), (40, LATE), "one that logged nothing ends without having had any");
+    assert_eq!(begun[&32], LATE, "when another has ended");
+    assert!(!begun.contains_key(&33));
     assert_eq!(system.controller.log_exhausted(), None);
 }
 
@@ -204,6 +223,7 @@ fn a_log_that_is_too_small_is_said_to_be() {
         let mut machine = easy_pm();
         (machine.log.buckets, machine.log.bucket_records) = (2, 1);
         let mut system = system(&machine, name);
+        system.begin_transaction(0, 0);
         for line in 0..15 {
             system.log(line * LATE, 0, Line(line), &[1; 64]);
         }
@@ -225,6 +245,7 @@ fn a_log_is_freed_when_nothing_of_it_is_on_its_way_and_its_buckets_are_used_in_t
         let mut system = system(&machine, name);
         let mut at = 0;
         for transaction in 0..5 {
+            system.begin_transaction(at, 0);
             for line in 0..20 {
                 system.log(at, 0, Line(line), &[transaction; 64]);
                 at += LATE;
@@ -253,6 +274,8 @@ fn a_log_is_freed_when_nothing_of_it_is_on_its_way_and_its_buckets_are_used_in_t
 fn an_entry_on_its_way_delays_the_end() {
     let machine = easy_pm();
     let mut system = system(&machine, "easy-pm");
+    system.begin_transaction(0, 3);
+    system.begin_transaction(0, 4);
     system.log(0, 3, Line(1), &[1; 64]);
     system.end_transaction(5, 3);
     system.end_transaction(6, 4);
@@ -302,6 +325,7 @@ fn the_chains_of_a_bucket_decrypt_from_its_initial_vectors_alone() {
     // Records of 7, of 2 (closed early by a write of line 8) and of 7 lines, in one bucket; line 0 is logged again.
     let logged: Vec<u64> = (0..9).chain([0]).chain(20..26).collect();
     let old = |index: usize| std::array::from_fn(|byte| (index * 31 + byte) as u8);
+    system.begin_transaction(0, 0);
     for (index, line) in logged.iter().enumerate() {
         system.log(index as u64 * LATE, 0, Line(*line), &old(index));
     }
@@ -341,6 +365,7 @@ fn initial_vectors_are_drawn_for_each_allocation_or_kept_for_a_buckets_life() {
         let mut vectors = Vec::new();
         for transaction in 0..2 {
             let at = system.now() + 1;
+            system.begin_transaction(at, 0);
             for line in 0..7 {
                 system.log(at + line * LATE, 0, Line(line), &[transaction; 64]);
             }

@@ -178,16 +178,6 @@ impl Hierarchy {
         self.counts = CacheCounts::default();
     }
 
-    /// The log manager has taken what `core` sent.
-    pub fn logged(&mut self, now: Ps, core: CoreId) {
-        self.wakes.push((core, Wake::Logged { at: now }));
-    }
-
-    /// The log of the transaction of `core` is freed.
-    pub fn transaction_ended(&mut self, now: Ps, core: CoreId) {
-        self.wakes.push((core, Wake::TransactionEnded { at: now }));
-    }
-
     /// Whether nothing waits: no miss, no unacknowledged write.
     pub fn idle(&self) -> bool {
         self.mshrs.len() == 0 && self.writes.len() == 0
@@ -266,7 +256,7 @@ impl Hierarchy {
     }
 
     /// Ends the reservation of `core`; others may have waited for it.
-    fn release(&mut self, now: Ps, core: usize) {
+    pub(super) fn release(&mut self, now: Ps, core: usize) {
         if self.reserved[core] != NO_LINE {
             self.reserved[core] = NO_LINE;
             self.retry(now);
@@ -330,8 +320,8 @@ impl CachePort for Hierarchy {
         self.flush_line(now, core, line, kind)
     }
 
-    fn begin_transaction(&mut self, core: CoreId) {
-        self.begin_logging(usize::from(core));
+    fn begin_transaction(&mut self, now: Ps, core: CoreId) {
+        self.begin_logging(now, core);
     }
 
     #[inline]

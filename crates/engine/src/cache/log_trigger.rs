@@ -1,30 +1,58 @@
 //! The log trigger of the first level: in a transaction, the first store to a line sends the line's old bytes to the
 //! log manager and waits until that has taken them (easy-pm section III-B).
 //!
+//! The log manager is asked for registers at `tx_begin`. A store that comes before its answer keeps no line for itself
+//! while it waits: transactions that have registers may need the way.
+//!
 //! "Each cache line is augmented with a Log Bit": it is set when the old bytes are sent and goes with the line. A line
 //! that comes back to the first level is logged again at its next store. That costs an entry and does no harm, because
 //! undoing goes from the newest entry to the oldest.
 
 use super::hierarchy::Hierarchy;
 use crate::kernel::Ps;
-use crate::message::{Access, CoreId, Line, MemoryRequest};
+use crate::message::{Access, CoreId, Line, MemoryRequest, Wake};
 
 /// What the trigger of one core knows besides the log bits.
 #[derive(Default)]
 pub(super) struct LogTrigger {
     /// Between `tx_begin` and `tx_end`.
     active: bool,
+    /// The log manager has registers for the transaction.
+    begun: bool,
+    /// A store waits for that.
+    waits: bool,
     /// Slots of the first level whose log bit has been set since `tx_begin`; a slot may come twice.
     slots: Vec<usize>,
 }
 
 impl Hierarchy {
-    pub(super) fn begin_logging(&mut self, core: usize) {
-        let trigger = &mut self.log_triggers[core];
-        trigger.active = true;
+    pub(super) fn begin_logging(&mut self, now: Ps, core: CoreId) {
+        let c = usize::from(core);
+        let trigger = &mut self.log_triggers[c];
+        (trigger.active, trigger.begun) = (true, false);
         for slot in trigger.slots.drain(..) {
-            self.l1[core].clear_logged(slot);
+            self.l1[c].clear_logged(slot);
         }
+        self.requests.push(MemoryRequest::BeginTransaction { at: now + self.latency.l3, core });
+    }
+
+    /// The log manager has registers for the transaction of `core`.
+    pub fn transaction_begun(&mut self, now: Ps, core: CoreId) {
+        let trigger = &mut self.log_triggers[usize::from(core)];
+        trigger.begun = true;
+        if std::mem::replace(&mut trigger.waits, false) {
+            self.wakes.push((core, Wake::Logged { at: now }));
+        }
+    }
+
+    /// The log manager has taken what `core` sent.
+    pub fn logged(&mut self, now: Ps, core: CoreId) {
+        self.wakes.push((core, Wake::Logged { at: now }));
+    }
+
+    /// The log of the transaction of `core` is freed.
+    pub fn transaction_ended(&mut self, now: Ps, core: CoreId) {
+        self.wakes.push((core, Wake::TransactionEnded { at: now }));
     }
 
     #[inline]
@@ -40,6 +68,11 @@ impl Hierarchy {
         if cache.logged(slot) {
             return Access::At(now);
         }
+        if !self.log_triggers[c].begun {
+            self.log_triggers[c].waits = true;
+            self.release(now, c);
+            return Access::Pending;
+        }
         cache.set_logged(slot);
         self.log_triggers[c].slots.push(slot);
         let old = *self.l1[c].bytes(slot);
@@ -47,10 +80,8 @@ impl Hierarchy {
         Access::Pending
     }
 
-    /// Nothing is asked of a log manager that has been sent nothing.
     pub(super) fn end_logging(&mut self, now: Ps, core: CoreId) -> Access {
-        let trigger = &mut self.log_triggers[usize::from(core)];
-        if !std::mem::replace(&mut trigger.active, false) || trigger.slots.is_empty() {
+        if !std::mem::replace(&mut self.log_triggers[usize::from(core)].active, false) {
             return Access::At(now);
         }
         self.requests.push(MemoryRequest::EndTransaction { at: now + self.latency.l3, core });

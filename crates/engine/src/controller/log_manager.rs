@@ -34,7 +34,9 @@ pub(super) struct LogManager {
     pub sets: Vec<LogSet>,
     free: VecDeque<u32>,
     entries: Slab<Entry>,
-    /// Entries that wait for a set, a bucket, or for earlier ones to persist.
+    /// Transactions that wait for a set.
+    beginning: VecDeque<CoreId>,
+    /// Entries that wait for a bucket, or for earlier ones to persist.
     waiting: VecDeque<u32>,
     pending_max: u32,
     /// Initial vectors of each bucket, where it keeps them for its life.
@@ -47,6 +49,7 @@ impl LogManager {
             sets: (0..log.transactions).map(|_| LogSet::default()).collect(),
             free: (0..log.buckets).collect(),
             entries: Slab::default(),
+            beginning: VecDeque::new(),
             waiting: VecDeque::new(),
             pending_max: log.pending_entries,
             kept_vectors: (log.iv == crate::config::LogIv::PerBucket).then(|| vec![None; log.buckets as usize]),
@@ -67,6 +70,16 @@ impl LogManager {
 }
 
 impl Controller {
+    /// Takes the begin of a transaction of `core`, which reaches the log manager at `at`.
+    pub fn accept_transaction_begin<D: DevicePort, O: Observer>(
+        &mut self,
+        cx: &mut Context<'_, D, O>,
+        at: Ps,
+        core: CoreId,
+    ) {
+        cx.queue.schedule(at, Event::TransactionBeginArrives { core });
+    }
+
     /// Takes the old bytes of `line` for the log of the transaction of `core`, which reach the log manager at `at`.
     pub fn accept_log<D: DevicePort, O: Observer>(
         &mut self,
@@ -123,6 +136,22 @@ impl Controller {
         &mut self.manager().sets[index]
     }
 
+    /// `Event::TransactionBeginArrives`.
+    pub(super) fn transaction_begin_arrives(&mut self, core: CoreId) {
+        self.manager().beginning.push_back(core);
+        self.begin_waiting();
+    }
+
+    /// Gives unused sets to transactions that wait for one, oldest first.
+    fn begin_waiting(&mut self) {
+        let manager = self.manager();
+        let Some(unused) = manager.sets.iter().position(|set| set.core.is_none()) else { return };
+        if let Some(core) = manager.beginning.pop_front() {
+            manager.sets[unused].core = Some(core);
+            self.responses.push(Response::TransactionBegun { core });
+        }
+    }
+
     /// `Event::LogEntryArrives`.
     pub(super) fn log_entry_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         self.manager().waiting.push_back(slot);
@@ -145,14 +174,12 @@ impl Controller {
     fn take_entry<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) -> bool {
         let manager = self.manager();
         let Entry { core, line, old } = manager.entries[slot];
-        let unused = || manager.sets.iter().position(|set| set.core.is_none());
-        let Some(index) = manager.set_of(core).or_else(unused) else { return false };
+        let index = manager.set_of(core).expect("a transaction that logs has begun");
         if manager.sets[index].pending >= manager.pending_max || !self.open_record(index) {
             return false;
         }
         let region = self.log_parts().region;
         let set = self.set(index);
-        set.core = Some(core);
         let (place, sequence) = set.put(region, line);
         self.manager().entries.release(slot);
         cx.observer.logged(cx.queue.now(), core, line);
@@ -300,12 +327,14 @@ impl Controller {
         cx: &mut Context<'_, D, O>,
         core: CoreId,
     ) {
-        match self.manager().set_of(core) {
-            Some(index) => {
-                self.set(index).ending = true;
-                self.end_if_over(cx, index);
-            }
-            None => self.responses.push(Response::TransactionEnded { core }),
+        let manager = self.manager();
+        if let Some(index) = manager.set_of(core) {
+            manager.sets[index].ending = true;
+            self.end_if_over(cx, index);
+        } else {
+            // It logged nothing, so it may never have had registers.
+            manager.beginning.retain(|&waiting| waiting != core);
+            self.responses.push(Response::TransactionEnded { core });
         }
     }
 
@@ -318,12 +347,15 @@ impl Controller {
         }
         let core = set.core.expect("a transaction ends");
         let manager = self.manager();
+        if !manager.sets[index].owned.is_empty() {
+            cx.observer.log_freed(cx.queue.now(), core);
+        }
         let LogSet { owned, .. } = &mut manager.sets[index];
         manager.free.extend(owned.drain(..));
         manager.sets[index].clear();
-        cx.observer.log_freed(cx.queue.now(), core);
         self.responses.push(Response::TransactionEnded { core });
         self.release_held(cx);
+        self.begin_waiting();
         self.take_entries(cx);
     }
 }

@@ -48,6 +48,7 @@ impl Controller {
             Event::WriteAccepted { slot } => self.write_accepted(cx, slot),
             Event::BankFree { bank } => self.bank_free(cx, bank),
             Event::BankRecovered { bank } => self.bank_recovered(cx, bank),
+            Event::TransactionBeginArrives { core } => self.transaction_begin_arrives(core),
             Event::LogEntryArrives { slot } => self.log_entry_arrives(cx, slot),
             Event::TransactionEndArrives { core } => self.transaction_end_arrives(cx, core),
             Event::ReencryptStep => self.reencrypt_step(cx),

@@ -39,6 +39,8 @@ pub enum Response {
     Read { token: u32, bytes: LineBytes },
     /// A write is in the persistence domain.
     Written { token: WriteToken },
+    /// The transaction of `core` has registers: its lines can be logged.
+    TransactionBegun { core: CoreId },
     /// The log manager has taken the old bytes that `core` sent.
     Logged { core: CoreId },
     /// The log of the transaction of `core` is freed.

@@ -41,7 +41,7 @@ impl Core {
                 true
             }
             Action::BeginTransaction => {
-                cx.cache.begin_transaction(self.id);
+                cx.cache.begin_transaction(now, self.id);
                 true
             }
         };

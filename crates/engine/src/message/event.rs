@@ -37,6 +37,8 @@ pub enum Event {
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
     CounterWritebackArrives { slot: u32 },
+    /// The begin of a transaction that hardware logs reaches the log manager.
+    TransactionBeginArrives { core: CoreId },
     /// The old bytes of a line reach the log manager.
     LogEntryArrives { slot: u32 },
     /// The end of a transaction that hardware logs reaches the log manager.
@@ -68,6 +70,7 @@ impl EventCode for Event {
             Event::CounterWritebackArrives { slot } => (16, u64::from(slot)),
             Event::LogEntryArrives { slot } => (18, u64::from(slot)),
             Event::TransactionEndArrives { core } => (19, u64::from(core)),
+            Event::TransactionBeginArrives { core } => (20, u64::from(core)),
             Event::ReencryptDone { index } => (13, u64::from(index)),
         };
         operand << 8 | kind

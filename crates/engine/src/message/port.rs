@@ -55,13 +55,15 @@ pub trait CachePort {
     /// Writes the newest copy of `line` back to memory if any level holds it dirty. `Pending`: a [`Wake::Flush`]
     /// follows when memory has acknowledged it. `At`: nothing is left to write and the flush is complete then.
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access;
-    /// `core` begins a transaction that hardware logs: no line of its first level has been logged yet.
-    fn begin_transaction(&mut self, core: CoreId);
+    /// `core` begins a transaction that hardware logs: no line of its first level has been logged yet, and the log manager
+    /// is asked for registers.
+    fn begin_transaction(&mut self, now: Ps, core: CoreId);
     /// To be asked before each `write` to `line`, which `own` has made writable: in a transaction, the first store to a
-    /// line sends its old bytes to the log manager. `Pending`: the store must wait for [`Wake::Logged`]. `At`: it need not.
+    /// line sends its old bytes to the log manager. `Pending`: the store must wait for [`Wake::Logged`] and then begin anew with
+    /// `own`. `At`: it need not.
     fn log(&mut self, now: Ps, core: CoreId, line: Line) -> Access;
     /// Ends the transaction of `core`, whose flushes have all been acknowledged. `Pending`: a
-    /// [`Wake::TransactionEnded`] follows. `At`: nothing was logged.
+    /// [`Wake::TransactionEnded`] follows. `At`: there is none.
     fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access;
     /// `line` holds a `CounterAtomic` variable: whatever is sent to memory of it says so from now on.
     fn mark_counter_atomic(&mut self, line: Line);
@@ -94,6 +96,8 @@ pub enum MemoryRequest {
         /// Line and counter persist together: the line holds a `CounterAtomic` variable, or `flush_data` wrote it back.
         counter_atomic: bool,
     },
+    /// A transaction of `core` begins: it is to have a set of log metadata registers.
+    BeginTransaction { at: Ps, core: CoreId },
     /// The undo log of the transaction of `core` takes the old bytes of `line`. A core has one such request under way.
     Log { at: Ps, core: CoreId, line: Line, old: LineBytes },
     /// The transaction of `core` ends: its log is to be freed.

@@ -97,7 +97,10 @@ pub fn run<O: Observer>(system: &mut LineSystem<O>) -> Vec<(u32, Ps)> {
             match response {
                 Response::Read { token, .. } => answered.push((token, now)),
                 Response::Written { token } => answered.push((token.0, now)),
-                Response::Install { .. } | Response::Logged { .. } | Response::TransactionEnded { .. } => {}
+                Response::Install { .. }
+                | Response::TransactionBegun { .. }
+                | Response::Logged { .. }
+                | Response::TransactionEnded { .. } => {}
             }
         }
     }

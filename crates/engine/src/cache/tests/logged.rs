@@ -29,11 +29,6 @@ impl Transaction {
         self.logged.get_mut(&line).expect("it was sent").1 = true;
     }
 
-    /// Whether anything was sent.
-    pub(super) fn logged(&self) -> bool {
-        !self.logged.is_empty()
-    }
-
     /// Forgets lines that have left the first level.
     pub(super) fn keep(&mut self, in_first_level: impl Fn(Line) -> bool) {
         self.kept.retain(|&line| in_first_level(line));
@@ -58,6 +53,14 @@ fn log_entry(caches: &mut Hierarchy) -> (u64, u16, Line, LineBytes) {
     }
 }
 
+/// Begins a transaction of `core` and gives it registers at once.
+fn begin(caches: &mut Hierarchy, now: u64, core: u16) {
+    caches.begin_transaction(now, core);
+    assert_eq!(caches.requests().count(), 1);
+    caches.transaction_begun(now, core);
+    assert!(wakes(caches).is_empty(), "nobody waited");
+}
+
 #[test]
 fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
     let mut c = caches([(4, 1, 4, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
@@ -65,7 +68,13 @@ fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
     fill(&mut c, 0, 0, line(2));
     assert_eq!(c.log(0, 0, line(1)), Access::At(0), "outside transactions nothing is logged");
     assert_eq!(c.end_transaction(0, 0), Access::At(0), "there is none");
-    c.begin_transaction(0);
+    c.begin_transaction(0, 0);
+    assert!(matches!(c.own(500, 0, line(1), false), Access::At(_)));
+    assert_eq!(c.log(500, 0, line(1)), Access::Pending, "the log manager has no registers for it yet");
+    let requests: Vec<_> = c.requests().collect();
+    assert!(matches!(requests[..], [MemoryRequest::BeginTransaction { at: 20_000, core: 0 }]), "{requests:?}");
+    c.transaction_begun(900, 0);
+    assert_eq!(wakes(&mut c), [(0, Wake::Logged { at: 900 })]);
     for (now, n, first) in [(1_000, 1, 0xff), (2_000, 2, 2)] {
         assert!(matches!(c.own(now, 0, line(n), false), Access::At(_)));
         assert_eq!(c.log(now, 0, line(n)), Access::Pending);
@@ -90,17 +99,36 @@ fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
     c.transaction_ended(6_000, 0);
     assert_eq!(wakes(&mut c), [(0, Wake::TransactionEnded { at: 6_000 })]);
     // A new transaction finds no log bits.
-    c.begin_transaction(0);
-    assert_eq!(c.end_transaction(7_000, 0), Access::At(7_000), "the log manager has nothing to free");
-    c.begin_transaction(0);
+    begin(&mut c, 6_000, 0);
+    assert_eq!(c.end_transaction(7_000, 0), Access::Pending, "it has registers to give back");
+    assert_eq!(c.requests().count(), 1);
+    begin(&mut c, 8_000, 0);
     assert_eq!(c.log(8_000, 0, line(1)), Access::Pending);
     assert_eq!(log_entry(&mut c).3[0], 8);
 }
 
 #[test]
+fn a_store_that_waits_for_registers_keeps_no_way() {
+    // One way in the second level, shared: the line of the store that waits goes, and comes back.
+    let mut c = caches([(1, 1, 4, false), (1, 1, 4, true), (4, 1, 4, true)], 2);
+    fill(&mut c, 0, 0, line(1));
+    c.begin_transaction(0, 0);
+    assert!(matches!(c.own(100, 0, line(1), false), Access::At(_)));
+    assert_eq!(c.log(100, 0, line(1)), Access::Pending);
+    assert_eq!(c.requests().count(), 1);
+    fill(&mut c, 200, 1, line(2));
+    assert!(c.l1[0].find(line(1)).is_none(), "another core needed the way");
+    c.transaction_begun(300, 0);
+    assert_eq!(wakes(&mut c), [(0, Wake::Logged { at: 300 })]);
+    assert!(matches!(c.own(300, 0, line(1), false), Access::At(_)), "the third level has it");
+    assert_eq!(c.log(300, 0, line(1)), Access::Pending);
+    assert_eq!(log_entry(&mut c).2, line(1));
+}
+
+#[test]
 fn a_log_bit_goes_with_its_line() {
     let mut c = caches([(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)], 2);
-    c.begin_transaction(0);
+    begin(&mut c, 0, 0);
     fill(&mut c, 0, 0, line(1));
     let log_and_store = |c: &mut Hierarchy, now, value| {
         assert!(matches!(c.own(now, 0, line(1), false), Access::At(_)));
@@ -124,7 +152,7 @@ fn a_log_bit_goes_with_its_line() {
     // Another core writes it, and its own transaction knows nothing of the first one's log.
     store(&mut c, 60_000, 1, line(1), 0xb1);
     assert_eq!(log_and_store(&mut c, 70_000, 0xa4), 0xb1);
-    c.begin_transaction(1);
+    begin(&mut c, 0, 1);
     assert!(matches!(c.own(80_000, 1, line(1), false), Access::At(_)));
     assert_eq!(c.log(80_000, 1, line(1)), Access::Pending);
     assert_eq!(log_entry(&mut c), (100_000, 1, line(1), c.peek(1, line(1)).unwrap()));
@@ -133,7 +161,7 @@ fn a_log_bit_goes_with_its_line() {
 #[test]
 fn a_non_temporal_store_of_another_core_takes_the_log_bit_of_a_line_that_waits_to_be_written() {
     let mut c = caches(SMALL, 2);
-    c.begin_transaction(0);
+    begin(&mut c, 0, 0);
     fill(&mut c, 0, 0, line(1));
     assert!(matches!(c.own(100, 0, line(1), false), Access::At(_)));
     assert_eq!(c.log(100, 0, line(1)), Access::Pending);

@@ -43,6 +43,7 @@ enum Happens {
     Loaded { core: CoreId, line: Line },
     Writes { core: CoreId, line: Line },
     Asks { core: CoreId },
+    Begun { core: CoreId },
     Logged { core: CoreId },
     OwnsAgain { core: CoreId, line: Line },
     Ended { core: CoreId },
@@ -87,6 +88,9 @@ struct World {
     persisted: Vec<usize>,
     last_ack: Vec<u64>,
     waits: Vec<Waits>,
+    /// Old bytes of the core's line are on their way to the log manager.
+    log_sent: Vec<bool>,
+    begins_at: Vec<u64>,
     /// The store that the core is about to do marks its line.
     marks: Vec<bool>,
     /// Lines that have been marked.
@@ -123,6 +127,8 @@ impl World {
             persisted: vec![0; lines],
             last_ack: vec![0; lines],
             waits: vec![Waits::No; usize::from(cores)],
+            log_sent: vec![false; usize::from(cores)],
+            begins_at: vec![0; usize::from(cores)],
             marks: vec![false; usize::from(cores)],
             marked: vec![false; lines],
             counters_asked: VecDeque::new(),
@@ -201,15 +207,15 @@ impl World {
                 if self.open[c].is_none() {
                     self.begun[c] += 1;
                     self.open[c] = Some(Transaction::default());
-                    self.caches.begin_transaction(core);
+                    self.caches.begin_transaction(now, core);
                 }
                 Access::At(now)
             }
             14 => {
                 let access = self.caches.end_transaction(now, core);
-                let logged = self.open[c].take().is_some_and(|transaction| transaction.logged());
-                assert_eq!(access, if logged { Access::Pending } else { Access::At(now) });
-                if logged {
+                let open = self.open[c].take().is_some();
+                assert_eq!(access, if open { Access::Pending } else { Access::At(now) });
+                if open {
                     self.waits[c] = Waits::End;
                 }
                 access
@@ -279,12 +285,18 @@ impl World {
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
             }
+            Happens::Arrives(MemoryRequest::BeginTransaction { core, .. }) => {
+                let at = now + 1 + self.random.below(100_000);
+                self.begins_at[usize::from(core)] = at;
+                self.at(at, Happens::Begun { core });
+            }
             Happens::Arrives(MemoryRequest::Log { core, .. }) => {
                 let at = now + 1 + self.random.below(100_000);
                 self.at(at, Happens::Logged { core });
             }
             Happens::Arrives(MemoryRequest::EndTransaction { core, .. }) => {
-                let at = now + 1 + self.random.below(100_000);
+                // Never before it has begun.
+                let at = self.begins_at[usize::from(core)].max(now) + 1 + self.random.below(100_000);
                 self.at(at, Happens::Ended { core });
             }
             // As a core does: another may have read the line meanwhile.
@@ -293,8 +305,11 @@ impl World {
                     self.waits[usize::from(core)] = Waits::Own(line);
                     self.at(at, Happens::Writes { core, line });
                 }
-                access => panic!("the line is reserved, yet {access:?}"),
+                // It kept the line only if its old bytes were under way.
+                Access::Pending => self.waits[usize::from(core)] = Waits::Own(line),
+                Access::Blocked => self.at(now + 1_000, Happens::OwnsAgain { core, line }),
             },
+            Happens::Begun { core } => self.caches.transaction_begun(now, core),
             Happens::Logged { core } => self.caches.logged(now, core),
             Happens::Ended { core } => self.caches.transaction_ended(now, core),
             Happens::Arrives(MemoryRequest::Read { line, token, .. }) => {
@@ -375,10 +390,11 @@ impl World {
                     assert!(!self.keeps_bytes || old == self.newest(line), "what was logged is what the line holds");
                     let transaction = self.open[usize::from(core)].as_mut().expect("it logs in a transaction");
                     transaction.sent(line, version);
+                    self.log_sent[usize::from(core)] = true;
                     self.log_entries += 1;
                     at
                 }
-                MemoryRequest::EndTransaction { at, .. } => at,
+                MemoryRequest::BeginTransaction { at, .. } | MemoryRequest::EndTransaction { at, .. } => at,
                 MemoryRequest::Write { at, line, bytes, counter_atomic, .. } => {
                     self.sent[line.0 as usize] = bytes;
                     let expected = self.marked[line.0 as usize] || self.flushes_data == Some(line);
@@ -406,7 +422,9 @@ impl World {
                 Wake::Logged { at } => {
                     let Waits::Log(line) = self.waits[c] else { panic!("nobody waits for the log") };
                     let transaction = self.open[c].as_mut().expect("it waits in a transaction");
-                    transaction.taken(line);
+                    if std::mem::replace(&mut self.log_sent[c], false) {
+                        transaction.taken(line);
+                    }
                     self.at(at, Happens::OwnsAgain { core, line });
                 }
                 Wake::TransactionEnded { at } => {

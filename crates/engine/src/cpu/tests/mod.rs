@@ -80,7 +80,7 @@ struct Stub {
 }
 
 impl CachePort for Stub {
-    fn begin_transaction(&mut self, _core: CoreId) {
+    fn begin_transaction(&mut self, _now: Ps, _core: CoreId) {
         // The port is told no time; where it stands in the log is what counts.
         self.log.push((0, Seen::Begun));
         self.logged = Some(BTreeSet::new());
