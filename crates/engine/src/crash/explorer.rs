@@ -122,7 +122,7 @@ impl Explorer {
             }
         }
         boot.finish();
-        for (line, expected) in self.auditor.durable_view() {
+        for (line, expected) in self.auditor.booted_view() {
             if boot.line(line) != *expected {
                 disagreements.push((line, "after the boot sequence"));
             }
@@ -273,6 +273,15 @@ impl Observer for Explorer {
     }
     fn bus_write(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.auditor.bus_write(now, media, bytes);
+    }
+    fn logged(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.auditor.logged(now, core, line);
+    }
+    fn log_extended(&mut self, now: Ps, core: CoreId, bucket: u32, records: u32) {
+        self.auditor.log_extended(now, core, bucket, records);
+    }
+    fn log_freed(&mut self, now: Ps, core: CoreId) {
+        self.auditor.log_freed(now, core);
     }
     fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
         self.auditor.reencryption(now, page, old_major, done, finished);
