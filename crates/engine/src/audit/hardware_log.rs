@@ -1,5 +1,5 @@
-//! The auditors' own reading of the log that hardware writes (easy-pm section III), sharing no code with the mechanisms:
-//! own addresses, own reading of headers, and cipher feedback put together from single AES blocks.
+//! The auditors' own reading of the log that hardware writes (easy-pm section III), sharing no code with the
+//! mechanisms: own addresses, own reading of headers, and cipher feedback put together from single AES blocks.
 //!
 //! It follows what the log metadata registers hold, and keeps for every line what it would hold once a boot has undone
 //! the transactions in flight ([`Record::booted`]). A set of registers is walked again only if the registers or a line
@@ -12,11 +12,12 @@
 //!
 //! [`Record::booted`]: super::lines::Record::booted
 
+use super::CounterLayout;
 use super::counter::{Aes, CounterCipher};
 use super::durable::mix;
 use super::lines::{Id, Lines};
-use super::{CounterLayout, LogFacts};
 use crate::message::{CoreId, Line, LineBytes, LogLayout};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 const LINES_OF_RECORD: u64 = 7;
@@ -25,6 +26,24 @@ const SEQUENCE: Range<usize> = 60..64;
 const HEADER_IV: Range<usize> = 0..16;
 const LOG_IV: Range<usize> = 16..32;
 const VALID_HEADERS: Range<usize> = 32..36;
+
+/// The undo log that hardware writes, as far as an auditor has to know. Records apart are encrypted in counter mode,
+/// chains in cipher feedback mode.
+#[derive(Clone, Debug)]
+pub struct LogFacts {
+    /// Its first line; programs write only in front of it.
+    pub first: Line,
+    /// Buckets.
+    pub buckets: u32,
+    /// Records in a bucket.
+    pub records: u32,
+    /// How records lie in a bucket.
+    pub layout: LogLayout,
+    /// The log's key: 16 or 32 bytes.
+    pub key: Vec<u8>,
+    /// The log metadata registers are in the ADR domain.
+    pub registers_survive: bool,
+}
 
 impl LogFacts {
     fn bucket_lines(&self) -> u64 {
@@ -135,8 +154,8 @@ impl HardwareLog {
         self.sets.get(usize::from(core)).map_or(UndoReport::default(), |set| set.report)
     }
 
-    /// Brings [`super::lines::Record::booted`] up to date. `changed` has the lines whose durable bytes have changed; lines
-    /// that the undo now leaves otherwise are added.
+    /// Brings [`super::lines::Record::booted`] up to date. `changed` has the lines whose durable bytes have changed;
+    /// lines that the undo now leaves otherwise are added.
     pub fn settle(&mut self, lines: &mut Lines, changed: &mut Vec<Id>) {
         for &id in &*changed {
             let readers = std::mem::take(&mut lines.record_mut(id).undo_readers);
@@ -185,12 +204,13 @@ impl HardwareLog {
         let Walk { mut entries, unreadable, .. } = walk;
         let report = UndoReport { entries: entries.len() as u32, unreadable };
         // Newest first, so that the oldest bytes of a line that was logged twice stay.
-        entries.sort_by(|a, b| (b.sequence, b.index).cmp(&(a.sequence, a.index)));
+        entries.sort_by_key(|entry| Reverse((entry.sequence, entry.index)));
         (entries.into_iter().map(|entry| (lines.id(entry.line), entry.old)).collect(), report)
     }
 }
 
-/// The bit of a set in the records of lines that its walk has read; cores 64 apart share one, which costs a walk too many.
+/// The bit of a set in the records of lines that its walk has read; cores 64 apart share one, which costs a walk too
+/// many.
 fn reader(core: usize) -> u64 {
     1 << (core % 64)
 }
@@ -257,8 +277,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The lines that a header names; `None` if it cannot be one: it names no line or too many, an address within a line,
-    /// or one that is no program's.
+    /// The lines that a header names; `None` if it cannot be one: it names no line or too many, an address within a
+    /// line, or one that is no program's.
     fn named(&self, header: &LineBytes) -> Option<Vec<Line>> {
         let count = u64::from(word(header, COUNT));
         if !(1..=LINES_OF_RECORD).contains(&count) {

@@ -1,5 +1,5 @@
-//! For tests: a scripted machine whose hardware keeps an undo log, written out apart from the controller's log manager, in
-//! either layout, correct or deliberately broken.
+//! For tests: a scripted machine whose hardware keeps an undo log, written out apart from the controller's log manager,
+//! in either layout, correct or deliberately broken.
 
 use super::fixture::{KEY, LOG_KEY, Machine, Populated, WriteStyle, cfb_encrypt};
 use super::{CounterLayout, LogFacts, ProgramFacts, TransactionRecord, ledger_channel};
@@ -14,8 +14,8 @@ use std::sync::mpsc::Sender;
 /// The lines that every transaction writes; the last two were never written before.
 pub const LINES: [Line; 9] =
     [Line(64), Line(65), Line(66), Line(67), Line(128), Line(129), Line(130), Line(131), Line(140)];
-/// The records of a transaction: one that is closed early, a full one, and in a second bucket the first line again, which
-/// has lost its log bit.
+/// The records of a transaction: one that is closed early, a full one, and in a second bucket the first line again,
+/// which has lost its log bit.
 const RECORDS: [&[usize]; 3] = [&[0, 1], &[2, 3, 4, 5, 6, 7, 8], &[0]];
 const BUCKET_RECORDS: u32 = 2;
 const BUCKETS: u32 = 4;

@@ -37,14 +37,13 @@ mod transaction;
 mod violation;
 
 pub use boot::BootWatch;
+pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use violation::{Rule, Violation};
 
 use crate::design::parts::LineAtomicity;
 use crate::kernel::Ps;
-use crate::message::{
-    BaseImage, CoreId, Coverage, Line, LineBytes, LogLayout, MediaLine, Observer, Page, ProgramRecovery,
-};
+use crate::message::{BaseImage, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
 use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};
 use hardware_log::HardwareLog;
@@ -80,24 +79,6 @@ pub enum CounterLayout {
         /// Lines per block.
         coverage: Coverage,
     },
-}
-
-/// The undo log that hardware writes, as far as an auditor has to know. Records apart are encrypted in counter mode,
-/// chains in cipher feedback mode.
-#[derive(Clone, Debug)]
-pub struct LogFacts {
-    /// Its first line; programs write only in front of it.
-    pub first: Line,
-    /// Buckets.
-    pub buckets: u32,
-    /// Records in a bucket.
-    pub records: u32,
-    /// How records lie in a bucket.
-    pub layout: LogLayout,
-    /// The log's key: 16 or 32 bytes.
-    pub key: Vec<u8>,
-    /// The log metadata registers are in the ADR domain.
-    pub registers_survive: bool,
 }
 
 /// A program with a layout, whose transactions can be judged. Traces have none.
@@ -260,6 +241,11 @@ impl Auditor {
     /// Whether pads matter: the design promises secrecy.
     pub fn watches_pads(&self) -> bool {
         self.secrecy.is_some()
+    }
+
+    /// Whether `line` belongs to the log that hardware writes.
+    pub fn is_hardware_log(&self, line: Line) -> bool {
+        self.hardware_log.as_ref().is_some_and(|log| log.facts().lines().contains(&line.0))
     }
 
     /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.

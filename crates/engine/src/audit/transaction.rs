@@ -1,5 +1,6 @@
-//! Atomicity and durability. After power failure, boot (with its undo of what hardware logged) and the program's own recovery, a core's heap must equal the
-//! golden state after its c committed transactions, or after c + 1 of them if the next one has started.
+//! Atomicity and durability. After power failure, boot (with its undo of what hardware logged) and the program's own
+//! recovery, a core's heap must equal the golden state after its c committed transactions, or after c + 1 of them if
+//! the next one has started.
 //!
 //! The golden states come from the ledger. Judging is incremental: `diff` holds the heap lines whose durable bytes
 //! differ from golden state c; recovery runs over a copy-on-write view and is repeated only when something it read
@@ -395,7 +396,8 @@ fn place_in_diff(lines: &mut Lines, diff: &mut Vec<Id>, id: Id) {
     }
 }
 
-/// The durable view, after the boot's undo of what hardware logged, as the program's recovery sees it; its writes stay in the overlay.
+/// The durable view, after the boot's undo of what hardware logged, as the program's recovery sees it; its writes stay
+/// in the overlay.
 struct RecoveryView<'a> {
     lines: &'a mut Lines,
     overlay: &'a mut Vec<(Id, LineBytes)>,

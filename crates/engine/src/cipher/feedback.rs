@@ -132,7 +132,8 @@ mod tests {
             let expected = reference(&key, bits, iv, &stream);
             let mut previous = iv;
             for (plain, expected) in stream.chunks_exact(64).zip(expected.chunks_exact(64)) {
-                let (plain, expected): (LineBytes, LineBytes) = (plain.try_into().unwrap(), expected.try_into().unwrap());
+                let (plain, expected): (LineBytes, LineBytes) =
+                    (plain.try_into().unwrap(), expected.try_into().unwrap());
                 prop_assert_eq!(cipher.encrypt(&previous, &plain), expected);
                 prop_assert_eq!(cipher.decrypt(&previous, &expected), plain);
                 previous = expected[48..].try_into().unwrap();

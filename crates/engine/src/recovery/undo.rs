@@ -51,8 +51,8 @@ impl LogCodec<'_> {
         }
     }
 
-    /// A header that cannot be one ends the walk: how many lines belong to it is not known, so neither is where the next
-    /// header's lines begin.
+    /// A header that cannot be one ends the walk: how many lines belong to it is not known, so neither is where the
+    /// next header's lines begin.
     fn chains(&self, bucket: u32, read: &dyn Fn(Line) -> LineBytes, entries: &mut Vec<Entry>) {
         let metadata = BucketMetadata::decode(&read(self.region.metadata(bucket)));
         let (mut last_header, mut last_line) = (metadata.header_iv, metadata.log_iv);

@@ -77,7 +77,7 @@ fn an_undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
             let snapshot = machine.snapshot(true);
             let mut whole = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, NoObserver);
             let steps: Vec<BootStep> = std::iter::from_fn(|| whole.step()).collect();
-            for stop in 0..steps.len() {
+            for (stop, next) in steps.iter().enumerate() {
                 let mut first = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, Told::default());
                 let mut again = AdrSnapshot { wpq: Vec::new(), ..snapshot.clone() };
                 let mut over = Over { below: machine, written: BTreeMap::new() };
@@ -93,7 +93,7 @@ fn an_undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
                 let mut second = Boot::new(&over, &again, Some(&machine.codec), STEPS, NoObserver);
                 second.finish();
                 assert!(LINES.iter().all(|&line| second.line(line) == whole.line(line)), "{layout:?}, cut at {stop}");
-                cut += usize::from(matches!(steps[stop], BootStep::Undone(_)));
+                cut += usize::from(matches!(next, BootStep::Undone(_)));
             }
         });
         assert!(cut > 100, "{cut} boots were cut short in the undo");
