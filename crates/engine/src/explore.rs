@@ -1,6 +1,6 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
 
-use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, Ledger, ProgramFacts, ledger_channel};
+use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, Ledger, LogFacts, ProgramFacts, ledger_channel};
 use crate::cipher::Keys;
 use crate::config::{ConfigError, GlobalRegister, RunConfig};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer};
@@ -59,20 +59,36 @@ pub fn explore(
     let cores = job.programs.len();
     let encryption = encryption_parts(&config.machine, design, config.seed)?;
     let status_survives = design.domain(RegisterName::ReencryptionStatus) == Domain::Adr;
-    let key = Keys::from_seed(config.seed).data[..config.machine.controller.aes_key_bits as usize / 8].to_vec();
+    let log_survives = design.domain(RegisterName::LogMetadata) == Domain::Adr;
+    let (keys, key_bytes) = (Keys::from_seed(config.seed), config.machine.controller.aes_key_bits as usize / 8);
+    let log = encryption.as_ref().and_then(|parts| parts.log.as_ref()).map(|parts| LogFacts {
+        first: parts.region.first,
+        buckets: parts.region.buckets,
+        records: parts.region.records,
+        layout: parts.region.layout,
+        key: keys.log[..key_bytes].to_vec(),
+        registers_survive: log_survives,
+    });
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
         cores,
         cipher: encryption.as_ref().map(|parts| CipherFacts {
-            key,
+            key: keys.data[..key_bytes].to_vec(),
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
         }),
+        log,
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
         status_survives,
         program,
     });
-    let codec = encryption.map(|parts| SchemeCodec::new(parts.scheme, parts.pads, base));
+    let codec = encryption.map(|parts| {
+        let codec = SchemeCodec::new(parts.scheme, parts.pads, base);
+        match parts.log {
+            Some(log) => codec.with_log(log.region, log.feedback),
+            None => codec,
+        }
+    });
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
     let survives = |value| match (design.domain(RegisterName::GlobalCounter), config.machine.counters.global_register) {
@@ -82,7 +98,6 @@ pub fn explore(
         (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
         (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
     };
-    let log_survives = design.domain(RegisterName::LogMetadata) == Domain::Adr;
     let as_survivor = |set: crate::controller::LogSnapshot| LogSnapshot { core: set.core, buckets: set.buckets };
     let check = |system: &mut System<Explorer>| {
         let System { observer, controller, device, .. } = system;

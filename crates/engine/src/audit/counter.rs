@@ -18,14 +18,43 @@ impl Counter {
     pub const NEVER: Counter = Counter { major: 0, minor: 0 };
 }
 
-enum Key {
-    Aes128(Box<aes::Aes128>),
-    Aes256(Box<aes::Aes256>),
+/// The block cipher under one key.
+pub(super) enum Aes {
+    Bits128(Box<aes::Aes128>),
+    Bits256(Box<aes::Aes256>),
+}
+
+impl Aes {
+    /// With a key of 16 or 32 bytes.
+    pub fn new(key: &[u8]) -> Self {
+        match key.len() {
+            16 => Self::Bits128(Box::new(aes::Aes128::new_from_slice(key).expect("16 bytes are an AES-128 key"))),
+            32 => Self::Bits256(Box::new(aes::Aes256::new_from_slice(key).expect("32 bytes are an AES-256 key"))),
+            bytes => panic!("an AES key has 16 or 32 bytes, not {bytes}"),
+        }
+    }
+
+    fn encrypt(&self, blocks: &mut [aes::Block; 4]) {
+        match self {
+            Self::Bits128(aes) => aes.encrypt_blocks(blocks),
+            Self::Bits256(aes) => aes.encrypt_blocks(blocks),
+        }
+    }
+
+    /// The encryption of one block.
+    pub fn block(&self, input: &[u8; 16]) -> [u8; 16] {
+        let mut block = (*input).into();
+        match self {
+            Self::Bits128(aes) => aes.encrypt_block(&mut block),
+            Self::Bits256(aes) => aes.encrypt_block(&mut block),
+        }
+        block.into()
+    }
 }
 
 /// Key and counter layout of a run.
 pub(super) struct CounterCipher {
-    key: Key,
+    aes: Aes,
     layout: CounterLayout,
 }
 
@@ -40,12 +69,7 @@ impl CounterCipher {
                 assert!(coverage.lines() <= 8, "64 bytes hold 8 counters, not {}", coverage.lines());
             }
         }
-        let key = match key.len() {
-            16 => Key::Aes128(Box::new(aes::Aes128::new_from_slice(key).expect("16 bytes are an AES-128 key"))),
-            32 => Key::Aes256(Box::new(aes::Aes256::new_from_slice(key).expect("32 bytes are an AES-256 key"))),
-            bytes => panic!("an AES key has 16 or 32 bytes, not {bytes}"),
-        };
-        Self { key, layout }
+        Self { aes: Aes::new(key), layout }
     }
 
     /// How counters lie on the media.
@@ -74,10 +98,7 @@ impl CounterCipher {
     pub fn pad(&self, line: Line, counter: Counter) -> LineBytes {
         let tweak = u128::from(counter.major) << 64 | u128::from(line.0) << 10 | u128::from(counter.minor) << 2;
         let mut blocks: [aes::Block; 4] = std::array::from_fn(|k| (tweak | k as u128).to_be_bytes().into());
-        match &self.key {
-            Key::Aes128(aes) => aes.encrypt_blocks(&mut blocks),
-            Key::Aes256(aes) => aes.encrypt_blocks(&mut blocks),
-        }
+        self.aes.encrypt(&mut blocks);
         let mut pad = [0; 64];
         for (to, from) in pad.chunks_exact_mut(16).zip(&blocks) {
             to.copy_from_slice(from);

@@ -5,10 +5,11 @@
 //! Decoding rule (secpm sections 3.4.1 and 3.5; counter-atomicity section 5.2.1): a line decrypts with its counter in
 //! the durable counter block: the major and its minor, or its eight bytes. While the re-encryption status register
 //! survives and names the page, a line whose done bit is clear decrypts with the old major instead. A counter of zero
-//! means never written: the line reads as zero.
+//! means never written: the line reads as zero. A line of the hardware's log decrypts the same way under the log's key,
+//! or, if the log has no counters, is shown as it lies on the media.
 
 use super::counter::{Counter, CounterCipher, xor};
-use super::lines::{Id, Lines};
+use super::lines::{Id, Lines, Role};
 use crate::message::{LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 
 /// What of one line would survive.
@@ -47,6 +48,8 @@ impl Status {
 /// Keeps the durable view.
 pub(super) struct Durable {
     cipher: Option<CounterCipher>,
+    /// The cipher of the hardware's log, if its lines have counters.
+    log: Option<CounterCipher>,
     status_survives: bool,
     /// The register, if it would survive a crash now.
     pub status: Option<Status>,
@@ -58,10 +61,12 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    /// `cipher`: `None` for a design whose memory is plaintext. `status_survives`: the register's domain is ADR.
-    pub fn new(cipher: Option<CounterCipher>, status_survives: bool) -> Self {
+    /// `cipher`: `None` for a design whose memory is plaintext. `log`: the same for the hardware's log.
+    /// `status_survives`: the register's domain is ADR.
+    pub fn new(cipher: Option<CounterCipher>, log: Option<CounterCipher>, status_survives: bool) -> Self {
         Self {
             cipher,
+            log,
             status_survives,
             status: None,
             stale_lines: Vec::new(),
@@ -138,7 +143,11 @@ impl Durable {
         }
         for id in self.stale_lines.drain(..) {
             let record = lines.record(id);
-            let plain = match &self.cipher {
+            let cipher = match record.role {
+                Role::HardwareLog => &self.log,
+                _ => &self.cipher,
+            };
+            let plain = match cipher {
                 Some(cipher) => decode(cipher, lines, id),
                 None => record.durable.stored.unwrap_or(record.durable.plain),
             };
@@ -197,7 +206,8 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
     }
 }
 
-fn mix(hash: u64, word: u64) -> u64 {
+/// One more word of a hash.
+pub(super) fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31)
 }
 

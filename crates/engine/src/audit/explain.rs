@@ -3,6 +3,7 @@
 use super::CounterLayout;
 use super::counter::{Counter, CounterCipher};
 use super::durable::Durable;
+use super::hardware_log::{UndoReport, told};
 use super::lines::{Id, Lines, Role};
 use super::secrecy::Leak;
 use super::transaction::{Finding, Stage, Transactions};
@@ -127,6 +128,7 @@ pub(super) fn transaction(
     lines: &Lines,
     durable: &Durable,
     transactions: &Transactions,
+    undo: Option<UndoReport>,
     event: u64,
     finding: &Finding,
 ) -> String {
@@ -149,10 +151,13 @@ pub(super) fn transaction(
         ),
     };
     let report = finding.report;
-    let recovery = format!(
-        "Recovery undid {} complete log entries ({} bytes) and abandoned {} incomplete ones.",
-        report.undone, report.bytes_restored, report.abandoned
-    );
+    let recovery = match undo {
+        Some(undo) => told(undo),
+        None => format!(
+            "Recovery undid {} complete log entries ({} bytes) and abandoned {} incomplete ones.",
+            report.undone, report.bytes_restored, report.abandoned
+        ),
+    };
     let mut explanation = format!("If power fails after event {event}{stage}, then after recovery {wrong}. {recovery}");
     if finding.arrived > 0 && !finding.lacking.is_empty() {
         explanation += &format!(
@@ -222,6 +227,7 @@ fn line_name(line: Line, role: Role) -> String {
     match role {
         Role::Heap(core) => format!("the data line at {address:#x} (heap of core {core})"),
         Role::Log(core) => format!("the log line at {address:#x} (undo log of core {core})"),
+        Role::HardwareLog => format!("the line at {address:#x} of the hardware's log"),
         Role::Other => format!("the line at {address:#x}"),
     }
 }
@@ -248,6 +254,12 @@ fn stage_of(transactions: Option<&Transactions>, role: Role) -> String {
         }
         Stage::Unlogged(fences) => {
             format!(", in transaction {number} of core {core} (which keeps no log) after {fences} of its fences")
+        }
+        Stage::HardwareLogged { freed: false } => {
+            format!(", in transaction {number} of core {core}, which hardware logs")
+        }
+        Stage::HardwareLogged { freed: true } => {
+            format!(", at the end of transaction {number} of core {core}, whose log hardware has freed")
         }
     }
 }

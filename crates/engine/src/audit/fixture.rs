@@ -2,19 +2,20 @@
 //! observer what a design, correct or deliberately broken, would tell.
 
 use super::ledger::{Ledger, ledger_channel};
-use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, ProgramFacts};
+use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
 use crate::design::parts::LineAtomicity;
 use crate::message::{
     BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Observer, Op, OpBuffer,
     OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
-use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
+use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, LogSnapshot, Media, ReencryptionStatus};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-pub use super::test_codec::{TestCodec, crypt, words};
+pub use super::test_codec::{TestCodec, cfb_encrypt, crypt, crypt_under, words};
 
 pub const KEY: [u8; 16] = *b"sixteen byte key";
+pub const LOG_KEY: [u8; 16] = *b"the key of a log";
 
 /// A base image of a few lines.
 pub struct Populated(FxHashMap<Line, LineBytes>);
@@ -176,6 +177,9 @@ pub struct Machine {
     /// Persisted and not yet on the media.
     pub queue: Vec<(MediaLine, LineBytes)>,
     pub status: Option<ReencryptionStatus>,
+    /// The log metadata registers that survive, by core, of a machine whose hardware keeps a log.
+    pub log: Vec<LogSnapshot>,
+    pub log_facts: Option<LogFacts>,
 }
 
 impl Media for Machine {
@@ -201,9 +205,12 @@ impl Machine {
     }
 
     pub fn with_counters(counters: CounterLayout) -> Self {
-        let base = Arc::new(Populated::new(DATA.map(|line| (line.0, [0x11; 64]))));
+        Self::over(Arc::new(Populated::new(DATA.map(|line| (line.0, [0x11; 64])))), counters)
+    }
+
+    pub fn over(base: Arc<Populated>, counters: CounterLayout) -> Self {
         Self {
-            codec: TestCodec { base, counters },
+            codec: TestCodec::new(base, counters),
             overflow: OverflowStyle::Hardened,
             register: 1,
             blocks: FxHashMap::default(),
@@ -211,7 +218,14 @@ impl Machine {
             stored: FxHashMap::default(),
             queue: Vec::new(),
             status: None,
+            log: Vec::new(),
+            log_facts: None,
         }
+    }
+
+    /// An auditor for `cores` cores whose programs nobody judges.
+    pub fn audited_of_cores(&self, cores: usize) -> Auditor {
+        Auditor::new(AuditSetup { cores, ..self.setup(LineAtomicity::None, true, None) })
     }
 
     /// An auditor for this machine and the test program running on it.
@@ -227,15 +241,20 @@ impl Machine {
         status_survives: bool,
         program: Option<ProgramFacts>,
     ) -> Auditor {
-        Auditor::new(AuditSetup {
+        Auditor::new(self.setup(line_atomic, status_survives, program))
+    }
+
+    fn setup(&self, line_atomic: LineAtomicity, status_survives: bool, program: Option<ProgramFacts>) -> AuditSetup {
+        AuditSetup {
             base: self.codec.base.clone(),
             cores: 1,
             cipher: Some(CipherFacts { key: KEY.to_vec(), counters: self.codec.counters }),
+            log: self.log_facts.clone(),
             line_atomic,
             secret: true,
             status_survives,
             program,
-        })
+        }
     }
 
     /// The ADR domain's content now.
@@ -244,7 +263,7 @@ impl Machine {
             wpq: self.queue.clone(),
             status: self.status.filter(|_| status_survives),
             global_counter: GlobalCounter::Kept(self.register),
-            log: Vec::new(),
+            log: self.log.clone(),
         }
     }
 
@@ -362,7 +381,19 @@ impl Machine {
         }
     }
 
-    fn cached(&self, line: Line) -> LineBytes {
+    /// What the media or the queue hold of a line without a counter.
+    pub fn stored_bytes(&self, line: Line) -> LineBytes {
+        let media = MediaLine::data(line);
+        let queued = self.queue.iter().rev().find(|(queued, _)| *queued == media).map(|(_, bytes)| *bytes);
+        queued.or_else(|| self.stored.get(&media).copied()).unwrap_or([0; 64])
+    }
+
+    /// A store puts `bytes` into the caches.
+    pub fn cache(&mut self, line: Line, bytes: &LineBytes) {
+        self.cached.insert(line, *bytes);
+    }
+
+    pub fn cached(&self, line: Line) -> LineBytes {
         let base = || self.codec.base.line(line).copied().unwrap_or([0; 64]);
         self.cached.get(&line).copied().unwrap_or_else(base)
     }
@@ -372,7 +403,7 @@ impl Machine {
         self.blocks.get(&block).copied().unwrap_or_else(|| self.codec.base_block(block))
     }
 
-    fn persist<O: Observer>(&mut self, media: MediaLine, bytes: LineBytes, observer: &mut O) {
+    pub fn persist<O: Observer>(&mut self, media: MediaLine, bytes: LineBytes, observer: &mut O) {
         observer.persisted(0, media, &bytes);
         self.queue.push((media, bytes));
     }

@@ -9,6 +9,7 @@ use super::line::History;
 use super::transaction::GoldenLine;
 use crate::message::{BaseImage, CoreId, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Index of a line's record.
@@ -20,6 +21,8 @@ const NONE: Id = Id::MAX;
 pub(super) enum Role {
     Heap(CoreId),
     Log(CoreId),
+    /// The undo log that hardware writes, which is nobody's.
+    HardwareLog,
     Other,
 }
 
@@ -30,6 +33,17 @@ pub(super) struct Record {
     pub durable: DurableLine,
     pub history: History,
     pub golden: GoldenLine,
+    /// What a boot's undo of the hardware's log puts there.
+    pub restored: Option<LineBytes>,
+    /// Which walks of the hardware's log have read the line.
+    pub undo_readers: u64,
+}
+
+impl Record {
+    /// What the line holds when the program's own recovery begins, as of the last settling.
+    pub fn booted(&self) -> &LineBytes {
+        self.restored.as_ref().unwrap_or(&self.durable.plain)
+    }
 }
 
 /// What is known about one counter block.
@@ -57,6 +71,8 @@ pub(super) struct Cell {
 pub(super) struct Lines {
     base: Arc<dyn BaseImage>,
     layouts: Vec<ProgramLayout>,
+    /// The lines of the hardware's log.
+    hardware_log: Range<u64>,
     coverage: Coverage,
     /// The counter of a populated line that the run has not written.
     base_counter: Counter,
@@ -69,11 +85,19 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// `base_counter`: the counter under which a populated line lies on the media.
-    pub fn new(base: Arc<dyn BaseImage>, layouts: &[ProgramLayout], coverage: Coverage, base_counter: Counter) -> Self {
+    /// `base_counter`: the counter under which a populated line lies on the media; `hardware_log`: the lines of the log
+    /// that hardware writes.
+    pub fn new(
+        base: Arc<dyn BaseImage>,
+        layouts: &[ProgramLayout],
+        coverage: Coverage,
+        base_counter: Counter,
+        hardware_log: Range<u64>,
+    ) -> Self {
         Self {
             base,
             layouts: layouts.to_vec(),
+            hardware_log,
             coverage,
             base_counter,
             slots: FxHashMap::default(),
@@ -169,6 +193,8 @@ impl Lines {
             durable: DurableLine::new(bytes),
             history: History::new(bytes),
             golden: GoldenLine::new(bytes, populated.is_some() && matches!(role, Role::Heap(_))),
+            restored: None,
+            undo_readers: 0,
         });
         self.cells[cell].id = id;
         id
@@ -181,6 +207,9 @@ impl Lines {
     }
 
     fn role(&self, line: Line) -> Role {
+        if self.hardware_log.contains(&line.0) {
+            return Role::HardwareLog;
+        }
         let address = line.address();
         for layout in &self.layouts {
             if layout.log.contains(&address) {

@@ -5,8 +5,9 @@
 //! ```text
 //! program -> Ledger -> core                      golden states
 //! stages  -> Observer stream -> Durable          what every line would decrypt to, kept incrementally
+//!                            -> HardwareLog      what a boot's undo of the hardware's log makes of it
 //!                            -> LineRule         stores, flushes, fences against the durable view
-//!                            -> Transactions     program recovery over the durable view against golden states
+//!                            -> Transactions     program recovery over what the boot leaves against golden states
 //!                            -> Secrecy          bytes that leave the chip against the program's plaintext
 //! ```
 
@@ -16,9 +17,14 @@ mod durable;
 mod explain;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod hardware_log;
 mod ledger;
 mod line;
 mod lines;
+#[cfg(test)]
+pub(crate) mod log_fixture;
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod reference;
 mod secrecy;
@@ -31,6 +37,7 @@ mod transaction;
 mod violation;
 
 pub use boot::BootWatch;
+pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use violation::{Rule, Violation};
 
@@ -39,6 +46,7 @@ use crate::kernel::Ps;
 use crate::message::{BaseImage, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
 use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};
+use hardware_log::HardwareLog;
 use line::LineRule;
 use lines::{Id, Lines, Role};
 use secrecy::{Leak, Secrecy};
@@ -89,6 +97,8 @@ pub struct AuditSetup {
     pub cores: usize,
     /// `None`: memory holds plaintext.
     pub cipher: Option<CipherFacts>,
+    /// The log that hardware writes, if it writes one.
+    pub log: Option<LogFacts>,
     /// Of which lines the design promises that they show their old or their new value while in flight.
     pub line_atomic: LineAtomicity,
     /// The design promises that nothing leaves the chip in the clear and no pad is used twice.
@@ -103,6 +113,7 @@ pub struct AuditSetup {
 pub struct Auditor {
     lines: Lines,
     durable: Durable,
+    hardware_log: Option<HardwareLog>,
     line_rule: LineRule,
     transactions: Option<Transactions>,
     secrecy: Option<Secrecy>,
@@ -119,14 +130,21 @@ impl Auditor {
     /// An auditor of a run that has not begun.
     pub fn new(setup: AuditSetup) -> Self {
         let layouts = setup.program.as_ref().map_or(&[][..], |program| program.recovery.layouts());
+        let log_cipher = setup.log.as_ref().zip(setup.cipher.as_ref());
+        let log_cipher = log_cipher.and_then(|(log, facts)| log.counter_cipher(facts.counters));
         let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters));
+        let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
+        let hardware_logged = setup.log.is_some();
         let coverage = cipher.as_ref().map_or(Coverage::PAGE, CounterCipher::coverage);
         let base_counter = cipher.as_ref().map_or(Counter::NEVER, CounterCipher::base);
         Self {
-            lines: Lines::new(setup.base, layouts, coverage, base_counter),
-            durable: Durable::new(cipher, setup.status_survives),
+            lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
+            durable: Durable::new(cipher, log_cipher, setup.status_survives),
+            hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
             line_rule: LineRule::new(setup.line_atomic, setup.cores),
-            transactions: setup.program.map(|program| Transactions::new(program.recovery, program.records)),
+            transactions: setup
+                .program
+                .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
             secrecy: setup.secret.then(Secrecy::default),
             timeline: Timeline::new(coverage),
             collector: Collector::default(),
@@ -140,7 +158,13 @@ impl Auditor {
     /// Judges a power failure now, between two events; true if the machine would recover with every rule kept.
     pub fn judge(&mut self) -> bool {
         self.durable.settle(&mut self.lines, &mut self.changed);
+        if let Some(log) = &mut self.hardware_log {
+            log.settle(&mut self.lines, &mut self.changed);
+        }
         for id in self.changed.drain(..) {
+            if self.lines.record(id).role == Role::HardwareLog {
+                continue;
+            }
             self.line_rule.recheck(&mut self.lines, id);
             if let Some(transactions) = &mut self.transactions {
                 transactions.changed(&mut self.lines, id);
@@ -170,7 +194,7 @@ impl Auditor {
 
     /// A hash of the durable state: media, persistence domain and surviving registers.
     pub fn state_hash(&self) -> u64 {
-        self.durable.state_hash()
+        self.durable.state_hash() ^ self.hardware_log.as_ref().map_or(0, HardwareLog::state_hash)
     }
 
     /// The violations explained so far, in the order in which they were found.
@@ -189,12 +213,18 @@ impl Auditor {
         self.lines.records.iter().map(|record| (record.line, &record.durable.plain))
     }
 
+    /// The same lines and what they would hold when the boot sequence is over: with the transactions undone that the
+    /// hardware's log tells of.
+    pub fn booted_view(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
+        self.lines.records.iter().map(|record| (record.line, record.booted()))
+    }
+
     /// What `line` would hold after the program's recovery too, as of the last judgement; `None` for a line that
     /// nothing happened to.
     pub fn recovered_line(&self, line: Line) -> Option<LineBytes> {
         match &self.transactions {
             Some(transactions) => transactions.recovered(&self.lines, line),
-            None => self.lines.find(line).map(|id| self.lines.record(id).durable.plain),
+            None => self.lines.find(line).map(|id| *self.lines.record(id).booted()),
         }
     }
 
@@ -211,6 +241,11 @@ impl Auditor {
     /// Whether pads matter: the design promises secrecy.
     pub fn watches_pads(&self) -> bool {
         self.secrecy.is_some()
+    }
+
+    /// Whether `line` belongs to the log that hardware writes.
+    pub fn is_hardware_log(&self, line: Line) -> bool {
+        self.hardware_log.as_ref().is_some_and(|log| log.facts().lines().contains(&line.0))
     }
 
     /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.
@@ -254,7 +289,7 @@ impl Auditor {
         let line = record.line;
         let core = match record.role {
             Role::Heap(core) | Role::Log(core) => Some(core),
-            Role::Other => None,
+            Role::HardwareLog | Role::Other => None,
         };
         let (transaction, stage) = self.in_flight(core);
         self.collector.add(Rule::Line, Some(line), || Violation {
@@ -278,7 +313,9 @@ impl Auditor {
         let line = finding.lead().map(|id| self.lines.record(id).line);
         let (transaction, stage) = self.in_flight(Some(finding.core));
         self.collector.add(rule, line, || {
-            let explanation = explain::transaction(&self.lines, &self.durable, transactions, self.events, finding);
+            let undo = self.hardware_log.as_ref().map(|log| log.report(finding.core));
+            let explanation =
+                explain::transaction(&self.lines, &self.durable, transactions, undo, self.events, finding);
             Violation {
                 rule,
                 crash_event: self.events,
@@ -301,7 +338,7 @@ impl Auditor {
         };
         let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
             Role::Heap(core) | Role::Log(core) => Some(core),
-            Role::Other => None,
+            Role::HardwareLog | Role::Other => None,
         });
         let (transaction, stage) = self.in_flight(core);
         self.collector.add(rule, Some(line), || Violation {
@@ -319,6 +356,13 @@ impl Auditor {
     fn in_flight(&self, core: Option<CoreId>) -> (Option<u64>, Option<&'static str>) {
         let (Some(transactions), Some(core)) = (&self.transactions, core) else { return (None, None) };
         (transactions.current(core), transactions.stage(core).name())
+    }
+
+    /// The line is watched for what leaves the chip: a data line, or a log line that is no security metadata.
+    fn is_secret(&self, media: MediaLine) -> Option<Line> {
+        let line = media.as_line()?;
+        let metadata = self.hardware_log.as_ref().is_some_and(|log| log.facts().is_metadata(line));
+        (!metadata).then_some(line)
     }
 
     fn note(&mut self, note: Note) {
@@ -380,7 +424,8 @@ impl Observer for Auditor {
         self.note(Note::Persisted(media));
         let event = self.events + 1;
         self.durable.persisted(&mut self.lines, event, media, bytes);
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line()) {
+        let secret = self.is_secret(media);
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
             let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
             if let Some(leak) = leak {
                 self.report_leak(event, line, leak, "");
@@ -393,10 +438,31 @@ impl Observer for Auditor {
     }
 
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
+        let secret = self.is_secret(media);
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret)
             && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
         {
             self.report_leak(self.events + 1, line, leak, "");
+        }
+    }
+
+    fn logged(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.note(Note::Logged(core, line));
+    }
+
+    fn log_extended(&mut self, _now: Ps, core: CoreId, bucket: u32, records: u32) {
+        if let Some(log) = &mut self.hardware_log {
+            log.extended(core, bucket, records);
+        }
+    }
+
+    fn log_freed(&mut self, _now: Ps, core: CoreId) {
+        self.note(Note::LogFreed(core));
+        if let Some(log) = &mut self.hardware_log {
+            log.freed(core);
+        }
+        if let Some(transactions) = &mut self.transactions {
+            transactions.log_freed(core);
         }
     }
 

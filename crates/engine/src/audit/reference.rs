@@ -403,7 +403,7 @@ proptest! {
         let mut both = Both {
             incremental: machine.audited_for(line_atomic, true, None),
             reference: Reference {
-                codec: TestCodec { base: base.clone(), counters },
+                codec: TestCodec::new(base.clone(), counters),
                 line_atomic, status_survives: true, program: None, told: Vec::new(),
             },
         };

@@ -2,15 +2,21 @@
 //! engine's.
 
 use super::CounterLayout;
-use super::fixture::{KEY, Populated};
-use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, Page};
-use crate::recovery::{LineCodec, ReencryptionStatus};
+use super::fixture::{KEY, LOG_KEY, Populated};
+use crate::cipher::FeedbackCipher;
+use crate::message::{BaseImage, CipherBlock, CounterBlock, Coverage, Line, LineBytes, LogRegion, Page};
+use crate::recovery::{LineCodec, LogCodec, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use std::sync::Arc;
 
-/// Exclusive-ors `bytes` with the pad of `line` under (major, minor).
+/// Exclusive-ors `bytes` with the pad of data line `line` under (major, minor).
 pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
-    let aes = aes::Aes128::new_from_slice(&KEY).unwrap();
+    crypt_under(&KEY, line, major, minor, bytes)
+}
+
+/// The same under any key.
+pub fn crypt_under(key: &[u8; 16], line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
+    let aes = aes::Aes128::new_from_slice(key).unwrap();
     let mut out = *bytes;
     for block in 0..4u64 {
         let mut input = [0u8; 16];
@@ -25,15 +31,49 @@ pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes 
     out
 }
 
+/// The next line of a chain under the log's key, whose recent ciphertext is `recent`.
+pub fn cfb_encrypt(recent: &mut CipherBlock, plaintext: &LineBytes) -> LineBytes {
+    let aes = aes::Aes128::new_from_slice(&LOG_KEY).unwrap();
+    let mut out = *plaintext;
+    for block in out.chunks_exact_mut(16) {
+        let mut pad = (*recent).into();
+        aes.encrypt_block(&mut pad);
+        for (byte, pad) in block.iter_mut().zip(pad) {
+            *byte ^= pad;
+        }
+        recent.copy_from_slice(block);
+    }
+    out
+}
+
 /// The design's side of encryption, for boots of the scripted machine.
 pub struct TestCodec {
     pub base: Arc<Populated>,
     pub counters: CounterLayout,
+    log: Option<(LogRegion, FeedbackCipher)>,
 }
 
 impl TestCodec {
+    pub fn new(base: Arc<Populated>, counters: CounterLayout) -> Self {
+        Self { base, counters, log: None }
+    }
+
     pub fn split(base: Arc<Populated>, minor_bits: u32) -> Self {
-        Self { base, counters: CounterLayout::Split { minor_bits } }
+        Self::new(base, CounterLayout::Split { minor_bits })
+    }
+
+    /// Hardware keeps a log in `region`, under a key of its own.
+    pub fn keep_log(&mut self, region: LogRegion) {
+        let mut key = [0; 32];
+        key[..16].copy_from_slice(&LOG_KEY);
+        self.log = Some((region, FeedbackCipher::new(&key, 128).unwrap()));
+    }
+
+    fn key(&self, line: Line) -> &'static [u8; 16] {
+        match &self.log {
+            Some((region, _)) if region.contains(line) => &LOG_KEY,
+            _ => &KEY,
+        }
     }
 
     fn minor_bits(&self) -> u32 {
@@ -109,11 +149,11 @@ impl LineCodec for TestCodec {
     ) -> LineBytes {
         let (major, minor) = self.counter(line, block);
         let major = status.filter(|status| status.awaits(line)).map_or(major, |status| status.old_major);
-        if (major, minor) == (0, 0) { [0; 64] } else { crypt(line, major, minor, ciphertext) }
+        if (major, minor) == (0, 0) { [0; 64] } else { crypt_under(self.key(line), line, major, minor, ciphertext) }
     }
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
         let (major, minor) = self.counter(line, block);
-        crypt(line, major, minor, plaintext)
+        crypt_under(self.key(line), line, major, minor, plaintext)
     }
     fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
         if let CounterLayout::Words { coverage } = self.counters {
@@ -141,5 +181,8 @@ impl LineCodec for TestCodec {
         let mut minors = self.minors(block);
         minors[line.index_in_page()] = 0;
         *block = self.pack(old_major + 1, &minors);
+    }
+    fn log(&self) -> Option<LogCodec<'_>> {
+        self.log.as_ref().map(|(region, feedback)| LogCodec { region: *region, feedback })
     }
 }

@@ -254,6 +254,7 @@ fn unencrypted_memory_is_judged_too() {
         base: machine.codec.base.clone(),
         cores: 1,
         cipher: None,
+        log: None,
         line_atomic: LineAtomicity::Every,
         secret: false,
         status_survives: false,

@@ -15,6 +15,8 @@ pub(super) enum Note {
     Marked(CoreId, Line),
     Flushed(CoreId, Line),
     Fenced(CoreId),
+    Logged(CoreId, Line),
+    LogFreed(CoreId),
     Evicted(Line),
     Arrived(Line),
     Persisted(MediaLine),
@@ -54,7 +56,7 @@ impl Timeline {
             self.notes.iter().rev().filter(|(_, note)| self.concerns(note, line)).take(TOLD).collect();
         told.reverse();
         // Fences that lead the story order nothing in it.
-        let lead = told.iter().take_while(|(_, note)| matches!(note, Note::Fenced(_))).count();
+        let lead = told.iter().take_while(|(_, note)| matches!(note, Note::Fenced(_) | Note::LogFreed(_))).count();
         let mut story = String::new();
         for (event, note) in &told[lead..] {
             let separator = if story.is_empty() { "" } else { "; " };
@@ -72,9 +74,10 @@ impl Timeline {
             Note::Stored(_, of)
             | Note::Marked(_, of)
             | Note::Flushed(_, of)
+            | Note::Logged(_, of)
             | Note::Evicted(of)
             | Note::Arrived(of) => of == line,
-            Note::Fenced(_) => true,
+            Note::Fenced(_) | Note::LogFreed(_) => true,
             Note::Persisted(media) | Note::Coalesced(media) => {
                 media == MediaLine::data(line) || media == MediaLine::counter(self.coverage.block(line))
             }
@@ -94,6 +97,8 @@ impl Timeline {
             Note::Marked(core, _) => format!("core {core} made the line counter-atomic"),
             Note::Flushed(core, _) => format!("core {core} flushed the line"),
             Note::Fenced(core) => format!("a fence of core {core} completed"),
+            Note::Logged(core, _) => format!("the hardware's log of core {core} took the line's old bytes"),
+            Note::LogFreed(core) => format!("the hardware's log of core {core} was freed"),
             Note::Evicted(_) => "the caches evicted the line".into(),
             Note::Arrived(_) => "the memory controller got the line to write".into(),
             Note::Persisted(media) => format!("{} entered the persistence domain", unit(media)),

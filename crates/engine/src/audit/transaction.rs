@@ -1,5 +1,6 @@
-//! Atomicity and durability. After power failure, boot and the program's own recovery, a core's heap must equal the
-//! golden state after its c committed transactions, or after c + 1 of them if the next one has started.
+//! Atomicity and durability. After power failure, boot (with its undo of what hardware logged) and the program's own
+//! recovery, a core's heap must equal the golden state after its c committed transactions, or after c + 1 of them if
+//! the next one has started.
 //!
 //! The golden states come from the ledger. Judging is incremental: `diff` holds the heap lines whose durable bytes
 //! differ from golden state c; recovery runs over a copy-on-write view and is repeated only when something it read
@@ -69,6 +70,10 @@ pub(super) enum Stage {
     Commit,
     /// A program without a log, with this many fences completed.
     Unlogged(u32),
+    /// A program whose log hardware keeps; when that is freed, the transaction has committed.
+    HardwareLogged {
+        freed: bool,
+    },
 }
 
 impl Stage {
@@ -78,8 +83,8 @@ impl Stage {
         match self {
             Stage::Idle => None,
             Stage::Prepare | Stage::Unlogged(0) => Some("prepare"),
-            Stage::Mutate => Some("mutate"),
-            Stage::Commit | Stage::Unlogged(_) => Some("commit"),
+            Stage::Mutate | Stage::HardwareLogged { freed: false } => Some("mutate"),
+            Stage::Commit | Stage::Unlogged(_) | Stage::HardwareLogged { freed: true } => Some("commit"),
         }
     }
 }
@@ -100,6 +105,8 @@ struct CoreState {
     writes: Vec<(Id, LineBytes)>,
     /// Fences completed since it began: the first ends Prepare, the second Mutate (secpm Figure 1).
     fences: u32,
+    /// The hardware's log of the transaction in flight has been freed.
+    log_freed: bool,
     past: VecDeque<Vec<UndoLine>>,
     diff: Vec<Id>,
     overlay: Vec<(Id, LineBytes)>,
@@ -116,10 +123,13 @@ pub(super) struct Transactions {
     records: Receiver<TransactionRecord>,
     cores: Vec<CoreState>,
     stamp: u32,
+    /// Hardware keeps the log.
+    hardware_logged: bool,
 }
 
 impl Transactions {
-    pub fn new(program: Arc<dyn ProgramRecovery>, records: Receiver<TransactionRecord>) -> Self {
+    /// `hardware_logged`: hardware keeps the log.
+    pub fn new(program: Arc<dyn ProgramRecovery>, records: Receiver<TransactionRecord>, hardware_logged: bool) -> Self {
         let cores = program
             .layouts()
             .iter()
@@ -131,6 +141,7 @@ impl Transactions {
                 started: false,
                 writes: Vec::new(),
                 fences: 0,
+                log_freed: false,
                 past: VecDeque::new(),
                 diff: Vec::new(),
                 overlay: Vec::new(),
@@ -141,7 +152,7 @@ impl Transactions {
                 bad: false,
             })
             .collect();
-        Self { program, records, cores, stamp: 0 }
+        Self { program, records, cores, stamp: 0, hardware_logged }
     }
 
     /// `core` began transaction `number`.
@@ -167,6 +178,7 @@ impl Transactions {
             break;
         }
         state.fences = 0;
+        state.log_freed = false;
         state.started = true;
         state.dirty = true;
     }
@@ -175,6 +187,13 @@ impl Transactions {
     pub fn fenced(&mut self, core: CoreId) {
         if let Some(state) = self.cores.iter_mut().find(|state| state.core == core) {
             state.fences += 1;
+        }
+    }
+
+    /// The hardware's log of the transaction of `core` was freed.
+    pub fn log_freed(&mut self, core: CoreId) {
+        if let Some(state) = self.cores.iter_mut().find(|state| state.core == core) {
+            state.log_freed = true;
         }
     }
 
@@ -196,7 +215,7 @@ impl Transactions {
         state.dirty = true;
     }
 
-    /// The durable bytes of the line changed.
+    /// What the program's recovery would find in the line changed.
     pub fn changed(&mut self, lines: &mut Lines, id: Id) {
         let record = lines.record(id);
         let (role, read_stamp) = (record.role, record.golden.read_stamp);
@@ -248,6 +267,7 @@ impl Transactions {
         let Some(state) = self.cores.iter().find(|state| state.core == core) else { return Stage::Idle };
         match state.fences {
             _ if !state.started => Stage::Idle,
+            _ if self.hardware_logged => Stage::HardwareLogged { freed: state.log_freed },
             fences if !state.has_log => Stage::Unlogged(fences),
             0 => Stage::Prepare,
             1 => Stage::Mutate,
@@ -259,7 +279,7 @@ impl Transactions {
     pub fn recovered(&self, lines: &Lines, line: Line) -> Option<LineBytes> {
         let id = lines.find(line)?;
         let record = lines.record(id);
-        let (Role::Heap(core) | Role::Log(core)) = record.role else { return Some(record.durable.plain) };
+        let (Role::Heap(core) | Role::Log(core)) = record.role else { return Some(*record.booted()) };
         self.cores.iter().find(|state| state.core == core).map(|state| *state.after(lines, id))
     }
 
@@ -283,7 +303,7 @@ impl CoreState {
         if record.golden.overlay_stamp == self.stamp {
             &self.overlay[record.golden.overlay_slot as usize].1
         } else {
-            &record.durable.plain
+            record.booted()
         }
     }
 
@@ -362,7 +382,7 @@ impl CoreState {
 /// Puts the line into `diff`, or takes it out, as its durable bytes now demand.
 fn place_in_diff(lines: &mut Lines, diff: &mut Vec<Id>, id: Id) {
     let record = lines.record_mut(id);
-    let differs = record.golden.in_domain && record.durable.plain != record.golden.bytes;
+    let differs = record.golden.in_domain && *record.booted() != record.golden.bytes;
     let slot = record.golden.diff_slot;
     if differs && slot == NOWHERE {
         record.golden.diff_slot = diff.len() as u32;
@@ -376,7 +396,8 @@ fn place_in_diff(lines: &mut Lines, diff: &mut Vec<Id>, id: Id) {
     }
 }
 
-/// The durable view as the program's recovery sees it; its writes stay in the overlay.
+/// The durable view, after the boot's undo of what hardware logged, as the program's recovery sees it; its writes stay
+/// in the overlay.
 struct RecoveryView<'a> {
     lines: &'a mut Lines,
     overlay: &'a mut Vec<(Id, LineBytes)>,
@@ -405,7 +426,7 @@ impl ByteView for RecoveryView<'_> {
             let bytes = if record.golden.overlay_stamp == self.stamp {
                 &self.overlay[record.golden.overlay_slot as usize].1
             } else {
-                &record.durable.plain
+                record.booted()
             };
             let length = range.len();
             buffer[range].copy_from_slice(&bytes[offset..offset + length]);
@@ -421,7 +442,8 @@ impl ByteView for RecoveryView<'_> {
                 record.golden.read_stamp = self.stamp;
                 record.golden.overlay_stamp = self.stamp;
                 record.golden.overlay_slot = self.overlay.len() as u32;
-                self.overlay.push((id, record.durable.plain));
+                let booted = *record.booted();
+                self.overlay.push((id, booted));
             }
             let length = range.len();
             let slot = record.golden.overlay_slot as usize;

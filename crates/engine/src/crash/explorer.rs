@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
 /// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is
 /// asked under which pads it would write that data's lines next: what a lost counter or a lost register does shows best
-/// before the counter follows.
+/// before the counter follows. Lines of the hardware's log are counted apart, because there are as many of them as of
+/// data and they come first.
 const EARLY_CHECKS: u64 = 64;
 /// A boot is asked under which pads a line may first be written if that is one of so many next writes of all; with
 /// counters of the line's own it is always the same pad. A global register that comes back behind is behind by the
@@ -37,8 +38,8 @@ pub struct Explorer {
     full_checks: u64,
     wants_full_check: bool,
     violation_checked: bool,
-    /// Checks that new data may still ask for.
-    early_checks: u64,
+    /// Checks that new data and new lines of the hardware's log may still ask for.
+    early_checks: [u64; 2],
     /// While there are any and pads matter, the lines that have persisted since the last check.
     new_data: BTreeSet<Line>,
     /// Only new data asked for the check.
@@ -53,7 +54,7 @@ impl Explorer {
     /// Explores with `auditor` as `plan` says. `total_events` is the length of the run, which only a sampling plan
     /// needs ([`CrashPlan::needs_total`]).
     pub fn new(auditor: Auditor, plan: CrashPlan, total_events: u64) -> Self {
-        let early_checks = if auditor.watches_pads() { EARLY_CHECKS } else { 0 };
+        let early_checks = [if auditor.watches_pads() { EARLY_CHECKS } else { 0 }; 2];
         Self {
             auditor,
             plan,
@@ -122,7 +123,7 @@ impl Explorer {
             }
         }
         boot.finish();
-        for (line, expected) in self.auditor.durable_view() {
+        for (line, expected) in self.auditor.booted_view() {
             if boot.line(line) != *expected {
                 disagreements.push((line, "after the boot sequence"));
             }
@@ -263,7 +264,9 @@ impl Observer for Explorer {
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let (Some(line), true) = (media.as_line(), self.early_checks > 0) {
+        if let Some(line) = media.as_line()
+            && self.early_checks[usize::from(self.auditor.is_hardware_log(line))] > 0
+        {
             self.new_data.insert(line);
         }
         self.auditor.persisted(now, media, bytes);
@@ -273,6 +276,15 @@ impl Observer for Explorer {
     }
     fn bus_write(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.auditor.bus_write(now, media, bytes);
+    }
+    fn logged(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.auditor.logged(now, core, line);
+    }
+    fn log_extended(&mut self, now: Ps, core: CoreId, bucket: u32, records: u32) {
+        self.auditor.log_extended(now, core, bucket, records);
+    }
+    fn log_freed(&mut self, now: Ps, core: CoreId) {
+        self.auditor.log_freed(now, core);
     }
     fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
         self.auditor.reencryption(now, page, old_major, done, finished);
@@ -296,8 +308,14 @@ impl Observer for Explorer {
             || first_violation
             || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
         // Scanning the log takes most of a boot, so these are points at which it would find nothing to undo.
-        let early = !self.new_data.is_empty() && self.early_checks > 0 && !self.auditor.recovery_writes();
-        self.early_checks -= u64::from(early);
+        let asks = [false, true].map(|log| {
+            let of_log = |&line: &Line| self.auditor.is_hardware_log(line) == log;
+            self.early_checks[usize::from(log)] > 0 && self.new_data.iter().any(of_log)
+        });
+        let early = asks.contains(&true) && !self.auditor.recovery_writes();
+        for (left, asks) in self.early_checks.iter_mut().zip(asks) {
+            *left -= u64::from(early && asks);
+        }
         self.next_writes_only = early && !whole;
         self.wants_full_check = early || whole;
     }

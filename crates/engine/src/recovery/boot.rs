@@ -2,6 +2,7 @@
 //! the program's memory: a [`ByteView`] that decrypts what is read and encrypts what is written under fresh counters.
 
 use super::survivors::Memory;
+use super::undo::{Undo, UndoStep};
 use super::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
 use crate::design::parts::RecoveryStep;
 use crate::message::{
@@ -19,12 +20,17 @@ pub enum BootStep {
     Reencrypted(Line),
     /// The status register was freed.
     ReencryptionFinished,
+    /// A line holds again what the hardware's log kept of it.
+    Undone(Line),
+    /// The log metadata registers of this core's transaction were freed.
+    LogFreed(CoreId),
 }
 
 enum Phase {
     Drain(usize),
     LoadRegisters,
     Recovery { step: usize },
+    Undo { step: usize, undo: Undo },
     Ready,
 }
 
@@ -67,6 +73,17 @@ impl<'a, O: Observer> Boot<'a, O> {
     pub fn step(&mut self) -> Option<BootStep> {
         loop {
             match self.phase {
+                Phase::Undo { step, ref mut undo } => match undo.next() {
+                    Some(UndoStep::Restore(line, old)) => {
+                        self.write_line(line, &old);
+                        return Some(BootStep::Undone(line));
+                    }
+                    Some(UndoStep::Free(core)) => {
+                        self.observer.log_freed(0, core);
+                        return Some(BootStep::LogFreed(core));
+                    }
+                    None => self.phase = Phase::Recovery { step: step + 1 },
+                },
                 Phase::Drain(next) => match self.snapshot.wpq.get(next) {
                     Some((media, bytes)) => {
                         self.memory.store(*media, bytes);
@@ -90,7 +107,15 @@ impl<'a, O: Observer> Boot<'a, O> {
                         Some(done) => return Some(done),
                         None => self.phase = Phase::Recovery { step: step + 1 },
                     },
-                    Some(RecoveryStep::UndoHardwareLog) => self.phase = Phase::Recovery { step: step + 1 },
+                    Some(RecoveryStep::UndoHardwareLog) => {
+                        self.phase = match self.codec.and_then(|codec| codec.log()) {
+                            Some(log) => {
+                                let undo = Undo::read(&log, &self.snapshot.log, &|line| self.line(line));
+                                Phase::Undo { step, undo }
+                            }
+                            None => Phase::Recovery { step: step + 1 },
+                        };
+                    }
                     None => self.phase = Phase::Ready,
                 },
                 Phase::Ready => return None,
@@ -122,10 +147,11 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.observer
     }
 
-    /// The plaintext of `line`, through the decrypting read path.
+    /// The plaintext of `line`, through the decrypting read path; a log line of a chain as it lies on the media, for it
+    /// can only be decrypted together with those before it.
     pub fn line(&self, line: Line) -> LineBytes {
         let content = self.memory.content(MediaLine::data(line));
-        let Some(codec) = self.codec else { return plain(content) };
+        let Some(codec) = self.codec.filter(|codec| !lacks_counter(line, *codec)) else { return plain(content) };
         let stored_block = self.memory.content(counter_of(line, codec));
         let status = self.status.as_ref().filter(|status| status.page == line.page());
         if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
@@ -158,9 +184,11 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// The pads under which the next write of `line` might be encrypted; nothing is written. The first is for the case
     /// that it is the next write of all. A counter of the line's own allows no other; a global one moves on with every
     /// write of any line, so that pad k, counted from 1, is for the case that k - 1 writes of other lines come first,
-    /// without end. None for plaintext memory, and where a page would be re-encrypted first.
+    /// without end. None for plaintext memory, where a page would be re-encrypted first, and for log lines of chains:
+    /// their next pad depends on an initial vector that has yet to be drawn.
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a, O> {
-        let mut next = self.codec.map(|codec| (codec, self.block(line, codec), self.register));
+        let codec = self.codec.filter(|codec| !lacks_counter(line, *codec));
+        let mut next = codec.map(|codec| (codec, self.block(line, codec), self.register));
         std::iter::from_fn(move || {
             let (codec, block, register) = next.as_mut()?;
             let given_out = *register;
@@ -239,6 +267,10 @@ impl<'a, O: Observer> Boot<'a, O> {
 /// The counter block of `line` on the media.
 fn counter_of(line: Line, codec: &dyn LineCodec) -> MediaLine {
     MediaLine::counter(codec.coverage().block(line))
+}
+
+fn lacks_counter(line: Line, codec: &dyn LineCodec) -> bool {
+    codec.log().is_some_and(|log| log.lacks_counter(line))
 }
 
 fn plain(content: Content<'_>) -> LineBytes {

@@ -1,8 +1,8 @@
 //! A boot's use of the design's own mechanisms: the counter scheme and the pads that the controller used.
 
-use super::{LineCodec, ReencryptionStatus};
-use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter, PadSource};
-use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, xor};
+use super::{LineCodec, LogCodec, ReencryptionStatus};
+use crate::design::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
+use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, xor};
 use std::sync::Arc;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
@@ -10,12 +10,18 @@ pub struct SchemeCodec {
     scheme: Box<dyn CounterScheme>,
     pads: Box<dyn PadSource>,
     base: Arc<dyn BaseImage>,
+    log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
 }
 
 impl SchemeCodec {
     /// The codec of a design whose memory started as `base`.
     pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
-        Self { scheme, pads, base }
+        Self { scheme, pads, base, log: None }
+    }
+
+    /// The same of a design whose hardware keeps a log in `region`; `feedback` has the log's key.
+    pub fn with_log(self, region: LogRegion, feedback: Box<dyn FeedbackSource>) -> Self {
+        Self { log: Some((region, feedback)), ..self }
     }
 
     fn counter(&self, line: Line, block: &LineBytes) -> Counter {
@@ -82,5 +88,9 @@ impl LineCodec for SchemeCodec {
             self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }
         self.scheme.restart_line(block, self.scheme.coverage().index(line));
+    }
+
+    fn log(&self) -> Option<LogCodec<'_>> {
+        self.log.as_ref().map(|(region, feedback)| LogCodec { region: *region, feedback: feedback.as_ref() })
     }
 }

@@ -14,10 +14,14 @@ mod codec;
 mod survivors;
 #[cfg(test)]
 mod tests;
+mod undo;
+#[cfg(test)]
+mod undo_tests;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
 pub use survivors::{AdrSnapshot, GlobalCounter, LogSnapshot, Media, ReencryptionStatus};
+pub use undo::LogCodec;
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes};
 
@@ -48,4 +52,8 @@ pub trait LineCodec {
     fn largest(&self, block: &LineBytes) -> u64;
     /// Gives `line` its first counter after an overflow in `block`: major counter `old_major` + 1, minor counter 0.
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
+    /// How the log is read that hardware writes, if it writes one.
+    fn log(&self) -> Option<LogCodec<'_>> {
+        None
+    }
 }

@@ -1,0 +1,124 @@
+//! The undo of what hardware logged: exact steps, and boots that are cut short at every one of them.
+
+use super::*;
+use crate::audit::CounterLayout;
+use crate::audit::fixture::{LOG_KEY, Machine, crypt_under};
+use crate::audit::log_fixture::{LINES, LogFault, Script, region};
+use crate::design::parts::RecoveryStep;
+use crate::kernel::Ps;
+use crate::message::{Content, LogLayout, MediaLine, NoObserver, Observer};
+use std::collections::BTreeMap;
+
+const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
+const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];
+
+/// Runs two transactions and shows the machine after each event.
+fn run(layout: LogLayout, show: &mut dyn FnMut(&Machine)) {
+    let (mut script, _facts) = Script::new(layout, EIGHT, LogFault::None);
+    for number in 0..2 {
+        script.transaction(number, &mut NoObserver, &mut |machine, _| show(machine));
+    }
+}
+
+/// The media with what an earlier boot has written on top.
+struct Over<'a> {
+    below: &'a Machine,
+    written: BTreeMap<MediaLine, LineBytes>,
+}
+
+impl Media for Over<'_> {
+    fn content(&self, media: MediaLine) -> Content<'_> {
+        self.written.get(&media).map_or_else(|| self.below.content(media), Content::Stored)
+    }
+    fn counter_blocks(&self, _show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        unreachable!("no register is looked for on the media");
+    }
+}
+
+#[derive(Default)]
+struct Told(Vec<(MediaLine, LineBytes)>);
+impl Observer for Told {
+    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.0.push((media, *bytes));
+    }
+}
+
+#[test]
+fn entries_are_put_back_newest_first_one_a_step_and_then_the_set_is_freed() {
+    for layout in LAYOUTS {
+        let (mut longest, mut all) = (0, Vec::new());
+        run(layout, &mut |machine| {
+            let snapshot = machine.snapshot(true);
+            let mut boot = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, NoObserver);
+            boot.load();
+            let steps: Vec<BootStep> = std::iter::from_fn(|| boot.step()).collect();
+            assert_eq!(steps.is_empty(), machine.log.is_empty());
+            if steps.len() > longest {
+                longest = steps.len();
+                all = steps;
+            }
+            // Before the log is freed, the transaction leaves nothing behind.
+            if !machine.log.is_empty() {
+                let numbers = LINES.map(|line| boot.line(line)[0] >> 4);
+                assert_eq!(numbers, [numbers[0]; 9], "{layout:?}");
+            }
+        });
+        let order = [0, 8, 7, 6, 5, 4, 3, 2, 1, 0].map(|index| BootStep::Undone(LINES[index]));
+        assert_eq!(all, [&order[..], &[BootStep::LogFreed(0)]].concat(), "{layout:?}");
+    }
+}
+
+#[test]
+fn an_undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
+    for layout in LAYOUTS {
+        let mut cut = 0;
+        run(layout, &mut |machine| {
+            let snapshot = machine.snapshot(true);
+            let mut whole = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, NoObserver);
+            let steps: Vec<BootStep> = std::iter::from_fn(|| whole.step()).collect();
+            for (stop, next) in steps.iter().enumerate() {
+                let mut first = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, Told::default());
+                let mut again = AdrSnapshot { wpq: Vec::new(), ..snapshot.clone() };
+                let mut over = Over { below: machine, written: BTreeMap::new() };
+                for (n, step) in (0..stop).map(|n| (n, first.step().expect("as many steps as before"))) {
+                    match step {
+                        BootStep::Drained(_) => drop(over.written.insert(snapshot.wpq[n].0, snapshot.wpq[n].1)),
+                        BootStep::LogFreed(core) => again.log.retain(|set| set.core != core),
+                        _ => {}
+                    }
+                }
+                again.wpq.extend(snapshot.wpq.iter().skip(stop).copied());
+                over.written.extend(first.into_observer().0);
+                let mut second = Boot::new(&over, &again, Some(&machine.codec), STEPS, NoObserver);
+                second.finish();
+                assert!(LINES.iter().all(|&line| second.line(line) == whole.line(line)), "{layout:?}, cut at {stop}");
+                cut += usize::from(matches!(next, BootStep::Undone(_)));
+            }
+        });
+        assert!(cut > 100, "{cut} boots were cut short in the undo");
+    }
+}
+
+#[test]
+fn log_lines_of_chains_read_as_they_lie_and_tell_no_next_pad() {
+    for layout in LAYOUTS {
+        let (mut script, _facts) = Script::new(layout, EIGHT, LogFault::None);
+        script.transaction(0, &mut NoObserver, &mut |_, _| ());
+        let machine = &script.machine;
+        let snapshot = machine.snapshot(true);
+        let mut boot = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, NoObserver);
+        boot.finish();
+        let header = region(layout).header(0, 0);
+        let Content::Stored(stored) = machine.content(MediaLine::data(header)) else { panic!("the header is stored") };
+        let pads: Vec<LineBytes> = boot.next_pads(header).take(1).collect();
+        match layout {
+            LogLayout::Chains => assert_eq!((boot.line(header), pads), (*stored, Vec::new())),
+            LogLayout::Records => {
+                assert_ne!(boot.line(header), *stored);
+                assert_eq!(pads, [crypt_under(&LOG_KEY, header, machine.register + 1, 0, &[0; 64])]);
+            }
+        }
+        assert!(boot.next_pads(LINES[0]).next().is_some(), "data has counters in either layout");
+    }
+}
