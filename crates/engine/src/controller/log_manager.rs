@@ -115,12 +115,15 @@ impl Controller {
         ))
     }
 
-    /// The log metadata registers as a power failure finds them.
+    /// The log metadata registers as a power failure finds them, by core.
     pub(super) fn log_snapshot(&self) -> Vec<LogSnapshot> {
         let sets = self.log_manager.iter().flat_map(|manager| &manager.sets);
-        sets.filter(|set| !set.durable.is_empty())
+        let mut sets: Vec<LogSnapshot> = sets
+            .filter(|set| !set.durable.is_empty())
             .filter_map(|set| set.core.map(|core| LogSnapshot { core, buckets: set.durable.clone() }))
-            .collect()
+            .collect();
+        sets.sort_unstable_by_key(|set| set.core);
+        sets
     }
 
     fn manager(&mut self) -> &mut LogManager {
