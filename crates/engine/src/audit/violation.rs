@@ -5,7 +5,8 @@ use crate::message::{CoreId, Line};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-/// Distinct violations (by rule and line) that are explained; all are counted.
+/// Distinct violations (by rule and line) that are explained, and after them the first of every rule that is not among
+/// them; all are counted.
 const EXPLAINED_MAX: usize = 20;
 
 /// Which rule was broken (model.md section 9).
@@ -45,7 +46,7 @@ pub struct Violation {
     pub explanation: String,
 }
 
-/// Gathers violations: explains the first of each kind, counts all.
+/// Gathers violations: explains the first, and the first of each rule; counts all.
 #[derive(Default)]
 pub(super) struct Collector {
     seen: FxHashSet<(Rule, Option<Line>)>,
@@ -57,9 +58,37 @@ impl Collector {
     /// Counts a violation; `explain` is called if it is a new one and there is room.
     pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> Violation) {
         self.count += 1;
-        if self.explained.len() < EXPLAINED_MAX && self.seen.insert((rule, line)) {
+        let room = self.explained.len() < EXPLAINED_MAX || !self.explained.iter().any(|known| known.rule == rule);
+        if room && self.seen.insert((rule, line)) {
             self.explained.push(explain());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_one_rule_does_not_hide_the_others() {
+        let mut collector = Collector::default();
+        let violation = |rule, line| Violation {
+            rule,
+            crash_event: 1,
+            core: None,
+            transaction: None,
+            stage: None,
+            line: Some(line),
+            explanation: String::new(),
+        };
+        for line in (0..30).map(Line) {
+            collector.add(Rule::PadReuse, Some(line), || violation(Rule::PadReuse, line));
+        }
+        for line in (0..2).map(Line) {
+            collector.add(Rule::Atomicity, Some(line), || violation(Rule::Atomicity, line));
+        }
+        let of = |rule| collector.explained.iter().filter(|known| known.rule == rule).count();
+        assert_eq!((of(Rule::PadReuse), of(Rule::Atomicity), collector.count), (20, 1, 32));
     }
 }
 

@@ -189,6 +189,8 @@ impl Controller {
                     self.responses.push(Response::Install { line, bytes });
                 }
                 let write = self.new_write(line, &bytes, Source::Reencryption(index));
+                // Its done bit says that both have persisted.
+                self.writes[write].counter_atomic = true;
                 self.write_arrives(cx, write);
             }
         }
