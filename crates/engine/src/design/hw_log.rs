@@ -33,7 +33,7 @@ pub(super) const fn design(variant: Variant) -> Design {
             queues: WriteQueues::Shared,
             writeback_order: WritebackOrder::AfterData,
             append_order: AppendOrder::BumpOrder,
-            coalescing: CounterCoalescing::Off,
+            coalescing: CounterCoalescing::ReadyEntries,
             minor_reset: MinorReset::WithDoneBit,
         }),
         log: Some(HardwareLog {

@@ -3,6 +3,7 @@
 mod edges;
 mod logged;
 mod random;
+mod world;
 
 use crate::config::{ByteSize, CacheLevel, Machine};
 
