@@ -24,6 +24,7 @@ from .annotations import Annotations, annotations
 from .api import (
     COMPARE_DESIGNS,
     COMPARE_WORKLOADS,
+    EASY_PM_CORES,
     EASY_PM_WORKLOADS,
     compare,
     crash,
@@ -48,6 +49,7 @@ __all__ = [
     "ANNOTATIONS",
     "COMPARE_DESIGNS",
     "COMPARE_WORKLOADS",
+    "EASY_PM_CORES",
     "EASY_PM_WORKLOADS",
     "Annotations",
     "CommonOptions",

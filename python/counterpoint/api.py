@@ -32,7 +32,11 @@ EASY_PM_WORKLOADS = ("array", "hash", "chain-queue", "bplus-tree", "rbtree")
 COMPARE_TX_SIZE = 1024
 """Bytes of user data in a transaction of `compare` when it is not told."""
 
+EASY_PM_CORES = 4
+"""And with how many cores: its Table I has four."""
+
 _WORKLOADS_OF_MACHINE = {"easy-pm": EASY_PM_WORKLOADS}
+_CORES_OF_MACHINE = {"easy-pm": EASY_PM_CORES}
 
 _FALLBACK_MACHINE = "secpm"
 
@@ -116,7 +120,7 @@ def run_matrix(
         workloads: default those of the machine's paper: `EASY_PM_WORKLOADS` on `easy-pm`, elsewhere
             `COMPARE_WORKLOADS`.
         tx_size: bytes of user data in a transaction, or several.
-        cores: number of cores, or several.
+        cores: number of cores, or several; default `EASY_PM_CORES` on `easy-pm`, elsewhere 1.
         workers: simulations at a time; 0 is one per processor. The results do not depend on it.
         progress: told how far the simulations are.
         **options: see `CommonOptions`; the machine defaults to the first design's preset.
@@ -129,6 +133,8 @@ def run_matrix(
     machine = options.get("machine") or _machine_of(names[0] if names else "")
     if workloads is None:
         workloads = _WORKLOADS_OF_MACHINE.get(os.fspath(machine), COMPARE_WORKLOADS)
+    if cores is None:
+        cores = _CORES_OF_MACHINE.get(os.fspath(machine))
     works = list(workloads)
     if not names or not works:
         raise _engine.InputError("there is nothing to compare: name at least one design and one workload")

@@ -128,18 +128,22 @@ def test_no_table_is_shown_of_what_nobody_did(cli: Cli, fake: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("arguments", "workloads"),
+    ("arguments", "workloads", "cores"),
     [
-        ("-d hw-log,easy-pm", cp.EASY_PM_WORKLOADS),
-        ("-d secpm --machine easy-pm", cp.EASY_PM_WORKLOADS),
-        ("-d secpm,easy-pm", cp.COMPARE_WORKLOADS),
-        ("-d easy-pm --machine small", cp.COMPARE_WORKLOADS),
-        ("-d easy-pm -w queue", ("queue",)),
+        ("-d hw-log,easy-pm", cp.EASY_PM_WORKLOADS, cp.EASY_PM_CORES),
+        ("-d secpm --machine easy-pm", cp.EASY_PM_WORKLOADS, cp.EASY_PM_CORES),
+        ("-d secpm,easy-pm", cp.COMPARE_WORKLOADS, 1),
+        ("-d easy-pm --machine small", cp.COMPARE_WORKLOADS, 1),
+        ("-d easy-pm -w queue", ("queue",), cp.EASY_PM_CORES),
+        ("-d easy-pm -w queue --cores 2", ("queue",), 2),
     ],
 )
-def test_the_workloads_are_those_of_the_machines_paper(cli: Cli, arguments: str, workloads: tuple[str, ...]) -> None:
+def test_workloads_and_cores_are_those_of_the_machines_paper(
+    cli: Cli, arguments: str, workloads: tuple[str, ...], cores: int
+) -> None:
     runs = json.loads(cli("compare", *arguments.split(), "--json").out)["runs"]
     assert tuple(dict.fromkeys(run["workload"] for run in runs)) == workloads
+    assert {run["cores"] for run in runs} == {cores}
 
 
 def test_compare_takes_comma_lists(cli: Cli) -> None:
