@@ -211,6 +211,20 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
     assert len(json.loads(outcome.out)["violations"]) == 7
 
 
+def test_a_crash_that_loses_nothing_but_a_secret_says_so(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    real = _engine.crash
+
+    def leaking(asked: str, progress: object = None) -> str:
+        report = json.loads(real(asked, progress))  # type: ignore[arg-type]
+        report["recovered"] = report["crash_points"]
+        return json.dumps(report)
+
+    fake.setattr(_engine, "crash", leaking)
+    outcome = cli("crash", "write-back", "btree")
+    assert outcome.code == 1
+    assert "of 1,000 crashes none failed, yet secrets leaked" in outcome.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

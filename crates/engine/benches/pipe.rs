@@ -72,18 +72,18 @@ fn measure(bencher: Bencher<'_, '_>, design: &str, think: bool, of: fn(Work) -> 
     bencher.counter(ItemsCount::new(items)).with_inputs(|| runs.system()).bench_local_values(run);
 }
 
-#[divan::bench(args = ["unencrypted", "secpm", "sca"], sample_count = 5, sample_size = 1)]
+#[divan::bench(args = ["unencrypted", "secpm", "sca", "easy-pm"], sample_count = 5, sample_size = 1)]
 fn transactions(bencher: Bencher<'_, '_>, design: &str) {
     measure(bencher, design, false, |(transactions, _, _)| transactions);
 }
 
-#[divan::bench(args = ["unencrypted", "secpm", "sca"], sample_count = 5, sample_size = 1)]
+#[divan::bench(args = ["unencrypted", "secpm", "sca", "easy-pm"], sample_count = 5, sample_size = 1)]
 fn memory_operations(bencher: Bencher<'_, '_>, design: &str) {
     measure(bencher, design, false, |(_, operations, _)| operations);
 }
 
 /// With the preset's computation between transactions.
-#[divan::bench(args = ["unencrypted", "secpm", "sca"], sample_count = 5, sample_size = 1)]
+#[divan::bench(args = ["unencrypted", "secpm", "sca", "easy-pm"], sample_count = 5, sample_size = 1)]
 fn instructions(bencher: Bencher<'_, '_>, design: &str) {
     measure(bencher, design, true, |(_, _, instructions)| instructions);
 }

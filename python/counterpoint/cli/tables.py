@@ -196,9 +196,11 @@ def verdict(crash: Crash) -> RenderableType:
         head = Panel(Text(sentence), title=subject, title_align="left", border_style="green", expand=False)
     else:
         failed = crash.crash_points - crash.recovered
-        sentence = (
-            f"Does not hold: {units.number(failed)} of {units.count_of(crash.crash_points, 'crash', 'es')} failed."
+        crashes = units.count_of(crash.crash_points, "crash", "es")
+        found = (
+            f"{units.number(failed)} of {crashes} failed" if failed else f"of {crashes} none failed, yet secrets leaked"
         )
+        sentence = f"Does not hold: {found}."
         head = Panel(Text(sentence), title=subject, title_align="left", border_style="red", expand=False)
     met = crash.exercised
     figures = _Figures()
