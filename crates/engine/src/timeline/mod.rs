@@ -13,6 +13,7 @@ const CACHES: u32 = 2;
 const CONTROLLER: u32 = 3;
 const WPQ: u32 = 4;
 const DEVICE: u32 = 5;
+const LOG: u32 = 6;
 
 /// Writes the trace while the simulation runs, to a temporary name that becomes the real one at the end.
 pub struct Timeline {
@@ -45,9 +46,14 @@ impl Timeline {
             finished: false,
         };
         timeline.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-        for (process, name) in
-            [(CORES, "cores"), (CACHES, "caches"), (CONTROLLER, "memory controller"), (WPQ, "WPQ"), (DEVICE, "device")]
-        {
+        for (process, name) in [
+            (CORES, "cores"),
+            (CACHES, "caches"),
+            (CONTROLLER, "memory controller"),
+            (WPQ, "WPQ"),
+            (DEVICE, "device"),
+            (LOG, "hardware log"),
+        ] {
             timeline.event(&format!(
                 "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{process},\"args\":{{\"name\":\"{name}\"}}}}"
             ));
@@ -177,6 +183,15 @@ impl Observer for Timeline {
             self.place(media),
         );
         self.queue(now, media, -1);
+    }
+    fn logged(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.instant(now, LOG, u32::from(core), "line logged", line.address());
+    }
+    fn log_extended(&mut self, now: Ps, core: CoreId, bucket: u32, records: u32) {
+        self.instant(now, LOG, u32::from(core), &format!("record {records} of bucket {bucket} durable"), 0);
+    }
+    fn log_freed(&mut self, now: Ps, core: CoreId) {
+        self.instant(now, LOG, u32::from(core), "log freed", 0);
     }
     fn reencryption(&mut self, now: Ps, page: Page, _old_major: u64, done: u64, finished: bool) {
         let name = match (done, finished) {
