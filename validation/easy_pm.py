@@ -53,6 +53,7 @@ DECISIONS: dict[str, tuple[int | str | bool, ...]] = {
     "device.write_recovery": ("row-close", "each-write"),
     "controller.counter_wpq_merging": (False, True),
     "log.bucket_records": (4, 16, 64),
+    "log.buckets": (64, 256, 1024),
     "program.think_instructions": (1000, 8000, 64_000),
 }
 """Values of the preset that are decisions, each with what it might have been instead; one is changed at a time."""

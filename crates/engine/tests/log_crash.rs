@@ -6,7 +6,7 @@ mod common;
 use common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const HOLDING: [&str; 2] = ["hw-log", "easy-pm"];
 /// The seven with transactions that other designs undo-log.
@@ -84,7 +84,7 @@ fn the_published_readings_recover_and_repeat_pads_where_a_line_is_evicted() {
         assert_holds(&with(&request, json!({"variant": "hardened"})));
         // With split counters, a block that is written back while its page is re-encrypted carries the new minor counter
         // of a line whose data is still on its way; the hardened reading writes no block alone.
-        let request = with(&request, json!({"set": [], "transactions": 400}));
+        let request = with(&request, json!({"workload": "btree", "set": [], "transactions": 400}));
         let report = assert_fails(&request, &["pad_reuse", "line", "durability", "atomicity", "structure"]);
         assert!(
             report["violations"].as_array().unwrap().iter().any(|violation| violation["rule"] == "line"),

@@ -279,6 +279,7 @@ impl CachePort for Hierarchy {
     #[inline]
     fn own(&mut self, now: Ps, core: CoreId, line: Line, prefetch: bool) -> Access {
         let c = usize::from(core);
+        let again = !prefetch && self.asks_again(c);
         let cache = &mut self.l1[c];
         if let Some(slot) = cache.find(line)
             && cache.writable(slot)
@@ -286,8 +287,10 @@ impl CachePort for Hierarchy {
             cache.touch(slot);
             let at = cache.ready(slot).max(now + self.latency.l1);
             if !prefetch {
-                self.counts.l1.hits += 1;
-                self.counts.l1.latency_ps += at - now;
+                if !again {
+                    self.counts.l1.hits += 1;
+                    self.counts.l1.latency_ps += at - now;
+                }
                 self.reserve(now, c, line);
             }
             return Access::At(at);

@@ -21,6 +21,8 @@ pub(super) struct LogTrigger {
     begun: bool,
     /// A store waits for that.
     waits: bool,
+    /// A store that was made to wait asks for its line again: that is no other access.
+    again: bool,
     /// Slots of the first level whose log bit has been set since `tx_begin`; a slot may come twice.
     slots: Vec<usize>,
 }
@@ -34,6 +36,12 @@ impl Hierarchy {
             self.l1[c].clear_logged(slot);
         }
         self.requests.push(MemoryRequest::BeginTransaction { at: now + self.latency.l3, core });
+    }
+
+    /// Whether `core` asks for a line again only because its store had to wait for the log.
+    #[inline]
+    pub(super) fn asks_again(&mut self, core: usize) -> bool {
+        std::mem::take(&mut self.log_triggers[core].again)
     }
 
     /// The log manager has registers for the transaction of `core`.
@@ -68,6 +76,7 @@ impl Hierarchy {
         if cache.logged(slot) {
             return Access::At(now);
         }
+        self.log_triggers[c].again = true;
         if !self.log_triggers[c].begun {
             self.log_triggers[c].waits = true;
             self.release(now, c);

@@ -68,6 +68,15 @@ impl Controller {
         }
     }
 
+    /// The block `id` has entered its queue alone, as it was after bump `bump`: the block that a staged pair of an earlier
+    /// bump holds is older, and must not be put over it.
+    pub(super) fn block_went_alone(&mut self, id: CounterBlock, bump: u64) {
+        for &slot in &self.in_units {
+            let write = &mut self.writes[slot];
+            write.counter_admitted |= write.bump <= bump && self.coverage.block(write.line) == id;
+        }
+    }
+
     fn block_asked(&self, request: CounterRequest) -> CounterBlock {
         match request {
             CounterRequest::Pair(slot) => self.coverage.block(self.writes[slot].line),
@@ -104,7 +113,8 @@ impl Controller {
             Request::Eviction => {
                 let eviction = self.evictions.pop_front().expect("it asked");
                 self.append_counter(cx, eviction.id, eviction.block, eviction.bump);
-                self.retry_writebacks();
+                self.block_went_alone(eviction.id, eviction.bump);
+                self.retry_writebacks(eviction.id);
             }
             Request::Counter(request) => {
                 self.counter_asking.pop_front();
@@ -161,6 +171,7 @@ impl Controller {
             Cipher::Counter => self.write_path_of(write.source).at_encrypted(write.counter_atomic),
         };
         Some(match admit {
+            Admit::Pair if write.counter_admitted => Request::Data(slot),
             Admit::Pair => Request::Pair(slot),
             Admit::Unready => Request::Unready(slot),
             Admit::Nothing | Admit::Counter | Admit::Data | Admit::Inline => Request::Data(slot),
@@ -251,7 +262,7 @@ impl Controller {
         if let Some(next) = self.next_of_line(line) {
             self.start_write(cx, next);
         }
-        self.retry_writebacks();
+        self.retry_writebacks(self.coverage.block(line));
         if let Source::Log(write) = source {
             self.log_persisted(cx, write);
         }

@@ -192,7 +192,7 @@ pub struct Controller {
     pub(super) counter_asking: VecDeque<CounterRequest>,
     pub(super) writebacks: Slab<Writeback>,
     /// Write-backs that wait for earlier writes.
-    pub(super) writebacks_waiting: Vec<u32>,
+    pub(super) writebacks_waiting: VecDeque<u32>,
     pub(super) read_units: Vec<Ps>,
     pub(super) rsr: Rsr,
     pub(super) log_manager: Option<LogManager>,
@@ -277,7 +277,7 @@ impl Controller {
             store,
             counter_asking: VecDeque::new(),
             writebacks: Slab::default(),
-            writebacks_waiting: Vec::new(),
+            writebacks_waiting: VecDeque::new(),
             read_units: vec![0; config.aes_read_units as usize],
             rsr: Rsr::default(),
             arrivals: 0,

@@ -5,7 +5,7 @@ use super::request::{CounterRequest, CounterWaiter, Writeback};
 use super::state::{Context, Controller, Response};
 use crate::design::parts::WritebackOrder;
 use crate::kernel::Ps;
-use crate::message::{DevicePort, Event, Line, Observer, WriteToken};
+use crate::message::{CounterBlock, DevicePort, Event, Line, Observer, WriteToken};
 
 impl Controller {
     /// Takes a `counter_cache_writeback` that reaches the controller at `at`; `token` comes back when the counters are
@@ -41,7 +41,7 @@ impl Controller {
                 self.coverage.block(self.writes[write].line) == id && self.writes[write].arrival <= after
             };
             if self.active.iter().any(earlier) || self.evictions.iter().any(|eviction| eviction.id == id) {
-                self.writebacks_waiting.push(slot);
+                self.writebacks_waiting.push_back(slot);
                 return;
             }
             let fetch = self.fetch_of(id).filter(|&fetch| !self.fetches[fetch].updates.is_empty());
@@ -57,13 +57,15 @@ impl Controller {
         }
     }
 
-    /// Something that write-backs may have waited for is over.
-    pub(super) fn retry_writebacks(&mut self) {
-        if self.writebacks_waiting.is_empty() {
-            return;
-        }
-        for slot in std::mem::take(&mut self.writebacks_waiting) {
-            self.try_writeback(slot);
+    /// A write of the block `id`, or its eviction, is over: its write-backs may have waited for that.
+    pub(super) fn retry_writebacks(&mut self, id: CounterBlock) {
+        for _ in 0..self.writebacks_waiting.len() {
+            let Some(slot) = self.writebacks_waiting.pop_front() else { return };
+            if self.writebacks[slot].id == id {
+                self.try_writeback(slot);
+            } else {
+                self.writebacks_waiting.push_back(slot);
+            }
         }
     }
 
@@ -76,6 +78,7 @@ impl Controller {
             self.counters.set_clean(id);
             self.bumps += 1;
             self.append_counter(cx, id, block, self.bumps);
+            self.block_went_alone(id, self.bumps);
         }
         self.acknowledge_writeback(slot);
     }

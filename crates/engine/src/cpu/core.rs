@@ -88,6 +88,8 @@ pub struct Core {
     pub(super) blocked_loads: Vec<u32>,
     pub(super) stores: StoreQueue,
     pub(super) combining: VecDeque<CombiningBuffer>,
+    /// Between the begin and the end of a transaction that hardware logs.
+    pub(super) logging: bool,
     pub(super) flushes_outstanding: u32,
     pub(super) store_step_scheduled: bool,
     pub(super) store_waits: StoreWait,
@@ -162,6 +164,7 @@ impl Core {
             blocked_loads: Vec::new(),
             stores: StoreQueue::default(),
             combining: VecDeque::new(),
+            logging: false,
             flushes_outstanding: 0,
             store_step_scheduled: false,
             store_waits: StoreWait::No,

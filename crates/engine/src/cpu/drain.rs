@@ -41,6 +41,7 @@ impl Core {
                 true
             }
             Action::BeginTransaction => {
+                self.logging = true;
                 cx.cache.begin_transaction(now, self.id);
                 true
             }
@@ -157,7 +158,7 @@ impl Core {
             }
         };
         self.combining[at].merge(entry.offset, &entry.bytes[..length]);
-        if self.combining[at].full() {
+        if self.combining[at].full() && !self.logging {
             let buffer = self.combining.remove(at).expect("merged into it");
             self.write_combined(cx, &buffer);
         }
@@ -173,10 +174,11 @@ impl Core {
     }
 
     /// A full buffer goes past the caches. A partly filled one becomes ordinary stores and a flush that drops the
-    /// line, because the controller encrypts whole lines (decision).
+    /// line, because the controller encrypts whole lines (decision). In a transaction that hardware logs, so does a full one,
+    /// with flush_data: the log trigger sits in the first level.
     fn write_combined<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, buffer: &CombiningBuffer) {
         let now = cx.queue.now();
-        if buffer.full() {
+        if buffer.full() && !self.logging {
             cx.observer.stored(now, self.id, buffer.line, 0, &buffer.bytes);
             cx.observer.flushed(now, self.id, buffer.line);
             self.flushes_outstanding += 1;
@@ -184,7 +186,11 @@ impl Core {
             return;
         }
         let flush = Entry {
-            action: Action::Flush { kind: FlushKind::Invalidate, ordered: false },
+            action: if self.logging {
+                Action::FlushData
+            } else {
+                Action::Flush { kind: FlushKind::Invalidate, ordered: false }
+            },
             line: buffer.line,
             offset: 0,
             length: 0,

@@ -95,6 +95,7 @@ impl Core {
         if self.transaction_end == TransactionEnd::No {
             let executed = self.fence_complete(cx)?.max(head.complete.unwrap_or(0)).max(self.last_commit);
             let at = self.clock.time(executed).max(cx.queue.now());
+            self.logging = false;
             self.transaction_end = match cx.cache.end_transaction(at, self.id) {
                 Access::At(at) => TransactionEnd::Answered(at),
                 Access::Pending | Access::Blocked => TransactionEnd::Sent,

@@ -1,0 +1,94 @@
+//! Accesses of the first level in a transaction that hardware logs: counted once, and logged whatever their kind.
+
+mod common;
+
+use common::Full;
+use counterpoint_engine::config::{self, RunConfig, Variant};
+use counterpoint_engine::kernel::Ps;
+use counterpoint_engine::message::{CoreId, Line, Observer, Op, OpBuffer, OpSource};
+use counterpoint_engine::{Job, System, design};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+struct Once(Option<Vec<Op>>);
+
+impl OpSource for Once {
+    fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool {
+        let Some(ops) = self.0.take() else { return false };
+        buffer.ops.extend(ops);
+        buffer.bytes.resize(64, 9);
+        true
+    }
+}
+
+#[derive(Default)]
+struct Watch {
+    logged: HashSet<Line>,
+    unlogged: Vec<Line>,
+}
+
+impl Observer for Watch {
+    fn logged(&mut self, _now: Ps, _core: CoreId, line: Line) {
+        self.logged.insert(line);
+    }
+    fn stored(&mut self, _now: Ps, _core: CoreId, line: Line, _offset: usize, _data: &[u8]) {
+        if !self.logged.contains(&line) {
+            self.unlogged.push(line);
+        }
+    }
+}
+
+fn run(ops: Vec<Op>) -> System<Watch> {
+    let run = RunConfig {
+        design: "easy-pm".into(),
+        variant: Variant::Hardened,
+        workload: "none".into(),
+        machine: config::preset("easy-pm").unwrap(),
+        tx_size: 64,
+        transactions: 1,
+        warmup: 0,
+        cores: 1,
+        footprint: 64,
+        seed: 7,
+        allow_truncated: false,
+        leave_out: None,
+    };
+    let design = design::find("easy-pm", Variant::Hardened).unwrap();
+    let job = Job { base: Arc::new(Full([7; 64])), programs: vec![Box::new(Once(Some(ops)))], layouts: Vec::new() };
+    let mut system = System::new(&run, &design, job, Watch::default()).unwrap();
+    system.run(|_| ControlFlow::Continue(()));
+    assert!(system.cores[0].finished());
+    system
+}
+
+fn stores(logged: bool, lines: u64) -> Vec<Op> {
+    let mut ops = vec![Op::TxBegin];
+    ops.extend((0..lines).map(|line| Op::Load { address: line * 64, length: 8, dependent: false, bytes: 0 }));
+    ops.push(Op::Mfence);
+    ops.extend(logged.then_some(Op::LoggedTxBegin));
+    ops.extend((0..lines).map(|line| Op::Store { address: line * 64, length: 8, bytes: 0 }));
+    ops.push(if logged { Op::LoggedTxEnd } else { Op::Sfence });
+    ops.push(Op::TxEnd);
+    ops
+}
+
+/// Logging must not change how many accesses the first level is said to have served.
+#[test]
+fn a_store_that_waits_for_the_log_is_one_hit() {
+    let [logged, plain] = [true, false].map(|logged| {
+        let system = run(stores(logged, 20));
+        let counts = system.cache.counts();
+        (counts.l1.hits, counts.l1.misses)
+    });
+    assert_eq!(logged, plain, "hits and misses of the first level");
+}
+
+/// A full line that goes past the caches is modified data too.
+#[test]
+fn a_non_temporal_store_in_a_transaction_is_logged() {
+    let store = |n: u64| Op::NonTemporalStore { address: 640 + n * 16, length: 16, bytes: 0 };
+    let system =
+        run(vec![Op::TxBegin, Op::LoggedTxBegin, store(0), store(1), store(2), store(3), Op::LoggedTxEnd, Op::TxEnd]);
+    assert_eq!(system.observer.unlogged, []);
+}

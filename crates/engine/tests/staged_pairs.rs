@@ -1,0 +1,97 @@
+//! Published hw-log, alc and easy-pm: a staged pair carries the counter block as it was at its bump. If the block leaves
+//! the counter cache alone meanwhile (evicted, or written back on demand) with the newer counter of a neighbour, the pair
+//! must not put the older block over it.
+
+mod common;
+
+use common::judge::crash;
+use common::{LATE, reading};
+use counterpoint_engine::LineSystem;
+use counterpoint_engine::config::{self, Variant};
+use counterpoint_engine::controller::Response;
+use counterpoint_engine::kernel::ns_to_ps;
+use counterpoint_engine::message::{Line, LineBytes, NoObserver};
+use serde_json::json;
+
+/// Lets everything happen and reads `line`.
+fn read_back(system: &mut LineSystem<NoObserver>, line: Line) -> LineBytes {
+    while system.advance().is_some() {}
+    system.read(system.now() + LATE, line, 99);
+    let mut read = None;
+    while let Some(responses) = system.advance() {
+        for response in responses {
+            if let Response::Read { token: 99, bytes } = response {
+                read = Some(*bytes);
+            }
+        }
+    }
+    read.expect("the read was answered")
+}
+
+/// A counter cache of one block on the machine of the paper.
+fn one_block() -> config::Machine {
+    let mut machine = config::preset("easy-pm").unwrap();
+    machine.controller.counter_cache_size = config::ByteSize(64);
+    machine.controller.counter_cache_ways = 1;
+    machine
+}
+
+/// Lines 0 and 1 share a counter block. Line 0 is flushed: its pair is staged with the block as it was then. Line 1,
+/// evicted, takes its counter after it. Then the block itself is written before the staged pair.
+#[test]
+fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_evicted() {
+    for name in ["hw-log", "alc", "easy-pm"] {
+        let mut machine = one_block();
+        machine.controller.aes_latency_ns = 400.0;
+        let mut system = reading(&machine, name, Variant::Published, NoObserver);
+        system.read(0, Line(0), 0);
+        while system.advance().is_some() {}
+        let now = system.now() + LATE;
+        system.write_counter_atomic(now, Line(0), &[1; 64], 1);
+        system.write(now + 1, Line(1), &[2; 64], 2);
+        // The counter of another block takes the place of theirs.
+        system.read(now + ns_to_ps(20.0), Line(8000), 3);
+        while system.advance().is_some() {}
+        assert_eq!(read_back(&mut system, Line(8001)), [7; 64]);
+        assert_eq!(read_back(&mut system, Line(0)), [1; 64], "{name}");
+        assert_eq!(read_back(&mut system, Line(8001)), [7; 64]);
+        assert_eq!(read_back(&mut system, Line(1)), [2; 64], "{name}: its counter is lost without any power failure");
+    }
+}
+
+#[test]
+fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_written_back() {
+    for name in ["hw-log", "alc", "easy-pm"] {
+        let mut system = reading(&one_block(), name, Variant::Published, NoObserver);
+        system.read(0, Line(0), 0);
+        while system.advance().is_some() {}
+        let now = system.now() + LATE;
+        system.write(now, Line(2), &[3; 64], 1);
+        system.write_back_counters(now + 1, Line(2), 2);
+        system.write_counter_atomic(now + 2, Line(0), &[1; 64], 3);
+        system.write(now + 3, Line(1), &[2; 64], 4);
+        while system.advance().is_some() {}
+        assert_eq!(read_back(&mut system, Line(8001)), [7; 64]);
+        assert_eq!(read_back(&mut system, Line(1)), [2; 64], "{name}: its counter is lost without any power failure");
+    }
+}
+
+/// What the auditors then find is told of the paper: with counters per line its published readings only repeat pads.
+#[test]
+fn with_a_counter_per_line_the_published_readings_lose_nothing() {
+    let request = json!({
+        "cores": 8, "design": "hw-log", "footprint": "256KiB", "machine": "small", "seed": 131, "transactions": 24,
+        "tx_size": 128, "variant": "published", "workload": "hash",
+        "set": [
+            "controller.wpq_entries=2", "controller.wpq_high_watermark=1", "controller.wpq_low_watermark=0",
+            "controller.wpq_issue_when_idle=false", "controller.read_queue_entries=1",
+            "controller.counter_cache_size=64B", "controller.counter_cache_ways=1", "controller.aes_units=2",
+            "controller.aes_read_units=1", "counters.organisation=per-line", "counters.minor_bits=1",
+            "log.buckets=1024", "log.bucket_records=3", "log.pending_entries=7", "log.cfb_latency=paper",
+            "l1.size=256B", "l1.ways=1", "l2.ways=1", "l2.shared=true", "l2.size=128B", "l3.ways=1", "l3.size=256B",
+        ],
+    });
+    for violation in crash(&request)["violations"].as_array().unwrap() {
+        assert_eq!(violation["rule"], "pad_reuse", "{violation}");
+    }
+}
