@@ -65,6 +65,16 @@ impl Collector {
     }
 }
 
+/// Appends the latest things that happened to `line` and to its counter block.
+pub(super) fn with_timeline(mut explanation: String, timeline: &Timeline, line: Line) -> String {
+    let story = timeline.about(line);
+    if !story.is_empty() {
+        explanation.push_str(" What happened there last: ");
+        explanation.push_str(&story);
+    }
+    explanation
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,14 +100,4 @@ mod tests {
         let of = |rule| collector.explained.iter().filter(|known| known.rule == rule).count();
         assert_eq!((of(Rule::PadReuse), of(Rule::Atomicity), collector.count), (20, 1, 32));
     }
-}
-
-/// Appends the latest things that happened to `line` and to its counter block.
-pub(super) fn with_timeline(mut explanation: String, timeline: &Timeline, line: Line) -> String {
-    let story = timeline.about(line);
-    if !story.is_empty() {
-        explanation.push_str(" What happened there last: ");
-        explanation.push_str(&story);
-    }
-    explanation
 }
