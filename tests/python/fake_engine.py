@@ -46,9 +46,9 @@ _WORKLOADS = ("array", "queue", "hash", "btree", "rbtree", "chain-queue", "bplus
 
 #: Values of machines that the validation of easy-pm changes.
 _DECISIONS = {
-    "log": {"cfb_latency": "serial", "bucket_records": 16},
+    "log": {"cfb_latency": "serial", "bucket_records": 16, "buckets": 256},
     "counters": {"organisation": "per-line"},
-    "device": {"mapping": "line-interleaved"},
+    "device": {"mapping": "line-interleaved", "write_recovery": "row-close"},
     "program": {"think_instructions": 8000},
 }
 
@@ -77,7 +77,11 @@ def describe() -> str:
                 {
                     "name": name,
                     "source": "Table 3",
-                    "values": {"name": name, "controller": {"wpq_entries": 32}, **_DECISIONS},
+                    "values": {
+                        "name": name,
+                        "controller": {"wpq_entries": 32, "counter_wpq_merging": False},
+                        **_DECISIONS,
+                    },
                 }
                 for name in ("secpm", "secpm-workshop", "easy-pm", "small")
             ],

@@ -41,8 +41,8 @@ def rows_of(text: str, page: str) -> list[list[str]]:
         ("secpm", 5 * 4 * 3 + 2 * 4 * 3, 500),
         # Figures 12 to 14, 15, 16 and 17 on five workloads.
         ("counter-atomicity", 5 * (7 * 4 + 2 * 2 + 2 * 2 + 2 * 3 * 2), 40),
-        # The preset, three decisions of two values, two of three, and three more sizes of transactions.
-        ("easy-pm", 5 * 3 * (1 + 3 * 1 + 2 * 2 + 3), 40),
+        # The preset, five decisions of two values, three of three, and three more sizes of transactions.
+        ("easy-pm", 5 * 3 * (1 + 5 * 1 + 3 * 2 + 3), 40),
     ],
 )
 def test_every_claim_is_measured(tmp_path: Path, page: str, runs: int, transactions: int) -> None:
