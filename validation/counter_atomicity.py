@@ -22,9 +22,9 @@ from shared import (
     at_most,
     average,
     by_workload,
-    claims_table,
     counted,
     mean,
+    opening,
     over,
     percent_more,
     table,
@@ -235,17 +235,9 @@ def compared(factor: float) -> str:
 
 def page(rows: list[Row], figures: list[str], scale: Scale) -> str:
     """The page for people."""
-    held = sum(row.holds for row in rows)
+    setting = f"preset `{MACHINE}`, transactions of {TX_SIZE} B, {scale.footprint or 'its'} footprint, {scale.words}"
     lines = [
-        "# Measured claims of the counter-atomicity paper",
-        "",
-        f"Engine {cp.engine_version()}, variant `published`, seed 1, preset `{MACHINE}`, transactions of {TX_SIZE} B, "
-        f"{scale.footprint or 'its'} footprint, {scale.words}.",
-        f"Written by `make validate PAPER={MACHINE}`. {held} of {len(rows)} rows hold; "
-        "[DEVIATIONS.md](DEVIATIONS.md) explains the",
-        "others. Averages are over the five workloads.",
-        "",
-        *claims_table(rows),
+        *opening(MACHINE, setting, rows),
         "",
         "## Figures",
         "",

@@ -19,9 +19,9 @@ from shared import (
     as_lines,
     average,
     by_workload,
-    claims_table,
     counted,
     mean,
+    opening,
     over,
     percent_more,
     table,
@@ -229,17 +229,12 @@ def outcome(runs: Runs) -> list[str]:
 
 def page(rows: list[Row], figures: list[str], experiments: list[str], scale: Scale) -> str:
     """The page for people."""
-    held = sum(row.holds for row in rows)
+    setting = (
+        f"preset `{MACHINE}`, {counted(CORES)}, transactions of {TX_SIZE} B, {scale.footprint or 'its'} footprint, "
+        f"{scale.words}"
+    )
     lines = [
-        "# Measured claims of the easy-pm paper",
-        "",
-        f"Engine {cp.engine_version()}, variant `published`, seed 1, preset `{MACHINE}`, {counted(CORES)}, "
-        f"transactions of {TX_SIZE} B, {scale.footprint or 'its'} footprint, {scale.words}.",
-        f"Written by `make validate PAPER={MACHINE}`. {held} of {len(rows)} rows hold; "
-        "[DEVIATIONS.md](DEVIATIONS.md) explains the",
-        "others. Averages are over the five workloads.",
-        "",
-        *claims_table(rows),
+        *opening(MACHINE, setting, rows),
         "",
         "## Figures",
         "",

@@ -198,3 +198,18 @@ def claims_table(rows: Iterable[Row]) -> list[str]:
     """The claims in Markdown."""
     header = ("claim", "at", "published", "measured", "holds")
     return table(header, [(r.claim, r.at, r.published, r.measured, "yes" if r.holds else "**no**") for r in rows])
+
+
+def opening(paper: str, setting: str, rows: Sequence[Row]) -> list[str]:
+    """How a paper's page begins: what was run, and the table of its claims."""
+    held = sum(row.holds for row in rows)
+    return [
+        f"# Measured claims of the {paper} paper",
+        "",
+        f"Engine {cp.engine_version()}, variant `published`, seed 1, {setting}.",
+        f"Written by `make validate PAPER={paper}`. {held} of {len(rows)} rows hold; "
+        "[DEVIATIONS.md](DEVIATIONS.md) explains the",
+        "others. Averages are over the five workloads.",
+        "",
+        *claims_table(rows),
+    ]

@@ -3,10 +3,11 @@
 //! RustCrypto's.
 
 use super::Key;
+use super::key_schedule::Aes;
 use crate::config::ConfigError;
 use crate::message::{CipherBlock, LineBytes};
-use aes::cipher::{Array, InnerIvInit, KeyInit};
-use aes::{Aes128, Aes256};
+use aes::cipher::{Array, InnerIvInit};
+
 use cfb_mode::{Decryptor, Encryptor};
 
 /// Encrypts and decrypts chains of lines under one key.
@@ -15,26 +16,10 @@ pub struct FeedbackCipher {
     aes: Aes,
 }
 
-#[derive(Clone)]
-enum Aes {
-    Bits128(Aes128),
-    Bits256(Aes256),
-}
-
 impl FeedbackCipher {
     /// A cipher with `key_bits` (128 or 256) bits of `key`.
     pub fn new(key: &Key, key_bits: u32) -> Result<Self, ConfigError> {
-        let aes = match key_bits {
-            128 => {
-                let (first, _) = key.split_at(16);
-                Aes::Bits128(Aes128::new(&Array::try_from(first).expect("half of 32 bytes is 16")))
-            }
-            256 => Aes::Bits256(Aes256::new(&Array::from(*key))),
-            other => {
-                return Err(ConfigError(format!("controller.aes_key_bits: {other} is not a key length: 128 or 256")));
-            }
-        };
-        Ok(Self { aes })
+        Ok(Self { aes: Aes::new(key, key_bits)? })
     }
 
     /// The ciphertext of `plaintext` after the ciphertext block `previous`.
@@ -62,6 +47,8 @@ impl FeedbackCipher {
 mod tests {
     use super::*;
     use aes::cipher::BlockCipherEncrypt;
+    use aes::cipher::KeyInit;
+    use aes::{Aes128, Aes256};
     use proptest::prelude::*;
 
     fn unhex<const N: usize>(text: &str) -> [u8; N] {

@@ -3,6 +3,7 @@
 //! crate's (AES-NI where the processor has it).
 
 mod feedback;
+mod key_schedule;
 mod keys;
 mod pad;
 

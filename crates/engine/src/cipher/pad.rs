@@ -6,10 +6,11 @@
 //! standard big-endian AES-CTR, which the tests use.
 
 use super::Key;
+use super::key_schedule::Aes;
 use crate::config::ConfigError;
 use crate::message::{LINE_BYTES, Line, LineBytes};
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-use aes::{Aes128, Aes256, Block};
+use aes::Block;
+use aes::cipher::{Array, BlockCipherEncrypt};
 
 const BLOCK_BITS: u32 = 2;
 const MINOR_BITS: u32 = 8;
@@ -19,12 +20,6 @@ const LINE_BITS: u32 = 64 - MINOR_BITS - BLOCK_BITS;
 #[derive(Clone)]
 pub struct PadCipher {
     aes: Aes,
-}
-
-#[derive(Clone)]
-enum Aes {
-    Bits128(Aes128),
-    Bits256(Aes256),
 }
 
 impl PadCipher {
@@ -37,17 +32,7 @@ impl PadCipher {
                  line number"
             )));
         }
-        let aes = match key_bits {
-            128 => {
-                let (first, _) = key.split_at(16);
-                Aes::Bits128(Aes128::new(&Array::try_from(first).expect("half of 32 bytes is 16")))
-            }
-            256 => Aes::Bits256(Aes256::new(&Array::from(*key))),
-            other => {
-                return Err(ConfigError(format!("controller.aes_key_bits: {other} is not a key length: 128 or 256")));
-            }
-        };
-        Ok(Self { aes })
+        Ok(Self { aes: Aes::new(key, key_bits)? })
     }
 
     /// The pad of `line` under its counters.
@@ -82,6 +67,7 @@ mod tests {
     use super::*;
     use crate::cipher::Keys;
     use crate::message::xor;
+    use aes::{Aes128, Aes256};
     use ctr::cipher::{KeyIvInit, StreamCipher};
     use proptest::prelude::*;
 

@@ -29,6 +29,25 @@ fn place(index: usize) -> std::ops::Range<usize> {
     index * COUNTER_BYTES..(index + 1) * COUNTER_BYTES
 }
 
+/// A block of 8-byte counters in which lines have been populated: bit `i` says that line `i` was.
+pub(super) fn initial_words(populated: u64, coverage: Coverage) -> LineBytes {
+    let mut block = [0; 64];
+    for index in (0..coverage.lines()).filter(|index| populated >> index & 1 == 1) {
+        set_word(&mut block, index, POPULATED);
+    }
+    block
+}
+
+/// The 8-byte counter of line `index`.
+pub(super) fn word(block: &LineBytes, index: usize) -> u64 {
+    u64::from_le_bytes(block[place(index)].try_into().expect("eight bytes"))
+}
+
+/// Puts the 8-byte counter of line `index` into the block.
+pub(super) fn set_word(block: &mut LineBytes, index: usize, value: u64) {
+    block[place(index)].copy_from_slice(&value.to_le_bytes());
+}
+
 impl CounterScheme for GlobalCounters {
     fn coverage(&self) -> Coverage {
         self.coverage
@@ -39,16 +58,11 @@ impl CounterScheme for GlobalCounters {
     }
 
     fn initial(&self, populated: u64) -> LineBytes {
-        let mut block = [0; 64];
-        for index in (0..self.coverage.lines()).filter(|index| populated >> index & 1 == 1) {
-            block[place(index)].copy_from_slice(&POPULATED.to_le_bytes());
-        }
-        block
+        initial_words(populated, self.coverage)
     }
 
     fn counter(&self, block: &LineBytes, index: usize) -> Counter {
-        let value = block[place(index)].try_into().expect("eight bytes");
-        Counter { major: u64::from_le_bytes(value), minor: 0 }
+        Counter { major: word(block, index), minor: 0 }
     }
 
     fn next(&self, _block: &LineBytes, _index: usize, register: u64) -> NextCounter {
@@ -57,7 +71,7 @@ impl CounterScheme for GlobalCounters {
     }
 
     fn set(&self, block: &mut LineBytes, index: usize, counter: Counter) {
-        block[place(index)].copy_from_slice(&counter.major.to_le_bytes());
+        set_word(block, index, counter.major);
     }
 
     fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {

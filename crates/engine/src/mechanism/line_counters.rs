@@ -2,14 +2,10 @@
 //! counter is also incremented" when it is written back (easy-pm section II-B), in the blocks of the paper's reference
 //! for counters (counter-atomicity section 5.2.1).
 
+use super::global_counters::{initial_words, set_word, word};
 use crate::config::{CounterOrganisation, Counters};
 use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 use crate::message::{Coverage, LineBytes};
-
-/// Bytes of one counter.
-const COUNTER_BYTES: usize = 8;
-/// The counter of lines that were populated before the run: they were written once.
-const POPULATED: u64 = 1;
 
 /// The scheme.
 pub struct LineCounters;
@@ -28,10 +24,6 @@ pub fn own_of_machine(counters: &Counters) -> Box<dyn CounterScheme> {
     }
 }
 
-fn place(index: usize) -> std::ops::Range<usize> {
-    index * COUNTER_BYTES..(index + 1) * COUNTER_BYTES
-}
-
 impl CounterScheme for LineCounters {
     fn coverage(&self) -> Coverage {
         Coverage::EIGHT_LINES
@@ -42,16 +34,11 @@ impl CounterScheme for LineCounters {
     }
 
     fn initial(&self, populated: u64) -> LineBytes {
-        let mut block = [0; 64];
-        for index in (0..Coverage::EIGHT_LINES.lines()).filter(|index| populated >> index & 1 == 1) {
-            block[place(index)].copy_from_slice(&POPULATED.to_le_bytes());
-        }
-        block
+        initial_words(populated, Coverage::EIGHT_LINES)
     }
 
     fn counter(&self, block: &LineBytes, index: usize) -> Counter {
-        let value = block[place(index)].try_into().expect("eight bytes");
-        Counter { major: u64::from_le_bytes(value), minor: 0 }
+        Counter { major: word(block, index), minor: 0 }
     }
 
     fn next(&self, block: &LineBytes, index: usize, _register: u64) -> NextCounter {
@@ -60,7 +47,7 @@ impl CounterScheme for LineCounters {
     }
 
     fn set(&self, block: &mut LineBytes, index: usize, counter: Counter) {
-        block[place(index)].copy_from_slice(&counter.major.to_le_bytes());
+        set_word(block, index, counter.major);
     }
 
     fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
