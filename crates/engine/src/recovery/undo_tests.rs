@@ -6,16 +6,18 @@ use crate::audit::fixture::{LOG_KEY, Machine, crypt_under};
 use crate::audit::log_fixture::{LINES, LogFault, Script, region};
 use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
-use crate::message::{Content, LogLayout, MediaLine, NoObserver, Observer};
+use crate::message::{Content, LogLayout, MediaLine, NoObserver, Observer, Page};
 use std::collections::BTreeMap;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+/// Minors that overflow while lines are put back.
+const NARROW: CounterLayout = CounterLayout::Split { minor_bits: 2 };
 const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];
 
 /// Runs two transactions and shows the machine after each event.
-fn run(layout: LogLayout, show: &mut dyn FnMut(&Machine)) {
-    let (mut script, _facts) = Script::new(layout, EIGHT, LogFault::None);
+fn run(layout: LogLayout, counters: CounterLayout, show: &mut dyn FnMut(&Machine)) {
+    let (mut script, _facts) = Script::new(layout, counters, LogFault::None);
     for number in 0..2 {
         script.transaction(number, &mut NoObserver, &mut |machine, _| show(machine));
     }
@@ -37,10 +39,17 @@ impl Media for Over<'_> {
 }
 
 #[derive(Default)]
-struct Told(Vec<(MediaLine, LineBytes)>);
+struct Told {
+    written: Vec<(MediaLine, LineBytes)>,
+    reencrypted: u64,
+}
+
 impl Observer for Told {
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        self.0.push((media, *bytes));
+        self.written.push((media, *bytes));
+    }
+    fn reencryption(&mut self, _now: Ps, _page: Page, _old: u64, _done: u64, finished: bool) {
+        self.reencrypted += u64::from(finished);
     }
 }
 
@@ -48,7 +57,7 @@ impl Observer for Told {
 fn entries_are_put_back_newest_first_one_a_step_and_then_the_set_is_freed() {
     for layout in LAYOUTS {
         let (mut longest, mut all) = (0, Vec::new());
-        run(layout, &mut |machine| {
+        run(layout, EIGHT, &mut |machine| {
             let snapshot = machine.snapshot(true);
             let mut boot = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, NoObserver);
             boot.load();
@@ -71,9 +80,9 @@ fn entries_are_put_back_newest_first_one_a_step_and_then_the_set_is_freed() {
 
 #[test]
 fn an_undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
-    for layout in LAYOUTS {
-        let mut cut = 0;
-        run(layout, &mut |machine| {
+    for (layout, counters) in LAYOUTS.into_iter().flat_map(|layout| [(layout, EIGHT), (layout, NARROW)]) {
+        let (mut cut, mut reencrypted) = (0, 0);
+        run(layout, counters, &mut |machine| {
             let snapshot = machine.snapshot(true);
             let mut whole = Boot::new(machine, &snapshot, Some(&machine.codec), STEPS, NoObserver);
             let steps: Vec<BootStep> = std::iter::from_fn(|| whole.step()).collect();
@@ -89,14 +98,20 @@ fn an_undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
                     }
                 }
                 again.wpq.extend(snapshot.wpq.iter().skip(stop).copied());
-                over.written.extend(first.into_observer().0);
+                let told = first.into_observer();
+                over.written.extend(told.written);
+                reencrypted += told.reencrypted;
                 let mut second = Boot::new(&over, &again, Some(&machine.codec), STEPS, NoObserver);
                 second.finish();
-                assert!(LINES.iter().all(|&line| second.line(line) == whole.line(line)), "{layout:?}, cut at {stop}");
+                assert!(
+                    LINES.iter().all(|&line| second.line(line) == whole.line(line)),
+                    "{layout:?}, {counters:?}, cut at {stop}"
+                );
                 cut += usize::from(matches!(next, BootStep::Undone(_)));
             }
         });
         assert!(cut > 100, "{cut} boots were cut short in the undo");
+        assert_eq!(reencrypted > 0, counters == NARROW, "pages that undone lines overflowed: {reencrypted}");
     }
 }
 
