@@ -11,11 +11,12 @@
 //! belongs to a log ring). An item is determined by its position, which only grows and begins at a random origin.
 
 use super::item;
+use super::nodes::Nodes;
 use super::shuffle::Shuffle;
 use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
-use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
+use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -31,10 +32,8 @@ const ITEM: u64 = 64;
 
 pub(super) struct ChainQueue {
     start: u64,
-    nodes_start: u64,
-    node_bytes: u64,
+    nodes: Nodes,
     item_bytes: u64,
-    nodes: u64,
     origin: u64,
     shuffle: Shuffle,
     seed: u64,
@@ -43,26 +42,15 @@ pub(super) struct ChainQueue {
 impl ChainQueue {
     pub(super) fn new(share: Share) -> Self {
         let node_bytes = ITEM + share.tx_size;
-        let nodes = ((share.bytes - PAGE_BYTES.min(share.bytes)) / node_bytes).max(2);
+        let count = Nodes::fitting(&share, node_bytes).max(2);
         Self {
             start: share.start,
-            nodes_start: share.start + PAGE_BYTES,
-            node_bytes,
+            nodes: Nodes::new(&share, node_bytes, count),
             item_bytes: share.tx_size,
-            nodes,
             origin: item::scatter(share.seed) >> 8,
-            shuffle: Shuffle::new(nodes, share.seed),
+            shuffle: Shuffle::new(count, share.seed),
             seed: share.seed,
         }
-    }
-
-    fn address(&self, node: u64) -> u64 {
-        self.nodes_start + node * self.node_bytes
-    }
-
-    fn is_node(&self, address: u64) -> bool {
-        let offset = address.wrapping_sub(self.nodes_start);
-        address >= self.nodes_start && offset.is_multiple_of(self.node_bytes) && offset / self.node_bytes < self.nodes
     }
 
     fn key(&self, position: u64) -> u64 {
@@ -110,20 +98,20 @@ impl ChainQueue {
 
     /// Nodes in the populated queue; the others are free.
     fn queued(&self) -> u64 {
-        self.nodes / 2
+        self.nodes.count / 2
     }
 
     /// The address of node `place` of the populated queue and the free list behind it, as if they were one list. Nodes
     /// lie in shuffled order, as after a long random history.
     fn placed(&self, place: u64) -> u64 {
-        self.address(self.shuffle.forward(place))
+        self.nodes.address(self.shuffle.forward(place))
     }
 
     fn populate_node(&self, place: u64, bytes: &mut [u8]) {
-        let last = place + 1 == self.queued() || place + 1 == self.nodes;
+        let last = place + 1 == self.queued() || place + 1 == self.nodes.count;
         put_word(bytes, NEXT as usize, if last { 0 } else { self.placed(place + 1) });
         // A free node holds what was dequeued from it.
-        let position = self.origin + (place + self.nodes - self.queued()) % self.nodes;
+        let position = self.origin + (place + self.nodes.count - self.queued()) % self.nodes.count;
         item::fill(self.key(position), position, &mut bytes[ITEM as usize..]);
     }
 
@@ -137,7 +125,7 @@ impl ChainQueue {
     ) -> Result<(u64, u64), String> {
         let (mut node, mut last, mut count) = (first, 0, 0);
         while node != 0 {
-            if !self.is_node(node) {
+            if self.nodes.number(node).is_none() {
                 return Err(format!("chain queue pointer {node:#x} leads to no node"));
             }
             if count == most {
@@ -153,11 +141,11 @@ impl ChainQueue {
 
 impl Structure for ChainQueue {
     fn populated(&self) -> Vec<Range<u64>> {
-        vec![self.start..self.start + LINE_BYTES, self.nodes_start..self.end()]
+        vec![self.start..self.start + LINE_BYTES, self.nodes.start..self.end()]
     }
 
     fn end(&self) -> u64 {
-        self.address(self.nodes)
+        self.nodes.end()
     }
 
     fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
@@ -166,10 +154,10 @@ impl Structure for ChainQueue {
             for (field, word) in [HEAD, TAIL, FREE].into_iter().zip(words) {
                 put_word(bytes, field as usize, word);
             }
-            put_word(bytes, POSITIONS as usize, self.origin + self.nodes);
+            put_word(bytes, POSITIONS as usize, self.origin + self.nodes.count);
             return;
         }
-        fill_items(bytes, self.node_bytes as usize, stop, |node, bytes| {
+        fill_items(bytes, self.nodes.bytes as usize, stop, |node, bytes| {
             self.populate_node(self.shuffle.inverse(node), bytes);
         });
     }
@@ -184,7 +172,7 @@ impl Structure for ChainQueue {
         let [head, tail, free, positions] =
             [HEAD, TAIL, FREE, POSITIONS].map(|field| view.read_u64(self.start + field));
         let mut first = 0;
-        let (queued, last) = self.walk(view, head, self.nodes, |view, node, count| {
+        let (queued, last) = self.walk(view, head, self.nodes.count, |view, node, count| {
             let found = item::verify(view, node + ITEM, self.item_bytes);
             first = if count == 0 { found.map_or(0, |(_, position)| position) } else { first };
             let position = first.wrapping_add(count);
@@ -196,20 +184,20 @@ impl Structure for ChainQueue {
         if last != tail {
             return Err(format!("the chain queue ends with node {last:#x}, its tail pointer says {tail:#x}"));
         }
-        if positions < self.origin + self.nodes || (queued > 0 && first.wrapping_add(queued) != positions) {
+        if positions < self.origin + self.nodes.count || (queued > 0 && first.wrapping_add(queued) != positions) {
             return Err(format!(
                 "the chain queue has {queued} items from position {first:#x} on, and {positions:#x} comes next"
             ));
         }
         // Lists that share a node share their last one.
-        let (unused, last_free) = self.walk(view, free, self.nodes - queued, |_, _, _| Ok(()))?;
+        let (unused, last_free) = self.walk(view, free, self.nodes.count - queued, |_, _, _| Ok(()))?;
         if unused > 0 && last_free == last {
             return Err("the free list of the chain queue runs into the queue".to_owned());
         }
-        if unused + queued != self.nodes {
+        if unused + queued != self.nodes.count {
             return Err(format!(
                 "of the {} nodes of the chain queue {queued} are queued and {unused} are free",
-                self.nodes
+                self.nodes.count
             ));
         }
         Ok(())
@@ -253,7 +241,7 @@ mod tests {
         ) {
             let bytes = 4096 + nodes * (lines * 64 + 64);
             let mut rig = Rig::new(ChainQueue::new, bytes, lines * 64, 0, seed);
-            prop_assert_eq!(rig.structure.nodes, nodes);
+            prop_assert_eq!(rig.structure.nodes.count, nodes);
             let mut items = contents(&mut rig);
             let (mut queued, mut free) = (list(&mut rig, HEAD), list(&mut rig, FREE));
             prop_assert_eq!((queued.len() as u64, free.len() as u64), (nodes / 2, nodes - nodes / 2));

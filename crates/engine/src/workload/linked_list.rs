@@ -2,10 +2,11 @@
 //! (counter-atomicity section 2.2.3, Figure 4). It is what an atomic write of data and counter exists for.
 
 use super::item;
+use super::nodes::Nodes;
 use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
-use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
+use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -14,54 +15,39 @@ const ITEM: u64 = 8;
 
 pub(super) struct LinkedList {
     start: u64,
-    nodes_start: u64,
-    node_bytes: u64,
+    nodes: Nodes,
     populated: u64,
-    capacity: u64,
     seed: u64,
 }
 
 impl LinkedList {
     pub(super) fn new(share: Share) -> Self {
-        let populated = ((share.bytes - PAGE_BYTES.min(share.bytes)) / share.tx_size).max(1);
+        let populated = Nodes::fitting(&share, share.tx_size).max(1);
         Self {
             start: share.start,
-            nodes_start: share.start + PAGE_BYTES,
-            node_bytes: share.tx_size,
+            nodes: Nodes::new(&share, share.tx_size, populated + share.room),
             populated,
-            capacity: populated + share.room,
             seed: share.seed,
         }
-    }
-
-    fn address(&self, node: u64) -> u64 {
-        self.nodes_start + node * self.node_bytes
-    }
-
-    /// The index of the node at `address`, if one may lie there.
-    fn node_at(&self, address: u64) -> Option<u64> {
-        let offset = address.checked_sub(self.nodes_start)?;
-        let node = offset / self.node_bytes;
-        (offset % self.node_bytes == 0 && node < self.capacity).then_some(node)
     }
 }
 
 impl Structure for LinkedList {
     fn populated(&self) -> Vec<Range<u64>> {
-        vec![self.start..self.start + LINE_BYTES, self.nodes_start..self.address(self.populated)]
+        vec![self.start..self.start + LINE_BYTES, self.nodes.start..self.nodes.address(self.populated)]
     }
 
     fn end(&self) -> u64 {
-        self.address(self.capacity)
+        self.nodes.end()
     }
 
     fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
         if extent == 0 {
-            put_word(bytes, 0, self.address(self.populated - 1));
+            put_word(bytes, 0, self.nodes.address(self.populated - 1));
             return;
         }
-        fill_items(bytes, self.node_bytes as usize, stop, |node, bytes| {
-            put_word(bytes, 0, if node == 0 { 0 } else { self.address(node - 1) });
+        fill_items(bytes, self.nodes.bytes as usize, stop, |node, bytes| {
+            put_word(bytes, 0, if node == 0 { 0 } else { self.nodes.address(node - 1) });
             item::fill(item::nth(self.seed, node), node, &mut bytes[ITEM as usize..]);
         });
     }
@@ -69,16 +55,16 @@ impl Structure for LinkedList {
     fn transact(&self, tx: &mut Transaction<'_>, _random: &mut Random) {
         let head = tx.read_word(self.start, false);
         // Nodes are never freed, so the newest lies highest and the next free one is above it.
-        let node = (head - self.nodes_start) / self.node_bytes + 1;
-        let address = self.address(node);
+        let node = (head - self.nodes.start) / self.nodes.bytes + 1;
+        let address = self.nodes.address(node);
         tx.write_word(address, head);
-        tx.write_item(address + ITEM, item::nth(self.seed, node), node, self.node_bytes - ITEM);
+        tx.write_item(address + ITEM, item::nth(self.seed, node), node, self.nodes.bytes - ITEM);
         tx.write_word(self.start, address);
     }
 
     fn check(&self, view: &mut dyn ByteView) -> Result<(), String> {
         let mut address = view.read_u64(self.start);
-        let Some(newest) = self.node_at(address) else {
+        let Some(newest) = self.nodes.number(address) else {
             return Err(format!("the list's head pointer is garbage: {address:#x}"));
         };
         if newest + 1 < self.populated {
@@ -86,8 +72,8 @@ impl Structure for LinkedList {
         }
         // Nodes are numbered in the order of their making, so the walk cannot go round in circles.
         for node in (0..=newest).rev() {
-            let found = self.node_at(address);
-            let identity = found.and_then(|_| item::verify(view, address + ITEM, self.node_bytes - ITEM));
+            let found = self.nodes.number(address);
+            let identity = found.and_then(|_| item::verify(view, address + ITEM, self.nodes.bytes - ITEM));
             if identity != Some((item::nth(self.seed, node), node)) {
                 return Err(format!("the list's node {node}, reached at {address:#x}, is garbage"));
             }
@@ -100,7 +86,7 @@ impl Structure for LinkedList {
     }
 
     fn write_bound(&self) -> WriteBound {
-        WriteBound { ranges: 2, bytes: self.node_bytes + 8 }
+        WriteBound { ranges: 2, bytes: self.nodes.bytes + 8 }
     }
 }
 

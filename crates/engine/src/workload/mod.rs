@@ -15,6 +15,7 @@ mod item;
 mod linked_list;
 mod log;
 mod memory;
+mod nodes;
 mod plan;
 mod program;
 mod queue;

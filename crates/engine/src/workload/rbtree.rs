@@ -10,11 +10,12 @@
 //! written beside what the paper's workload asks for.
 
 use super::item;
+use super::nodes::Nodes;
 use super::shuffle::Shuffle;
 use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
-use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
+use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -27,11 +28,9 @@ const RED: u64 = 1;
 pub(super) struct RbTree {
     /// Holds the root pointer.
     start: u64,
-    nodes_start: u64,
-    node_bytes: u64,
+    nodes: Nodes,
     item_bytes: u64,
     populated: u64,
-    capacity: u64,
     shuffle: Shuffle,
     seed: u64,
 }
@@ -39,21 +38,15 @@ pub(super) struct RbTree {
 impl RbTree {
     pub(super) fn new(share: Share) -> Self {
         let node_bytes = ITEM + share.tx_size;
-        let populated = ((share.bytes - PAGE_BYTES.min(share.bytes)) / node_bytes).max(1);
+        let populated = Nodes::fitting(&share, node_bytes).max(1);
         Self {
             start: share.start,
-            nodes_start: share.start + PAGE_BYTES,
-            node_bytes,
+            nodes: Nodes::new(&share, node_bytes, populated + share.room),
             item_bytes: share.tx_size,
             populated,
-            capacity: populated + share.room,
             shuffle: Shuffle::new(populated, share.seed),
             seed: share.seed,
         }
-    }
-
-    fn address(&self, node: u64) -> u64 {
-        self.nodes_start + node * self.node_bytes
     }
 
     /// Inserts `key`, or gives it a new value if it is there.
@@ -74,7 +67,7 @@ impl RbTree {
             // Its line is there already; marked dependent because the next node's address hangs on it.
             node = tx.read_word(node + side, true);
         }
-        let node = self.address(self.populated + tx.number());
+        let node = self.nodes.address(self.populated + tx.number());
         tx.write_item(node + ITEM, key, 0, self.item_bytes);
         for (field, value) in [(KEY, key), (LEFT, 0), (RIGHT, 0), (PARENT, parent | RED)] {
             tx.write_word(node + field, value);
@@ -141,7 +134,7 @@ impl RbTree {
 
     /// The populated node `number` (from 1, in the order of levels: children of h are 2h and 2h + 1), as an address.
     fn numbered(&self, number: u64) -> u64 {
-        if number == 0 || number > self.populated { 0 } else { self.address(self.shuffle.forward(number - 1)) }
+        if number == 0 || number > self.populated { 0 } else { self.nodes.address(self.shuffle.forward(number - 1)) }
     }
 
     /// Fills the populated node `number`. Levels are full but for the last, whose nodes are red.
@@ -160,19 +153,12 @@ impl RbTree {
         item::fill(key, 0, &mut bytes[ITEM as usize..]);
     }
 
-    fn is_node(&self, address: u64) -> bool {
-        let offset = address.wrapping_sub(self.nodes_start);
-        address >= self.nodes_start
-            && offset.is_multiple_of(self.node_bytes)
-            && offset / self.node_bytes < self.capacity
-    }
-
     /// Checks the subtree at `node` and returns its black height.
     fn check_node(&self, view: &mut dyn ByteView, node: u64, place: Place) -> Result<u32, String> {
         if node == 0 {
             return Ok(0);
         }
-        if !self.is_node(node) {
+        if self.nodes.number(node).is_none() {
             return Err(format!("tree pointer in node {:#x} is garbage: {node:#x}", place.parent));
         }
         if place.depth == 0 {
@@ -235,11 +221,11 @@ fn set_parent(tx: &mut Transaction<'_>, node: u64, parent: u64) {
 
 impl Structure for RbTree {
     fn populated(&self) -> Vec<Range<u64>> {
-        vec![self.start..self.start + LINE_BYTES, self.nodes_start..self.address(self.populated)]
+        vec![self.start..self.start + LINE_BYTES, self.nodes.start..self.nodes.address(self.populated)]
     }
 
     fn end(&self) -> u64 {
-        self.address(self.capacity)
+        self.nodes.end()
     }
 
     fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
@@ -247,7 +233,7 @@ impl Structure for RbTree {
             put_word(bytes, 0, self.numbered(1));
             return;
         }
-        fill_items(bytes, self.node_bytes as usize, stop, |place, node| {
+        fill_items(bytes, self.nodes.bytes as usize, stop, |place, node| {
             self.populate_node(self.shuffle.inverse(place) + 1, node);
         });
     }
@@ -259,7 +245,7 @@ impl Structure for RbTree {
     fn check(&self, view: &mut dyn ByteView) -> Result<(), String> {
         let root = view.read_u64(self.start);
         // A red-black tree of n nodes is at most 2 log2(n + 1) deep.
-        let depth = 2 * ((self.capacity + 1).ilog2() + 1);
+        let depth = 2 * ((self.nodes.count + 1).ilog2() + 1);
         // A red root is refused as if it had a red parent.
         let place = Place { parent: 0, parent_red: true, keys: 0..1 << 64, depth };
         self.check_node(view, root, place)?;
@@ -268,8 +254,8 @@ impl Structure for RbTree {
 
     fn write_bound(&self) -> WriteBound {
         // Recolouring touches three words on every second level, two rotations about ten; then node and root.
-        let words = 3 * u64::from((self.capacity + 1).ilog2() + 1) + 12;
-        WriteBound { ranges: words + 2, bytes: words * 8 + self.node_bytes + 8 }
+        let words = 3 * u64::from((self.nodes.count + 1).ilog2() + 1) + 12;
+        WriteBound { ranges: words + 2, bytes: words * 8 + self.nodes.bytes + 8 }
     }
 }
 
