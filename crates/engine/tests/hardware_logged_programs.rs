@@ -3,14 +3,11 @@
 
 mod common;
 
-use common::Full;
-use counterpoint_engine::config::{self, RunConfig, Variant};
+use common::run_programs;
+use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::message::{CoreId, Line, Observer, Op, OpBuffer, OpSource};
-use counterpoint_engine::{Job, System, design};
 use proptest::prelude::*;
 use std::collections::HashSet;
-use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// Lines that each core uses, its own or the same as all others; more than the small machine's caches hold.
 const LINES: u64 = 40;
@@ -75,32 +72,14 @@ fn run(name: &str, variant: Variant, machine: &str, programs: &[Program]) {
     let mut machine = config::preset(machine).unwrap();
     // Cores that share lines do not know what they will find there.
     machine.engine.check_loads = programs.iter().filter(|program| program.first == 0).count() == 1;
-    let run = RunConfig {
-        design: name.into(),
-        variant,
-        workload: "none".into(),
-        machine,
-        tx_size: 64,
-        transactions: 1,
-        warmup: 0,
-        cores: programs.len() as u16,
-        footprint: 64,
-        seed: 7,
-        allow_truncated: false,
-        leave_out: None,
-    };
     let with_stores = |program: &Program| program.transactions.iter().filter(|stores| !stores.is_empty()).count();
     let expected: usize = programs.iter().map(with_stores).sum();
     let running = programs.iter().map(|program| {
         let memory = vec![7; LINES as usize];
         Box::new(Running { program: program.clone(), next: 0, memory }) as Box<dyn OpSource>
     });
-    let job = Job { base: Arc::new(Full([7; 64])), programs: running.collect(), layouts: Vec::new() };
     let watch = Watch { logged: vec![HashSet::new(); programs.len()], freed: 0 };
-    let design = design::find(name, variant).unwrap();
-    let mut system = System::new(&run, &design, job, watch).unwrap();
-    system.run(|_| ControlFlow::Continue(()));
-    assert!(system.cores.iter().all(|core| core.finished()), "{name}: a core waits for something that never comes");
+    let system = run_programs(machine, name, variant, running.collect(), watch);
     assert!(system.cache.idle(), "{name}: something is left in the caches' registers");
     assert_eq!(system.observer.freed, expected as u64);
 }

@@ -2,14 +2,12 @@
 
 mod common;
 
-use common::Full;
-use counterpoint_engine::config::{self, RunConfig, Variant};
+use common::run_programs;
+use counterpoint_engine::System;
+use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{CoreId, Line, Observer, Op, OpBuffer, OpSource};
-use counterpoint_engine::{Job, System, design};
 use std::collections::HashSet;
-use std::ops::ControlFlow;
-use std::sync::Arc;
 
 struct Once(Option<Vec<Op>>);
 
@@ -40,26 +38,8 @@ impl Observer for Watch {
 }
 
 fn run(ops: Vec<Op>) -> System<Watch> {
-    let run = RunConfig {
-        design: "easy-pm".into(),
-        variant: Variant::Hardened,
-        workload: "none".into(),
-        machine: config::preset("easy-pm").unwrap(),
-        tx_size: 64,
-        transactions: 1,
-        warmup: 0,
-        cores: 1,
-        footprint: 64,
-        seed: 7,
-        allow_truncated: false,
-        leave_out: None,
-    };
-    let design = design::find("easy-pm", Variant::Hardened).unwrap();
-    let job = Job { base: Arc::new(Full([7; 64])), programs: vec![Box::new(Once(Some(ops)))], layouts: Vec::new() };
-    let mut system = System::new(&run, &design, job, Watch::default()).unwrap();
-    system.run(|_| ControlFlow::Continue(()));
-    assert!(system.cores[0].finished());
-    system
+    let machine = config::preset("easy-pm").unwrap();
+    run_programs(machine, "easy-pm", Variant::Hardened, vec![Box::new(Once(Some(ops)))], Watch::default())
 }
 
 fn stores(logged: bool, lines: u64) -> Vec<Op> {

@@ -5,12 +5,13 @@
 
 pub mod judge;
 
-use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, Machine, Variant};
+use counterpoint_engine::config::{self, Machine, RunConfig, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::kernel::{Ps, ns_to_ps};
-use counterpoint_engine::message::{BaseImage, Line, LineBytes, Observer, Page};
+use counterpoint_engine::message::{BaseImage, Line, LineBytes, Observer, OpSource, Page};
+use counterpoint_engine::{Job, LineSystem, System};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The end of simulated memory for these tests.
@@ -120,3 +121,32 @@ pub fn line(page: u64, index: usize) -> Line {
 }
 
 pub const LATE: Ps = 100_000_000;
+
+/// Runs `programs`, one a core, to their end on `machine`, over memory of sevens.
+pub fn run_programs<O: Observer>(
+    machine: Machine,
+    name: &str,
+    variant: Variant,
+    programs: Vec<Box<dyn OpSource>>,
+    observer: O,
+) -> System<O> {
+    let run = RunConfig {
+        design: name.into(),
+        variant,
+        workload: "none".into(),
+        machine,
+        tx_size: 64,
+        transactions: 1,
+        warmup: 0,
+        cores: programs.len() as u16,
+        footprint: 64,
+        seed: 7,
+        allow_truncated: false,
+        leave_out: None,
+    };
+    let job = Job { base: Arc::new(Full([7; 64])), programs, layouts: Vec::new() };
+    let mut system = System::new(&run, &design::find(name, variant).unwrap(), job, observer).unwrap();
+    system.run(|_| ControlFlow::Continue(()));
+    assert!(system.cores.iter().all(|core| core.finished()), "{name}: a core waits for something that never comes");
+    system
+}
