@@ -9,7 +9,7 @@ use crate::device::Image;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
 use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, OpSource};
-use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, LogSnapshot, Media, ReencryptionStatus, SchemeCodec};
+use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
 use std::sync::Arc;
@@ -98,7 +98,6 @@ pub fn explore(
         (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
         (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
     };
-    let as_survivor = |set: crate::controller::LogSnapshot| LogSnapshot { core: set.core, buckets: set.buckets };
     let check = |system: &mut System<Explorer>| {
         let System { observer, controller, device, .. } = system;
         let held = controller.snapshot();
@@ -109,7 +108,7 @@ pub fn explore(
                 wpq: held.wpq,
                 status,
                 global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives),
-                log: if log_survives { held.log.into_iter().map(as_survivor).collect() } else { Vec::new() },
+                log: if log_survives { held.log } else { Vec::new() },
             },
             &ImageMedia(device.image()),
             codec,

@@ -3,11 +3,11 @@
 
 use super::fixture::{KEY, LOG_KEY, Machine, Populated, WriteStyle, cfb_encrypt};
 use super::{CounterLayout, LogFacts, ProgramFacts, TransactionRecord, ledger_channel};
+use crate::message::LogSnapshot;
 use crate::message::{
     BucketMetadata, ByteView, CipherBlock, CoreId, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,
     MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
-use crate::recovery::LogSnapshot;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 

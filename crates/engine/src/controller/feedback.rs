@@ -2,9 +2,9 @@
 //! chain, which the recent-ciphertext register of its transaction holds, and takes a circuit for all its four blocks.
 
 use super::log_set::Chain;
-use super::request::{LogWrite, Part, Source, Stage, Write};
+use super::request::{LogWrite, Part, Source, Write};
 use super::state::{Context, Controller};
-use crate::message::{CipherBlock, DevicePort, Event, Observer};
+use crate::message::{CipherBlock, DevicePort, Observer};
 
 impl Controller {
     /// The write in `slot` takes its place in the chain of headers or of logged lines of its transaction.
@@ -13,29 +13,14 @@ impl Controller {
         let waiting = &mut self.chain(slot).waiting;
         waiting.push_back((slot, vector));
         if waiting.len() == 1 {
-            self.ask_for_unit(cx, slot);
+            self.want_unit(cx, slot);
         }
-    }
-
-    fn ask_for_unit<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        self.writes[slot].stage = Stage::WantsUnit;
-        self.wants_unit.push_back(slot);
-        self.hand_out_units(cx);
     }
 
     /// There is a circuit for the oldest line of a chain.
     pub(super) fn begin_feedback<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let unit = self.units_free.pop().expect("the caller saw a free circuit");
-        self.bumps += 1;
-        self.stats.pads += 1;
-        self.stats.aes_busy_ps += self.timing.feedback;
-        let write = &mut self.writes[slot];
-        write.stage = Stage::Encrypting;
-        write.bump = self.bumps;
-        write.unit = unit;
-        write.counter_admitted = true;
-        self.in_units.push(slot);
-        cx.queue.schedule(cx.queue.now() + self.timing.feedback, Event::PadReady { slot });
+        self.occupy_unit(cx, slot, self.timing.feedback);
+        self.writes[slot].counter_admitted = true;
     }
 
     /// The line in `slot` is encrypted, and the next of its chain can begin.
@@ -48,7 +33,7 @@ impl Controller {
         let chain = self.chain(slot);
         chain.advance(&ciphertext);
         if let Some(&(next, _)) = chain.waiting.front() {
-            self.ask_for_unit(cx, next);
+            self.want_unit(cx, next);
         }
     }
 
@@ -57,7 +42,7 @@ impl Controller {
         let Write { source, line, .. } = self.writes[slot];
         let Source::Log(LogWrite { set, sequence, part }) = source else { unreachable!("only the log is chained") };
         let region = self.log_parts().region;
-        let record = self.log_set(set).record_mut(sequence);
+        let record = self.set(usize::from(set)).record_mut(sequence);
         let [header_iv, log_iv] = record.vectors;
         match part {
             Part::Header => (line == region.header(record.bucket, 0)).then_some(header_iv),
@@ -67,8 +52,8 @@ impl Controller {
 
     fn chain(&mut self, slot: u32) -> &mut Chain {
         match self.writes[slot].source {
-            Source::Log(LogWrite { set, part: Part::Header, .. }) => &mut self.log_set(set).headers,
-            Source::Log(LogWrite { set, .. }) => &mut self.log_set(set).lines,
+            Source::Log(LogWrite { set, part: Part::Header, .. }) => &mut self.set(usize::from(set)).headers,
+            Source::Log(LogWrite { set, .. }) => &mut self.set(usize::from(set)).lines,
             Source::Caches(_) | Source::Reencryption(_) => unreachable!("only the log is chained"),
         }
     }

@@ -14,10 +14,10 @@
 
 use super::log_set::{LogSet, Record};
 use super::request::{LogWrite, Part, Source, Stage};
-use super::state::{Context, Controller, LogSnapshot, Response};
+use super::state::{Context, Controller, Response};
 use crate::kernel::{Ps, Slab};
 use crate::message::{
-    BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, Observer,
+    BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, LogSnapshot, Observer,
 };
 use std::collections::VecDeque;
 
@@ -60,11 +60,11 @@ impl LogManager {
         self.sets.iter().position(|set| set.core == Some(core))
     }
 
-    /// Whether a record that is not durable names `line`; if it is open, it has to be closed.
-    fn record_naming(&self, line: Line) -> Option<(usize, u32)> {
+    /// The set with a record that names `line` and is not durable, and whether the newest such record is open.
+    fn record_naming(&self, line: Line) -> Option<(usize, bool)> {
         self.sets.iter().enumerate().find_map(|(index, set)| {
             let mut records = set.records.iter().rev();
-            records.find(|record| record.names(line)).map(|record| (index, record.header.sequence))
+            records.find(|record| record.names(line)).map(|record| (index, !record.closed))
         })
     }
 }
@@ -106,11 +106,10 @@ impl Controller {
     /// Why nothing goes on, if transactions wait for log space that none of them gives back.
     pub fn log_exhausted(&self) -> Option<String> {
         let manager = self.log_manager.as_ref().filter(|manager| !manager.waiting.is_empty())?;
-        let owned: usize = manager.sets.iter().map(|set| set.owned.len()).sum();
         Some(format!(
             "log.buckets = {} is too few for {} concurrent transactions: they have filled all buckets, need more, and none \
              can end",
-            owned + manager.free.len(),
+            self.log_parts().region.buckets,
             manager.sets.iter().filter(|set| set.core.is_some()).count(),
         ))
     }
@@ -130,12 +129,8 @@ impl Controller {
         self.log_manager.as_mut().expect("only designs with a hardware log are sent log entries")
     }
 
-    /// The registers `set`.
-    pub(super) fn log_set(&mut self, set: u8) -> &mut LogSet {
-        self.set(usize::from(set))
-    }
-
-    fn set(&mut self, index: usize) -> &mut LogSet {
+    /// Set `index` of the registers.
+    pub(super) fn set(&mut self, index: usize) -> &mut LogSet {
         &mut self.manager().sets[index]
     }
 
@@ -178,7 +173,7 @@ impl Controller {
         let manager = self.manager();
         let Entry { core, line, old } = manager.entries[slot];
         let index = manager.set_of(core).expect("a transaction that logs has begun");
-        if manager.sets[index].pending >= manager.pending_max || !self.open_record(index) {
+        if manager.sets[index].pending() >= manager.pending_max || !self.open_record(index) {
             return false;
         }
         let region = self.log_parts().region;
@@ -268,10 +263,9 @@ impl Controller {
         line: Line,
     ) -> bool {
         let Some(manager) = &self.log_manager else { return false };
-        let Some((index, sequence)) = manager.record_naming(line) else { return false };
+        let Some((index, open)) = manager.record_naming(line) else { return false };
         self.writes[slot].stage = Stage::BehindLog;
-        let newest = self.set(index).records.back().expect("one of them names the line");
-        if newest.header.sequence == sequence && !newest.closed {
+        if open {
             self.close_record(cx, index);
         }
         true
@@ -282,9 +276,7 @@ impl Controller {
         let index = usize::from(write.set);
         match write.part {
             Part::Entry => {
-                let set = self.set(index);
-                set.pending -= 1;
-                set.record_mut(write.sequence).unpersisted -= 1;
+                self.set(index).record_mut(write.sequence).unpersisted -= 1;
                 self.send_header(cx, index);
                 self.take_entries(cx);
                 self.end_if_over(cx, index);
@@ -345,7 +337,7 @@ impl Controller {
     fn end_if_over<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
         let set = self.set(index);
         // An open record whose lines were never written back dies with the transaction.
-        if !set.ending || set.pending > 0 || set.records.iter().any(|record| record.closed) {
+        if !set.ending || set.pending() > 0 || set.records.iter().any(|record| record.closed) {
             return;
         }
         let core = set.core.expect("a transaction ends");

@@ -72,8 +72,6 @@ pub(super) struct LogSet {
     /// Records that are not durable, oldest first; only the last can be open.
     pub records: VecDeque<Record>,
     sequence: u32,
-    /// Logged lines that have yet to persist.
-    pub pending: u32,
     /// The transaction waits for its end.
     pub ending: bool,
     pub headers: Chain,
@@ -112,8 +110,12 @@ impl LogSet {
         record.header.count += 1;
         record.unpersisted += 1;
         bucket.lines += 1;
-        self.pending += 1;
         (place, record.header.sequence)
+    }
+
+    /// Logged lines that have yet to persist.
+    pub fn pending(&self) -> u32 {
+        self.records.iter().map(|record| record.unpersisted).sum()
     }
 
     /// The record with this number, which is not durable.
@@ -140,7 +142,6 @@ impl LogSet {
         self.bucket = None;
         self.records.clear();
         self.sequence = 0;
-        self.pending = 0;
         self.ending = false;
         debug_assert!(self.headers.waiting.is_empty() && self.lines.waiting.is_empty());
     }

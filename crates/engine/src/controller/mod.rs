@@ -26,9 +26,7 @@ mod wpq;
 mod write_path;
 mod writeback;
 
-pub use state::{
-    Context, Controller, ControllerSnapshot, EncryptionParts, LogParts, LogSnapshot, Response, RsrSnapshot,
-};
+pub use state::{Context, Controller, ControllerSnapshot, EncryptionParts, LogParts, Response, RsrSnapshot};
 pub use stats::ControllerStats;
 
 use crate::message::{DevicePort, Event, Observer};
@@ -39,7 +37,7 @@ impl Controller {
         match event {
             Event::ReadArrives { slot } => self.read_arrives(cx, slot),
             Event::WriteArrives { slot } => self.write_arrives(cx, slot),
-            Event::CounterReady { slot } => self.counter_ready(cx, slot),
+            Event::CounterReady { slot } => self.want_unit(cx, slot),
             Event::PadReady { slot } => self.pad_ready(cx, slot),
             Event::ReadReady { slot } => self.read_ready(cx, slot),
             Event::CounterFetched { slot } => self.counter_fetched(cx, slot),

@@ -14,7 +14,7 @@ use crate::design::parts::{
 };
 use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
 use crate::message::{
-    CoreId, Coverage, Event, Line, LineBytes, LogBucket, LogLayout, LogRegion, MediaLine, Page, WriteToken,
+    CoreId, Coverage, Event, Line, LineBytes, LogLayout, LogRegion, LogSnapshot, MediaLine, Page, WriteToken,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -86,15 +86,6 @@ pub struct RsrSnapshot {
     pub old_major: u64,
     /// Bit `i`: line `i` is under the new major counter.
     pub done: u64,
-}
-
-/// One set of log metadata registers as a power failure finds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogSnapshot {
-    /// Whose transaction it belongs to.
-    pub core: CoreId,
-    /// Buckets with a header that has persisted, in the order in which the transaction got them.
-    pub buckets: Vec<LogBucket>,
 }
 
 /// What the controller holds at a power failure.

@@ -105,7 +105,7 @@ impl Controller {
         }
         if self.store == CounterStore::Inline {
             // The next counter comes from the register and goes out beside the line.
-            self.counter_ready(cx, slot);
+            self.want_unit(cx, slot);
             return;
         }
         let id = self.coverage.block(line);
@@ -124,8 +124,8 @@ impl Controller {
         }
     }
 
-    /// `Event::CounterReady`: the counter is known; an AES circuit is wanted.
-    pub(super) fn counter_ready<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+    /// `Event::CounterReady`, or its chain has come to it: an AES circuit is wanted.
+    pub(super) fn want_unit<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         self.writes[slot].stage = Stage::WantsUnit;
         self.wants_unit.push_back(slot);
         self.hand_out_units(cx);
@@ -163,25 +163,36 @@ impl Controller {
             self.writes[slot].stage = Stage::Waiting;
             return;
         };
-        let unit = self.units_free.pop().expect("the caller saw a free circuit");
-        self.bumps += 1;
-        self.stats.pads += 1;
-        self.stats.aes_busy_ps += self.timing.aes;
+        self.occupy_unit(cx, slot, self.timing.aes);
         let write = &mut self.writes[slot];
-        write.stage = Stage::Encrypting;
-        write.bump = self.bumps;
-        write.unit = unit;
         write.counter = counter;
         write.block = block;
         write.renews = renews;
         write.counter_admitted = defers || matches!(at_encrypted, Admit::Unready | Admit::Inline);
         write.owes_counter = at_bump == Admit::Counter;
-        self.in_units.push(slot);
-        cx.queue.schedule(cx.queue.now() + self.timing.aes, Event::PadReady { slot });
         if at_bump == Admit::Counter {
             self.asking.push(slot);
             self.admit(cx);
         }
+    }
+
+    /// The write in `slot` takes a free circuit, for `latency`.
+    pub(super) fn occupy_unit<D: DevicePort, O: Observer>(
+        &mut self,
+        cx: &mut Context<'_, D, O>,
+        slot: u32,
+        latency: Ps,
+    ) {
+        let unit = self.units_free.pop().expect("the caller saw a free circuit");
+        self.bumps += 1;
+        self.stats.pads += 1;
+        self.stats.aes_busy_ps += latency;
+        let write = &mut self.writes[slot];
+        write.stage = Stage::Encrypting;
+        write.bump = self.bumps;
+        write.unit = unit;
+        self.in_units.push(slot);
+        cx.queue.schedule(cx.queue.now() + latency, Event::PadReady { slot });
     }
 
     /// The write of `line` takes the next value of the global counter.

@@ -9,7 +9,7 @@
 //! seven lines. With chains, a bucket has one line of metadata (Valid Header Number and the two initial vectors), then
 //! all headers, then all logged lines one after another: a record that was closed early leaves no gap.
 
-use super::{LINE_BYTES, Line, LineBytes, PAGE_BYTES};
+use super::{CoreId, LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 
 /// Logged lines in a record (easy-pm section III-B).
 pub const LOG_RECORD_LINES: usize = 7;
@@ -185,6 +185,15 @@ pub struct LogBucket {
     pub bucket: u32,
     /// Headers that have persisted.
     pub records: u32,
+}
+
+/// The log metadata registers of one transaction as a power failure finds them (easy-pm sections III-B and III-D).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogSnapshot {
+    /// Whose transaction it is.
+    pub core: CoreId,
+    /// Its buckets with a header that has persisted, in the order in which it got them.
+    pub buckets: Vec<LogBucket>,
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub use address::{
 };
 pub use event::Event;
 pub use hardware_log::{
-    BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion,
+    BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot,
 };
 pub use observer::{NoObserver, Observer};
 pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};

@@ -20,7 +20,7 @@ mod undo_tests;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
-pub use survivors::{AdrSnapshot, GlobalCounter, LogSnapshot, Media, ReencryptionStatus};
+pub use survivors::{AdrSnapshot, GlobalCounter, Media, ReencryptionStatus};
 pub use undo::LogCodec;
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes};

@@ -1,6 +1,6 @@
 //! What a power failure leaves: the media, what the persistence domain drains to them, and registers that survive.
 
-use crate::message::{Content, CoreId, CounterBlock, Line, LineBytes, LogBucket, MediaLine, MediaUnit, Page};
+use crate::message::{Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Page};
 use rustc_hash::FxHashMap;
 
 /// The media, as they are when power fails. Read only: a boot keeps what it writes to itself, so that one image serves
@@ -53,15 +53,6 @@ pub struct AdrSnapshot {
     pub global_counter: GlobalCounter,
     /// The log metadata registers, if they are in the ADR domain.
     pub log: Vec<LogSnapshot>,
-}
-
-/// The log metadata registers of one transaction (easy-pm sections III-B and III-D).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LogSnapshot {
-    /// Whose transaction it is.
-    pub core: CoreId,
-    /// Its buckets with a header that has persisted, in the order in which it got them.
-    pub buckets: Vec<LogBucket>,
 }
 
 /// The media with everything that was written since on top.

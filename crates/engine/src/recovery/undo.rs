@@ -5,8 +5,8 @@
 use crate::design::parts::FeedbackSource;
 use crate::message::{
     BucketMetadata, CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,
+    LogSnapshot,
 };
-use crate::recovery::LogSnapshot;
 use std::cmp::Reverse;
 
 /// How a boot reads the hardware's log. Records that lie apart are encrypted in counter mode as any other line; chains
