@@ -33,6 +33,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             log_ring: ByteSize(64 << 10),
             log_granularity: LogGranularity::Word,
             footprint: ByteSize(1 << 30),
+            footprint_per_core: false,
         },
         form: ProgramForm::Plain,
         leave_out: None,

@@ -104,7 +104,7 @@ impl Request {
             warmup: number("warmup", &self.warmup, default_warmup)?,
             cores: u16::try_from(cores).map_err(|_| ConfigError(format!("cores: {cores} is not from 1 to 64")))?,
             footprint: size("footprint", self.footprint.as_ref())?
-                .unwrap_or(machine.program.footprint.0.min(defaults.footprint_max)),
+                .unwrap_or(machine.program.total_footprint(cores).min(defaults.footprint_max)),
             seed: number("seed", &self.seed, 1)?,
             allow_truncated: self.allow_truncated,
             leave_out: self.leave_out.as_deref().map(|name| find_annotation(name, &design)).transpose()?,

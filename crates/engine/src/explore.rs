@@ -58,8 +58,8 @@ pub fn explore(
     let program = keep_ledgers(&mut job, source);
     let cores = job.programs.len();
     let encryption = encryption_parts(&config.machine, design, config.seed)?;
-    let status_survives = design.domain(RegisterName::ReencryptionStatus) == Domain::Adr;
-    let log_survives = design.domain(RegisterName::LogMetadata) == Domain::Adr;
+    let status_survives = design.register_domain(RegisterName::ReencryptionStatus) == Domain::Adr;
+    let log_survives = design.register_domain(RegisterName::LogMetadata) == Domain::Adr;
     let (keys, key_bytes) = (Keys::from_seed(config.seed), config.machine.controller.aes_key_bits as usize / 8);
     let log = encryption.as_ref().and_then(|parts| parts.log.as_ref()).map(|parts| LogFacts {
         first: parts.region.first,
@@ -80,6 +80,7 @@ pub fn explore(
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
         status_survives,
+        eadr: None,
         program,
     });
     let codec = encryption.map(|parts| {
@@ -91,13 +92,14 @@ pub fn explore(
     });
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
-    let survives = |value| match (design.domain(RegisterName::GlobalCounter), config.machine.counters.global_register) {
-        (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => {
-            GlobalCounter::Kept(value)
-        }
-        (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
-        (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
-    };
+    let survives =
+        |value| match (design.register_domain(RegisterName::GlobalCounter), config.machine.counters.global_register) {
+            (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => {
+                GlobalCounter::Kept(value)
+            }
+            (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
+            (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
+        };
     let check = |system: &mut System<Explorer>| {
         let System { observer, controller, device, .. } = system;
         let held = controller.snapshot();
@@ -109,6 +111,7 @@ pub fn explore(
                 status,
                 global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives),
                 log: if log_survives { held.log } else { Vec::new() },
+                ..AdrSnapshot::default()
             },
             &ImageMedia(device.image()),
             codec,

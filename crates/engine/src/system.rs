@@ -163,7 +163,7 @@ impl<O: Observer> System<O> {
             for request in requests.drain(..) {
                 match request {
                     MemoryRequest::Read { at, line, token } => controller.accept_read(&mut cx, at, line, token),
-                    MemoryRequest::Write { at, line, bytes, token, counter_atomic } => {
+                    MemoryRequest::Write { at, line, bytes, token, counter_atomic, .. } => {
                         controller.accept_write(&mut cx, at, line, &bytes, token, counter_atomic);
                     }
                     MemoryRequest::BeginTransaction { at, core } => {
@@ -174,6 +174,9 @@ impl<O: Observer> System<O> {
                     }
                     MemoryRequest::EndTransaction { at, core } => {
                         controller.accept_transaction_end(&mut cx, at, core);
+                    }
+                    MemoryRequest::BumpCounter { at, core, line } => {
+                        controller.accept_bump(&mut cx, at, core, line);
                     }
                     MemoryRequest::CounterWriteback { at, line, token } => {
                         controller.accept_counter_writeback(&mut cx, at, line, token);
@@ -187,6 +190,7 @@ impl<O: Observer> System<O> {
                     Response::Read { token, bytes } => cache.read_done(now, token, &bytes),
                     Response::Written { token } => cache.write_acked(now, token),
                     Response::TransactionBegun { core } => cache.transaction_begun(now, core),
+                    Response::CounterBumped { core } => cache.counter_bumped(now, core),
                     Response::Logged { core } => cache.logged(now, core),
                     Response::TransactionEnded { core } => cache.transaction_ended(now, core),
                     Response::Install { line, bytes } => cache.install_clean(now, line, &bytes),

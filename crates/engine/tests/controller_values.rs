@@ -195,7 +195,10 @@ fn answers(
                     let overtaken = found > sent && found <= writes.len() && writes[found - 1] <= now;
                     prop_assert!(found == sent || overtaken, "read {token} of line {line}: write {found}, not {sent}");
                 }
-                Response::TransactionBegun { .. } | Response::Logged { .. } | Response::TransactionEnded { .. } => {
+                Response::TransactionBegun { .. }
+                | Response::CounterBumped { .. }
+                | Response::Logged { .. }
+                | Response::TransactionEnded { .. } => {
                     unreachable!("nobody logs")
                 }
                 Response::Install { line, bytes } => {

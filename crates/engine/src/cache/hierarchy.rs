@@ -241,6 +241,7 @@ impl Hierarchy {
             at,
             line,
             bytes,
+            cache_pad: [0; 64],
             token: WriteToken(token),
             counter_atomic: with_counter || self.counter_atomic.contains(&line.0),
         });

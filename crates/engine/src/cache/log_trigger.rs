@@ -58,6 +58,11 @@ impl Hierarchy {
         self.wakes.push((core, Wake::Logged { at: now }));
     }
 
+    /// The line that `core` is about to write has its next counter: it is dirty from now on.
+    pub fn counter_bumped(&mut self, now: Ps, core: CoreId) {
+        self.wakes.push((core, Wake::Logged { at: now }));
+    }
+
     /// The log of the transaction of `core` is freed.
     pub fn transaction_ended(&mut self, now: Ps, core: CoreId) {
         self.wakes.push((core, Wake::TransactionEnded { at: now }));

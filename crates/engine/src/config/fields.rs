@@ -35,6 +35,7 @@ const CLOCK: &str = "a cycle is at least one picosecond";
 const AES_UNITS: &str = "a line needs a circuit, and circuits are searched one by one";
 const TIMING: &str = "a millisecond is longer than any memory takes";
 const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
+const DRAIN_ENERGY: &str = "a million units for a byte are more than any battery gives";
 const BANKS: &str = "a bank's number has 16 bits";
 
 /// All of them, in the order of the schema.
@@ -51,6 +52,7 @@ pub(super) const FIELDS: &[Field] = &[
     size("program.log_ring", KIB, GIB, 64, "the ring holds at least one small transaction, in whole lines"),
     Field { path: "program.log_granularity", kind: Kind::Choice(&["word", "line"]) },
     size("program.footprint", 64, 16 * TIB, 64, LINES),
+    flag("program.footprint_per_core"),
     whole("core.clock_mhz", 1, 1_000_000, CLOCK),
     whole("core.width", 1, 64, "a core dispatches at least one instruction per cycle, and none does more than 64"),
     whole("core.rob_entries", 1, 65_536, QUEUE),
@@ -114,6 +116,19 @@ pub(super) const FIELDS: &[Field] = &[
     whole("log.pending_entries", 1, 256, QUEUE),
     Field { path: "log.cfb_latency", kind: Kind::Choice(&["serial", "paper"]) },
     Field { path: "log.iv", kind: Kind::Choice(&["per-allocation", "per-bucket"]) },
+    Field {
+        path: "eadr.battery",
+        kind: Kind::Choice(&["as-needed", "write-only", "write-compute-order", "all-operation"]),
+    },
+    whole("eadr.cme_levels", 1, 3, "there are three levels, and the first one is where the core reads"),
+    whole("eadr.xor_cycles", 0, 10_000, LATENCY),
+    decimal("eadr.l1_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
+    decimal("eadr.l2_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
+    decimal("eadr.l3_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
+    decimal("eadr.controller_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
+    decimal("eadr.aes_pj_per_byte", 1e6, DRAIN_ENERGY),
+    decimal("eadr.xor_fj_per_byte", 1e6, DRAIN_ENERGY),
+    decimal("eadr.recovery_ns_per_line", 1e6, TIMING),
     size(
         "device.capacity",
         64 * KIB,
@@ -261,6 +276,9 @@ mod tests {
             }
             "engine.check_loads" | "l2.shared" => "true",
             "l1.shared" => "false",
+            "program.footprint_per_core" => "true",
+            "eadr.battery" => "write-only",
+            "eadr.cme_levels" => "2",
             path if path.ends_with("size_per_core") => "true",
             "device.write_recovery" => "row-close",
             "program.log_granularity" => "line",
@@ -280,7 +298,7 @@ mod tests {
             "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" => "128KiB",
             "program.log_ring" | "program.footprint" | "device.row" => "8KiB",
             "device.capacity" => "8GiB",
-            path if path.ends_with("_ns") || path.ends_with("_bit") || path.ends_with("_mw") => "17.5",
+            path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
             "controller.wpq_high_watermark" => "16",
             "controller.wpq_entries" => "64",
             _ => "8",

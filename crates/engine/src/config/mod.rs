@@ -20,8 +20,8 @@ pub use load::load_machine;
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
-    AddressMapping, CacheLevel, CfbLatency, Controller, Core, CounterOrganisation, CounterPlacement, Counters, Device,
-    Engine, GlobalRegister, Log, LogGranularity, LogIv, Machine, Program, WriteRecovery,
+    AddressMapping, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterOrganisation, CounterPlacement,
+    Counters, Device, Eadr, Engine, GlobalRegister, Log, LogGranularity, LogIv, Machine, Program, WriteRecovery,
 };
 pub use size::ByteSize;
 

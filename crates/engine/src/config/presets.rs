@@ -6,11 +6,12 @@ use super::nearest::unknown_name;
 use super::{ConfigError, Machine};
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 5] = [
+const PRESETS: [(&str, &str); 6] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
     ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
     ("easy-pm", include_str!("presets/easy-pm.toml")),
+    ("sepencr", include_str!("presets/sepencr.toml")),
     ("small", include_str!("presets/small.toml")),
 ];
 
@@ -77,7 +78,7 @@ mod tests {
     fn the_nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, small)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small)"
         );
     }
 }

@@ -30,6 +30,8 @@ pub struct Machine {
     pub counters: Counters,
     /// The undo log that hardware writes.
     pub log: Log,
+    /// Caches in the persistence domain.
+    pub eadr: Eadr,
     /// The non-volatile device.
     pub device: Device,
 }
@@ -56,8 +58,17 @@ pub struct Program {
     pub log_ring: ByteSize,
     /// What an undo-log record covers. Decision.
     pub log_granularity: LogGranularity,
-    /// Default footprint of a workload, the total over all cores.
+    /// Default footprint of a workload, the total over all cores ...
     pub footprint: ByteSize,
+    /// ... or of each core.
+    pub footprint_per_core: bool,
+}
+
+impl Program {
+    /// Default footprint of `cores` cores together, in bytes.
+    pub fn total_footprint(&self, cores: u64) -> u64 {
+        if self.footprint_per_core { self.footprint.0.saturating_mul(cores) } else { self.footprint.0 }
+    }
 }
 
 /// What an undo-log record covers at least.
@@ -206,6 +217,47 @@ pub enum LogIv {
     PerAllocation,
     /// Once, when the bucket is first used.
     PerBucket,
+}
+
+/// Caches in the persistence domain (eADR), and what a battery may do once power is lost (sepencr sections II-D and IV).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Eadr {
+    /// What the battery supports after power is lost (sepencr Table I).
+    pub battery: BatterySupply,
+    /// How many levels, from the first, encrypt and decrypt at every access under `eadr-cme`. Decision: 3, all of them.
+    pub cme_levels: u32,
+    /// Core cycles that an access takes longer for the exclusive-or with a cache pad. Decision: 1 ("less than 1 cycle").
+    pub xor_cycles: u32,
+    /// Energy of moving a byte from the first level to the memory, in nJ (sepencr section V-C).
+    pub l1_drain_nj_per_byte: f64,
+    /// The same from the second level.
+    pub l2_drain_nj_per_byte: f64,
+    /// The same from the third level.
+    pub l3_drain_nj_per_byte: f64,
+    /// The same from the memory controller: the counter cache.
+    pub controller_drain_nj_per_byte: f64,
+    /// Energy of making a byte of a pad, in pJ.
+    pub aes_pj_per_byte: f64,
+    /// Energy of the exclusive-or of a byte, in fJ. The paper's section V-C says 800, its section IV-C 100; Table III uses
+    /// the former.
+    pub xor_fj_per_byte: f64,
+    /// Time to read a line of the shadow cache at recovery, by the paper's formula, in ns (sepencr section V-D).
+    pub recovery_ns_per_line: f64,
+}
+
+/// What the battery of the persistence domain supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatterySupply {
+    /// What the design asks for, and no more: each design under the model that it is made for.
+    AsNeeded,
+    /// Writes.
+    WriteOnly,
+    /// Writes and computation.
+    WriteComputeOrder,
+    /// Writes, computation and reads.
+    AllOperation,
 }
 
 /// Encryption counters.

@@ -96,6 +96,12 @@ impl CounterCache {
         }
     }
 
+    /// The blocks that are newer than memory, by slot.
+    pub fn dirty(&self) -> impl Iterator<Item = (CounterBlock, &LineBytes)> {
+        let dirty = (0..self.tags.len()).filter(|&slot| self.dirty[slot] && self.tags[slot] != EMPTY);
+        dirty.map(|slot| (CounterBlock(self.tags[slot]), &self.blocks[slot]))
+    }
+
     /// Puts the block `id` in; returns the block that made room, if one did.
     pub fn insert(&mut self, id: CounterBlock, block: LineBytes) -> Option<Evicted> {
         debug_assert!(!self.contains(id));

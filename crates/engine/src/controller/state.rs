@@ -14,7 +14,8 @@ use crate::design::parts::{
 };
 use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
 use crate::message::{
-    CoreId, Coverage, Event, Line, LineBytes, LogLayout, LogRegion, LogSnapshot, MediaLine, Page, WriteToken,
+    CoreId, CounterBlock, Coverage, Event, Line, LineBytes, LogLayout, LogRegion, LogSnapshot, MediaLine, Page,
+    WriteToken,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -43,6 +44,8 @@ pub enum Response {
     TransactionBegun { core: CoreId },
     /// The log manager has taken the old bytes that `core` sent.
     Logged { core: CoreId },
+    /// The line that `core` is about to write has its next counter.
+    CounterBumped { core: CoreId },
     /// The log of the transaction of `core` is freed.
     TransactionEnded { core: CoreId },
     /// A line read for page re-encryption, for the last-level cache (secpm section 3.5).
@@ -99,6 +102,9 @@ pub struct ControllerSnapshot {
     pub rsr: Option<RsrSnapshot>,
     /// Log metadata registers, a set for each transaction with a log.
     pub log: Vec<LogSnapshot>,
+    /// Counter blocks newer than the queue and the media: those that have left the counter cache and wait for a slot, then
+    /// the dirty ones in it.
+    pub counters: Vec<(CounterBlock, LineBytes)>,
 }
 
 pub(super) struct Bank {
@@ -310,7 +316,13 @@ impl Controller {
                 done: self.rsr.done,
             }),
             log: self.log_snapshot(),
+            counters: self.dirty_counters(),
         }
+    }
+
+    fn dirty_counters(&self) -> Vec<(CounterBlock, LineBytes)> {
+        let waiting = self.evictions.iter().map(|eviction| (eviction.id, eviction.block));
+        waiting.chain(self.counters.dirty().map(|(id, block)| (id, *block))).collect()
     }
 
     /// Counts of the current measurement period up to `now`.

@@ -4,7 +4,7 @@ use super::request::{Cipher, CounterWaiter, LogWrite, Part, Source, Stage, Write
 use super::state::{Context, Controller};
 use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 use crate::kernel::Ps;
-use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
+use crate::message::{CoreId, DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
 /// What a write gets when its counter is bumped.
 struct Bumped {
@@ -29,6 +29,18 @@ impl Controller {
         let slot = self.new_write(line, bytes, Source::Caches(token.0));
         self.writes[slot].counter_atomic = counter_atomic;
         cx.queue.schedule(at, Event::WriteArrives { slot });
+    }
+
+    /// Takes the request of `core` for the next counter of `line`, which reaches the controller at `at`; answered by
+    /// [`super::Response::CounterBumped`].
+    pub fn accept_bump<D: DevicePort, O: Observer>(
+        &mut self,
+        _cx: &mut Context<'_, D, O>,
+        _at: Ps,
+        core: CoreId,
+        _line: Line,
+    ) {
+        self.responses.push(super::state::Response::CounterBumped { core });
     }
 
     pub(super) fn new_write(&mut self, line: Line, bytes: &LineBytes, source: Source) -> u32 {

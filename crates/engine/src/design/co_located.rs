@@ -2,8 +2,8 @@
 //! its counter before decryption begins (counter-atomicity section 3.2.1, Figure 5a).
 
 use super::parts::{
-    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
-    ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
+    MinorReset, PersistenceDomain, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::{global_counters, write_path::Colocated};
@@ -29,6 +29,8 @@ pub(super) const fn design(variant: Variant) -> Design {
             minor_reset: MinorReset::AtOnce,
         }),
         log: None,
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[Register { name: RegisterName::GlobalCounter, domain: Domain::Configured }],
         recovery: &[],
     }

@@ -4,7 +4,7 @@
 //! *Published* and *hardened* differ as in `hw-log`, in what becomes of the counter of a line that is evicted.
 
 use super::hw_log;
-use super::parts::{Design, Domain, HardwareLog, LogEncryption, Register, RegisterName};
+use super::parts::{CachePads, Design, Domain, HardwareLog, LogEncryption, PersistenceDomain, Register, RegisterName};
 use crate::config::Variant;
 use crate::message::LogLayout;
 
@@ -14,6 +14,8 @@ pub(super) const fn design(variant: Variant) -> Design {
         summary: "hardware undo logging, counter mode for data, cipher feedback in two chains for the log",
         paper: "easy-pm, sections III-C and III-D",
         log: Some(HardwareLog { layout: LogLayout::Chains, encryption: LogEncryption::Feedback }),
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[
             Register { name: RegisterName::LogMetadata, domain: Domain::Adr },
             Register { name: RegisterName::RecentCiphertext, domain: Domain::Volatile },

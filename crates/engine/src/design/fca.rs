@@ -6,8 +6,8 @@
 //! only counters whose own data is queued.
 
 use super::parts::{
-    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
-    ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
+    MinorReset, PersistenceDomain, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::{global_counters, write_path::ReadyPairs};
@@ -34,6 +34,8 @@ pub(super) const fn design(variant: Variant) -> Design {
             minor_reset: MinorReset::AtOnce,
         }),
         log: None,
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[Register { name: RegisterName::GlobalCounter, domain: Domain::Configured }],
         recovery: &[],
     }

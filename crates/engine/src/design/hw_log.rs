@@ -6,9 +6,9 @@
 //! *Hardened*: every data line is written as a pair.
 
 use super::parts::{
-    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, HardwareLog,
-    LineAtomicity, LogEncryption, MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues,
-    WritebackOrder,
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, HardwareLog,
+    LineAtomicity, LogEncryption, MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register,
+    RegisterName, WriteQueues, WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::line_counters;
@@ -40,6 +40,8 @@ pub(super) const fn design(variant: Variant) -> Design {
             layout: LogLayout::Records,
             encryption: LogEncryption::Counter { write_path: &StagedPair },
         }),
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[
             Register { name: RegisterName::LogMetadata, domain: Domain::Adr },
             Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr },

@@ -2,9 +2,15 @@
 
 pub mod parts;
 
+mod adr;
 mod alc;
+mod bbe;
 mod co_located;
 mod co_located_cc;
+mod eadr;
+mod eadr_all_operation;
+mod eadr_cme;
+mod eadr_mc_cme;
 mod easy_pm;
 mod fca;
 mod hw_log;
@@ -13,6 +19,7 @@ mod sca;
 mod secpm;
 mod secpm_no_cwr;
 mod secpm_workshop;
+mod sepencr;
 mod unencrypted;
 mod write_back;
 mod write_through;
@@ -21,7 +28,7 @@ use crate::config::Variant;
 use parts::Design;
 
 /// Every design, in the order in which tables show them.
-pub const DESIGNS: [fn(Variant) -> Design; 14] = [
+pub const DESIGNS: [fn(Variant) -> Design; 21] = [
     |variant| unencrypted::design(variant),
     |variant| ideal::design(variant),
     |variant| write_back::design(variant),
@@ -36,6 +43,13 @@ pub const DESIGNS: [fn(Variant) -> Design; 14] = [
     |variant| hw_log::design(variant),
     |variant| alc::design(variant),
     |variant| easy_pm::design(variant),
+    |variant| adr::design(variant),
+    |variant| eadr::design(variant),
+    |variant| eadr_mc_cme::design(variant),
+    |variant| eadr_cme::design(variant),
+    |variant| eadr_all_operation::design(variant),
+    |variant| bbe::design(variant),
+    |variant| sepencr::design(variant),
 ];
 
 /// The names of all designs.

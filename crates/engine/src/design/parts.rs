@@ -2,7 +2,9 @@
 //! queues and no bytes of their own.
 
 use crate::config::{Counters, Variant};
-use crate::message::{CipherBlock, Coverage, Line, LineBytes, LogLayout, MediaLayout};
+use crate::message::{
+    CipherBlock, Coverage, Line, LineBytes, LogLayout, MediaLayout, MediaLine, OnChipLine, ShadowRegion,
+};
 
 pub use crate::message::ProgramForm;
 
@@ -163,6 +165,12 @@ pub enum RegisterName {
     /// The newest ciphertext of the header chain and of the log chain, for each concurrent transaction (easy-pm section
     /// III-C).
     RecentCiphertext,
+    /// The counter under which the next line leaves on battery (sepencr section IV-C).
+    IncrCounter,
+    /// The counter under which all cache pads are made (sepencr section IV-D).
+    BootCounter,
+    /// Up to which stamp the shadow cache has been consumed.
+    ShadowConsumed,
 }
 
 /// A step of the boot sequence, in order.
@@ -172,6 +180,118 @@ pub enum RecoveryStep {
     ResumeReencryption,
     /// Walk the hardware's log of every transaction in flight and undo what it says.
     UndoHardwareLog,
+    /// Encrypt the lines that left in the clear.
+    EncryptPlain,
+    /// The boot counter goes up by one.
+    AdvanceBootCounter,
+    /// Decrypt the shadow cache and put its lines back: the third level's, the second's, then the first's.
+    RestoreShadow {
+        /// Under which counter a slot was encrypted.
+        stamp: StampSource,
+        /// Where its line goes.
+        into: RestoreInto,
+    },
+    /// Encrypt the lines that have been put back into the caches under the pads of the present boot counter, slot by
+    /// slot.
+    RenewCachePads,
+}
+
+/// Where a recovery takes the counter of a slot's pad from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StampSource {
+    /// From the slot's metadata. A slot whose stamp has been consumed holds nothing.
+    Metadata,
+    /// "By checking the location of the data in the shadow cache and the current incr-counter": the incr-counter less
+    /// the number of slots, plus the slot's own (sepencr section IV-C).
+    Location,
+    /// It is the boot counter.
+    BootCounter,
+}
+
+/// Where a recovery puts what the shadow cache held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RestoreInto {
+    /// Into memory, through the ordinary write path; the shadow cache stays valid until the last line is there.
+    Memory,
+    /// Into the slots of the caches that they came from, dirty ("read, decrypted, and stored in the cache").
+    Caches,
+}
+
+/// How a line rests in the caches and what an access costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CachePads {
+    /// In the clear.
+    None,
+    /// As ciphertext under its own counter, which is bumped when the line turns dirty; AES at every access (sepencr
+    /// section IV-A).
+    AesAtAccess,
+    /// Exclusive-ored with a pad made at boot, one for each data slot; the pads take half the ways (sepencr section IV-D).
+    BootPads,
+}
+
+/// What lies in the persistence domain.
+#[derive(Clone, Copy)]
+pub enum PersistenceDomain {
+    /// The write pending queue, and registers that say so.
+    Adr,
+    /// The caches and the counter cache, too.
+    Eadr {
+        /// How dirty lines leave the caches after power is lost.
+        drain: &'static dyn CrashDrain,
+    },
+}
+
+/// What a battery supports after power is lost (sepencr Table I); each model includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Battery {
+    /// Writes to the memory.
+    WriteOnly,
+    /// Computation: AES and exclusive-or, too.
+    WriteComputeOrder,
+    /// Reads from the memory, too.
+    AllOperation,
+}
+
+/// An act after power is lost that the battery does not support.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forbidden {
+    /// What was to be done, as a noun: "a pad", "an exclusive-or", "a read".
+    pub act: &'static str,
+    /// The battery that it takes.
+    pub needs: Battery,
+    /// The battery that there is.
+    pub has: Battery,
+}
+
+/// What can be done after power is lost. Every act is checked against the battery.
+pub trait OnBattery {
+    /// The shadow cache.
+    fn region(&self) -> ShadowRegion;
+    /// The value of a register of the eADR designs.
+    fn register(&self, name: RegisterName) -> u64;
+    /// Sets it.
+    fn set_register(&mut self, name: RegisterName, value: u64);
+    /// The pad of `line` under `counter`: computation.
+    fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden>;
+    /// Exclusive-or: computation.
+    fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden>;
+    /// Lets `bytes` leave for `media`. `carries`: the cached line that they hold, if they hold one.
+    fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>);
+    /// Lets a line leave for its own address as it lies in the cache, and flags it there as lying in the clear.
+    fn write_in_the_clear(&mut self, line: &OnChipLine);
+    /// Lets a line leave through the ordinary write path: its counter is read and bumped, a page is re-encrypted if need
+    /// be.
+    fn write_through_write_path(&mut self, line: &OnChipLine) -> Result<(), Forbidden>;
+}
+
+/// What leaves the caches after power is lost.
+pub trait CrashDrain: Send + Sync {
+    /// The least battery that it needs.
+    fn needs(&self) -> Battery;
+    /// Lines go to the shadow cache instead of their own addresses.
+    fn uses_shadow(&self) -> bool;
+    /// Lets `lines`, in the order of their slots, leave the chip.
+    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden>;
 }
 
 /// The counter of one line.
@@ -296,6 +416,10 @@ pub struct Design {
     pub encryption: Option<Encryption>,
     /// The undo log that its hardware writes, if it writes one.
     pub log: Option<HardwareLog>,
+    /// How lines rest in the caches.
+    pub cache_pads: CachePads,
+    /// What a power failure leaves.
+    pub domain: PersistenceDomain,
     /// Its registers.
     pub registers: &'static [Register],
     /// Its boot sequence.
@@ -316,8 +440,16 @@ impl Design {
         self.encryption.is_some_and(|encryption| encryption.store != CounterStore::Inline)
     }
 
+    /// How dirty lines leave the caches after power is lost; `None` if they do not.
+    pub fn drain(&self) -> Option<&'static dyn CrashDrain> {
+        match self.domain {
+            PersistenceDomain::Adr => None,
+            PersistenceDomain::Eadr { drain } => Some(drain),
+        }
+    }
+
     /// The domain of register `name`; a register that is not listed does not exist and survives nothing.
-    pub fn domain(&self, name: RegisterName) -> Domain {
+    pub fn register_domain(&self, name: RegisterName) -> Domain {
         self.registers
             .iter()
             .find(|register| register.name == name)

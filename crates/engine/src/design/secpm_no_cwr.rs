@@ -7,8 +7,9 @@
 //! append; pairs of one page are appended in the order of their bumps.
 
 use super::parts::{
-    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
-    ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
+    MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues,
+    WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::StagedPair};
@@ -35,6 +36,8 @@ pub(super) const fn design(variant: Variant) -> Design {
             minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },
         }),
         log: None,
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[
             Register { name: RegisterName::StagingRegister, domain: Domain::Volatile },
             Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr },

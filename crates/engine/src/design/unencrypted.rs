@@ -1,6 +1,6 @@
 //! Plaintext memory: the baseline of every paper (Unsec-PM, Insec-PM, No-encryption).
 
-use super::parts::{Design, LineAtomicity, ProgramForm, Promise};
+use super::parts::{CachePads, Design, LineAtomicity, PersistenceDomain, ProgramForm, Promise};
 use crate::config::Variant;
 
 pub(super) const fn design(variant: Variant) -> Design {
@@ -14,6 +14,8 @@ pub(super) const fn design(variant: Variant) -> Design {
         promise: Promise { crash_consistent: Ok(()), line_atomic: LineAtomicity::Every, secret: false },
         encryption: None,
         log: None,
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[],
         recovery: &[],
     }

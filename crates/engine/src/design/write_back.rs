@@ -2,8 +2,8 @@
 //! (secpm section 2.3, Table 1).
 
 use super::parts::{
-    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
-    ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
+    MinorReset, PersistenceDomain, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::Deferred};
@@ -29,6 +29,8 @@ pub(super) const fn design(variant: Variant) -> Design {
             minor_reset: MinorReset::AtOnce,
         }),
         log: None,
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: &[
             Register { name: RegisterName::ReencryptionStatus, domain: Domain::Volatile },
             Register { name: RegisterName::GlobalCounter, domain: Domain::Configured },

@@ -6,8 +6,9 @@
 //! broken is the design's own doing.
 
 use super::parts::{
-    AppendOrder, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity, MinorReset,
-    ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
+    MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues,
+    WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::{counters, write_path::WriteThrough};
@@ -34,6 +35,8 @@ pub(super) const fn design(variant: Variant) -> Design {
             minor_reset: if hardened { MinorReset::WithDoneBit } else { MinorReset::AtOnce },
         }),
         log: None,
+        cache_pads: CachePads::None,
+        domain: PersistenceDomain::Adr,
         registers: if hardened {
             &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr }]
         } else {

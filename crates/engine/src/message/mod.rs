@@ -9,6 +9,7 @@ mod observer;
 mod op;
 mod port;
 mod program;
+mod shadow;
 
 pub use address::{
     CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, PAGE_BYTES,
@@ -24,6 +25,7 @@ pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
 };
 pub use program::{Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport};
+pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};
 
 /// Index of a core.
 pub type CoreId = u16;

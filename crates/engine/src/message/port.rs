@@ -91,7 +91,11 @@ pub enum MemoryRequest {
     Write {
         at: Ps,
         line: Line,
+        /// As they lie in the cache: ciphertext if lines rest under cache pads.
         bytes: LineBytes,
+        /// The pad under which they do ("flushed into the memory controller with the corresponding C-OTP", sepencr
+        /// section IV-D); zeros otherwise.
+        cache_pad: LineBytes,
         token: WriteToken,
         /// Line and counter persist together: the line holds a `CounterAtomic` variable, or `flush_data` wrote it back.
         counter_atomic: bool,
@@ -102,6 +106,9 @@ pub enum MemoryRequest {
     Log { at: Ps, core: CoreId, line: Line, old: LineBytes },
     /// The transaction of `core` ends: its log is to be freed.
     EndTransaction { at: Ps, core: CoreId },
+    /// `line` is about to turn dirty where lines rest encrypted under their own counters: it needs its next one. A core
+    /// has one such request under way.
+    BumpCounter { at: Ps, core: CoreId, line: Line },
     /// Writes the counter block of `line` back if it is dirty; acknowledged like a write.
     CounterWriteback { at: Ps, line: Line, token: WriteToken },
 }

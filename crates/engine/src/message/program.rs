@@ -15,6 +15,9 @@ pub enum ProgramForm {
     /// Stores in place between `tx_begin` and `tx_end`, and `flush_data` of what they changed; hardware keeps the log
     /// (easy-pm section III-A).
     HardwareLogged,
+    /// Without flushes, fences kept: for caches in the persistence domain (sepencr section II-D: "we remove the CLWB,
+    /// CLFLUSHOPT, and CLFLUSH instructions").
+    FlushFree,
 }
 
 /// One annotation in the text of a transaction: what a form of the program has at one place because the programmer

@@ -116,6 +116,7 @@ impl<'a, O: Observer> Boot<'a, O> {
                             None => Phase::Recovery { step: step + 1 },
                         };
                     }
+                    Some(_) => self.phase = Phase::Recovery { step: step + 1 },
                     None => self.phase = Phase::Ready,
                 },
                 Phase::Ready => return None,

@@ -2,7 +2,7 @@
 
 use super::{LineCodec, LogCodec, ReencryptionStatus};
 use crate::design::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
-use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, xor};
+use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, ShadowRegion, xor};
 use std::sync::Arc;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
@@ -11,17 +11,23 @@ pub struct SchemeCodec {
     pads: Box<dyn PadSource>,
     base: Arc<dyn BaseImage>,
     log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
+    shadow: Option<ShadowRegion>,
 }
 
 impl SchemeCodec {
     /// The codec of a design whose memory started as `base`.
     pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
-        Self { scheme, pads, base, log: None }
+        Self { scheme, pads, base, log: None, shadow: None }
     }
 
     /// The same of a design whose hardware keeps a log in `region`; `feedback` has the log's key.
     pub fn with_log(self, region: LogRegion, feedback: Box<dyn FeedbackSource>) -> Self {
         Self { log: Some((region, feedback)), ..self }
+    }
+
+    /// The same of a design with a shadow cache.
+    pub fn with_shadow(self, region: ShadowRegion) -> Self {
+        Self { shadow: Some(region), ..self }
     }
 
     fn counter(&self, line: Line, block: &LineBytes) -> Counter {
@@ -88,6 +94,14 @@ impl LineCodec for SchemeCodec {
             self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }
         self.scheme.restart_line(block, self.scheme.coverage().index(line));
+    }
+
+    fn pad(&self, line: Line, counter: Counter) -> LineBytes {
+        self.pads.pad(line, counter)
+    }
+
+    fn shadow(&self) -> Option<ShadowRegion> {
+        self.shadow
     }
 
     fn log(&self) -> Option<LogCodec<'_>> {

@@ -23,7 +23,8 @@ pub use codec::SchemeCodec;
 pub use survivors::{AdrSnapshot, GlobalCounter, Media, ReencryptionStatus};
 pub use undo::LogCodec;
 
-use crate::message::{CounterBlock, Coverage, Line, LineBytes};
+use crate::design::parts::Counter;
+use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as they lie on the
 /// media.
@@ -52,6 +53,12 @@ pub trait LineCodec {
     fn largest(&self, block: &LineBytes) -> u64;
     /// Gives `line` its first counter after an overflow in `block`: major counter `old_major` + 1, minor counter 0.
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
+    /// The pad of `line`, which may lie outside the memory, under `counter`.
+    fn pad(&self, line: Line, counter: Counter) -> LineBytes;
+    /// Where the shadow cache lies, if there is one.
+    fn shadow(&self) -> Option<ShadowRegion> {
+        None
+    }
     /// How the log is read that hardware writes, if it writes one.
     fn log(&self) -> Option<LogCodec<'_>> {
         None

@@ -1,6 +1,8 @@
 //! What a power failure leaves: the media, what the persistence domain drains to them, and registers that survive.
 
-use crate::message::{Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Page};
+use crate::message::{
+    Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Page, ShadowRegisters,
+};
 use rustc_hash::FxHashMap;
 
 /// The media, as they are when power fails. Read only: a boot keeps what it writes to itself, so that one image serves
@@ -42,10 +44,11 @@ pub enum GlobalCounter {
     Scanned,
 }
 
-/// What the ADR domain holds when power fails.
+/// What the persistence domain holds when power fails.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AdrSnapshot {
-    /// The write pending queue in the order of admission, issued writes included that no bank has accepted.
+    /// What is drained to the media, in order: the write pending queue in the order of admission, issued writes included
+    /// that no bank has accepted; under eADR dirty counter blocks and what leaves the caches, too.
     pub wpq: Vec<(MediaLine, LineBytes)>,
     /// The status register, if it is in use and in the ADR domain.
     pub status: Option<ReencryptionStatus>,
@@ -53,6 +56,10 @@ pub struct AdrSnapshot {
     pub global_counter: GlobalCounter,
     /// The log metadata registers, if they are in the ADR domain.
     pub log: Vec<LogSnapshot>,
+    /// The lines among `wpq` that lie in the clear although memory is encrypted, and are flagged so.
+    pub plain: Vec<Line>,
+    /// The registers of the eADR designs.
+    pub registers: ShadowRegisters,
 }
 
 /// The media with everything that was written since on top.

@@ -85,7 +85,7 @@ mod tests {
                 let style = Style { copy_bytes: 16, log_granularity: granularity, form, leave_out };
                 let has: Vec<Annotation> = Annotation::ALL.into_iter().filter(|one| style.has(*one)).collect();
                 let all: &[Annotation] = match form {
-                    ProgramForm::Plain => &[],
+                    ProgramForm::Plain | ProgramForm::FlushFree => &[],
                     ProgramForm::Annotated => &Annotation::ALL[..3],
                     ProgramForm::HardwareLogged => &[Annotation::FlushData],
                 };

@@ -267,6 +267,7 @@ impl World {
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
             }
+            Happens::Arrives(MemoryRequest::BumpCounter { core, .. }) => self.caches.counter_bumped(now, core),
             Happens::Arrives(MemoryRequest::BeginTransaction { core, .. }) => {
                 let at = now + 1 + self.random.below(100_000);
                 self.begins_at[usize::from(core)] = at;
@@ -376,7 +377,9 @@ impl World {
                     self.log_entries += 1;
                     at
                 }
-                MemoryRequest::BeginTransaction { at, .. } | MemoryRequest::EndTransaction { at, .. } => at,
+                MemoryRequest::BeginTransaction { at, .. }
+                | MemoryRequest::EndTransaction { at, .. }
+                | MemoryRequest::BumpCounter { at, .. } => at,
                 MemoryRequest::Write { at, line, bytes, counter_atomic, .. } => {
                     self.sent[line.0 as usize] = bytes;
                     let expected = self.marked[line.0 as usize] || self.flushes_data == Some(line);

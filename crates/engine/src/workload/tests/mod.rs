@@ -39,6 +39,7 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             log_ring: config::ByteSize(8 << 10),
             log_granularity: LogGranularity::Word,
             footprint: config::ByteSize(64 << 10),
+            footprint_per_core: false,
         },
         form: ProgramForm::Plain,
         leave_out: None,

@@ -1,0 +1,18 @@
+//! Plaintext memory with the caches in the persistence domain: the baseline of sepencr.
+
+use super::parts::{Design, PersistenceDomain, ProgramForm};
+use super::unencrypted;
+use crate::config::Variant;
+use crate::mechanism::drain::InPlace;
+
+pub(super) const fn design(variant: Variant) -> Design {
+    Design {
+        name: "eadr",
+        summary: "no encryption, caches in the persistence domain: programs do not flush",
+        paper: "sepencr, sections II-D and V",
+        machine: "sepencr",
+        form: ProgramForm::FlushFree,
+        domain: PersistenceDomain::Eadr { drain: &InPlace },
+        ..unencrypted::design(variant)
+    }
+}
