@@ -163,8 +163,8 @@ impl<O: Observer> System<O> {
             for request in requests.drain(..) {
                 match request {
                     MemoryRequest::Read { at, line, token } => controller.accept_read(&mut cx, at, line, token),
-                    MemoryRequest::Write { at, line, bytes, token, counter_atomic, .. } => {
-                        controller.accept_write(&mut cx, at, line, &bytes, token, counter_atomic);
+                    MemoryRequest::Write { at, line, bytes, cache_pad, token, counter_atomic } => {
+                        controller.accept_write(&mut cx, at, line, &bytes, &cache_pad, token, counter_atomic);
                     }
                     MemoryRequest::BeginTransaction { at, core } => {
                         controller.accept_transaction_begin(&mut cx, at, core);
