@@ -35,6 +35,12 @@ impl Style {
         self.form == annotation.form() && self.leave_out != Some(annotation)
     }
 
+    /// Whether what is written is flushed. Where the caches lie in the persistence domain a store is durable when it is
+    /// visible (sepencr section II-D).
+    pub(super) fn flushes(self) -> bool {
+        self.form != ProgramForm::FlushFree
+    }
+
     /// Whether hardware keeps the log, so that the program writes none.
     pub(super) fn is_logged_by_hardware(self) -> bool {
         self.form == ProgramForm::HardwareLogged
@@ -44,7 +50,7 @@ impl Style {
     /// its counter is written back a line may be lost with all its words, the unwritten ones too. Hardware keeps lines.
     pub(super) fn log_unit(self) -> u64 {
         match (self.form, self.log_granularity) {
-            (ProgramForm::Plain, LogGranularity::Word) => 8,
+            (ProgramForm::Plain | ProgramForm::FlushFree, LogGranularity::Word) => 8,
             _ => LINE_BYTES,
         }
     }
@@ -67,6 +73,9 @@ pub(super) fn counter_writebacks(range: Range<u64>) -> impl Iterator<Item = u64>
 mod tests {
     use super::*;
 
+    const FORMS: [ProgramForm; 4] =
+        [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::HardwareLogged, ProgramForm::FlushFree];
+
     #[test]
     fn every_counter_block_of_a_range_is_named_once() {
         let blocks = |range| counter_writebacks(range).collect::<Vec<_>>();
@@ -80,7 +89,7 @@ mod tests {
     #[test]
     fn a_program_has_the_annotations_of_its_form_but_the_one_left_out() {
         let granularity = LogGranularity::Line;
-        for form in [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::HardwareLogged] {
+        for form in FORMS {
             for leave_out in [None].into_iter().chain(Annotation::ALL.map(Some)) {
                 let style = Style { copy_bytes: 16, log_granularity: granularity, form, leave_out };
                 let has: Vec<Annotation> = Annotation::ALL.into_iter().filter(|one| style.has(*one)).collect();
@@ -96,10 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_program_may_log_words() {
+    fn only_a_program_without_annotations_may_log_words() {
         let unit = |form, log_granularity| Style { copy_bytes: 16, log_granularity, form, leave_out: None }.log_unit();
         assert_eq!(unit(ProgramForm::Plain, LogGranularity::Word), 8);
         assert_eq!(unit(ProgramForm::Plain, LogGranularity::Line), 64);
+        assert_eq!(unit(ProgramForm::FlushFree, LogGranularity::Word), 8);
+        assert_eq!(unit(ProgramForm::FlushFree, LogGranularity::Line), 64);
         assert_eq!(unit(ProgramForm::Annotated, LogGranularity::Word), 64);
         assert_eq!(unit(ProgramForm::Annotated, LogGranularity::Line), 64);
         assert_eq!(unit(ProgramForm::HardwareLogged, LogGranularity::Word), 64);

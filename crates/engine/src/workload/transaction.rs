@@ -14,6 +14,9 @@
 //!
 //! The hardware-logged form (easy-pm section III-A) has neither log nor fences: `tx_begin`, the stores in place,
 //! `flush_data` of each line that they touched, `tx_end`. It is the same for structures with and without a log.
+//!
+//! The flush-free form (sepencr section II-D) is the plain one without its flushes. Each store is durable at once, in
+//! the order of the program, so that a log entry's tag, stored last, says that all of it is there.
 
 use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
@@ -249,7 +252,7 @@ impl<'a> Transaction<'a> {
         self.ops.ops.push(Op::Sfence);
 
         self.store_entry(entry, &state_word(self.number, false).to_le_bytes());
-        self.ops.clwb_range(entry, 8);
+        self.flush_lines(entry, 8);
         self.ops.ops.push(Op::Sfence);
         self.scratch.ranges = ranges;
     }
@@ -268,7 +271,7 @@ impl<'a> Transaction<'a> {
         self.compute((bytes.len() / 8) as u32);
         let length = bytes.len() as u64;
         self.store_entry(entry, bytes);
-        self.ops.clwb_range(entry, length);
+        self.flush_lines(entry, length);
         let written = entry..entry + length;
         self.write_back_counters(std::slice::from_ref(&written), Annotation::PrepareCounterCacheWriteback);
         self.ops.ops.push(Op::Sfence);
@@ -291,7 +294,7 @@ impl<'a> Transaction<'a> {
         let from = self.ops.ops.len();
         self.store_pending(pointer);
         self.declare_counter_atomic(from);
-        self.ops.clwb_range(swap[0].address, 8);
+        self.flush_lines(swap[0].address, 8);
         self.ops.ops.push(Op::Sfence);
     }
 
@@ -314,13 +317,20 @@ impl<'a> Transaction<'a> {
         ranges
     }
 
+    /// Flushes the lines of `[address, address + length)`.
+    fn flush_lines(&mut self, address: u64, length: u64) {
+        if self.style.flushes() {
+            self.ops.clwb_range(address, length);
+        }
+    }
+
     /// Flushes every line of `ranges` once.
     fn flush(&mut self, ranges: &[Range<u64>]) {
         let mut flushed_to = 0;
         for range in ranges {
             let from = (range.start & !(LINE_BYTES - 1)).max(flushed_to);
             if from < range.end {
-                self.ops.clwb_range(from, range.end - from);
+                self.flush_lines(from, range.end - from);
                 flushed_to = range.end.next_multiple_of(LINE_BYTES);
             }
         }

@@ -9,17 +9,25 @@ use crate::workload::{Plan, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind};
 
 /// How often each outcome was met.
 #[derive(Default, Debug)]
-struct Tally {
-    before: u64,
-    after: u64,
-    undone: u64,
-    abandoned: u64,
-    laps: u64,
+pub(super) struct Tally {
+    pub before: u64,
+    pub after: u64,
+    pub undone: u64,
+    pub abandoned: u64,
+    pub laps: u64,
 }
 
-/// Crashes a program at about every `sparseness`-th store, and more often where a stage ends; `drop_fence` leaves that fence out of every
-/// transaction, which must be caught. The error says what went wrong.
-fn explore(config: &WorkloadConfig, sparseness: u64, drop_fence: Option<usize>) -> Result<Tally, String> {
+/// Crashes a program at about every `sparseness`-th store, and more often where a stage ends. The error says what went wrong.
+pub(super) fn explore(config: &WorkloadConfig, sparseness: u64) -> Result<Tally, String> {
+    explore_broken(config, sparseness, |_| {})
+}
+
+/// The same for a program of whose every transaction something is broken.
+pub(super) fn explore_broken(
+    config: &WorkloadConfig,
+    sparseness: u64,
+    break_transaction: impl Fn(&mut Vec<Op>),
+) -> Result<Tally, String> {
     let (plan, base, mut program) = start(config);
     let recovery = Recovery::new(&plan);
     let mut random = Random::stream(config.seed, "crash");
@@ -40,14 +48,9 @@ fn explore(config: &WorkloadConfig, sparseness: u64, drop_fence: Option<usize>) 
         });
         tally.laps += u64::from(entry.is_some_and(|entry| entry < last_entry));
         last_entry = entry.unwrap_or(0);
-        let mut fences = 0;
+        break_transaction(&mut buffer.ops);
         for &op in &buffer.ops {
-            if op == Op::Sfence {
-                fences += 1;
-            }
-            if op != Op::Sfence || drop_fence != Some(fences - 1) {
-                device.apply(op, &buffer);
-            }
+            device.apply(op, &buffer);
             let committed = matches!(op, Op::LoggedTxEnd | Op::TxEnd);
             let sparseness = match op {
                 Op::Store { .. } | Op::CounterAtomicStore { .. } => sparseness,
@@ -126,7 +129,7 @@ fn recovery_gives_the_state_before_or_after_wherever_power_fails() {
             config.program.log_ring.0 = 0;
             config.program.copy_bytes = copy_bytes;
             for style in STYLES {
-                let tally = explore(&styled(&config, style), sparseness, None)
+                let tally = explore(&styled(&config, style), sparseness)
                     .unwrap_or_else(|error| panic!("{} of {tx_size} bytes, {style:?}: {error}", workload.name));
                 assert!(tally.before > 0 && tally.after > 0, "{} {style:?} {tally:?}", workload.name);
                 if workload.has_log && tx_size == 64 && style.0 != ProgramForm::HardwareLogged {
@@ -144,8 +147,12 @@ fn a_protocol_without_any_one_of_its_fences_is_caught() {
         for fence in 0..if workload.has_log { 3 } else { 2 } {
             let mut config = config(workload.kind, 256, 3, 400);
             config.program.log_ring.0 = 0;
-            for style in STYLES.into_iter().filter(|style| style.0 != ProgramForm::HardwareLogged) {
-                let outcome = explore(&styled(&config, style), 2, Some(fence));
+            let with_fences = |form| !matches!(form, ProgramForm::HardwareLogged | ProgramForm::FlushFree);
+            for style in STYLES.into_iter().filter(|style| with_fences(style.0)) {
+                let outcome = explore_broken(&styled(&config, style), 2, |ops| {
+                    let mut fences = 0..;
+                    ops.retain(|op| *op != Op::Sfence || fences.next() != Some(fence));
+                });
                 assert!(outcome.is_err(), "{} {style:?} without fence {fence}: {outcome:?}", workload.name);
             }
         }
@@ -158,7 +165,7 @@ fn without(kind: WorkloadKind, annotation: Annotation) -> Result<Tally, String> 
     config.program.log_ring.0 = 0;
     config.form = annotation.form();
     config.leave_out = Some(annotation);
-    explore(&config, 2, None)
+    explore(&config, 2)
 }
 
 #[test]
@@ -197,7 +204,7 @@ fn a_node_whose_split_is_in_flight_is_recovered() {
         let mut config = config(kind, 64, 11, operations);
         config.footprint = 4096;
         for style in STYLES {
-            let tally = explore(&styled(&config, style), sparseness, None).unwrap();
+            let tally = explore(&styled(&config, style), sparseness).unwrap();
             assert!(tally.before > 0 && tally.after > 0);
         }
     }

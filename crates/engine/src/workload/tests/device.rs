@@ -7,6 +7,8 @@
 //!
 //! Under a hardware-logged program counters arrive on their own too, until `tx_end` covers the line's `flush_data`. What
 //! a line held before its first store in the transaction is kept until then, and put back by the crash.
+//!
+//! Under a flush-free program every store is durable at once, in program order.
 
 use crate::kernel::Random;
 use crate::message::{ByteView, COUNTER_WRITEBACK_BYTES, Op, OpBuffer, ProgramForm};
@@ -59,6 +61,9 @@ impl Device {
     /// Does `op`.
     pub(super) fn apply(&mut self, op: Op, buffer: &OpBuffer) {
         match op {
+            Op::Store { address, length, bytes } if self.form == ProgramForm::FlushFree => {
+                self.durable[address as usize..][..usize::from(length)].copy_from_slice(buffer.slice(bytes, length));
+            }
             Op::Store { address, length, bytes } => {
                 self.store(address, buffer.slice(bytes, length));
             }

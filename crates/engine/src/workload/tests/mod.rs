@@ -4,6 +4,7 @@ mod annotations;
 mod crash;
 mod device;
 pub(super) mod flat;
+mod flush_free;
 mod hardware_logged;
 mod programs;
 mod replay;
@@ -17,12 +18,14 @@ use std::sync::atomic::AtomicBool;
 
 const DEVICE: u64 = 1 << 30;
 
-/// Every way to put the same program: only a plain one logs words where that is configured.
-const STYLES: [(ProgramForm, LogGranularity); 4] = [
+/// Every way to put the same program: only one without annotations logs words where that is configured.
+const STYLES: [(ProgramForm, LogGranularity); 6] = [
     (ProgramForm::Plain, LogGranularity::Word),
     (ProgramForm::Plain, LogGranularity::Line),
     (ProgramForm::Annotated, LogGranularity::Word),
     (ProgramForm::HardwareLogged, LogGranularity::Word),
+    (ProgramForm::FlushFree, LogGranularity::Word),
+    (ProgramForm::FlushFree, LogGranularity::Line),
 ];
 
 fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64) -> WorkloadConfig {

@@ -9,7 +9,7 @@
 //! no loads and says nothing of instructions between its records; the program has neither.
 //!
 //! Memory starts empty: the log begins with the creation of the pool. In the annotated form the program writes back the
-//! counters of what it flushes (`counters`).
+//! counters of what it flushes (`counters`); in the flush-free form it flushes nothing.
 
 mod counters;
 mod input;

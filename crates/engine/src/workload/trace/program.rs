@@ -1,7 +1,9 @@
 //! The second pass over a log: its records as the operations of one core.
 //!
 //! A FLUSH becomes one `Clwb` per line, a FENCE an `Sfence`, a STORE a `Store` (two if it crosses a line's end), a
-//! DEEP_SYNC a flush and a fence. In any form but the plain one counter write-backs come before each fence.
+//! DEEP_SYNC a flush and a fence. In the annotated and the hardware-logged form counter write-backs come before each
+//! fence; the flush-free form has no flushes, and a DEEP_SYNC is a fence. A log tells a non-temporal store from another only
+//! by the flush that follows it, so that it is an ordinary one in every form.
 //!
 //! libpmemobj marks the commit of a transaction and the functions called in it, but not its begin. A transaction ends
 //! at `pmemobj_tx_commit.END` and begins where the one before ended; the first begins at the first marker whose name
@@ -62,6 +64,7 @@ pub struct TraceProgram {
     ended: u64,
     phase: Phase,
     pending: Pending,
+    flushes: bool,
     counters: FlushedCounters,
     failure: Arc<OnceLock<ConfigError>>,
 }
@@ -81,6 +84,7 @@ impl TraceProgram {
             ended: 0,
             phase: if summary.transactions == 0 { Phase::After } else { Phase::Before },
             pending: Pending::Nothing,
+            flushes: form != ProgramForm::FlushFree,
             counters: FlushedCounters::new(form),
             failure,
         }
@@ -119,6 +123,8 @@ impl TraceProgram {
             let deed = self.walk.next_deed()?;
             match deed {
                 Deed::Store { address, value, size } => self.store(address, value, size, buffer)?,
+                Deed::Flush { .. } if !self.flushes => {}
+                Deed::DeepSync { .. } if !self.flushes => self.pending = Pending::Fence,
                 Deed::Flush { address, end } => self.pending = Pending::Flush { at: address, end, fence: false },
                 Deed::Fence => self.pending = Pending::Fence,
                 Deed::DeepSync { address, end } => self.pending = Pending::Flush { at: address, end, fence: true },

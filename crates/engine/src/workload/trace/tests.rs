@@ -1,6 +1,7 @@
 //! Tests of the whole path from bytes of log to operations.
 
 mod annotated;
+mod flush_free;
 mod grammar;
 mod malformed;
 mod random;

@@ -1,0 +1,80 @@
+//! The flush-free form of every workload: the plain one without its flushes, recovered wherever power fails when each store
+//! is durable at once.
+
+use super::crash::{explore, explore_broken};
+use super::{config, start, styled};
+use crate::config::LogGranularity;
+use crate::message::{Op, OpBuffer, OpSource, ProgramForm};
+use crate::workload::{WORKLOADS, WorkloadConfig};
+use proptest::prelude::*;
+
+/// The operations of every transaction of the program of `config` in `form`, and the bytes that they carry.
+fn transactions(config: &WorkloadConfig, form: ProgramForm) -> Vec<(Vec<Op>, Vec<u8>)> {
+    let (_, _, mut program) = start(&WorkloadConfig { form, ..config.clone() });
+    let mut buffer = OpBuffer::default();
+    let mut all = Vec::new();
+    while program.next_transaction(&mut buffer) {
+        all.push((buffer.ops.clone(), buffer.bytes.clone()));
+        buffer.clear();
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn it_is_the_plain_form_without_its_flushes(
+        which in 0..WORKLOADS.len(), lines in 1..17u64, copy in 3..7u32, by_line: bool, seed: u64, operations in 1..60u64,
+    ) {
+        let mut config = config(WORKLOADS[which].kind, lines * 64, seed, operations);
+        config.program.copy_bytes = 1 << copy;
+        config.program.log_granularity = if by_line { LogGranularity::Line } else { LogGranularity::Word };
+        let mut plain = transactions(&config, ProgramForm::Plain);
+        for (ops, _) in &mut plain {
+            let with_flushes = ops.len();
+            ops.retain(|op| !matches!(op, Op::Clwb { .. }));
+            prop_assert!(ops.len() < with_flushes, "the plain form flushes");
+        }
+        prop_assert!(transactions(&config, ProgramForm::FlushFree) == plain);
+    }
+}
+
+/// Programs of every workload, the smallest of which lap their rings, in both granularities of the log.
+fn programs() -> impl Iterator<Item = (&'static str, bool, WorkloadConfig)> {
+    WORKLOADS.iter().flat_map(|workload| {
+        [(64, 8, 90), (256, 32, 40), (1024, 64, 12)].into_iter().flat_map(move |(tx_size, copy_bytes, operations)| {
+            [LogGranularity::Word, LogGranularity::Line].map(|granularity| {
+                let mut config = config(workload.kind, tx_size, tx_size + 11, operations);
+                config.program.log_ring.0 = 0;
+                config.program.copy_bytes = copy_bytes;
+                (workload.name, workload.has_log, styled(&config, (ProgramForm::FlushFree, granularity)))
+            })
+        })
+    })
+}
+
+#[test]
+fn recovery_gives_the_state_before_or_after_every_prefix_of_the_stores() {
+    for (name, has_log, config) in programs() {
+        let tally = explore(&config, 1).unwrap_or_else(|error| panic!("{name} {config:?}: {error}"));
+        assert!(tally.before > 0 && tally.after > 0, "{name} {tally:?}");
+        let laps = tally.laps > 0 || config.tx_size > 64;
+        assert!(!has_log || tally.undone > 10 && tally.abandoned > 10 && laps, "{name} {tally:?}");
+    }
+}
+
+/// Only the order of the stores is left to recover by: let the first one of Mutate, or of a list the head's, come before
+/// what Prepare stores last.
+#[test]
+fn a_store_in_place_before_the_log_entry_is_whole_is_caught() {
+    for (name, _, config) in programs() {
+        let outcome = explore_broken(&config, 1, |ops| {
+            let fence = ops.iter().position(|op| *op == Op::Sfence).expect("Prepare ends with a fence");
+            let is_store = |op: &Op| matches!(op, Op::Store { .. });
+            let last = ops[..fence].iter().rposition(is_store).expect("Prepare stores");
+            let first = fence + ops[fence..].iter().position(is_store).expect("and so does what comes after");
+            ops.swap(last, first);
+        });
+        assert!(outcome.is_err(), "{name}: {outcome:?}");
+    }
+}
