@@ -18,6 +18,7 @@ pub mod cpu;
 pub mod crash;
 pub mod design;
 pub mod device;
+pub mod eadr;
 mod explore;
 mod job;
 pub mod kernel;
