@@ -25,6 +25,7 @@ pub mod kernel;
 mod line_system;
 pub mod mechanism;
 pub mod message;
+mod power_cost;
 pub mod recovery;
 mod simulate;
 pub mod stats;
