@@ -1,6 +1,6 @@
 //! Throughput of the first-level hit path: what every simulated load and store pays.
 
-use counterpoint_engine::cache::Hierarchy;
+use counterpoint_engine::cache::{CacheParts, Hierarchy};
 use counterpoint_engine::config::Machine;
 use counterpoint_engine::message::{Access, CachePort, Line, MemoryRequest};
 use divan::counter::ItemsCount;
@@ -17,7 +17,7 @@ fn main() {
 /// Caches whose first level holds, writable, every line that the benchmark touches.
 fn warm(cores: u16) -> Hierarchy {
     let machine: Machine = toml::from_str(include_str!("../src/config/presets/secpm.toml")).expect("the preset parses");
-    let mut caches = Hierarchy::new(&machine, cores).expect("the preset can be built");
+    let mut caches = Hierarchy::new(&machine, cores, CacheParts::PLAIN).expect("the preset can be built");
     for line in (0..LINES).map(Line) {
         caches.own(0, 0, line, false);
         let reads: Vec<_> = caches.requests().collect();

@@ -1,14 +1,16 @@
-//! Where a design whose caches lie in the persistence domain meets a machine: what the battery supports, how many data
-//! slots the caches have, and where the shadow cache lies.
+//! Where a design whose caches lie in the persistence domain meets a machine: what the battery supports, and where the
+//! shadow cache lies.
 
-use crate::config::{BatterySupply, ByteSize, CacheLevel, ConfigError, Geometry, Machine, RunConfig};
-use crate::design::parts::{Battery, CachePads, Design};
+use crate::cache;
+use crate::config::{BatterySupply, ByteSize, ConfigError, Geometry, Machine, RunConfig};
+use crate::design::parts::{Battery, Design};
 use crate::message::{LINE_BYTES, Line, ShadowRegion};
 
 /// Checks `config` against what `design` asks of its machine; the error is one sentence.
 pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
     let RunConfig { machine, cores, footprint, .. } = config;
-    check_ways(machine, design)?;
+    cache::check(machine, design.cache_pads)
+        .map_err(|what| ConfigError(format!("design '{}' on machine '{}': {what}", design.name, machine.name)))?;
     battery(design, machine)?;
     let shadow = shadow_bytes(machine, design, *cores);
     let capacity = program_capacity(machine, design, *cores);
@@ -25,17 +27,6 @@ pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> 
         )));
     }
     Ok(())
-}
-
-fn check_ways(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
-    let odd = levels(machine).into_iter().find(|(_, level)| level.ways % 2 != 0);
-    match odd {
-        Some((name, level)) if design.cache_pads == CachePads::BootPads => Err(ConfigError(format!(
-            "machine '{}': {name}.ways = {} must be even, because design '{}' keeps cache pads in half of the ways",
-            machine.name, level.ways, design.name
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// What the battery of `machine` supports under `design`. Refuses one that does not support what the design's drain
@@ -73,26 +64,13 @@ pub fn name(battery: Battery) -> &'static str {
     }
 }
 
-fn levels(machine: &Machine) -> [(&'static str, &CacheLevel); 3] {
-    [("l1", &machine.l1), ("l2", &machine.l2), ("l3", &machine.l3)]
-}
-
-/// Data slots of all caches of each level.
-pub fn data_slots(machine: &Machine, cores: u16, pads: CachePads) -> [u64; 3] {
-    levels(machine).map(|(_, level)| {
-        let caches = if level.shared && !level.size_per_core { 1 } else { u64::from(cores) };
-        let slots = level.size.0 / LINE_BYTES * caches;
-        if pads == CachePads::BootPads { slots / 2 } else { slots }
-    })
-}
-
 /// The shadow cache of `design` on `machine`, whose last line lies before the hardware's log; `None` if the design has
 /// none.
 pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<ShadowRegion> {
     design.drain().filter(|drain| drain.uses_shadow())?;
     Some(ShadowRegion {
         first: Line::containing(program_capacity(machine, design, cores)),
-        slots: data_slots(machine, cores, design.cache_pads).iter().sum(),
+        slots: cache::data_slots(machine, cores, design.cache_pads),
         memory_lines: machine.device.capacity.0 / LINE_BYTES,
     })
 }
@@ -105,9 +83,7 @@ pub fn program_capacity(machine: &Machine, design: &Design, cores: u16) -> u64 {
 
 fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
     match design.drain() {
-        Some(drain) if drain.uses_shadow() => {
-            ShadowRegion::bytes(data_slots(machine, cores, design.cache_pads).iter().sum())
-        }
+        Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(cache::data_slots(machine, cores, design.cache_pads)),
         _ => 0,
     }
 }
@@ -146,12 +122,9 @@ mod tests {
     #[test]
     fn the_machine_of_the_paper_has_four_mebibytes_of_data_caches_and_half_of_them_under_pads() {
         let machine = preset("sepencr").unwrap();
-        assert_eq!(data_slots(&machine, 8, CachePads::None), [16 << 10, 16 << 10, 32 << 10]);
-        assert_eq!(data_slots(&machine, 8, CachePads::AesAtAccess).iter().sum::<u64>() * 64, 4 << 20);
-        assert_eq!(data_slots(&machine, 8, CachePads::BootPads).iter().sum::<u64>() * 64, 2 << 20);
-        assert_eq!(data_slots(&machine, 1, CachePads::None), [2 << 10, 16 << 10, 32 << 10]);
-        let per_core = with(&["l3.size_per_core=true", "l2.shared=false"]);
-        assert_eq!(data_slots(&per_core, 3, CachePads::None), [3 * (2 << 10), 3 * (16 << 10), 3 * (32 << 10)]);
+        let bytes = |design, cores| cache::data_slots(&machine, cores, find(design).cache_pads) * 64;
+        assert_eq!([bytes("bbe", 8), bytes("eadr-cme", 8), bytes("sepencr", 8)], [4 << 20, 4 << 20, 2 << 20]);
+        assert_eq!(bytes("bbe", 1), (3 << 20) + (128 << 10));
     }
 
     #[test]
@@ -206,12 +179,13 @@ mod tests {
 
     #[test]
     fn odd_ways_are_refused_where_half_of_them_hold_pads() {
-        for (set, path) in [("l1.ways=1", "l1.ways = 1"), ("l2.ways=1", "l2.ways = 1"), ("l3.ways=1", "l3.ways = 1")] {
-            let machine = with(&[set]);
+        for level in ["l1", "l2", "l3"] {
+            let machine = with(&[&format!("{level}.ways=1")]);
             assert_eq!(
                 validate(&run("sepencr", machine.clone(), 1), &find("sepencr")).unwrap_err().0,
                 format!(
-                    "machine 'sepencr': {path} must be even, because design 'sepencr' keeps cache pads in half of the ways"
+                    "design 'sepencr' on machine 'sepencr': {level}.ways = 1 must be even, because the pads of cached lines \
+                     take half the ways"
                 )
             );
             validate(&run("bbe", machine, 1), &find("bbe")).unwrap();

@@ -1,11 +1,10 @@
 //! What a power failure at the end of a run would cost: energy to drain the caches, by the constants of sepencr section
 //! V-C, and time to put their lines back at boot.
 
-use crate::cache::Hierarchy;
 use crate::config::{Machine, RunConfig};
 use crate::controller::Response;
 use crate::design::parts::{Battery, Design, RecoveryStep, RestoreInto};
-use crate::eadr::{data_slots, shadow_region};
+use crate::eadr::shadow_region;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::line_system::LineSystem;
 use crate::message::{BaseImage, LINE_BYTES, Line, NoObserver};
@@ -27,25 +26,26 @@ struct DirtySlot {
 #[derive(Debug)]
 pub(crate) struct Held {
     dirty: Vec<DirtySlot>,
+    /// Of each level: dirty data slots, and all.
+    levels: [(u64, u64); 3],
     counter_blocks: u64,
 }
 
 impl Held {
     /// What `system` holds now.
     pub(crate) fn of<O>(system: &System<O>) -> Self {
-        Self { dirty: dirty_slots(&system.cache), counter_blocks: system.controller.snapshot().counters.len() as u64 }
+        let lines = system.cache.on_chip().into_iter();
+        Self {
+            dirty: lines.map(|held| DirtySlot { slot: held.slot, level: held.level, line: held.line }).collect(),
+            levels: system.cache.dirty_per_level(),
+            counter_blocks: system.controller.snapshot().counters.len() as u64,
+        }
     }
-}
 
-fn dirty_slots(cache: &Hierarchy) -> Vec<DirtySlot> {
-    let mut next = 0;
-    cache
-        .dirty_lines()
-        .map(|held| {
-            next += 1;
-            DirtySlot { slot: next - 1, level: held.level, line: held.line }
-        })
-        .collect()
+    /// Data slots of all levels that are dirty, and all.
+    fn slots(&self) -> (u64, u64) {
+        self.levels.iter().fold((0, 0), |sum, level| (sum.0 + level.0, sum.1 + level.1))
+    }
 }
 
 /// The cost of losing power when the chip holds `held`. All is `None` for a design whose caches do not survive.
@@ -58,13 +58,12 @@ pub(crate) fn at_crash(
 ) -> Result<AtCrash, Failure> {
     let (Some(drain), Some(held)) = (design.drain(), held) else { return Ok(AtCrash::default()) };
     let machine = &config.machine;
-    let slots = data_slots(machine, config.cores, design.cache_pads);
-    let parts = parts(config, design, slots, &held, drain.needs() >= Battery::WriteComputeOrder);
-    let total: u64 = slots.iter().sum();
+    let parts = parts(config, design, &held, drain.needs() >= Battery::WriteComputeOrder);
+    let (dirty, slots) = held.slots();
     let region = shadow_region(machine, design, config.cores);
     let recovery = region.map(|_| recovery_time(config, design, base, &held.dirty, cancel)).transpose()?;
     Ok(AtCrash {
-        dirty_fraction: Some(held.dirty.len() as f64 / total as f64),
+        dirty_fraction: Some(dirty as f64 / slots as f64),
         drain_energy_mj: Some(parts.iter().map(|part| part.energy_mj).sum()),
         drain_energy_all_dirty_mj: Some(parts.iter().map(|part| part.energy_all_dirty_mj).sum()),
         recovery_time_ns: recovery.map(ps_to_ns),
@@ -75,7 +74,7 @@ pub(crate) fn at_crash(
 
 /// The parts of the energy: the caches level by level, the counter cache if there is one, and encryption if it is done on
 /// battery.
-fn parts(config: &RunConfig, design: &Design, slots: [u64; 3], held: &Held, encrypts: bool) -> Vec<DrainPart> {
+fn parts(config: &RunConfig, design: &Design, held: &Held, encrypts: bool) -> Vec<DrainPart> {
     let Machine { eadr, controller, .. } = &config.machine;
     let part = |name, bytes: u64, dirty_bytes: u64, nj_per_byte: f64| DrainPart {
         name,
@@ -84,19 +83,13 @@ fn parts(config: &RunConfig, design: &Design, slots: [u64; 3], held: &Held, encr
         energy_mj: dirty_bytes as f64 * nj_per_byte / 1e6,
         energy_all_dirty_mj: bytes as f64 * nj_per_byte / 1e6,
     };
-    let levels = [
-        ("l1", 1, eadr.l1_drain_nj_per_byte),
-        ("l2", 2, eadr.l2_drain_nj_per_byte),
-        ("l3", 3, eadr.l3_drain_nj_per_byte),
-    ];
-    let mut parts: Vec<DrainPart> = levels
-        .into_iter()
-        .zip(slots)
-        .map(|((name, level, nj_per_byte), slots)| {
-            let dirty = held.dirty.iter().filter(|slot| slot.level == level).count() as u64;
-            part(name, slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte)
-        })
-        .collect();
+    let names = ["l1", "l2", "l3"];
+    let nj_per_byte = [eadr.l1_drain_nj_per_byte, eadr.l2_drain_nj_per_byte, eadr.l3_drain_nj_per_byte];
+    let of_level = |level: usize| {
+        let (dirty, slots) = held.levels[level];
+        part(names[level], slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte[level])
+    };
+    let mut parts: Vec<DrainPart> = (0..names.len()).map(of_level).collect();
     if design.has_counter_cache() {
         let caches = if controller.counter_cache_size_per_core { u64::from(config.cores) } else { 1 };
         let bytes = controller.counter_cache_size.0 * caches;
@@ -105,8 +98,8 @@ fn parts(config: &RunConfig, design: &Design, slots: [u64; 3], held: &Held, encr
     }
     if encrypts {
         let nj_per_byte = eadr.aes_pj_per_byte / 1e3 + eadr.xor_fj_per_byte / 1e6;
-        let bytes = slots.iter().sum::<u64>() * LINE_BYTES;
-        parts.push(part("encryption", bytes, held.dirty.len() as u64 * LINE_BYTES, nj_per_byte));
+        let (dirty, slots) = held.slots();
+        parts.push(part("encryption", slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte));
     }
     parts
 }

@@ -1,6 +1,6 @@
 //! The only file that sees every stage: it owns them and routes what flows between them.
 
-use crate::cache::Hierarchy;
+use crate::cache::{CacheParts, Hierarchy};
 use crate::config::{ConfigError, RunConfig};
 use crate::controller::{Context, Controller, Response};
 use crate::cpu::{Core, CoreContext};
@@ -56,7 +56,7 @@ impl<O: Observer> System<O> {
         Ok(Self {
             queue: Queue::new(),
             cores: (0..cores).zip(job.programs).map(|(id, program)| Core::new(id, machine, program)).collect(),
-            cache: Hierarchy::new(machine, cores)?,
+            cache: Hierarchy::new(machine, cores, CacheParts::PLAIN)?,
             controller: Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect()),
             device,
             observer,
@@ -174,8 +174,8 @@ impl<O: Observer> System<O> {
             for request in requests.drain(..) {
                 match request {
                     MemoryRequest::Read { at, line, token } => controller.accept_read(&mut cx, at, line, token),
-                    MemoryRequest::Write { at, line, bytes, token, counter_atomic, .. } => {
-                        controller.accept_write(&mut cx, at, line, &bytes, token, counter_atomic);
+                    MemoryRequest::Write { at, line, bytes, cache_pad, token, counter_atomic } => {
+                        controller.accept_write(&mut cx, at, line, &bytes, &cache_pad, token, counter_atomic);
                     }
                     MemoryRequest::BeginTransaction { at, core } => {
                         controller.accept_transaction_begin(&mut cx, at, core);

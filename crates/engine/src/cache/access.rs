@@ -198,7 +198,7 @@ impl Hierarchy {
             self.l3[l3].touch(lower);
             if !owned_by_other {
                 let at = self.l3[l3].ready(lower).max(now + self.latency.l3);
-                self.l2[l2].insert(slot, line, self.l3[l3].bytes(lower), at);
+                self.l2[l2].insert(slot, line, &self.l3[l3].bytes(lower), at);
                 if own && others != 0 && self.take_from(others, line).1 {
                     self.l2[l2].set_dirty(slot);
                 }

@@ -31,14 +31,14 @@ impl Hierarchy {
     }
 
     /// The newest copy in the caches that `core` uses, private or not.
-    fn newest_of(&self, core: usize, line: Line) -> Option<&LineBytes> {
+    fn newest_of(&self, core: usize, line: Line) -> Option<LineBytes> {
         [&self.l1[core], &self.l2[self.l2_of(core)], &self.l3[self.l3_of(core)]]
             .into_iter()
             .find_map(|cache| cache.find(line).map(|slot| cache.bytes(slot)))
     }
 
     /// What a load of `core` would find.
-    pub(super) fn newest_for(&self, core: usize, line: Line) -> Option<&LineBytes> {
+    pub(super) fn newest_for(&self, core: usize, line: Line) -> Option<LineBytes> {
         let others = self.others(core, line);
         if let Some(owner) = self.owner_among(others, line) {
             return self.newest_of(owner, line);
@@ -56,7 +56,7 @@ impl Hierarchy {
             let caches = [Some(&mut self.l1[core]), l2.map(|c| &mut self.l2[c]), l3.map(|c| &mut self.l3[c])];
             for cache in caches.into_iter().flatten() {
                 if let Some(slot) = cache.find(line) {
-                    newest.get_or_insert(*cache.bytes(slot));
+                    newest.get_or_insert_with(|| cache.bytes(slot));
                     dirty |= cache.dirty(slot) || cache.leaving(slot);
                     cache.remove(slot);
                 }
@@ -74,7 +74,6 @@ impl Hierarchy {
         let Some(owner) = self.owner_among(cores, line) else {
             return cores_of(cores)
                 .find_map(|core| self.newest_of(core, line))
-                .copied()
                 .unwrap_or_else(|| panic!("no core named by the directory holds line {:#x}", line.0));
         };
         let private_l3 = self.l3_private().then_some(owner);
@@ -83,9 +82,9 @@ impl Hierarchy {
         let caches = [Some(&mut self.l1[owner]), Some(&mut self.l2[owner]), private_l3.map(|core| &mut self.l3[core])];
         for cache in caches.into_iter().flatten() {
             if let Some(slot) = cache.find(line) {
-                let bytes = *newest.get_or_insert(*cache.bytes(slot));
+                let newest = newest.get_or_insert_with(|| cache.resting(slot));
                 dirty |= cache.dirty(slot);
-                cache.set_bytes(slot, &bytes);
+                cache.set_bytes(slot, &newest.plaintext());
                 cache.set_clean(slot);
                 cache.set_writable(slot, false);
             }
@@ -93,10 +92,11 @@ impl Hierarchy {
         if let Some(directory) = &mut self.directory {
             directory.disown(line);
         }
-        let bytes = newest.unwrap_or_else(|| panic!("the owner of line {:#x} does not hold it", line.0));
+        let newest = newest.unwrap_or_else(|| panic!("the owner of line {:#x} does not hold it", line.0));
+        let bytes = newest.plaintext();
         if dirty && !(private_l3.is_none() && self.put_dirty_in_l3(now, 0, line, &bytes)) {
             self.count_eviction(line);
-            self.send_write(now, line, bytes, None, None, false);
+            self.send_write(now, line, newest, None, None, false);
         }
         bytes
     }
@@ -109,7 +109,7 @@ impl Hierarchy {
             let cache = &mut self.l1[core];
             let Some(slot) = cache.find(line) else { continue };
             if cache.dirty(slot) {
-                newer = Some(*cache.bytes(slot));
+                newer = Some(cache.bytes(slot));
             }
             if own {
                 cache.remove(slot);

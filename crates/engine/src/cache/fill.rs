@@ -40,12 +40,12 @@ impl Hierarchy {
         let slot = self.l2[l2].victim(line, |other| self.reserved_in_l2(l2, other))?;
         let victim = self.l2[l2].line(slot);
         let mut dirty = self.l2[l2].dirty(slot);
-        let mut newest = *self.l2[l2].bytes(slot);
+        let mut newest = self.l2[l2].bytes(slot);
         for upper in self.first_levels_above(l2) {
             if let Some(copy) = self.l1[upper].find(victim)
                 && self.l1[upper].dirty(copy)
             {
-                newest = *self.l1[upper].bytes(copy);
+                newest = self.l1[upper].bytes(copy);
                 dirty = true;
             }
         }
@@ -78,7 +78,7 @@ impl Hierarchy {
                 if cache.dirty(way) {
                     let below = self.l2[l2].find(victim);
                     let below = below.unwrap_or_else(|| panic!("line {:#x} is in l1 and not in l2", victim.0));
-                    self.l2[l2].set_bytes(below, cache.bytes(way));
+                    self.l2[l2].set_bytes(below, &cache.bytes(way));
                     self.l2[l2].set_dirty(below);
                 }
                 cache.remove(way);
@@ -87,7 +87,7 @@ impl Hierarchy {
             }
         };
         let cache = &mut self.l1[core];
-        cache.insert(way, line, self.l2[l2].bytes(slot), ready);
+        cache.insert(way, line, &self.l2[l2].bytes(slot), ready);
         cache.set_writable(way, writable);
         true
     }
@@ -136,9 +136,9 @@ impl Hierarchy {
     /// Writes the dirty line in `slot` of the third-level cache `l3` to memory; it keeps its place until acknowledged.
     fn write_back(&mut self, now: Ps, l3: usize, slot: usize) {
         let line = self.l3[l3].line(slot);
-        let bytes = *self.l3[l3].bytes(slot);
+        let resting = self.l3[l3].resting(slot);
         self.count_eviction(line);
-        let token = self.send_write(now, line, bytes, Some((l3, slot)), None, false);
+        let token = self.send_write(now, line, resting, Some((l3, slot)), None, false);
         self.l3[l3].set_leaving(slot, token);
     }
 

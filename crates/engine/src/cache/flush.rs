@@ -1,6 +1,7 @@
 //! Flushes and non-temporal stores: what has to reach the persistence domain before a fence may complete.
 
 use super::hierarchy::Hierarchy;
+use super::level::Resting;
 use super::mshr::cores_of;
 use crate::kernel::Ps;
 use crate::message::{Access, CoreId, FlushKind, Line, LineBytes};
@@ -14,8 +15,8 @@ impl Hierarchy {
         if kind == FlushKind::Invalidate {
             self.drop_copies(line, None);
         }
-        if let Some(bytes) = dirty {
-            self.send_write(now, line, bytes, None, Some(core), kind == FlushKind::KeepWithCounter);
+        if let Some(resting) = dirty {
+            self.send_write(now, line, resting, None, Some(core), kind == FlushKind::KeepWithCounter);
             self.counts.flush_writes += 1;
             Access::Pending
         } else if self.writes.join(line, core) {
@@ -33,11 +34,12 @@ impl Hierarchy {
             register.superseded = true;
             register.bytes = *data;
         }
-        self.send_write(now, line, *data, None, Some(core), false);
+        self.send_write(now, line, Resting::in_the_clear(*data), None, Some(core), false);
     }
 
-    /// If any cache holds `line` dirty: makes all its copies clean and equal to the newest, and returns its bytes.
-    fn clean(&mut self, core: usize, line: Line) -> Option<LineBytes> {
+    /// If any cache holds `line` dirty: makes all its copies clean and equal to the newest, and returns its bytes
+    /// as the newest copy rests.
+    fn clean(&mut self, core: usize, line: Line) -> Option<Resting> {
         // Dirty lines in private caches are the owner's; if nobody owns the line, only shared levels can be dirty.
         let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);
         let (l2, l3) = (self.l2_of(holder), self.l3_of(holder));
@@ -48,8 +50,8 @@ impl Hierarchy {
         }
         let mut newest = None;
         for (cache, slot) in copies.into_iter().flatten() {
-            let bytes = *newest.get_or_insert(*cache.bytes(slot));
-            cache.set_bytes(slot, &bytes);
+            let newest = newest.get_or_insert_with(|| cache.resting(slot));
+            cache.set_bytes(slot, &newest.plaintext());
             cache.set_clean(slot);
         }
         newest

@@ -5,31 +5,20 @@
 //! second: memory fills go into all three, dirty lines of the second level move down into the third.
 
 use super::directory::{CORES_MAX, Directory};
-use super::level::Level;
+use super::level::{Level, PadOfSlot, Resting};
 use super::log_trigger::LogTrigger;
 use super::mshr::{Mshrs, Phase, Want};
+use super::parts::{self, CacheParts, Latency};
 use super::stats::CacheCounts;
 use super::writes::Writes;
 use crate::config::{CacheLevel, ConfigError, Machine};
+use crate::design::parts::CachePads;
 use crate::kernel::Ps;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
 use rustc_hash::FxHashSet;
 
 /// The line that no core has reserved.
 pub(super) const NO_LINE: Line = Line(u64::MAX);
-
-/// From an access to its answer, in picoseconds.
-#[derive(Clone, Copy)]
-pub(super) struct Latency {
-    /// Served by the first level.
-    pub(super) l1: Ps,
-    /// Served by the second level, the first included.
-    pub(super) l2: Ps,
-    /// Served by the third level, those above included; also until a request reaches the controller.
-    pub(super) l3: Ps,
-    /// On top, when another core's private cache had the line (its second level, or the first below a shared one).
-    pub(super) transfer: Ps,
-}
 
 /// The caches of all cores.
 pub struct Hierarchy {
@@ -59,22 +48,9 @@ pub struct Hierarchy {
     pub(super) counts: CacheCounts,
 }
 
-/// A cached line that memory has not acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub struct DirtyLine<'a> {
-    /// The line.
-    pub line: Line,
-    /// 1 to 3. Of two copies the one in the lower-numbered level is the newer.
-    pub level: u8,
-    /// The core whose cache it is; 0 for a shared cache.
-    pub core: CoreId,
-    /// Its bytes; zeros when the engine moves none.
-    pub bytes: &'a LineBytes,
-}
-
 impl Hierarchy {
-    /// Empty caches for `cores` cores. Fails if the machine's geometry cannot be built.
-    pub fn new(machine: &Machine, cores: u16) -> Result<Self, ConfigError> {
+    /// Empty caches for `cores` cores. Fails if the machine's geometry cannot be built or has no room for pads.
+    pub fn new(machine: &Machine, cores: u16, of: CacheParts<'_>) -> Result<Self, ConfigError> {
         if cores == 0 || cores > CORES_MAX {
             return Err(ConfigError(format!("cores is {cores}; the caches serve 1 to {CORES_MAX} cores")));
         }
@@ -89,23 +65,22 @@ impl Hierarchy {
                 "l3.shared is false below a shared l2; a shared cache has one cache below it".into(),
             ));
         }
-        let build = |level: &CacheLevel, name| -> Result<Vec<Level>, ConfigError> {
-            let caches = if level.shared { 1 } else { cores };
-            let multiple = if level.shared && level.size_per_core { cores } else { 1 };
-            (0..caches).map(|_| Level::new(level, multiple, name, machine.engine.bytes)).collect()
-        };
-        let cycles = |count: u32| {
-            (u64::from(count) * 1_000_000 + u64::from(machine.core.clock_mhz) / 2) / u64::from(machine.core.clock_mhz)
+        parts::check(machine, of.pads)?;
+        let mut first_slot = 0;
+        let mut build = |level: &CacheLevel, name| -> Result<Vec<Level>, ConfigError> {
+            let multiple = parts::multiple(level, cores);
+            let one = |_| {
+                let pad_of_slot = |slot: usize| (of.pad_of_slot)(first_slot + slot as u64);
+                let pads = (of.pads == CachePads::BootPads).then_some(&pad_of_slot as PadOfSlot<'_>);
+                let cache = Level::new(level, multiple, name, machine.engine.bytes, pads)?;
+                first_slot += cache.lines() as u64;
+                Ok(cache)
+            };
+            (0..parts::caches(level, cores)).map(one).collect()
         };
         let (l1, l2, l3) = (&machine.l1, &machine.l2, &machine.l3);
-        let above_transfer = if l2.shared { l1.latency_cycles } else { l2.latency_cycles };
         Ok(Hierarchy {
-            latency: Latency {
-                l1: cycles(l1.latency_cycles),
-                l2: cycles(l1.latency_cycles + l2.latency_cycles),
-                l3: cycles(l1.latency_cycles + l2.latency_cycles + l3.latency_cycles),
-                transfer: cycles(above_transfer),
-            },
+            latency: Latency::of(machine, of.pads),
             directory: (cores > 1).then(Directory::default),
             reserved: vec![NO_LINE; usize::from(cores)],
             log_triggers: (0..cores).map(|_| LogTrigger::default()).collect(),
@@ -183,25 +158,9 @@ impl Hierarchy {
         self.mshrs.len() == 0 && self.writes.len() == 0
     }
 
-    /// Lines that the caches of `level` (1 to 3) can hold together.
+    /// Lines that the caches of `level` (1 to 3) can hold together: its data slots.
     pub fn lines(&self, level: u8) -> usize {
         [&self.l1, &self.l2, &self.l3][usize::from(level) - 1].iter().map(Level::lines).sum()
-    }
-
-    /// Every cached line whose bytes are not known to be in the persistence domain: dirty lines, and lines written
-    /// back whose acknowledgement is out. By level from the first, by core, by slot; a line may come more than once,
-    /// its newest copy first.
-    pub fn dirty_lines(&self) -> impl Iterator<Item = DirtyLine<'_>> {
-        [(1, &self.l1), (2, &self.l2), (3, &self.l3)].into_iter().flat_map(|(level, caches)| {
-            caches.iter().enumerate().flat_map(move |(core, cache)| {
-                cache.unsaved().map(move |slot| DirtyLine {
-                    line: cache.line(slot),
-                    level,
-                    core: core as CoreId,
-                    bytes: cache.bytes(slot),
-                })
-            })
-        })
     }
 
     /// The second-level cache of `core`.
@@ -230,7 +189,7 @@ impl Hierarchy {
         &mut self,
         now: Ps,
         line: Line,
-        bytes: LineBytes,
+        resting: Resting,
         place: Option<(usize, usize)>,
         waiter: Option<CoreId>,
         with_counter: bool,
@@ -240,8 +199,8 @@ impl Hierarchy {
         self.requests.push(MemoryRequest::Write {
             at,
             line,
-            bytes,
-            cache_pad: [0; 64],
+            bytes: resting.bytes,
+            cache_pad: resting.cache_pad,
             token: WriteToken(token),
             counter_atomic: with_counter || self.counter_atomic.contains(&line.0),
         });
@@ -356,6 +315,6 @@ impl CachePort for Hierarchy {
     }
 
     fn peek(&self, core: CoreId, line: Line) -> Option<LineBytes> {
-        self.newest_for(usize::from(core), line).copied()
+        self.newest_for(usize::from(core), line)
     }
 }

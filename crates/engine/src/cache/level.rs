@@ -1,8 +1,11 @@
 //! One cache array: tags, true LRU order, line states and the bytes themselves. It knows nothing of other caches.
+//!
+//! With pads, half the ways hold pads, one for each slot of the other half, made once; bytes rest exclusive-ored with the
+//! pad of their slot (sepencr section IV-D). Slots are those of the ways that hold data.
 
 use crate::config::{CacheLevel, ConfigError};
 use crate::kernel::Ps;
-use crate::message::{LINE_BYTES, Line, LineBytes};
+use crate::message::{LINE_BYTES, Line, LineBytes, xor};
 
 /// The tag of an empty way; no program address reaches it.
 const EMPTY: u64 = u64::MAX;
@@ -11,6 +14,29 @@ const LEAVING: u8 = 2;
 const WRITABLE: u8 = 4;
 const LOGGED: u8 = 8;
 static ZERO: LineBytes = [0; 64];
+
+/// Makes the pad of a slot of one cache.
+pub(super) type PadOfSlot<'a> = &'a dyn Fn(usize) -> LineBytes;
+
+/// Bytes as they rest in a cache.
+#[derive(Clone, Copy)]
+pub(super) struct Resting {
+    /// Exclusive-ored with the pad.
+    pub(super) bytes: LineBytes,
+    /// Zeros where lines rest in the clear.
+    pub(super) cache_pad: LineBytes,
+}
+
+impl Resting {
+    /// Bytes that rest in no cache.
+    pub(super) fn in_the_clear(bytes: LineBytes) -> Self {
+        Resting { bytes, cache_pad: ZERO }
+    }
+
+    pub(super) fn plaintext(&self) -> LineBytes {
+        xor(&self.bytes, &self.cache_pad)
+    }
+}
 
 /// One cache. A slot is the number of a way in the whole cache: set times ways plus way.
 pub(super) struct Level {
@@ -27,14 +53,23 @@ pub(super) struct Level {
     ready: Vec<Ps>,
     /// The write-back that a leaving way waits for.
     tokens: Vec<u32>,
-    /// Empty when the engine moves no bytes.
+    /// As they rest. Empty when the engine moves no bytes.
     bytes: Vec<LineBytes>,
+    /// One for each slot; empty when lines rest in the clear, or the engine moves no bytes.
+    pads: Vec<LineBytes>,
     clock: u64,
 }
 
 impl Level {
-    /// An empty cache of `multiple` times the level's size. `name` is the level's name in the configuration.
-    pub(super) fn new(level: &CacheLevel, multiple: u16, name: &str, keep_bytes: bool) -> Result<Self, ConfigError> {
+    /// An empty cache of `multiple` times the level's size. `name` is the level's name in the configuration. With
+    /// `pad_of_slot`, half the ways, of which there must be an even number, hold pads.
+    pub(super) fn new(
+        level: &CacheLevel,
+        multiple: u64,
+        name: &str,
+        keep_bytes: bool,
+        pad_of_slot: Option<PadOfSlot<'_>>,
+    ) -> Result<Self, ConfigError> {
         let lines = level.size.0 / LINE_BYTES;
         let ways = u64::from(level.ways);
         let sets = lines.checked_div(ways).unwrap_or(0);
@@ -47,7 +82,8 @@ impl Level {
         if level.mshrs == 0 {
             return Err(ConfigError(format!("{name}.mshrs is 0; a cache needs at least one miss register")));
         }
-        let sets = sets * u64::from(multiple);
+        let sets = sets * multiple;
+        let ways = if pad_of_slot.is_some() { ways / 2 } else { ways };
         let lines = (sets * ways) as usize;
         Ok(Level {
             set_mask: sets - 1,
@@ -59,6 +95,9 @@ impl Level {
             ready: vec![0; lines],
             tokens: vec![0; lines],
             bytes: if keep_bytes { vec![ZERO; lines] } else { Vec::new() },
+            pads: pad_of_slot
+                .filter(|_| keep_bytes)
+                .map_or_else(Vec::new, |pad_of_slot| (0..lines).map(pad_of_slot).collect()),
             clock: 0,
         })
     }
@@ -217,23 +256,33 @@ impl Level {
         self.flags[slot] &= !LOGGED;
     }
 
-    /// The bytes in `slot`; zeros when no bytes are kept.
-    pub(super) fn bytes(&self, slot: usize) -> &LineBytes {
-        self.bytes.get(slot).unwrap_or(&ZERO)
+    /// The bytes in `slot`, in the clear; zeros when no bytes are kept.
+    pub(super) fn bytes(&self, slot: usize) -> LineBytes {
+        let bytes = self.bytes.get(slot).unwrap_or(&ZERO);
+        self.pads.get(slot).map_or(*bytes, |pad| xor(bytes, pad))
     }
 
-    /// Replaces the bytes in `slot`.
+    /// The bytes in `slot` as they rest there.
+    pub(super) fn resting(&self, slot: usize) -> Resting {
+        let of = |lines: &[LineBytes]| lines.get(slot).copied().unwrap_or(ZERO);
+        Resting { bytes: of(&self.bytes), cache_pad: of(&self.pads) }
+    }
+
+    /// Replaces the bytes in `slot` by `bytes`, which are in the clear.
     pub(super) fn set_bytes(&mut self, slot: usize, bytes: &LineBytes) {
         if let Some(place) = self.bytes.get_mut(slot) {
-            *place = *bytes;
+            *place = self.pads.get(slot).map_or(*bytes, |pad| xor(bytes, pad));
         }
     }
 
-    /// Replaces some of the bytes in `slot`.
+    /// Replaces some of the bytes in `slot` by `data`, which are in the clear.
     #[inline]
     pub(super) fn patch(&mut self, slot: usize, offset: usize, data: &[u8]) {
-        if let Some(place) = self.bytes.get_mut(slot) {
-            place[offset..offset + data.len()].copy_from_slice(data);
+        let Some(place) = self.bytes.get_mut(slot) else { return };
+        let place = &mut place[offset..offset + data.len()];
+        place.copy_from_slice(data);
+        if let Some(pad) = self.pads.get(slot) {
+            place.iter_mut().zip(&pad[offset..]).for_each(|(byte, pad)| *byte ^= pad);
         }
     }
 
@@ -253,10 +302,10 @@ mod tests {
         multiple_of(1, size, ways)
     }
 
-    fn multiple_of(multiple: u16, size: u64, ways: u32) -> Result<Level, ConfigError> {
+    fn multiple_of(multiple: u64, size: u64, ways: u32) -> Result<Level, ConfigError> {
         let size = ByteSize(size);
         let level = CacheLevel { size, size_per_core: true, ways, latency_cycles: 1, mshrs: 1, shared: true };
-        Level::new(&level, multiple, "l1", true)
+        Level::new(&level, multiple, "l1", true, None)
     }
 
     #[test]
@@ -273,7 +322,7 @@ mod tests {
     fn a_multiple_of_the_size_has_as_many_sets_and_uses_them_all() {
         for multiple in 1..=64 {
             let mut cache = multiple_of(multiple, 64 * 4 * 2, 2).unwrap();
-            let lines = 8 * u64::from(multiple);
+            let lines = 8 * multiple;
             assert_eq!(cache.lines() as u64, lines);
             for line in (0..lines).map(Line) {
                 let slot = cache.empty_way(line).expect("consecutive lines fill every way");
@@ -286,10 +335,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_victim_is_the_least_recently_used_way(
-            multiple in 1u16..5, uses in prop::collection::vec(0u64..48, 1..300),
+            multiple in 1u64..5, uses in prop::collection::vec(0u64..48, 1..300),
         ) {
             let mut cache = multiple_of(multiple, 64 * 2 * 4, 4).unwrap();
-            let mut reference = vec![Vec::new(); 2 * usize::from(multiple)];
+            let mut reference = vec![Vec::new(); 2 * multiple as usize];
             for line in uses {
                 let sets = reference.len();
                 let set = &mut reference[line as usize % sets];
@@ -307,7 +356,7 @@ mod tests {
                             victim
                         });
                         cache.insert(slot, Line(line), &[line as u8; 64], 0);
-                        prop_assert_eq!(cache.bytes(slot), &[line as u8; 64]);
+                        prop_assert_eq!(cache.bytes(slot), [line as u8; 64]);
                     }
                 }
                 set.retain(|&other| other != line);

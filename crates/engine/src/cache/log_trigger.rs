@@ -89,7 +89,7 @@ impl Hierarchy {
         }
         cache.set_logged(slot);
         self.log_triggers[c].slots.push(slot);
-        let old = *self.l1[c].bytes(slot);
+        let old = self.l1[c].bytes(slot);
         self.requests.push(MemoryRequest::Log { at: now + self.latency.l3, core, line, old });
         Access::Pending
     }

@@ -18,10 +18,13 @@ mod hierarchy;
 mod level;
 mod log_trigger;
 mod mshr;
+mod on_chip;
+mod parts;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod writes;
 
-pub use hierarchy::{DirtyLine, Hierarchy};
+pub use hierarchy::Hierarchy;
+pub use parts::{CacheParts, check, data_slots};
 pub use stats::{CacheCounts, CacheStats};

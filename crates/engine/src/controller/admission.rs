@@ -1,7 +1,7 @@
 //! Admission to the write pending queue: who goes next, how many slots that takes, what happens in that one event.
 //! From here on a line survives a power failure.
 
-use super::request::{Cipher, CounterRequest, Source, Stage, Write};
+use super::request::{Cipher, CounterRequest, CounterWaiter, Source, Stage, Write};
 use super::state::{Context, Controller, Response};
 use super::wpq::Arrival;
 use crate::design::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
@@ -96,6 +96,12 @@ impl Controller {
                     self.asking.retain(|&other| other != slot);
                 }
             }
+            Request::Data(slot) if self.lacks_block(slot) => {
+                // It has been evicted since; the write asks again when it is back.
+                self.asking.retain(|&other| other != slot);
+                let id = self.coverage.block(self.writes[slot].line);
+                self.fetch_counter(cx, id, Some(CounterWaiter::Append(slot)));
+            }
             Request::Data(slot) => {
                 self.append_data(cx, slot, true);
                 self.finish_write(cx, slot);
@@ -167,7 +173,7 @@ impl Controller {
             return None;
         }
         let admit = match self.cipher_of(write.source) {
-            Cipher::None | Cipher::Feedback => Admit::Data,
+            Cipher::None | Cipher::Feedback | Cipher::Resident | Cipher::Turn => Admit::Data,
             Cipher::Counter => self.write_path_of(write.source).at_encrypted(write.counter_atomic),
         };
         Some(match admit {
@@ -225,8 +231,11 @@ impl Controller {
     /// The data of write `slot` enters its queue, and its circuit is free.
     fn append_data<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32, ready: bool) {
         self.account_occupancy(cx.queue.now());
+        let cipher = self.cipher_of(self.writes[slot].source);
+        if cipher == Cipher::Resident {
+            self.take_from_caches(slot);
+        }
         let Write { line, ciphertext, unit, counter, counter_atomic, renews, source, .. } = self.writes[slot];
-        let cipher = self.cipher_of(source);
         let parts = self.encryption.as_ref().map(|encryption| encryption.parts);
         let inline = parts.is_some_and(|parts| parts.store != CounterStore::Region);
         let beside = inline.then_some(counter);
@@ -234,37 +243,77 @@ impl Controller {
         if renews {
             self.line_renewed(cx, line);
         }
-        if cipher != Cipher::None {
+        if !matches!(cipher, Cipher::None | Cipher::Resident) {
             self.units_free.push(unit);
             self.in_units.retain(|&other| other != slot);
         }
         let updates = parts.is_some_and(|parts| parts.update == CounterUpdate::WithData);
         if ready && updates && cipher == Cipher::Counter {
+            let counter = self.under_present_major(line, counter);
             self.update_counter(cx, line, counter, self.write_path_of(source).defers_counter(counter_atomic));
         }
         self.asking.retain(|&other| other != slot);
     }
 
+    /// The counter cache takes a counter of the write in `slot` with its data, the block is the only place that has the
+    /// line's page, and it is not there.
+    fn lacks_block(&self, slot: u32) -> bool {
+        let Write { line, source, .. } = self.writes[slot];
+        self.encryption.as_ref().is_some_and(|encryption| {
+            encryption.parts.update == CounterUpdate::WithData
+                && !encryption.scheme.global()
+                && self.cipher_of(source) == Cipher::Counter
+                && !self.counters.contains(self.coverage.block(line))
+        })
+    }
+
+    /// The counter of a line as its block takes it. The page's major counter may have advanced since the line was
+    /// encrypted: until the line's done bit is set, its minor belongs to the old major counter, for which re-encryption keeps
+    /// a copy of the block.
+    fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
+        let encryption = self.encryption.as_ref().expect("it has a counter");
+        if encryption.scheme.global() || !self.rsr.pending(line) {
+            return counter;
+        }
+        debug_assert_eq!(counter.major, self.rsr.old_major);
+        if let Some(old) = &mut self.rsr.old_block {
+            encryption.scheme.set(old, self.coverage.index(line), counter);
+        }
+        Counter { major: counter.major + 1, ..counter }
+    }
+
     /// The write in `slot` is in the persistence domain.
     pub(super) fn finish_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Write { line, source, .. } = self.writes[slot];
-        let at = self.active.iter().position(|&other| other == slot).expect("an admitted write was active");
-        self.active.remove(at);
+        self.leave_active(slot);
         match source {
-            Source::Caches(token) => self.responses.push(Response::Written { token: WriteToken(token) }),
+            Source::Caches(token) | Source::Rested(token) => {
+                self.responses.push(Response::Written { token: WriteToken(token) })
+            }
             Source::Reencryption(_) => {
                 self.rsr.under_way -= 1;
                 cx.queue.schedule(cx.queue.now(), Event::ReencryptStep);
             }
-            Source::Log(_) => {}
+            Source::Log(_) | Source::Turn(_) => {}
         }
-        self.writes.release(slot);
-        if let Some(next) = self.next_of_line(line) {
-            self.start_write(cx, next);
-        }
+        self.start_next_of_line(cx, slot);
         self.retry_writebacks(self.coverage.block(line));
         if let Source::Log(write) = source {
             self.log_persisted(cx, write);
+        }
+    }
+
+    pub(super) fn leave_active(&mut self, slot: u32) {
+        let at = self.active.iter().position(|&other| other == slot).expect("what ends was active");
+        self.active.remove(at);
+    }
+
+    /// What was in `slot` is over, and the next of its line may begin.
+    pub(super) fn start_next_of_line<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        let line = self.writes[slot].line;
+        self.writes.release(slot);
+        if let Some(next) = self.next_of_line(line) {
+            self.start_write(cx, next);
         }
     }
 

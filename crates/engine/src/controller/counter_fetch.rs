@@ -1,9 +1,9 @@
 //! Counter blocks on their way from the media into the counter cache, new counters on their way into their blocks, and
 //! the question where the newest copy of a block is.
 
-use super::request::{BankRead, CounterEviction, CounterWaiter, Fetch, Stage};
+use super::request::{BankRead, CounterEviction, CounterWaiter, Fetch, Source, Stage};
 use super::state::{Context, Controller};
-use crate::design::parts::{Counter, CounterStore};
+use crate::design::parts::{Counter, CounterStore, CounterUpdate};
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine, Observer};
 
 impl Controller {
@@ -98,10 +98,14 @@ impl Controller {
         self.fetches.release(slot);
         for waiter in &waiters {
             match *waiter {
+                CounterWaiter::Write(write) if let Source::Turn(turn) = self.writes[write].source => {
+                    self.turn(cx, write, turn);
+                }
                 CounterWaiter::Write(write) => {
                     self.writes[write].stage = Stage::WantsUnit;
                     self.wants_unit.push_back(write);
                 }
+                CounterWaiter::Append(write) => self.asking.push(write),
                 CounterWaiter::Read(read) => self.counter_known(cx, read),
                 CounterWaiter::Pair(write) => self.want_counter_entry(cx, write),
                 CounterWaiter::Writeback(writeback) => self.try_writeback(writeback),
@@ -122,8 +126,12 @@ impl Controller {
         let queued = self.wpq.newest(MediaLine::counter(id)).map(|entry| (entry.bump, entry.bytes));
         let evicted = self.evictions.iter().rev().find(|eviction| eviction.id == id);
         let evicted = evicted.map(|eviction| (eviction.bump, eviction.block));
-        // A write under a global counter has no copy of the block.
-        let stage = self.encryption.as_ref().is_some_and(|encryption| !encryption.scheme.global());
+        // A write under a global counter has no copy of the block, and one whose counter goes with its data none that is
+        // newer.
+        let stage = self
+            .encryption
+            .as_ref()
+            .is_some_and(|encryption| !encryption.scheme.global() && encryption.parts.update == CounterUpdate::AtBump);
         let staged = self.in_units.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
         let staged = staged.filter(|write| self.coverage.block(write.line) == id);
         let staged = staged.max_by_key(|write| write.bump).map(|write| (write.bump, write.block));

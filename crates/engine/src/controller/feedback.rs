@@ -27,7 +27,7 @@ impl Controller {
     pub(super) fn feedback_done<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         if self.bytes {
             let previous = self.chain(slot).previous();
-            self.writes[slot].ciphertext = self.log_parts().feedback.encrypt(&previous, &self.writes[slot].plaintext);
+            self.writes[slot].ciphertext = self.log_parts().feedback.encrypt(&previous, &self.writes[slot].plaintext());
         }
         let Write { ciphertext, .. } = self.writes[slot];
         let chain = self.chain(slot);
@@ -54,7 +54,9 @@ impl Controller {
         match self.writes[slot].source {
             Source::Log(LogWrite { set, part: Part::Header, .. }) => &mut self.set(usize::from(set)).headers,
             Source::Log(LogWrite { set, .. }) => &mut self.set(usize::from(set)).lines,
-            Source::Caches(_) | Source::Reencryption(_) => unreachable!("only the log is chained"),
+            Source::Caches(_) | Source::Rested(_) | Source::Reencryption(_) | Source::Turn(_) => {
+                unreachable!("only the log is chained")
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ mod pairs;
 mod read_path;
 mod reencrypt;
 mod request;
+mod resident;
 mod schedule;
 mod state;
 mod stats;

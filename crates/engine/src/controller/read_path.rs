@@ -40,7 +40,7 @@ impl Controller {
         if let Some(write) = self.newest_write(line, source) {
             // Not yet in the queue, so still in the clear on the chip.
             self.stats.forwarded_reads += 1;
-            self.reads[slot].bytes = self.writes[write].plaintext;
+            self.reads[slot].bytes = self.writes[write].plaintext();
             cx.queue.schedule(now + self.timing.counter_cache, Event::ReadReady { slot });
             return;
         }
@@ -89,7 +89,7 @@ impl Controller {
                     self.stats.counter_hits += 1;
                     self.counter_known_at(cx, slot, now + self.timing.counter_cache);
                 }
-                Source::Log(_) => unreachable!("only a boot reads the log"),
+                Source::Rested(_) | Source::Log(_) | Source::Turn(_) => unreachable!("these read nothing"),
                 Source::Caches(_) => {
                     self.stats.counter_misses += 1;
                     self.fetch_counter(cx, self.coverage.block(line), Some(CounterWaiter::Read(slot)));
@@ -103,7 +103,10 @@ impl Controller {
     /// counter, because everything else goes after it.
     fn newest_write(&self, line: Line, source: Source) -> Option<u32> {
         let writes = if matches!(source, Source::Caches(_)) { &self.active } else { &self.in_units };
-        let of_line = writes.iter().copied().filter(|&write| self.writes[write].line == line);
+        let of_line = writes
+            .iter()
+            .copied()
+            .filter(|&write| self.writes[write].line == line && !matches!(self.writes[write].source, Source::Turn(_)));
         of_line.max_by_key(|&write| {
             let Write { source, arrival, .. } = self.writes[write];
             (!matches!(source, Source::Reencryption(_)), arrival)
@@ -182,7 +185,7 @@ impl Controller {
         }
         match source {
             Source::Caches(token) => self.responses.push(Response::Read { token, bytes }),
-            Source::Log(_) => unreachable!("only a boot reads the log"),
+            Source::Rested(_) | Source::Log(_) | Source::Turn(_) => unreachable!("these read nothing"),
             Source::Reencryption(index) => {
                 // The caches have nothing to do with the log.
                 if !self.is_hardware_log(line) {

@@ -58,10 +58,17 @@ impl Controller {
                 continue;
             }
             self.rsr.under_way += 1;
-            self.reads_active += 1;
-            let read = self.new_read(self.rsr.page.line(index), Source::Reencryption(index));
-            self.start_read(cx, read);
+            if !self.renews_in_caches(cx, index) {
+                self.reencrypt_line(cx, index);
+            }
         }
+    }
+
+    /// Line `index` of the page is read, to be written under the new major counter.
+    pub(super) fn reencrypt_line<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
+        self.reads_active += 1;
+        let read = self.new_read(self.rsr.page.line(index), Source::Reencryption(index));
+        self.start_read(cx, read);
     }
 
     /// A line has been appended under the page's new major counter. With the hardened reading the done bit belongs to

@@ -2,17 +2,30 @@
 
 use crate::design::parts::Counter;
 use crate::kernel::Ps;
-use crate::message::{CounterBlock, Line, LineBytes, WriteToken};
+use crate::message::{CoreId, CounterBlock, Line, LineBytes, WriteToken, xor};
 
 /// Who asked for a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// The caches, by token.
     Caches(u32),
+    /// The caches, where the line has rested encrypted, by token.
+    Rested(u32),
     /// Page re-encryption, by line index.
     Reencryption(usize),
     /// The log manager.
     Log(LogWrite),
+    /// A line that rests encrypted in the caches and needs a counter; nothing is written.
+    Turn(Turn),
+}
+
+/// Why a line in the caches needs a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// It is about to turn dirty; this core waits.
+    Dirty(CoreId),
+    /// Its page, of which it is line number so much, is re-encrypted.
+    Renewed(usize),
 }
 
 /// What a write of the log manager is.
@@ -44,6 +57,10 @@ pub(super) enum Cipher {
     Counter,
     /// In cipher feedback mode.
     Feedback,
+    /// They have been in the caches, under the line's counter.
+    Resident,
+    /// There are none; only a counter is wanted.
+    Turn,
 }
 
 /// Where a write stands.
@@ -69,7 +86,10 @@ pub(super) enum Stage {
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     pub line: Line,
-    pub plaintext: LineBytes,
+    /// As they came from the caches ...
+    pub resident: LineBytes,
+    /// ... under this pad.
+    pub cache_pad: LineBytes,
     pub ciphertext: LineBytes,
     pub source: Source,
     pub stage: Stage,
@@ -91,6 +111,13 @@ pub(super) struct Write {
     /// Nothing of its page has to wait until its counter is queued: that has happened, or its counter does not reach
     /// the queue in a copy of the page's block.
     pub counter_admitted: bool,
+}
+
+impl Write {
+    /// What is to be written, in the clear.
+    pub fn plaintext(&self) -> LineBytes {
+        xor(&self.resident, &self.cache_pad)
+    }
 }
 
 /// A read on its way back.
@@ -117,6 +144,8 @@ pub(super) enum BankRead {
 pub(super) enum CounterWaiter {
     Write(u32),
     Read(u32),
+    /// A write that is encrypted and whose counter goes into the block when its data is queued.
+    Append(u32),
     /// A write whose data is queued and whose counter goes into the block.
     Pair(u32),
     /// A write-back of the block on demand.

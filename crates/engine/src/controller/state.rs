@@ -10,13 +10,14 @@ use super::stats::ControllerStats;
 use super::wpq::{Room, Wpq};
 use crate::config::CfbLatency;
 use crate::design::parts::{
-    CounterScheme, CounterStore, Encryption, FeedbackSource, LogEncryption, PadSource, WritePath, WriteQueues,
+    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogEncryption, PadSource, WritePath, WriteQueues,
 };
 use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
 use crate::message::{
     CoreId, CounterBlock, Coverage, Event, Line, LineBytes, LogLayout, LogRegion, LogSnapshot, MediaLine, Page,
     WriteToken,
 };
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -192,6 +193,8 @@ pub struct Controller {
     pub(super) writebacks_waiting: VecDeque<u32>,
     pub(super) read_units: Vec<Ps>,
     pub(super) rsr: Rsr,
+    /// The counters under which dirty lines rest encrypted in the caches, by line.
+    pub(super) resident: FxHashMap<u64, Counter>,
     pub(super) log_manager: Option<LogManager>,
     pub(super) arrivals: u64,
     pub(super) bumps: u64,
@@ -277,6 +280,7 @@ impl Controller {
             writebacks_waiting: VecDeque::new(),
             read_units: vec![0; config.aes_read_units as usize],
             rsr: Rsr::default(),
+            resident: FxHashMap::default(),
             arrivals: 0,
             bumps: 0,
             responses: Vec::with_capacity(64),
@@ -369,6 +373,8 @@ impl Controller {
     pub(super) fn cipher_of(&self, source: Source) -> Cipher {
         match source {
             _ if self.encryption.is_none() => Cipher::None,
+            Source::Turn(_) => Cipher::Turn,
+            Source::Rested(_) => Cipher::Resident,
             Source::Log(LogWrite { part: Part::Metadata, .. }) => Cipher::None,
             Source::Log(_) if matches!(self.log_parts().encryption, LogEncryption::Feedback) => Cipher::Feedback,
             Source::Caches(_) | Source::Reencryption(_) | Source::Log(_) => Cipher::Counter,
@@ -383,7 +389,7 @@ impl Controller {
                 LogEncryption::Counter { write_path } => write_path,
                 LogEncryption::Feedback => data,
             },
-            Source::Caches(_) | Source::Reencryption(_) => data,
+            Source::Caches(_) | Source::Rested(_) | Source::Reencryption(_) | Source::Turn(_) => data,
         }
     }
 

@@ -1,10 +1,10 @@
 //! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
 
-use super::request::{Cipher, CounterWaiter, LogWrite, Part, Source, Stage, Write};
+use super::request::{Cipher, CounterWaiter, LogWrite, Part, Source, Stage, Turn, Write};
 use super::state::{Context, Controller};
 use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 use crate::kernel::Ps;
-use crate::message::{CoreId, DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
+use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
 /// What a write gets when its counter is bumped.
 struct Bumped {
@@ -16,37 +16,30 @@ struct Bumped {
 }
 
 impl Controller {
-    /// Takes a write that reaches the controller at `at`; `token` comes back when it is in the persistence domain.
+    /// Takes a write that reaches the controller at `at`; `token` comes back when it is in the persistence domain. `bytes` are
+    /// what the caches hold, under `cache_pad` if they keep lines so.
+    #[allow(clippy::too_many_arguments)]
     pub fn accept_write<D: DevicePort, O: Observer>(
         &mut self,
         cx: &mut Context<'_, D, O>,
         at: Ps,
         line: Line,
         bytes: &LineBytes,
+        cache_pad: &LineBytes,
         token: WriteToken,
         counter_atomic: bool,
     ) {
         let slot = self.new_write(line, bytes, Source::Caches(token.0));
+        self.writes[slot].cache_pad = *cache_pad;
         self.writes[slot].counter_atomic = counter_atomic;
         cx.queue.schedule(at, Event::WriteArrives { slot });
-    }
-
-    /// Takes the request of `core` for the next counter of `line`, which reaches the controller at `at`; answered by
-    /// [`super::Response::CounterBumped`].
-    pub fn accept_bump<D: DevicePort, O: Observer>(
-        &mut self,
-        _cx: &mut Context<'_, D, O>,
-        _at: Ps,
-        core: CoreId,
-        _line: Line,
-    ) {
-        self.responses.push(super::state::Response::CounterBumped { core });
     }
 
     pub(super) fn new_write(&mut self, line: Line, bytes: &LineBytes, source: Source) -> u32 {
         self.writes.insert(Write {
             line,
-            plaintext: *bytes,
+            resident: *bytes,
+            cache_pad: [0; 64],
             ciphertext: [0; 64],
             source,
             stage: Stage::Waiting,
@@ -70,13 +63,14 @@ impl Controller {
         write.arrival = self.arrivals;
         let line = write.line;
         let source = write.source;
-        if !matches!(source, Source::Reencryption(_) | Source::Log(LogWrite { part: Part::Metadata, .. })) {
-            cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext);
+        let metadata = matches!(source, Source::Log(LogWrite { part: Part::Metadata, .. }));
+        if !metadata && !matches!(source, Source::Reencryption(_) | Source::Turn(_)) {
+            cx.observer.write_arrived(cx.queue.now(), line, &write.plaintext());
         }
         // A re-encrypted line goes before writes that wait for its done bit, but not before one that has been
         // encrypted under the old counter already.
         let ahead = match source {
-            Source::Caches(_) | Source::Log(_) => &self.active,
+            Source::Caches(_) | Source::Rested(_) | Source::Log(_) | Source::Turn(_) => &self.active,
             Source::Reencryption(_) => &self.in_units,
         };
         let behind = ahead.iter().any(|&other| self.writes[other].line == line);
@@ -90,6 +84,11 @@ impl Controller {
 
     /// The write is the oldest of its line: it asks for its counter, or for a slot if nothing is encrypted.
     pub(super) fn start_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        if let Write { source: Source::Caches(token), line, .. } = self.writes[slot]
+            && self.resident.contains_key(&line.0)
+        {
+            self.writes[slot].source = Source::Rested(token);
+        }
         let Write { line, source, .. } = self.writes[slot];
         if matches!(source, Source::Caches(_)) && self.waits_for_log(cx, slot, line) {
             return;
@@ -98,10 +97,10 @@ impl Controller {
         let write = &mut self.writes[slot];
         write.stage = Stage::Waiting;
         match cipher {
-            Cipher::Counter => {}
+            Cipher::Counter | Cipher::Turn => {}
             Cipher::Feedback => return self.join_chain(cx, slot),
-            Cipher::None => {
-                write.ciphertext = write.plaintext;
+            Cipher::None | Cipher::Resident => {
+                write.ciphertext = write.plaintext();
                 write.stage = Stage::WantsSlots;
                 write.counter_admitted = true;
                 self.bumps += 1;
@@ -110,7 +109,7 @@ impl Controller {
                 return self.admit(cx);
             }
         }
-        if !matches!(source, Source::Reencryption(_))
+        if !matches!(source, Source::Reencryption(_) | Source::Turn(Turn::Renewed(_)))
             && self.waits_for_reencryption(line, super::request::LineWaiter::Write(slot))
         {
             return;
@@ -136,8 +135,11 @@ impl Controller {
         }
     }
 
-    /// `Event::CounterReady`, or its chain has come to it: an AES circuit is wanted.
+    /// `Event::CounterReady`, or its chain has come to it: an AES circuit is wanted, if there is something to encrypt.
     pub(super) fn want_unit<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
+        if let Source::Turn(turn) = self.writes[slot].source {
+            return self.turn(cx, slot, turn);
+        }
         self.writes[slot].stage = Stage::WantsUnit;
         self.wants_unit.push_back(slot);
         self.hand_out_units(cx);
@@ -149,7 +151,8 @@ impl Controller {
             let Some(slot) = self.wants_unit.pop_front() else { return };
             match self.cipher_of(self.writes[slot].source) {
                 Cipher::Feedback => self.begin_feedback(cx, slot),
-                Cipher::Counter | Cipher::None => self.begin_encryption(cx, slot),
+                Cipher::Counter => self.begin_encryption(cx, slot),
+                Cipher::None | Cipher::Resident | Cipher::Turn => unreachable!("there is nothing to encrypt"),
             }
         }
     }
@@ -239,13 +242,19 @@ impl Controller {
             self.fetch_counter(cx, id, Some(CounterWaiter::Write(slot)));
             return None;
         };
+        // With the data, or now.
+        let now = encryption.parts.update == CounterUpdate::AtBump;
         let next = match source {
-            Source::Reencryption(_) => NextCounter::Is(encryption.scheme.restart_line(block, index)),
-            Source::Caches(_) | Source::Log(_) => encryption.scheme.next(block, index, 0),
+            Source::Reencryption(_) => NextCounter::Is(Counter { minor: 0, ..encryption.scheme.counter(block, index) }),
+            Source::Caches(_) | Source::Rested(_) | Source::Log(_) | Source::Turn(_) => {
+                encryption.scheme.next(block, index, 0)
+            }
         };
         let (counter, overflows) = match next {
             NextCounter::Is(counter) => {
-                encryption.scheme.set(block, index, counter);
+                if now {
+                    encryption.scheme.set(block, index, counter);
+                }
                 (counter, false)
             }
             NextCounter::Overflow if self.rsr.active => {
@@ -255,12 +264,15 @@ impl Controller {
             NextCounter::Overflow => {
                 let old = *block;
                 encryption.scheme.advance_major(block, encryption.parts.minor_reset);
-                let counter = encryption.scheme.restart_line(block, index);
+                let counter = Counter { minor: 0, ..encryption.scheme.counter(block, index) };
+                if now {
+                    encryption.scheme.set(block, index, counter);
+                }
                 self.begin_reencryption(cx, line.page(), old, counter.major - 1, index);
                 (counter, true)
             }
         };
-        if defers {
+        if defers && (now || overflows) {
             self.counters.set_dirty(id);
         }
         let block = *self.counters.peek(id).expect("bumped just now");
@@ -281,7 +293,8 @@ impl Controller {
             let encryption = self.encryption.as_ref().expect("a pad was made");
             let write = &mut self.writes[slot];
             let pad = encryption.pads.pad(write.line, write.counter);
-            write.ciphertext = xor(&write.plaintext, &pad);
+            // The pad of the memory takes the place of the cache's (sepencr section IV-D).
+            write.ciphertext = xor(&write.resident, &xor(&write.cache_pad, &pad));
         }
         self.admit(cx);
     }

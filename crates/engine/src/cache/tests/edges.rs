@@ -1,13 +1,13 @@
 //! Latencies and waits at their exact edges. Clock: 2 GHz, so L1 = 1 ns, L2 = 5 ns, L3 = 20 ns in sum.
 
 use super::machine;
-use crate::cache::Hierarchy;
+use crate::cache::{CacheParts, Hierarchy};
 use crate::message::{Access, CachePort, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
 
 pub(super) const SMALL: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)];
 
 pub(super) fn caches(levels: [(u32, u64, u32, bool); 3], cores: u16) -> Hierarchy {
-    Hierarchy::new(&machine(levels, true), cores).unwrap()
+    Hierarchy::new(&machine(levels, true), cores, CacheParts::PLAIN).unwrap()
 }
 
 pub(super) fn line(n: u64) -> Line {
@@ -98,7 +98,10 @@ fn a_miss_reaches_memory_after_all_levels_and_ends_when_memory_answers() {
     let mut expected = [3; 64];
     expected[63] = 8;
     assert_eq!(c.peek(0, line(9)), Some(expected));
-    assert_eq!(c.dirty_lines().map(|d| (d.line, d.level, *d.bytes)).collect::<Vec<_>>(), [(line(9), 1, expected)]);
+    assert_eq!(
+        c.on_chip().iter().map(|d| (d.line, d.level, d.plaintext)).collect::<Vec<_>>(),
+        [(line(9), 1, expected)]
+    );
     assert_eq!((c.lines(1), c.lines(2), c.lines(3)), (1, 2, 4));
 }
 
@@ -157,7 +160,7 @@ fn a_write_back_keeps_its_place_until_acknowledged() {
         panic!("read and write-back expected, got {requests:?}")
     };
     assert_eq!((at, gone, bytes[0], &c.evicted[..]), (20_100, line(1), 0xff, &[line(1)][..]));
-    assert_eq!(c.dirty_lines().map(|d| d.line).collect::<Vec<_>>(), [line(1)], "not safe before the ack");
+    assert_eq!(c.on_chip().iter().map(|d| d.line).collect::<Vec<_>>(), [line(1)], "not safe before the ack");
     c.read_done(200, token, &[3; 64]);
     assert_eq!(wakes(&mut c), [], "the way is not free yet");
     assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xff, "still readable");
@@ -269,7 +272,7 @@ fn a_dirty_line_moves_between_cores() {
     fill_dirty(&mut c, 0, 0, line(5));
     assert_eq!(c.load(1_000, 1, line(5), 0), Access::At(1_000 + 20_000 + 4_000), "L3 and the owner's L2");
     assert_eq!(c.peek(1, line(5)).unwrap()[0], 0xff);
-    assert_eq!(c.dirty_lines().map(|d| d.level).collect::<Vec<_>>(), [3], "readers hold clean copies");
+    assert_eq!(c.on_chip().iter().map(|d| d.level).collect::<Vec<_>>(), [3], "readers hold clean copies");
     assert_eq!(c.own(30_000, 0, line(5), false), Access::At(50_000), "an upgrade asks the directory");
     assert_eq!(c.own(30_000, 1, line(5), false), Access::Pending, "one writer at a time");
     c.write(50_000, 0, line(5), 0, &[0xaa]);
@@ -371,7 +374,7 @@ fn a_counter_write_back_follows_an_earlier_flush_and_is_acknowledged_on_its_own(
 fn a_third_level_without_latency_answers_like_the_second() {
     let mut machine = machine(SMALL, true);
     machine.l3.latency_cycles = 0;
-    let mut c = Hierarchy::new(&machine, 1).unwrap();
+    let mut c = Hierarchy::new(&machine, 1, CacheParts::PLAIN).unwrap();
     for n in 1..=3 {
         fill(&mut c, 0, 0, line(n));
     }
@@ -385,19 +388,21 @@ fn a_shared_level_has_its_size_once_or_for_each_core() {
     for cores in 1..=64 {
         let mut machine = machine([(1, 1, 4, false), (2, 4, 4, true), (4, 2, 4, true)], false);
         machine.l2.size_per_core = true;
-        let c = Hierarchy::new(&machine, cores).unwrap();
+        let c = Hierarchy::new(&machine, cores, CacheParts::PLAIN).unwrap();
         let n = usize::from(cores);
         assert_eq!([c.lines(1), c.lines(2), c.lines(3)], [n, 8 * n, 8]);
         // A private cache has its size for each core as it is.
         (machine.l2.shared, machine.l3.size_per_core) = (false, true);
-        let c = Hierarchy::new(&machine, cores).unwrap();
+        let c = Hierarchy::new(&machine, cores, CacheParts::PLAIN).unwrap();
         assert_eq!([c.lines(1), c.lines(2), c.lines(3)], [n, 8 * n, 8 * n]);
     }
 }
 
 #[test]
 fn impossible_machines_are_refused() {
-    let refused = |levels, cores| Hierarchy::new(&machine(levels, true), cores).err().expect("refused").to_string();
+    let refused = |levels, cores| {
+        Hierarchy::new(&machine(levels, true), cores, CacheParts::PLAIN).err().expect("refused").to_string()
+    };
     assert!(refused(SMALL, 0).starts_with("cores is 0"));
     assert!(refused(SMALL, 65).starts_with("cores is 65"));
     assert!(refused([(1, 1, 1, true), SMALL[1], SMALL[2]], 1).starts_with("l1.shared"));

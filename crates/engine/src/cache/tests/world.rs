@@ -5,7 +5,7 @@
 //! left the first level is logged again.
 
 use super::logged::{Transaction, Writer};
-use crate::cache::Hierarchy;
+use crate::cache::{CacheParts, Hierarchy};
 use crate::config::Machine;
 use crate::kernel::Random;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
@@ -93,7 +93,7 @@ impl World {
     pub(super) fn new(machine: &Machine, lines: u64, seed: u64, programs: &[Program]) -> Self {
         let (lines, cores) = (lines as usize, programs.len() as u16);
         let mut world = World {
-            caches: Hierarchy::new(machine, cores).unwrap(),
+            caches: Hierarchy::new(machine, cores, CacheParts::PLAIN).unwrap(),
             random: Random::stream(seed, "memory"),
             now: 0,
             sequence: 0,
@@ -438,6 +438,7 @@ impl World {
 
     /// Every core sees the newest value of every line, in a cache or in the last write sent to memory.
     fn check(&self) {
+        let on_chip = self.caches.on_chip();
         for line in (0..self.history.len() as u64).map(Line) {
             for core in 0..self.waits.len() {
                 let seen = self.caches.peek(core as CoreId, line).unwrap_or(self.sent[line.0 as usize]);
@@ -445,9 +446,9 @@ impl World {
             }
             let l = line.0 as usize;
             let safe = self.persisted[l] == self.history[l].len() - 1;
-            let listed = self.caches.dirty_lines().find(|dirty| dirty.line == line);
+            let listed = on_chip.iter().find(|dirty| dirty.line == line);
             if let Some(dirty) = listed {
-                assert_eq!(*dirty.bytes, self.newest(line), "the first copy listed is the newest");
+                assert_eq!(dirty.plaintext, self.newest(line), "the first copy listed is the newest");
             } else {
                 assert!(safe || self.sent[l] == self.newest(line), "an unsaved line is not listed");
             }
@@ -461,7 +462,7 @@ impl World {
         self.programs[0] = (0..self.history.len() as u64).map(|line| (8, line)).collect();
         self.at(self.now, Happens::Asks { core: 0 });
         self.run_dry();
-        assert_eq!(self.caches.dirty_lines().count(), 0);
+        assert!(self.caches.on_chip().is_empty());
         if self.keeps_bytes {
             for (line, history) in self.history.iter().enumerate() {
                 assert_eq!(self.persisted[line], history.len() - 1, "line {line} is not in memory");

@@ -1,0 +1,41 @@
+//! What the caches hold that memory has not acknowledged: what a power failure finds.
+
+use super::hierarchy::Hierarchy;
+use super::level::Level;
+use crate::message::{CoreId, OnChipLine};
+use rustc_hash::FxHashSet;
+
+impl Hierarchy {
+    /// Every cached line whose bytes are not known to be in the persistence domain, in the order of slots: dirty lines, and
+    /// lines written back whose acknowledgement is out. A line may come once from each level; its first copy is the newest.
+    /// Lines that are encrypted at every access are handed over in the clear, as the arrays here hold them.
+    pub fn on_chip(&self) -> Vec<OnChipLine> {
+        let mut lines = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut first = 0;
+        for (level, caches) in [(1, &self.l1), (2, &self.l2), (3, &self.l3)] {
+            for (core, cache) in caches.iter().enumerate() {
+                lines.extend(cache.unsaved().map(|slot| OnChipLine {
+                    slot: first + slot as u64,
+                    level,
+                    core: core as CoreId,
+                    line: cache.line(slot),
+                    resident: cache.resting(slot).bytes,
+                    plaintext: cache.bytes(slot),
+                    newest: seen.insert(cache.line(slot)),
+                }));
+                first += cache.lines() as u64;
+            }
+        }
+        lines
+    }
+
+    /// For each level, the slots of [`Hierarchy::on_chip`] in it and all its data slots.
+    pub fn dirty_per_level(&self) -> [(u64, u64); 3] {
+        [&self.l1, &self.l2, &self.l3].map(|caches| {
+            caches.iter().fold((0, 0), |(unsaved, slots), cache: &Level| {
+                (unsaved + cache.unsaved().count() as u64, slots + cache.lines() as u64)
+            })
+        })
+    }
+}

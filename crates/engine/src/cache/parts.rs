@@ -1,0 +1,79 @@
+//! What a design says about the caches, and what follows from it: which ways hold data, and how long an access takes.
+
+use crate::config::{CacheLevel, ConfigError, Machine};
+use crate::design::parts::CachePads;
+use crate::kernel::{Ps, ns_to_ps};
+use crate::message::{LINE_BYTES, LineBytes};
+
+/// What a design says about the caches.
+#[derive(Clone, Copy)]
+pub struct CacheParts<'a> {
+    /// How lines rest.
+    pub pads: CachePads,
+    /// The caches lie in the persistence domain: no line leaves its place before memory has acknowledged it.
+    pub persistent: bool,
+    /// The pad of a data slot, asked once for each slot under [`CachePads::BootPads`].
+    pub pad_of_slot: &'a dyn Fn(u64) -> LineBytes,
+}
+
+impl CacheParts<'_> {
+    /// Lines rest in the clear and are lost with power.
+    pub const PLAIN: CacheParts<'static> =
+        CacheParts { pads: CachePads::None, persistent: false, pad_of_slot: &|_| [0; 64] };
+}
+
+/// Whether the caches of `machine` have room for pads: an odd number of ways has no half.
+pub fn check(machine: &Machine, pads: CachePads) -> Result<(), ConfigError> {
+    let levels = [("l1", &machine.l1), ("l2", &machine.l2), ("l3", &machine.l3)];
+    match levels.into_iter().find(|(_, level)| pads == CachePads::BootPads && !level.ways.is_multiple_of(2)) {
+        Some((name, level)) => Err(ConfigError(format!(
+            "{name}.ways = {} must be even, because the pads of cached lines take half the ways",
+            level.ways
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Data slots of all caches together.
+pub fn data_slots(machine: &Machine, cores: u16, pads: CachePads) -> u64 {
+    let of = |level: &CacheLevel| caches(level, cores) * multiple(level, cores) * (level.size.0 / LINE_BYTES);
+    let slots: u64 = [&machine.l1, &machine.l2, &machine.l3].into_iter().map(of).sum();
+    if pads == CachePads::BootPads { slots / 2 } else { slots }
+}
+
+/// Caches of a level.
+pub(super) fn caches(level: &CacheLevel, cores: u16) -> u64 {
+    if level.shared { 1 } else { u64::from(cores) }
+}
+
+/// How many times the level's size each of them has.
+pub(super) fn multiple(level: &CacheLevel, cores: u16) -> u64 {
+    if level.shared && level.size_per_core { u64::from(cores) } else { 1 }
+}
+
+/// From an access to its answer, in picoseconds. What a level adds to an access for encryption is part of its share.
+#[derive(Clone, Copy)]
+pub(super) struct Latency {
+    /// Served by the first level.
+    pub(super) l1: Ps,
+    /// Served by the second level, the first included.
+    pub(super) l2: Ps,
+    /// Served by the third level, those above included; also until a request reaches the controller.
+    pub(super) l3: Ps,
+    /// On top, when another core's private cache had the line (its second level, or the first below a shared one).
+    pub(super) transfer: Ps,
+}
+
+impl Latency {
+    /// The latencies of `machine`, whose clock is not zero.
+    pub(super) fn of(machine: &Machine, pads: CachePads) -> Self {
+        let mhz = u64::from(machine.core.clock_mhz);
+        let ps = |cycles: u32| (u64::from(cycles) * 1_000_000 + mhz / 2) / mhz;
+        let xor = if pads == CachePads::BootPads { machine.eadr.xor_cycles } else { 0 };
+        let [l1, l2, l3] = [&machine.l1, &machine.l2, &machine.l3].map(|level| level.latency_cycles + xor);
+        let levels_with_aes = if pads == CachePads::AesAtAccess { machine.eadr.cme_levels } else { 0 };
+        let aes = |levels: u32| Ps::from(levels.min(levels_with_aes)) * ns_to_ps(machine.controller.aes_latency_ns);
+        let transfer = if machine.l2.shared { ps(l1) + aes(1) } else { ps(l2) + aes(2) - aes(1) };
+        Latency { l1: ps(l1) + aes(1), l2: ps(l1 + l2) + aes(2), l3: ps(l1 + l2 + l3) + aes(3), transfer }
+    }
+}
