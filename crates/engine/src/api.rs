@@ -4,7 +4,7 @@
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::crash::CrashPlan;
 use crate::design::{self, parts::Design};
-use crate::device::Device;
+use crate::eadr;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
 use crate::message::Annotation;
@@ -111,6 +111,7 @@ impl Request {
             machine,
         };
         config::validate_run(&config)?;
+        eadr::validate(&config, &design)?;
         Ok((config, design))
     }
 }
@@ -199,7 +200,7 @@ struct Prepared {
 
 fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
     let (config, design) = request.resolve(defaults)?;
-    let capacity = Device::program_capacity_of(&config.machine);
+    let capacity = eadr::program_capacity(&config.machine, &design, config.cores);
     let source = Source::open(&config, design.form, capacity)?;
     if source.is_trace() && config.cores != 1 {
         return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));

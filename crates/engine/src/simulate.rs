@@ -6,11 +6,13 @@ use crate::design::parts::Design;
 use crate::job::{Bases, Source};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{NoObserver, Observer};
+use crate::power_cost::{self, Held};
 use crate::stats::{
     AtCrash, CacheReport, CoreReport, CounterCacheReport, Crypto, Host, Latency, Nvm, RunReport, WpqReport,
 };
 use crate::system::System;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -101,13 +103,17 @@ pub fn simulate_observed<O: Observer>(
 ) -> Result<(RunReport, O), Failure> {
     let job = source.job(bases, cancel)?;
     let started = Instant::now();
+    let base = Arc::clone(&job.base);
     let mut system = System::new(config, design, job, observer)?;
     let mut watch = Watch::new(progress, cancel);
-    system.run(|system| watch.after(system));
+    let mut held = None;
+    let rest = |system: &System<O>| held = design.drain().map(|_| Held::of(system));
+    system.run_noting_rest(|system| watch.after(system), rest);
     watch.finish(&system)?;
     source.verdict()?;
     let seconds = started.elapsed().as_secs_f64();
-    let report = report(config, design, source, &mut system, seconds);
+    let mut report = report(config, design, source, &mut system, seconds);
+    report.at_crash = power_cost::at_crash(config, design, base, held, cancel)?;
     Ok((report, system.observer))
 }
 

@@ -81,11 +81,21 @@ impl<O: Observer> System<O> {
 
     /// Runs until nothing is left to happen, or until `after`, called after each event, breaks off. A power failure
     /// may fall wherever `after` is called.
-    pub fn run(&mut self, mut after: impl FnMut(&mut Self) -> ControlFlow<()>) {
+    pub fn run(&mut self, after: impl FnMut(&mut Self) -> ControlFlow<()>) {
+        self.run_noting_rest(after, |_| {});
+    }
+
+    /// The same; `rest` is called when the programs are over and nothing is under way any more, before what the queues
+    /// still hold is written out.
+    pub fn run_noting_rest(
+        &mut self,
+        mut after: impl FnMut(&mut Self) -> ControlFlow<()>,
+        mut rest: impl FnMut(&Self),
+    ) {
         for core in &mut self.cores {
             core.start(&mut self.queue);
         }
-        while let Some(event) = self.next_event() {
+        while let Some(event) = self.next_event(&mut rest) {
             let mut event = event;
             loop {
                 let next_step = self.handle(event);
@@ -107,11 +117,12 @@ impl<O: Observer> System<O> {
     }
 
     /// The next event. When the programs are over, what the queue still holds is written out.
-    fn next_event(&mut self) -> Option<Event> {
+    fn next_event(&mut self, rest: &mut impl FnMut(&Self)) -> Option<Event> {
         self.queue.pop().or_else(|| {
             if std::mem::replace(&mut self.flushed, true) {
                 return None;
             }
+            rest(self);
             let Self { queue, device, observer, controller, .. } = self;
             controller.flush(&mut Context { queue, device, observer });
             self.queue.pop()

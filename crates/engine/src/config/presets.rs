@@ -42,7 +42,7 @@ pub(super) fn table(name: &str) -> Result<toml::Table, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AddressMapping, CacheLevel, CounterOrganisation, CounterPlacement};
+    use crate::config::{AddressMapping, BatterySupply, CacheLevel, CounterOrganisation, CounterPlacement, Device};
 
     #[test]
     fn every_preset_is_a_valid_machine_of_its_name() {
@@ -72,6 +72,38 @@ mod tests {
         assert_eq!(device.mapping, AddressMapping::LineInterleaved);
         assert_eq!(counters.organisation, CounterOrganisation::PerLine);
         assert_eq!(controller.counter_placement, CounterPlacement::Interleaved);
+    }
+
+    #[test]
+    fn sepencr_is_its_table() {
+        let Machine { program, core, l1, l2, l3, controller, eadr, device, .. } = preset("sepencr").unwrap();
+        assert_eq!(core.clock_mhz, 2_000);
+        let size_and_ways = |level: &CacheLevel| (level.size.0, level.ways, level.shared);
+        assert_eq!(size_and_ways(&l1), (128 << 10, 2, false));
+        assert_eq!(size_and_ways(&l2), (1 << 20, 8, true));
+        assert_eq!(size_and_ways(&l3), (2 << 20, 8, true));
+        assert!([&l1, &l2, &l3].iter().all(|level| !level.size_per_core));
+        assert_eq!(device.capacity.0, 16 << 30);
+        let Device { t_rcd_ns, t_cl_ns, t_cwd_ns, t_faw_ns, t_wtr_ns, t_wr_ns, .. } = device;
+        assert_eq!([t_rcd_ns, t_cl_ns, t_cwd_ns, t_faw_ns, t_wtr_ns, t_wr_ns], [48.0, 15.0, 13.0, 50.0, 7.5, 300.0]);
+        assert_eq!(controller.wpq_entries, 64);
+        assert_eq!((controller.counter_cache_size.0, controller.counter_cache_size_per_core), (512 << 10, false));
+        // Sections V-C and V-D.
+        assert_eq!(
+            (eadr.l1_drain_nj_per_byte, eadr.l2_drain_nj_per_byte, eadr.l3_drain_nj_per_byte),
+            (11.839, 11.228, 11.228)
+        );
+        assert_eq!(eadr.controller_drain_nj_per_byte, 11.228);
+        assert_eq!((eadr.aes_pj_per_byte, eadr.xor_fj_per_byte, eadr.recovery_ns_per_line), (192.0, 800.0, 200.0));
+        // Decisions where the table is silent: latencies as in the same group's SecPM table, watermarks in its
+        // proportion, no computation between transactions.
+        let secpm = preset("secpm").unwrap();
+        let cycles = |levels: [&CacheLevel; 3]| levels.map(|level| level.latency_cycles);
+        assert_eq!(cycles([&l1, &l2, &l3]), cycles([&secpm.l1, &secpm.l2, &secpm.l3]));
+        assert_eq!(controller.counter_cache_latency_cycles, secpm.controller.counter_cache_latency_cycles);
+        assert_eq!((controller.wpq_high_watermark, controller.wpq_low_watermark), (64 * 3 / 4, 64 / 4));
+        assert_eq!((program.think_instructions, program.total_footprint(1)), (0, 512 << 10));
+        assert_eq!(eadr.battery, BatterySupply::AsNeeded);
     }
 
     #[test]

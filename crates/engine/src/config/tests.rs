@@ -46,7 +46,7 @@ fn machines_are_found_by_name_or_file() {
     assert_eq!(load_machine("small", &[]).unwrap(), preset("small").unwrap());
     assert_eq!(
         load_machine("smal", &[]).unwrap_err().0,
-        "machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, small)"
+        "machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small)"
     );
     assert_eq!(
         load_machine("nowhere.toml", &[]).unwrap_err().0,
@@ -73,7 +73,7 @@ fn mistakes_in_a_file_come_with_their_line() {
         (
             "base = 'smal'",
             "mine.toml:1: base: machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, \
-             counter-atomicity, easy-pm, small)",
+             counter-atomicity, easy-pm, sepencr, small)",
         ),
         ("base = 3", "mine.toml:1: base = 3 must be the name of a machine"),
         ("\n[core]\nwidht = 4\n", "mine.toml:3: there is no key 'core.widht': did you mean 'core.width'?"),
@@ -397,5 +397,49 @@ fn the_digest_names_the_whole_configuration() {
         let mut other = run();
         change(&mut other);
         assert_ne!(config_digest(&other), digest);
+    }
+}
+
+#[test]
+fn a_footprint_is_that_of_all_cores_or_of_each() {
+    let program = preset("sepencr").unwrap().program;
+    assert_eq!([1, 4, 8].map(|cores| program.total_footprint(cores)), [512 << 10, 2 << 20, 4 << 20]);
+    assert_eq!(program.total_footprint(u64::MAX), u64::MAX);
+    let program = set(&["program.footprint=512KiB"]).unwrap().program;
+    assert_eq!([1, 8].map(|cores| program.total_footprint(cores)), [512 << 10; 2]);
+    let program = set(&["program.footprint=512KiB", "program.footprint_per_core=true"]).unwrap().program;
+    assert_eq!(program.total_footprint(8), 4 << 20);
+    assert_eq!(
+        set_error("program.footprint_per_core=2"),
+        "--set program.footprint_per_core=2: program.footprint_per_core = 2 must be true or false"
+    );
+}
+
+#[test]
+fn bad_values_of_the_persistence_domain_get_a_sentence() {
+    let energy =
+        "must be a number from 0 to 1000000, because a million units for a byte are more than any battery gives";
+    let cases = [
+        (
+            "eadr.battery=none",
+            "eadr.battery = \"none\" must be as-needed, write-only, write-compute-order or all-operation".to_owned(),
+        ),
+        (
+            "eadr.cme_levels=4",
+            "eadr.cme_levels = 4 must be a whole number from 1 to 3, because there are three levels, and the first one is \
+             where the core reads"
+                .to_owned(),
+        ),
+        ("eadr.aes_pj_per_byte=-1", format!("eadr.aes_pj_per_byte = -1 {energy}")),
+        ("eadr.l1_drain_nj_per_byte=inf", format!("eadr.l1_drain_nj_per_byte = inf {energy}")),
+        (
+            "eadr.recovery_ns_per_line=2e6",
+            "eadr.recovery_ns_per_line = 2000000.0 must be a number from 0 to 1000000, because a millisecond is longer than \
+             any memory takes"
+                .to_owned(),
+        ),
+    ];
+    for (text, sentence) in cases {
+        assert_eq!(set_error(text), format!("--set {text}: {sentence}"));
     }
 }

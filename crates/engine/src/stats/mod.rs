@@ -182,19 +182,38 @@ pub struct Crypto {
     pub aes_busy_ns: f64,
 }
 
-/// Cost of a power failure.
+/// Cost of a power failure after the last transaction, when nothing is under way any more and before what the queues
+/// still hold is written out. Nulls for designs whose caches do not survive.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AtCrash {
-    /// Dirty share of the lines that would be drained.
+    /// Share of the data slots of all caches that hold dirty lines.
     pub dirty_fraction: Option<f64>,
-    /// Energy of draining them.
+    /// Energy, in mJ, of letting what is dirty leave, by the machine's constants.
     pub drain_energy_mj: Option<f64>,
-    /// Energy if all were dirty.
+    /// The same, in mJ, if everything were dirty (sepencr Table III).
     pub drain_energy_all_dirty_mj: Option<f64>,
-    /// Recovery time on the simulated device.
+    /// Time to put this crash's dirty lines back at boot on the simulated device; null without a shadow cache.
     pub recovery_time_ns: Option<f64>,
-    /// Recovery time by the paper's formula.
+    /// Time to read a shadow cache full of lines by the paper's formula (sepencr section V-D); null without one.
     pub recovery_time_paper_ns: Option<f64>,
+    /// What the energies are made of: `l1`, `l2`, `l3`; `counter-cache` where there is one; `encryption` where lines are
+    /// encrypted on battery. Empty where the other values are null.
+    pub parts: Vec<DrainPart>,
+}
+
+/// One part of the energy of a drain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DrainPart {
+    /// What drains, or what is done to what drains.
+    pub name: &'static str,
+    /// Bytes if everything were dirty.
+    pub bytes: u64,
+    /// Bytes that are dirty.
+    pub dirty_bytes: u64,
+    /// Energy of the dirty ones, in mJ.
+    pub energy_mj: f64,
+    /// Energy of all, in mJ.
+    pub energy_all_dirty_mj: f64,
 }
 
 /// What the simulation cost the host. The only part that differs between two runs of one configuration.

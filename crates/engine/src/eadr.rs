@@ -1,0 +1,216 @@
+//! Where a design whose caches lie in the persistence domain meets a machine: what the battery supports, and where the
+//! shadow cache lies.
+
+use crate::cache;
+use crate::config::{BatterySupply, ByteSize, ConfigError, Geometry, Machine, RunConfig};
+use crate::design::parts::{Battery, Design};
+use crate::message::{LINE_BYTES, Line, ShadowRegion};
+
+/// Checks `config` against what `design` asks of its machine; the error is one sentence.
+pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
+    let RunConfig { machine, cores, footprint, .. } = config;
+    cache::check(machine, design.cache_pads)
+        .map_err(|what| ConfigError(format!("design '{}' on machine '{}': {what}", design.name, machine.name)))?;
+    battery(design, machine)?;
+    let shadow = shadow_bytes(machine, design, *cores);
+    let capacity = program_capacity(machine, design, *cores);
+    let ring = machine.program.log_ring;
+    if shadow > 0 && footprint.saturating_add(u64::from(*cores) * ring.0) > capacity {
+        return Err(ConfigError(format!(
+            "footprint = {} and {cores} log rings of {ring} do not fit below the shadow cache of design '{}': its {} leave \
+             {capacity} of the {} bytes that device.capacity = {} has for programs",
+            ByteSize(*footprint),
+            design.name,
+            ByteSize(shadow),
+            Geometry::of(machine).program_capacity(),
+            machine.device.capacity
+        )));
+    }
+    Ok(())
+}
+
+/// What the battery of `machine` supports under `design`. Refuses one that does not support what the design's drain
+/// needs.
+pub fn battery(design: &Design, machine: &Machine) -> Result<Battery, ConfigError> {
+    let needs = design.drain().map_or(Battery::WriteOnly, |drain| drain.needs());
+    let has = match machine.eadr.battery {
+        BatterySupply::AsNeeded => needs,
+        BatterySupply::WriteOnly => Battery::WriteOnly,
+        BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
+        BatterySupply::AllOperation => Battery::AllOperation,
+    };
+    if has >= needs {
+        return Ok(has);
+    }
+    let act = match needs {
+        Battery::WriteOnly => "writes",
+        Battery::WriteComputeOrder => "makes pads",
+        Battery::AllOperation => "reads memory",
+    };
+    Err(ConfigError(format!(
+        "eadr.battery = {}: design '{}' {act} after power is lost and needs {}",
+        name(has),
+        design.name,
+        name(needs)
+    )))
+}
+
+/// The name of a battery, as in the configuration.
+pub fn name(battery: Battery) -> &'static str {
+    match battery {
+        Battery::WriteOnly => "write-only",
+        Battery::WriteComputeOrder => "write-compute-order",
+        Battery::AllOperation => "all-operation",
+    }
+}
+
+/// The shadow cache of `design` on `machine`, whose last line lies before the hardware's log; `None` if the design has
+/// none.
+pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<ShadowRegion> {
+    design.drain().filter(|drain| drain.uses_shadow())?;
+    Some(ShadowRegion {
+        first: Line::containing(program_capacity(machine, design, cores)),
+        slots: cache::data_slots(machine, cores, design.cache_pads),
+        memory_lines: machine.device.capacity.0 / LINE_BYTES,
+    })
+}
+
+/// Bytes for programs under `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing, which
+/// [`validate`] refuses.
+pub fn program_capacity(machine: &Machine, design: &Design, cores: u16) -> u64 {
+    Geometry::of(machine).program_capacity().saturating_sub(shadow_bytes(machine, design, cores))
+}
+
+fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
+    match design.drain() {
+        Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(cache::data_slots(machine, cores, design.cache_pads)),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Variant, load_machine, preset};
+    use crate::design;
+
+    fn find(name: &str) -> Design {
+        design::find(name, Variant::Hardened).unwrap()
+    }
+
+    fn with(sets: &[&str]) -> Machine {
+        load_machine("sepencr", &sets.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn run(name: &str, machine: Machine, cores: u16) -> RunConfig {
+        RunConfig {
+            design: name.into(),
+            variant: Variant::Hardened,
+            workload: "array".into(),
+            tx_size: 64,
+            transactions: 10,
+            warmup: 0,
+            cores,
+            footprint: machine.program.total_footprint(u64::from(cores)),
+            seed: 1,
+            allow_truncated: false,
+            leave_out: None,
+            machine,
+        }
+    }
+
+    #[test]
+    fn the_machine_of_the_paper_has_four_mebibytes_of_data_caches_and_half_of_them_under_pads() {
+        let machine = preset("sepencr").unwrap();
+        let bytes = |design, cores| cache::data_slots(&machine, cores, find(design).cache_pads) * 64;
+        assert_eq!([bytes("bbe", 8), bytes("eadr-cme", 8), bytes("sepencr", 8)], [4 << 20, 4 << 20, 2 << 20]);
+        assert_eq!(bytes("bbe", 1), (3 << 20) + (128 << 10));
+    }
+
+    #[test]
+    fn the_shadow_cache_lies_in_whole_pages_right_below_the_log() {
+        let machine = preset("sepencr").unwrap();
+        for (name, slots) in [("bbe", 64 << 10), ("sepencr", 32 << 10)] {
+            let region = shadow_region(&machine, &find(name), 8).unwrap();
+            assert_eq!((region.slots, region.memory_lines), (slots, (16 << 30) / 64));
+            let end = Geometry::of(&machine).log_start();
+            assert_eq!(region.first.address() + ShadowRegion::bytes(slots), end.address());
+            assert_eq!(region.first.address(), program_capacity(&machine, &find(name), 8));
+            assert!(region.first.0 + region.lines() <= end.0 && region.first.address() % 4096 == 0);
+        }
+        for name in ["secpm", "adr", "eadr", "eadr-mc-cme", "eadr-cme", "eadr-all-operation"] {
+            assert_eq!(shadow_region(&machine, &find(name), 8), None);
+            assert_eq!(program_capacity(&machine, &find(name), 8), Geometry::of(&machine).program_capacity());
+        }
+    }
+
+    #[test]
+    fn a_battery_as_needed_is_what_the_drain_needs_and_a_weaker_one_is_refused() {
+        let needs = [
+            ("adr", Battery::WriteOnly),
+            ("secpm", Battery::WriteOnly),
+            ("eadr", Battery::WriteOnly),
+            ("eadr-cme", Battery::WriteOnly),
+            ("sepencr", Battery::WriteOnly),
+            ("bbe", Battery::WriteComputeOrder),
+            ("eadr-all-operation", Battery::AllOperation),
+        ];
+        for (design, needs) in needs {
+            assert_eq!(battery(&find(design), &preset("sepencr").unwrap()).unwrap(), needs, "{design}");
+            for has in [Battery::WriteOnly, Battery::WriteComputeOrder, Battery::AllOperation] {
+                let machine = with(&[&format!("eadr.battery={}", name(has))]);
+                let outcome = validate(&run(design, machine.clone(), 1), &find(design));
+                assert_eq!(outcome.is_ok(), has >= needs, "{design} {has:?}");
+                assert_eq!(battery(&find(design), &machine).ok(), (has >= needs).then_some(has));
+            }
+        }
+        let refused =
+            |design, supply| battery(&find(design), &with(&[&format!("eadr.battery={supply}")])).unwrap_err().0;
+        assert_eq!(
+            refused("bbe", "write-only"),
+            "eadr.battery = write-only: design 'bbe' makes pads after power is lost and needs write-compute-order"
+        );
+        assert_eq!(
+            refused("eadr-all-operation", "write-compute-order"),
+            "eadr.battery = write-compute-order: design 'eadr-all-operation' reads memory after power is lost and needs \
+             all-operation"
+        );
+    }
+
+    #[test]
+    fn odd_ways_are_refused_where_half_of_them_hold_pads() {
+        for level in ["l1", "l2", "l3"] {
+            let machine = with(&[&format!("{level}.ways=1")]);
+            assert_eq!(
+                validate(&run("sepencr", machine.clone(), 1), &find("sepencr")).unwrap_err().0,
+                format!(
+                    "design 'sepencr' on machine 'sepencr': {level}.ways = 1 must be even, because the pads of cached lines \
+                     take half the ways"
+                )
+            );
+            validate(&run("bbe", machine, 1), &find("bbe")).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_footprint_that_reaches_into_the_shadow_cache_is_refused() {
+        // bbe at one core: 50 Ki slots of 64 bytes and 16 for each slot's metadata, in whole pages.
+        let shadow = (50 << 10) * (64 + 16);
+        let machine = with(&["device.capacity=64MiB"]);
+        let room = Geometry::of(&machine).program_capacity() - shadow - (64 << 10);
+        let config = |design, footprint| RunConfig { footprint, ..run(design, machine.clone(), 1) };
+        validate(&config("bbe", room), &find("bbe")).unwrap();
+        validate(&config("eadr", room + 64), &find("eadr")).unwrap();
+        let error = validate(&config("bbe", room + 64), &find("bbe")).unwrap_err().0;
+        assert!(
+            error.contains("and 1 log rings of 64KiB do not fit below the shadow cache of design 'bbe'"),
+            "{error}"
+        );
+        assert!(error.contains(&format!("leave {} of the", room + (64 << 10))), "{error}");
+        // Caches larger than the memory.
+        let tiny = with(&["device.capacity=4MiB", "log.buckets=1"]);
+        let config = RunConfig { footprint: 64 << 10, ..run("bbe", tiny.clone(), 1) };
+        assert_eq!(program_capacity(&tiny, &find("bbe"), 1), 0);
+        assert!(validate(&config, &find("bbe")).unwrap_err().0.contains("leave 0 of the"));
+    }
+}

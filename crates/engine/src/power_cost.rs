@@ -1,0 +1,223 @@
+//! What a power failure at the end of a run would cost: energy to drain the caches, by the constants of sepencr section
+//! V-C, and time to put their lines back at boot.
+
+use crate::config::{Machine, RunConfig};
+use crate::controller::Response;
+use crate::design::parts::{Battery, Design, RecoveryStep, RestoreInto};
+use crate::eadr::shadow_region;
+use crate::kernel::{Ps, ps_to_ns};
+use crate::line_system::LineSystem;
+use crate::message::{BaseImage, LINE_BYTES, Line, NoObserver};
+use crate::simulate::Failure;
+use crate::stats::{AtCrash, DrainPart};
+use crate::system::System;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A dirty line in the caches.
+#[derive(Clone, Copy, Debug)]
+struct DirtySlot {
+    slot: u64,
+    level: u8,
+    line: Line,
+}
+
+/// What the chip holds that would have to leave it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    dirty: Vec<DirtySlot>,
+    /// Of each level: dirty data slots, and all.
+    levels: [(u64, u64); 3],
+    counter_blocks: u64,
+}
+
+impl Held {
+    /// What `system` holds now.
+    pub(crate) fn of<O>(system: &System<O>) -> Self {
+        let lines = system.cache.on_chip().into_iter();
+        Self {
+            dirty: lines.map(|held| DirtySlot { slot: held.slot, level: held.level, line: held.line }).collect(),
+            levels: system.cache.dirty_per_level(),
+            counter_blocks: system.controller.snapshot().counters.len() as u64,
+        }
+    }
+
+    /// Data slots of all levels that are dirty, and all.
+    fn slots(&self) -> (u64, u64) {
+        self.levels.iter().fold((0, 0), |sum, level| (sum.0 + level.0, sum.1 + level.1))
+    }
+}
+
+/// The cost of losing power when the chip holds `held`. All is `None` for a design whose caches do not survive.
+pub(crate) fn at_crash(
+    config: &RunConfig,
+    design: &Design,
+    base: Arc<dyn BaseImage>,
+    held: Option<Held>,
+    cancel: &AtomicBool,
+) -> Result<AtCrash, Failure> {
+    let (Some(drain), Some(held)) = (design.drain(), held) else { return Ok(AtCrash::default()) };
+    let machine = &config.machine;
+    let parts = parts(config, design, &held, drain.needs() >= Battery::WriteComputeOrder);
+    let (dirty, slots) = held.slots();
+    let region = shadow_region(machine, design, config.cores);
+    let recovery = region.map(|_| recovery_time(config, design, base, &held.dirty, cancel)).transpose()?;
+    Ok(AtCrash {
+        dirty_fraction: Some(dirty as f64 / slots as f64),
+        drain_energy_mj: Some(parts.iter().map(|part| part.energy_mj).sum()),
+        drain_energy_all_dirty_mj: Some(parts.iter().map(|part| part.energy_all_dirty_mj).sum()),
+        recovery_time_ns: recovery.map(ps_to_ns),
+        recovery_time_paper_ns: region.map(|region| region.slots as f64 * machine.eadr.recovery_ns_per_line),
+        parts,
+    })
+}
+
+/// The parts of the energy: the caches level by level, the counter cache if there is one, and encryption if it is done on
+/// battery.
+fn parts(config: &RunConfig, design: &Design, held: &Held, encrypts: bool) -> Vec<DrainPart> {
+    let Machine { eadr, controller, .. } = &config.machine;
+    let part = |name, bytes: u64, dirty_bytes: u64, nj_per_byte: f64| DrainPart {
+        name,
+        bytes,
+        dirty_bytes,
+        energy_mj: dirty_bytes as f64 * nj_per_byte / 1e6,
+        energy_all_dirty_mj: bytes as f64 * nj_per_byte / 1e6,
+    };
+    let names = ["l1", "l2", "l3"];
+    let nj_per_byte = [eadr.l1_drain_nj_per_byte, eadr.l2_drain_nj_per_byte, eadr.l3_drain_nj_per_byte];
+    let of_level = |level: usize| {
+        let (dirty, slots) = held.levels[level];
+        part(names[level], slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte[level])
+    };
+    let mut parts: Vec<DrainPart> = (0..names.len()).map(of_level).collect();
+    if design.has_counter_cache() {
+        let caches = if controller.counter_cache_size_per_core { u64::from(config.cores) } else { 1 };
+        let bytes = controller.counter_cache_size.0 * caches;
+        let dirty = held.counter_blocks * LINE_BYTES;
+        parts.push(part("counter-cache", bytes, dirty, eadr.controller_drain_nj_per_byte));
+    }
+    if encrypts {
+        let nj_per_byte = eadr.aes_pj_per_byte / 1e3 + eadr.xor_fj_per_byte / 1e6;
+        let (dirty, slots) = held.slots();
+        parts.push(part("encryption", slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte));
+    }
+    parts
+}
+
+/// Time to put `dirty` back at boot on the machine's own controller and device: all metadata of the shadow cache and the
+/// slots that hold something are read, as many at a time as the read queue holds; then, where recovery puts lines back
+/// into memory, they are written home through the ordinary write path, the third level's first, as many at a time as
+/// there are queue entries. Pads of the shadow cache are made while its lines are read (sepencr section V-D), which go
+/// past the counters of the memory.
+fn recovery_time(
+    config: &RunConfig,
+    design: &Design,
+    base: Arc<dyn BaseImage>,
+    dirty: &[DirtySlot],
+    cancel: &AtomicBool,
+) -> Result<Ps, Failure> {
+    let Some(region) = shadow_region(&config.machine, design, config.cores) else { return Ok(0) };
+    // Time does not depend on the bytes.
+    let mut machine = config.machine.clone();
+    machine.engine.bytes = false;
+    let system = |design: &Design| LineSystem::new(&machine, design, Arc::clone(&base), config.seed, NoObserver);
+    let metadata = (region.slots..region.lines()).map(|line| Line(region.first.0 + line));
+    let live = dirty.iter().map(|held| region.data(held.slot));
+    let mut reads = system(&Design { encryption: None, log: None, ..*design })?;
+    let queue = machine.controller.read_queue_entries as usize;
+    let read = answered(&mut reads, metadata.chain(live), queue, cancel, |system, line| {
+        system.read(system.now(), line, 0);
+    })?;
+    let into_memory = design
+        .recovery
+        .iter()
+        .any(|step| matches!(step, RecoveryStep::RestoreShadow { into: RestoreInto::Memory, .. }));
+    if !into_memory {
+        return Ok(read);
+    }
+    let home = (1..=3).rev().flat_map(|level| dirty.iter().filter(move |held| held.level == level));
+    let queue = machine.controller.wpq_entries as usize;
+    let mut writes = system(design)?;
+    let written = answered(&mut writes, home.map(|held| held.line), queue, cancel, |system, line| {
+        system.write(system.now(), line, &[0; 64], 0);
+    })?;
+    Ok(read + written)
+}
+
+/// Sends a request for each of `lines`, `at_a_time`, and gives the time of the last answer.
+fn answered(
+    system: &mut LineSystem<NoObserver>,
+    mut lines: impl Iterator<Item = Line>,
+    at_a_time: usize,
+    cancel: &AtomicBool,
+    send: impl Fn(&mut LineSystem<NoObserver>, Line),
+) -> Result<Ps, Failure> {
+    let mut outstanding = 0;
+    loop {
+        while outstanding < at_a_time
+            && let Some(line) = lines.next()
+        {
+            send(system, line);
+            outstanding += 1;
+        }
+        if outstanding == 0 {
+            return Ok(system.now());
+        }
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Failure::Cancelled);
+        }
+        let responses = system.advance().expect("requests are outstanding");
+        let is_answer = |response: &&Response| matches!(response, Response::Read { .. } | Response::Written { .. });
+        outstanding -= responses.iter().filter(is_answer).count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Variant, load_machine};
+    use crate::design;
+    use crate::workload::trace::EmptyBase;
+
+    /// Time to put `dirty` back with caches of three slots, which have one line of metadata.
+    fn recovered(variant: Variant, dirty: &[(u64, u8, u64)]) -> Ps {
+        let sets = ["l1", "l2", "l3"].map(|level| [format!("{level}.size=64"), format!("{level}.ways=1")]);
+        let machine = load_machine("sepencr", &sets.concat()).unwrap();
+        let config = RunConfig {
+            design: "bbe".into(),
+            variant,
+            workload: "array".into(),
+            tx_size: 64,
+            transactions: 1,
+            warmup: 0,
+            cores: 1,
+            footprint: 4096,
+            seed: 1,
+            allow_truncated: false,
+            leave_out: None,
+            machine,
+        };
+        let dirty: Vec<DirtySlot> =
+            dirty.iter().map(|&(slot, level, line)| DirtySlot { slot, level, line: Line(line) }).collect();
+        let design = design::find("bbe", variant).unwrap();
+        let base = Arc::new(EmptyBase { end: 1 << 20 });
+        recovery_time(&config, &design, base, &dirty, &AtomicBool::new(false)).unwrap()
+    }
+
+    #[test]
+    fn all_metadata_and_the_live_slots_are_read_and_then_written_home_where_they_go_into_memory() {
+        // tRCD and tCL in whole cycles of 2.5 ns, and four cycles of burst; the region lies in one row.
+        let (row_miss, row_hit) = (75_000, 25_000);
+        for variant in [Variant::Published, Variant::Hardened] {
+            assert_eq!(recovered(variant, &[]), row_miss, "the caches are empty");
+        }
+        assert_eq!(recovered(Variant::Published, &[(1, 2, 5)]), row_miss + row_hit);
+        let home =
+            |dirty: &[(u64, u8, u64)]| recovered(Variant::Hardened, dirty) - recovered(Variant::Published, dirty);
+        // Its counter is fetched, its pad made, and both are queued.
+        let one = home(&[(0, 1, 5)]);
+        assert!(one >= row_miss + 40_000, "{one}");
+        // The second copy of a line goes after the first; it finds the counter and waits for a pad of its own.
+        assert!(home(&[(0, 1, 5), (1, 2, 5)]) >= one + 40_000);
+    }
+}
