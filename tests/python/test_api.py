@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import counterpoint as cp
 from counterpoint import _engine, units
-from counterpoint.frame import scaling
+from counterpoint.frame import along
 from counterpoint.request import request
 
 
@@ -70,17 +70,18 @@ class TestCalls:
         for row in table.iter_rows(named=True):
             start = single[row["workload"]]["throughput_tps"]
             assert row["scaled_throughput"] == pytest.approx(row["throughput_tps"] / start)
-        blocks = scaling(table)
+        measures = ("scaled_throughput", "relative_throughput")
+        blocks = along(table, "cores", measures)
         assert [block.workload for block in blocks] == ["array", "btree", "mean"]
-        name, over_start, over_same = blocks[0].rows[0]
+        name, (over_start, over_same) = blocks[0].rows[0]
         assert (name, over_same) == ("unencrypted", [1.0, 1.0])
         assert over_start == [1.0, pytest.approx(4**0.8)]
-        array, btree, both = (block.rows[1][1][1] for block in blocks)
+        array, btree, both = (block.rows[1][1][0][1] for block in blocks)
         assert array is not None
         assert btree is not None
         assert both == pytest.approx((array + btree) / 2)
-        missing = scaling(table.filter(~((pl.col("cores") == 4) & (pl.col("workload") == "btree"))))
-        assert missing[2].rows[1][1][1] is None, "a mean over some of the workloads would mislead"
+        missing = along(table.filter(~((pl.col("cores") == 4) & (pl.col("workload") == "btree"))), "cores", measures)
+        assert missing[2].rows[1][1][0][1] is None, "a mean over some of the workloads would mislead"
 
     def test_a_point_without_its_baseline_has_no_ratios(self) -> None:
         runs = cp.run_matrix(["secpm"], ["array"])
