@@ -77,15 +77,15 @@ def comparison(table: pl.DataFrame) -> RenderableType:
         shown = (*_MEASURES, *(measure for measure in further if any(group[measure.column])))
         for measure in shown:
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
+    for (cores,), group in table.group_by(["cores"], maintain_order=True):
+        if eadr and len(steps(group, "tx_size")) > 1:
+            parts.append(Text(_setting(group.row(0, named=True), None, cores), style="bold"))
+            parts += _execution_time(group, "tx_size")
     for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
         if len(steps(group, "cores")) > 1:
             parts.append(Text(_setting(group.row(0, named=True), tx_size, None), style="bold"))
             parts += _throughput_by_cores(group)
             parts += _execution_time(group, "cores") if eadr else ()
-    for (cores,), group in table.group_by(["cores"], maintain_order=True):
-        if eadr and len(steps(group, "tx_size")) > 1:
-            parts.append(Text(_setting(group.row(0, named=True), None, cores), style="bold"))
-            parts += _execution_time(group, "tx_size")
     return Group(*parts)
 
 
