@@ -2,6 +2,8 @@
 
 mod edges;
 mod logged;
+mod on_chip;
+mod pads;
 mod random;
 mod world;
 

@@ -1,8 +1,11 @@
 //! Random programs on small caches over a memory with random latencies, in a world that checks every step.
 
 use super::machine;
+use super::on_chip::parts;
 use super::world::{Program, World};
+use crate::cache::CacheParts;
 use crate::config::Machine;
+use crate::design::parts::CachePads;
 use proptest::prelude::*;
 
 /// Geometries: ways, sets, registers and sharing of each level.
@@ -27,6 +30,12 @@ fn programs(lines: u64, cores: usize) -> impl Strategy<Value = Vec<Program>> {
     prop::collection::vec(prop::collection::vec((0u8..16, 0..lines), 1..80), 1..=cores)
 }
 
+/// Ways of which half hold pads where lines rest under them, so that as many hold data as elsewhere.
+fn with_pads(levels: [(u32, u64, u32, bool); 3], pads: CachePads) -> [(u32, u64, u32, bool); 3] {
+    let factor = if pads == CachePads::BootPads { 2 } else { 1 };
+    levels.map(|(ways, sets, mshrs, shared)| (factor * ways, sets, mshrs, shared))
+}
+
 /// A machine with a write-back buffer in place of a third level, below a second level with sets for each core.
 fn buffered(geometry: usize, bytes: bool) -> Machine {
     let mut machine = machine(BUFFERED[geometry], bytes);
@@ -40,7 +49,9 @@ proptest! {
 
     #[test]
     fn caches_are_memory(geometry in 0..GEOMETRIES.len(), seed: u64, programs in programs(LINES, 4)) {
-        let run = |bytes| World::new(&machine(GEOMETRIES[geometry], bytes), LINES, seed, &programs).run();
+        let run = |bytes| {
+            World::new(&machine(GEOMETRIES[geometry], bytes), CacheParts::PLAIN, LINES, seed, &programs).run()
+        };
         prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
     }
 }
@@ -52,7 +63,31 @@ proptest! {
     fn caches_with_a_write_back_buffer_are_memory(
         geometry in 0..BUFFERED.len(), seed: u64, programs in programs(BUFFERED_LINES, 8),
     ) {
-        let run = |bytes| World::new(&buffered(geometry, bytes), BUFFERED_LINES, seed, &programs).run();
+        let run = |bytes| World::new(&buffered(geometry, bytes), CacheParts::PLAIN, BUFFERED_LINES, seed, &programs).run();
+        prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
+    }
+}
+
+/// How lines rest, and whether the caches keep them without power.
+const RESTING: [(CachePads, bool); 4] = [
+    (CachePads::None, true),
+    (CachePads::BootPads, true),
+    (CachePads::BootPads, false),
+    (CachePads::AesAtAccess, true),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn caches_keep_every_newest_line_without_power(
+        geometry in 0..GEOMETRIES.len(), resting in 0..RESTING.len(), seed: u64, programs in programs(LINES, 4),
+    ) {
+        let (pads, persistent) = RESTING[resting];
+        let run = |bytes| {
+            let machine = machine(with_pads(GEOMETRIES[geometry], pads), bytes);
+            World::new(&machine, parts(pads, persistent), LINES, seed, &programs).run()
+        };
         prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
     }
 }

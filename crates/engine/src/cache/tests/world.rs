@@ -5,10 +5,11 @@
 //! left the first level is logged again.
 
 use super::logged::{Transaction, Writer};
+use super::on_chip::OnChip;
 use crate::cache::{CacheParts, Hierarchy};
 use crate::config::Machine;
 use crate::kernel::Random;
-use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken, xor};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A core's program: what, and to which line.
@@ -26,6 +27,7 @@ enum Happens {
     Asks { core: CoreId },
     Begun { core: CoreId },
     Logged { core: CoreId },
+    Bumped { core: CoreId, line: Line },
     OwnsAgain { core: CoreId, line: Line },
     Ended { core: CoreId },
 }
@@ -48,6 +50,7 @@ enum Waits {
 /// The world.
 pub(super) struct World {
     caches: Hierarchy,
+    on_chip: OnChip,
     random: Random,
     now: u64,
     sequence: u64,
@@ -90,10 +93,11 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(machine: &Machine, lines: u64, seed: u64, programs: &[Program]) -> Self {
+    pub(super) fn new(machine: &Machine, parts: CacheParts<'_>, lines: u64, seed: u64, programs: &[Program]) -> Self {
         let (lines, cores) = (lines as usize, programs.len() as u16);
         let mut world = World {
-            caches: Hierarchy::new(machine, cores, CacheParts::PLAIN).unwrap(),
+            caches: Hierarchy::new(machine, cores, parts).unwrap(),
+            on_chip: OnChip::new(machine, cores, parts, lines),
             random: Random::stream(seed, "memory"),
             now: 0,
             sequence: 0,
@@ -153,7 +157,7 @@ impl World {
             return;
         }
         let Some(&(what, number)) = self.programs[c].front() else { return };
-        let line = Line(number);
+        let (what, line) = (self.on_chip.instead_of(what), Line(number));
         let now = self.now;
         let later = now + 1 + self.random.below(3_000);
         let access = match what {
@@ -258,6 +262,7 @@ impl World {
                     self.waits[usize::from(core)] = Waits::Log(line);
                     return self.settle();
                 }
+                self.on_chip.stored(line);
                 let (offset, word) = self.fresh(core, line);
                 if self.marks[usize::from(core)] {
                     self.marked[line.0 as usize] = true;
@@ -267,7 +272,14 @@ impl World {
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
             }
-            Happens::Arrives(MemoryRequest::BumpCounter { core, .. }) => self.caches.counter_bumped(now, core),
+            Happens::Arrives(MemoryRequest::BumpCounter { core, line, .. }) => {
+                let at = now + 1 + self.random.below(100_000);
+                self.at(at, Happens::Bumped { core, line });
+            }
+            Happens::Bumped { core, line } => {
+                self.on_chip.bumped(line);
+                self.caches.counter_bumped(now, core);
+            }
             Happens::Arrives(MemoryRequest::BeginTransaction { core, .. }) => {
                 let at = now + 1 + self.random.below(100_000);
                 self.begins_at[usize::from(core)] = at;
@@ -300,8 +312,8 @@ impl World {
                 let at = now + 1 + self.random.below(80_000);
                 self.at(at, Happens::Answers { token, bytes });
             }
-            Happens::Arrives(MemoryRequest::Write { line, bytes, token, .. }) => {
-                let l = line.0 as usize;
+            Happens::Arrives(MemoryRequest::Write { line, bytes, cache_pad, token, .. }) => {
+                let (l, bytes) = (line.0 as usize, xor(&bytes, &cache_pad));
                 self.memory[l] = bytes;
                 let version = self.history[l].iter().position(|value| *value == bytes);
                 assert!(!self.keeps_bytes || version.is_some(), "memory got bytes that line {l} never had");
@@ -330,18 +342,15 @@ impl World {
         self.settle();
     }
 
-    /// What `core` is about to store to `line`: true if it has to wait for the log.
+    /// What `core` is about to store to `line`: true if it has to wait for the log or for a counter.
     fn log_first(&mut self, core: CoreId, line: Line) -> bool {
         let (c, l) = (usize::from(core), line.0 as usize);
         let access = self.caches.prepare_store(self.now, core, line);
-        let Some(transaction) = &self.open[c] else {
-            assert_eq!(access, Access::At(self.now), "nothing is logged outside transactions");
-            return false;
-        };
         if access == Access::Pending {
             return true;
         }
         assert_eq!(access, Access::At(self.now));
+        let Some(transaction) = &self.open[c] else { return false };
         transaction.check_store(line, &self.writers[l], Some((core, self.begun[c])));
         false
     }
@@ -377,11 +386,14 @@ impl World {
                     self.log_entries += 1;
                     at
                 }
-                MemoryRequest::BeginTransaction { at, .. }
-                | MemoryRequest::EndTransaction { at, .. }
-                | MemoryRequest::BumpCounter { at, .. } => at,
-                MemoryRequest::Write { at, line, bytes, counter_atomic, .. } => {
-                    self.sent[line.0 as usize] = bytes;
+                MemoryRequest::BeginTransaction { at, .. } | MemoryRequest::EndTransaction { at, .. } => at,
+                MemoryRequest::BumpCounter { at, line, .. } => {
+                    self.on_chip.asks(line);
+                    at
+                }
+                MemoryRequest::Write { at, line, bytes, cache_pad, counter_atomic, .. } => {
+                    let newest = self.newest(line);
+                    self.sent[line.0 as usize] = self.on_chip.leaves(line, &bytes, &cache_pad, newest);
                     let expected = self.marked[line.0 as usize] || self.flushes_data == Some(line);
                     assert_eq!(counter_atomic, expected, "the mark of line {}", line.0);
                     at
@@ -405,10 +417,9 @@ impl World {
                     self.at(at, Happens::Loaded { core, line });
                 }
                 Wake::Prepared { at } => {
-                    let Waits::Log(line) = self.waits[c] else { panic!("nobody waits for the log") };
-                    let transaction = self.open[c].as_mut().expect("it waits in a transaction");
+                    let Waits::Log(line) = self.waits[c] else { panic!("no store waits") };
                     if std::mem::replace(&mut self.log_sent[c], false) {
-                        transaction.taken(line);
+                        self.open[c].as_mut().expect("it waits in a transaction").taken(line);
                     }
                     self.at(at, Happens::OwnsAgain { core, line });
                 }
@@ -439,6 +450,7 @@ impl World {
     /// Every core sees the newest value of every line, in a cache or in the last write sent to memory.
     fn check(&self) {
         let on_chip = self.caches.on_chip();
+        self.on_chip.check(&on_chip);
         for line in (0..self.history.len() as u64).map(Line) {
             for core in 0..self.waits.len() {
                 let seen = self.caches.peek(core as CoreId, line).unwrap_or(self.sent[line.0 as usize]);
@@ -447,6 +459,7 @@ impl World {
             let l = line.0 as usize;
             let safe = self.persisted[l] == self.history[l].len() - 1;
             let listed = on_chip.iter().find(|dirty| dirty.line == line);
+            self.on_chip.check_line(line, listed, safe);
             if let Some(dirty) = listed {
                 assert_eq!(dirty.plaintext, self.newest(line), "the first copy listed is the newest");
             } else {
@@ -458,6 +471,15 @@ impl World {
     pub(super) fn run(mut self) -> Vec<String> {
         self.run_dry();
         assert!(self.programs.iter().all(VecDeque::is_empty), "some core is stuck: {:?}", self.waits);
+        if !self.on_chip.flush_free() {
+            self.flush_all();
+        }
+        let asked = self.log_entries + self.on_chip.bumps;
+        self.log.push(format!("{:?} {} {asked}", self.caches.counts(), self.checked));
+        self.log
+    }
+
+    fn flush_all(&mut self) {
         // Whatever is still dirty reaches memory when flushed.
         self.programs[0] = (0..self.history.len() as u64).map(|line| (8, line)).collect();
         self.at(self.now, Happens::Asks { core: 0 });
@@ -469,8 +491,6 @@ impl World {
                 assert_eq!(self.memory[line], *history.last().unwrap());
             }
         }
-        self.log.push(format!("{:?} {} {}", self.caches.counts(), self.checked, self.log_entries));
-        self.log
     }
 
     fn run_dry(&mut self) {

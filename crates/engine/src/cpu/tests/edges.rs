@@ -265,3 +265,15 @@ fn a_counter_atomic_store_forwards_to_loads_and_prefetches_like_a_store() {
     assert_eq!(asked.times(Seen::Load(1)), [CYCLE]);
     assert!(asked.cache.prefetched.is_empty());
 }
+
+#[test]
+fn a_store_waits_until_the_first_level_has_encrypted_the_one_before_and_loads_do_not() {
+    for (store_occupancy, apart) in [(0, CYCLE), (CYCLE, CYCLE), (CYCLE + 1, 2 * CYCLE), (40 * CYCLE, 40 * CYCLE)] {
+        let cache = Stub { store_occupancy, ..Stub::default() };
+        let run = run(cache, &[store(1), store(1), store(2), load(3)]);
+        let at: Vec<Ps> =
+            run.cache.log.iter().filter(|(_, seen)| matches!(seen, Seen::Write(_))).map(|of| of.0).collect();
+        assert_eq!([at[1] - at[0], at[2] - at[1]], [apart, apart]);
+        assert_eq!(run.times(Seen::Load(3)), [3 * CYCLE]);
+    }
+}

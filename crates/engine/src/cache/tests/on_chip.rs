@@ -1,0 +1,105 @@
+//! What random programs are held to where caches keep data when power fails: what lies on the chip and what memory has
+//! acknowledged are together the newest version of every line, at every event; lines rest as the design says; and one
+//! counter serves one stay of a line on the chip.
+
+use crate::cache::{CacheParts, data_slots};
+use crate::config::Machine;
+use crate::design::parts::CachePads;
+use crate::message::{Line, LineBytes, OnChipLine, xor};
+
+/// A pad of its own for each slot.
+pub(super) fn pad_of_slot(slot: u64) -> LineBytes {
+    std::array::from_fn(|i| ((slot + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 + 2 * i as u64) >> (8 * (i % 8))) as u8)
+}
+
+/// How lines rest, and whether that survives a loss of power.
+pub(super) fn parts(pads: CachePads, persistent: bool) -> CacheParts<'static> {
+    CacheParts { pads, persistent, pad_of_slot: &pad_of_slot }
+}
+
+/// What is known of the lines of a world.
+pub(super) struct OnChip {
+    pads: CachePads,
+    persistent: bool,
+    slots: u64,
+    /// By line: it is dirty under a counter that no write has carried out yet.
+    counted: Vec<bool>,
+    /// A counter has been asked for.
+    asked: Vec<bool>,
+    pub(super) bumps: u64,
+}
+
+impl OnChip {
+    pub(super) fn new(machine: &Machine, cores: u16, parts: CacheParts<'_>, lines: usize) -> Self {
+        let (pads, persistent) = (parts.pads, parts.persistent);
+        let slots = data_slots(machine, cores, pads);
+        OnChip { pads, persistent, slots, counted: vec![false; lines], asked: vec![false; lines], bumps: 0 }
+    }
+
+    /// What a core does instead of `what`: such programs flush nothing, and hardware logs nothing where lines rest under
+    /// their own counters.
+    pub(super) fn instead_of(&self, what: u8) -> u8 {
+        match what {
+            8 | 9 | 10 | 12 | 15 if self.persistent => 3,
+            13 | 14 if self.with_counters() => 0,
+            _ => what,
+        }
+    }
+
+    pub(super) fn flush_free(&self) -> bool {
+        self.persistent
+    }
+
+    fn with_counters(&self) -> bool {
+        self.pads == CachePads::AesAtAccess
+    }
+
+    /// A store happens.
+    pub(super) fn stored(&self, line: Line) {
+        let counted = self.counted[line.0 as usize];
+        assert!(counted || !self.with_counters(), "a store to {line:?}, whose counter has been used");
+    }
+
+    /// The caches ask for the next counter of `line`.
+    pub(super) fn asks(&mut self, line: Line) {
+        assert!(self.with_counters());
+        assert!(!self.counted[line.0 as usize], "{line:?} has a counter that has not been used");
+        assert!(!std::mem::replace(&mut self.asked[line.0 as usize], true), "two counters for one turn of {line:?}");
+    }
+
+    /// They get it.
+    pub(super) fn bumped(&mut self, line: Line) {
+        assert!(std::mem::replace(&mut self.asked[line.0 as usize], false));
+        self.counted[line.0 as usize] = true;
+        self.bumps += 1;
+    }
+
+    /// A write of `line` leaves; returns what it says. `newest`: unless no bytes are kept.
+    pub(super) fn leaves(&mut self, line: Line, resting: &LineBytes, pad: &LineBytes, newest: LineBytes) -> LineBytes {
+        let bytes = xor(resting, pad);
+        assert!(*pad == [0; 64] || self.pads == CachePads::BootPads);
+        if self.with_counters() {
+            assert!(std::mem::replace(&mut self.counted[line.0 as usize], false), "two writes under one counter");
+            assert!(!self.asked[line.0 as usize]);
+            assert!(bytes == newest || bytes == [0; 64], "an older version of {line:?} leaves");
+        }
+        bytes
+    }
+
+    /// The rules for all that lies on the chip.
+    pub(super) fn check(&self, lines: &[OnChipLine]) {
+        assert!(lines.is_sorted_by(|a, b| a.slot < b.slot && a.level <= b.level));
+        for (index, of) in lines.iter().enumerate() {
+            assert!(of.slot < self.slots);
+            let pad = if self.pads == CachePads::BootPads { pad_of_slot(of.slot) } else { [0; 64] };
+            assert_eq!(xor(&of.resident, &pad), of.plaintext, "slot {}", of.slot);
+            assert_eq!(of.newest, !lines[..index].iter().any(|above| above.line == of.line));
+        }
+    }
+
+    /// The rules for one line: `listed` is its newest copy on the chip; `acknowledged`: memory has its newest version.
+    pub(super) fn check_line(&self, line: Line, listed: Option<&OnChipLine>, acknowledged: bool) {
+        assert!(!self.persistent || listed.is_some() || acknowledged, "{line:?} would be lost with power");
+        assert!(!self.counted[line.0 as usize] || listed.is_some(), "memory has {line:?} under an older counter");
+    }
+}
