@@ -48,7 +48,7 @@ picture: compare ## Draw the picture of the README again.
 	cp $(OUT)/compare.svg docs/img/compare.svg
 
 .PHONY: validate
-validate: engine ## Measure the papers' published results again, into validation/; PAPER=secpm, counter-atomicity or easy-pm: one.
+validate: engine ## Measure the papers' published results again, into validation/; PAPER=secpm, counter-atomicity, easy-pm or sepencr: one.
 	$(BIN)/python validation/measure.py $(PAPER)
 
 .PHONY: soak

@@ -17,12 +17,14 @@ from pathlib import Path
 import counter_atomicity
 import easy_pm
 import secpm
+import sepencr
 
 HERE = Path(__file__).parent
 PAPERS = {
     "secpm": secpm.measure,
     "counter-atomicity": counter_atomicity.measure,
     "easy-pm": easy_pm.measure,
+    "sepencr": sepencr.measure,
 }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .request import CommonOptions, RunOptions, Size, check_annotation, check_points, count, request
+from .request import CommonOptions, RunOptions, Size, bytes_of, check_annotation, check_points, count, request
 from .results import Crash, Design, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
@@ -35,8 +36,47 @@ COMPARE_TX_SIZE = 1024
 EASY_PM_CORES = 4
 """And with how many cores: its Table I has four."""
 
-_WORKLOADS_OF_MACHINE = {"easy-pm": EASY_PM_WORKLOADS}
-_CORES_OF_MACHINE = {"easy-pm": EASY_PM_CORES}
+SEPENCR_TX_SIZES = (64, 128, 256, 512, 1024)
+"""Bytes of user data in a transaction on the machine of the sepencr paper, with one core: its Figure 10."""
+
+SEPENCR_CORES = (1, 2, 4, 8)
+"""Numbers of cores there, with the smallest of these transactions: its Figure 11."""
+
+SEPENCR_WARMUP_BYTES = 1 << 20
+"""User data that each core writes there before measuring begins: twice the preset's footprint, because nothing cleans
+the caches and they fill first ("after system warm-up", section VI)."""
+
+
+@dataclass(frozen=True)
+class _Experiment:
+    """What a paper compares on its machine.
+
+    Attributes:
+        workloads: the paper's.
+        points: transaction sizes with numbers of cores, in the order of its figures.
+        tx_size: where only numbers of cores are given.
+        cores: where only transaction sizes are given; None for the engine's default.
+        warmup_bytes: user data that each core writes before measuring begins; None for the engine's default.
+    """
+
+    workloads: tuple[str, ...]
+    points: tuple[tuple[int, int | None], ...]
+    tx_size: int
+    cores: int | None
+    warmup_bytes: int | None = None
+
+
+_EXPERIMENT = _Experiment(COMPARE_WORKLOADS, ((COMPARE_TX_SIZE, None),), COMPARE_TX_SIZE, None)
+_EXPERIMENTS = {
+    "easy-pm": _Experiment(EASY_PM_WORKLOADS, ((COMPARE_TX_SIZE, EASY_PM_CORES),), COMPARE_TX_SIZE, EASY_PM_CORES),
+    "sepencr": _Experiment(
+        COMPARE_WORKLOADS,
+        tuple(dict.fromkeys([*product(SEPENCR_TX_SIZES, [1]), *product(SEPENCR_TX_SIZES[:1], SEPENCR_CORES)])),
+        SEPENCR_TX_SIZES[0],
+        1,
+        SEPENCR_WARMUP_BYTES,
+    ),
+}
 
 _FALLBACK_MACHINE = "secpm"
 
@@ -107,7 +147,7 @@ def run_matrix(
     designs: Iterable[str] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,
     *,
-    tx_size: Size | Sequence[Size] = COMPARE_TX_SIZE,
+    tx_size: Size | Sequence[Size] | None = None,
     cores: int | Sequence[int] | None = None,
     workers: int = 0,
     progress: Progress | None = None,
@@ -119,11 +159,14 @@ def run_matrix(
         designs: default the SecPM family.
         workloads: default those of the machine's paper: `EASY_PM_WORKLOADS` on `easy-pm`, elsewhere
             `COMPARE_WORKLOADS`.
-        tx_size: bytes of user data in a transaction, or several.
-        cores: number of cores, or several; default `EASY_PM_CORES` on `easy-pm`, elsewhere 1.
+        tx_size: bytes of user data in a transaction, or several; default `COMPARE_TX_SIZE`, on `sepencr` as below.
+        cores: number of cores, or several; default `EASY_PM_CORES` on `easy-pm`, elsewhere 1. With neither of the two,
+            `sepencr` takes `SEPENCR_TX_SIZES` with one core, and the smallest of them with each of `SEPENCR_CORES`;
+            with one of the two, the first of the other. A trace has no size and one core.
         workers: simulations at a time; 0 is one per processor. The results do not depend on it.
         progress: told how far the simulations are.
-        **options: see `CommonOptions`; the machine defaults to the first design's preset.
+        **options: see `CommonOptions`; the machine defaults to the first design's preset, and on `sepencr` the warm-up
+            to `SEPENCR_WARMUP_BYTES`.
 
     Raises:
         InputError: bad input, in one sentence, before anything is simulated.
@@ -131,16 +174,24 @@ def run_matrix(
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
     machine = options.get("machine") or _machine_of(names[0] if names else "")
-    if workloads is None:
-        workloads = _WORKLOADS_OF_MACHINE.get(os.fspath(machine), COMPARE_WORKLOADS)
-    if cores is None:
-        cores = _CORES_OF_MACHINE.get(os.fspath(machine))
-    works = list(workloads)
+    works = None if workloads is None else list(workloads)
+    experiment = _EXPERIMENT if _any_trace(works or ()) else _EXPERIMENTS.get(os.fspath(machine), _EXPERIMENT)
+    works = list(experiment.workloads) if works is None else works
     if not names or not works:
         raise _engine.InputError("there is nothing to compare: name at least one design and one workload")
     asked = [
-        request(design, workload, {**options, "machine": machine, "tx_size": size, "cores": core_count})
-        for size, core_count, workload, design in product(_several(tx_size), _several(cores), works, names)
+        request(
+            design,
+            workload,
+            {
+                "warmup": _warmup(experiment, size),
+                **_given(options),
+                "machine": machine,
+                "tx_size": size,
+                "cores": number,
+            },
+        )
+        for (size, number), workload, design in product(_points(experiment, tx_size, cores), works, names)
     ]
     return _run_many(asked, workers, progress)
 
@@ -150,7 +201,7 @@ def compare(
     workloads: Iterable[str | os.PathLike[str]] | None = None,
     *,
     baseline: str | None = None,
-    tx_size: Size | Sequence[Size] = COMPARE_TX_SIZE,
+    tx_size: Size | Sequence[Size] | None = None,
     cores: int | Sequence[int] | None = None,
     workers: int = 0,
     progress: Progress | None = None,
@@ -161,8 +212,8 @@ def compare(
     The arguments are those of `run_matrix`; the columns are described at `frame`.
 
     Args:
-        baseline: the design whose figures the `relative_` columns are divided by; default `unencrypted`, or the
-            first design where that is not among them.
+        baseline: the design whose figures the `relative_` columns are divided by; default `unencrypted`, `eadr` where
+            that is not among them, or the first design where neither is.
 
     Raises:
         InputError: bad input, in one sentence, before anything is simulated.
@@ -221,7 +272,7 @@ def crash(
         workload: name of a workload, or path of a trace.
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
-        nested: cut power again during recovery.
+        nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
         leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
             programs have it.
         progress: told how many points are done.
@@ -255,8 +306,16 @@ def form_of(design: str) -> str | None:
 
 def any_hardware_logged(names: Iterable[str]) -> bool:
     """Whether one of the designs has a log that hardware writes."""
-    logged = {known.name for known in designs() if known.form == "hardware-logged"}
-    return not logged.isdisjoint(names)
+    return _any_of_form("hardware-logged", names)
+
+
+def any_flush_free(names: Iterable[str]) -> bool:
+    """Whether one of the designs has its caches in the persistence domain."""
+    return _any_of_form("flush-free", names)
+
+
+def _any_of_form(form: str, names: Iterable[str]) -> bool:
+    return not {known.name for known in designs() if known.form == form}.isdisjoint(names)
 
 
 def _describe() -> dict[str, Any]:
@@ -268,6 +327,31 @@ def _machine_of(design: str) -> str:
     """The preset of a design. Of an unknown one too: the engine refuses the design, and knows the nearest name."""
     presets = {known["name"]: known["machine"] for known in _describe()["designs"]}
     return presets.get(design) or _FALLBACK_MACHINE
+
+
+def _any_trace(works: Iterable[str | os.PathLike[str]]) -> bool:
+    """Whether one of the workloads is the path of a trace, or does not exist, which the engine refuses."""
+    return not {os.fspath(work) for work in works} <= {known["name"] for known in _describe()["workloads"]}
+
+
+def _points(
+    experiment: _Experiment, tx_size: Size | Sequence[Size] | None, cores: int | Sequence[int] | None
+) -> list[tuple[Size, int | None]]:
+    """Transaction sizes with numbers of cores: what was asked for, the rest as in the paper."""
+    if tx_size is None and cores is None:
+        return list(experiment.points)
+    sizes = [experiment.tx_size] if tx_size is None else _several(tx_size)
+    return list(product(sizes, [experiment.cores] if cores is None else _several(cores)))
+
+
+def _warmup(experiment: _Experiment, tx_size: Size) -> int | None:
+    """Transactions that write what the experiment is to write before measuring begins; None where that is not said."""
+    size = bytes_of(tx_size)
+    return experiment.warmup_bytes // size if experiment.warmup_bytes and size else None
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _several(value: Any) -> list[Any]:

@@ -6,6 +6,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 - `baseline`: the design that the next columns are relative to, on the same workload, size and number of cores.
 - `relative_latency`, `relative_throughput`, `relative_writes`, `relative_write_bytes`: the run's figure over the
   baseline's. Writes are counted, whatever their length; bytes tell a write of 72 from one of 64.
+- `relative_execution_time`: the time that as many transactions take over the baseline's, the inverse of
+  `relative_throughput` (sepencr, Figures 3, 10 and 11).
 - `scaled_throughput`: the run's throughput over the baseline's at the fewest cores of any run, on the same workload and
   size. It shows how far a design scales (counter-atomicity, Figure 13).
 - `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`: parts of `relative_writes`, so each is
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._engine import InputError
 from .results import Run
@@ -36,7 +38,9 @@ POINT = ("workload", "tx_size", "cores")
 _PROGRAM = ("workload", "tx_size")
 """What they must share for their throughputs to be compared over numbers of cores."""
 
-_DEFAULT_BASELINE = "unencrypted"
+_DEFAULT_BASELINES = ("unencrypted", "eadr")
+"""What is compared to where it is among the designs, and nothing else is asked for; both encrypt nothing."""
+
 _OVER = {
     "relative_latency": ("transaction_latency_ns_mean", "transaction_latency_ns_mean"),
     "relative_throughput": ("throughput_tps", "throughput_tps"),
@@ -54,13 +58,15 @@ _OVER = {
 
 
 def check_baseline(designs: Sequence[str], baseline: str | None) -> str:
-    """The design to compare to; `unencrypted`, or the first one, where none is named.
+    """The design to compare to; `unencrypted`, `eadr`, or the first one, where none is named.
 
     Raises:
         InputError: it is not among the designs.
     """
     if baseline is None:
-        return _DEFAULT_BASELINE if _DEFAULT_BASELINE in designs else designs[0] if designs else _DEFAULT_BASELINE
+        return next(
+            (known for known in _DEFAULT_BASELINES if known in designs), designs[0] if designs else "unencrypted"
+        )
     if baseline not in designs:
         raise InputError(f"baseline '{baseline}' is not among the designs compared: {', '.join(designs)}")
     return baseline
@@ -94,6 +100,7 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
             pl.lit(chosen).alias("baseline"),
             *(_over(above, beside[below]).alias(name) for name, (above, below) in _OVER.items()),
             _over("throughput_tps", "baseline_start").alias("scaled_throughput"),
+            _over(beside["throughput_tps"], "throughput_tps").alias("relative_execution_time"),
             pl.when(asked > 0).then(pl.col("wpq_counter_writes_coalesced") / asked).alias("counter_writes_removed"),
         )
         .drop(*beside.values(), "baseline_start")
@@ -101,42 +108,42 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Scaling:
-    """Throughput by cores on one workload, or on the mean over all.
+class Block:
+    """Figures along transaction sizes or numbers of cores on one workload, or on the mean over all.
 
     Attributes:
         workload: its name; a trace goes by its file name.
-        rows: for every design, `scaled_throughput` and `relative_throughput` at each number of cores, ascending.
+        rows: for every design and measure, the figure at each size or number of cores, ascending.
     """
 
     workload: str
-    rows: list[tuple[str, list[float | None], list[float | None]]]
+    rows: list[tuple[str, list[list[float | None]]]]
 
 
-def scaling(table: pl.DataFrame) -> list[Scaling]:
-    """Throughput by cores of a comparison of one transaction size, the mean over several workloads last."""
-    counts = table["cores"].unique().sort().to_list()
+def along(table: pl.DataFrame, axis: Literal["cores", "tx_size"], measures: Sequence[str]) -> list[Block]:
+    """Columns of a comparison along one axis, the other fixed; the mean over several workloads comes last."""
+    places = steps(table, axis)
     works = table["workload"].unique(maintain_order=True).to_list()
     designs = table["design"].unique(maintain_order=True).to_list()
-    measures = ("scaled_throughput", "relative_throughput")
     found = {
-        (row["workload"], row["design"], row["cores"], measure): row[measure]
+        (row["workload"], row["design"], row[axis], measure): row[measure]
         for row in table.iter_rows(named=True)
         for measure in measures
     }
 
-    def block(name: str, among: list[str]) -> Scaling:
-        rows = []
-        for design in designs:
-            over_start, over_same = (
-                [mean([found.get((work, design, cores, measure)) for work in among]) for cores in counts]
-                for measure in measures
-            )
-            rows.append((design, over_start, over_same))
-        return Scaling(name, rows)
+    def block(name: str, among: list[str]) -> Block:
+        def values(design: str, measure: str) -> list[float | None]:
+            return [mean([found.get((work, design, place, measure)) for work in among]) for place in places]
+
+        return Block(name, [(design, [values(design, measure) for measure in measures]) for design in designs])
 
     blocks = [block(PurePath(work).name, [work]) for work in works]
     return [*blocks, block("mean", works)] if len(works) > 1 else blocks
+
+
+def steps(table: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[int]:
+    """The transaction sizes, or numbers of cores, of a comparison, ascending."""
+    return table[axis].drop_nulls().unique().sort().to_list()
 
 
 def mean(values: Sequence[float | None]) -> float | None:
@@ -157,14 +164,15 @@ def _over(above: str, below: str) -> pl.Expr:
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document under joined names. The caches of the hierarchy are named by their level."""
+    """Scalars of a document under joined names. What stands in a list is named by its level, or by its name."""
     row: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, Mapping):
             row |= _flat(value, f"{prefix}{key}_")
         elif isinstance(value, list):
             for item in value:
-                row |= _flat({k: v for k, v in item.items() if k != "level"}, f"{prefix}{key}_{item['level']}_")
+                called = "level" if "level" in item else "name"
+                row |= _flat({k: v for k, v in item.items() if k != called}, f"{prefix}{key}_{item[called]}_")
         else:
             row[f"{prefix}{key}"] = value
     return row

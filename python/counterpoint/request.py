@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, TypedDict, get_type_hints
 
@@ -115,6 +116,14 @@ def size(name: str, value: object) -> Size:
     if isinstance(value, str):
         return int(value) if value.isascii() and value.isdigit() and int(value) <= _U64_MAX else value
     return count(name, value)
+
+
+def bytes_of(value: Size) -> int | None:
+    """`value` in bytes; None where it is no size, which the engine refuses."""
+    if isinstance(value, int):
+        return value
+    found = re.fullmatch(r"(\d+)\s*(|B|KiB|MiB|GiB|TiB)", value.strip(), re.ASCII)
+    return int(found[1]) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(found[2] or "B") if found else None
 
 
 def check_points(value: object) -> int | str:

@@ -120,14 +120,44 @@ class Crypto:
 
 
 @dataclass(frozen=True, slots=True)
+class DrainPart:
+    """A share of what a battery would do: a level of the caches, or the encryption of what leaves them.
+
+    Attributes:
+        name: `l1`, `l2`, `l3`, `counter-cache` or `encryption`.
+        bytes: its capacity for data, over all caches of the level; of the encryption that of all levels.
+        dirty_bytes: what of that holds data that the device does not have.
+        energy_mj: energy in mJ for the dirty bytes.
+        energy_all_dirty_mj: energy in mJ if all bytes were dirty.
+    """
+
+    name: str
+    bytes: int
+    dirty_bytes: int
+    energy_mj: float
+    energy_all_dirty_mj: float
+
+
+@dataclass(frozen=True, slots=True)
 class AtCrash:
-    """What losing power would cost: energy in mJ, times in ns; None where a design drains no caches."""
+    """What losing power after the last transaction would cost; None where a design drains no caches.
+
+    Attributes:
+        dirty_fraction: dirty share of the lines of the caches, between 0 and 1.
+        drain_energy_mj: energy in mJ for what is dirty.
+        drain_energy_all_dirty_mj: energy in mJ if every line were dirty (sepencr, Table III).
+        recovery_time_ns: time in ns to bring back what was dirty, on the simulated device; None without a shadow cache.
+        recovery_time_paper_ns: time in ns by the paper's formula, a fixed time for every line of the caches (sepencr,
+            Figure 12); None without a shadow cache.
+        parts: what the energy is made of; empty where a design drains no caches.
+    """
 
     dirty_fraction: float | None
     drain_energy_mj: float | None
     drain_energy_all_dirty_mj: float | None
     recovery_time_ns: float | None
     recovery_time_paper_ns: float | None
+    parts: tuple[DrainPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +256,9 @@ class Violation:
     """A rule broken after a crash.
 
     Attributes:
-        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse` or `structure`.
+        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure` or `battery`.
         crash_event: power was lost after this event.
-        nested_event: and again after this event of the recovery.
+        nested_event: and again after this step of the recovery, counted from 1; None if it was not.
         core: the core concerned.
         transaction: the transaction in flight or concerned.
         stage: `prepare`, `mutate` or `commit`, where that transaction was; None where it has no stages or none is
@@ -311,7 +341,7 @@ class Design:
     Attributes:
         paper: paper and section it comes from.
         machine: the preset used when none is named.
-        form: the form of the program that it runs: `plain`, `annotated` or `hardware-logged`.
+        form: the form of the program that it runs: `plain`, `annotated`, `hardware-logged` or `flush-free`.
         variants: readings that are built.
         crash_consistent: `crash` accepts it.
         encrypted: it encrypts at all.

@@ -50,3 +50,8 @@ def time(nanoseconds: float | None) -> str:
         if nanoseconds >= scale:
             return f"{nanoseconds / scale:.2f} {unit}"
     return f"{nanoseconds:.0f} ns"
+
+
+def millijoules(value: float | None) -> str:
+    """Energy in mJ, to the digits of the paper's table."""
+    return _NOTHING if value is None else f"{value:.4f} mJ"

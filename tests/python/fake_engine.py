@@ -25,14 +25,28 @@ _DESIGNS: dict[str, tuple[float, float, float]] = {
     "hw-log": (1.0, 0.0, 1.6),
     "alc": (0.6, 0.0, 1.4),
     "easy-pm": (0.5, 0.0, 1.3),
+    "adr": (0.0, 0.0, 1.8),
+    "eadr": (0.0, 0.0, 1.0),
+    "eadr-mc-cme": (0.05, 0.0, 1.07),
+    "eadr-cme": (0.05, 0.0, 5.0),
+    "eadr-all-operation": (0.05, 0.0, 1.07),
+    "bbe": (0.05, 0.0, 1.07),
+    "sepencr": (0.1, 0.0, 1.4),
 }
 #: Designs that write a line and its counter in one transfer.
 _CO_LOCATED = ("co-located-cc",)
 #: The form of the programs that a design runs, where it is not plain.
-_FORMS = {"sca": "annotated"} | dict.fromkeys(("hw-log", "alc", "easy-pm"), "hardware-logged")
+_FORMS = (
+    {"sca": "annotated"}
+    | dict.fromkeys(("hw-log", "alc", "easy-pm"), "hardware-logged")
+    | dict.fromkeys(("eadr", "eadr-mc-cme", "eadr-cme", "eadr-all-operation", "bbe", "sepencr"), "flush-free")
+)
+#: The machines of designs, where it is not that of the SecPM paper.
+_MACHINES = {"hardware-logged": "easy-pm", "flush-free": "sepencr"}
 #: The annotations of each form.
 _ANNOTATIONS = {
     "plain": (),
+    "flush-free": (),
     "annotated": ("prepare-counter-cache-writeback", "mutate-counter-cache-writeback", "commit-counter-atomic"),
     "hardware-logged": ("flush-data",),
 }
@@ -44,12 +58,19 @@ _WITHOUT: dict[str | None, list[tuple[int, str, str]]] = {
 }
 _WORKLOADS = ("array", "queue", "hash", "btree", "rbtree", "chain-queue", "bplus-tree", "linked-list")
 
-#: Values of machines that the validation of easy-pm changes.
-_DECISIONS = {
+#: Values of machines that the validation changes.
+_DECISIONS: dict[str, dict[str, Any]] = {
     "log": {"cfb_latency": "serial", "bucket_records": 16, "buckets": 256},
     "counters": {"organisation": "per-line"},
     "device": {"mapping": "line-interleaved", "write_recovery": "row-close"},
     "program": {"think_instructions": 8000},
+}
+_SEPENCR: dict[str, dict[str, Any]] = {
+    "l1": {"size": "128KiB", "latency_cycles": 2},
+    "l2": {"size": "1MiB", "latency_cycles": 8},
+    "l3": {"size": "2MiB", "latency_cycles": 30},
+    "eadr": {"cme_levels": 3, "xor_cycles": 1},
+    "program": {"think_instructions": 0, "footprint": "512KiB", "footprint_per_core": True},
 }
 
 
@@ -62,7 +83,7 @@ def describe() -> str:
                     "name": name,
                     "summary": f"what {name} is",
                     "paper": "SecPM, section 3",
-                    "machine": "easy-pm" if _form(name) == "hardware-logged" else "secpm",
+                    "machine": "sepencr" if name == "adr" else _MACHINES.get(_form(name), "secpm"),
                     "form": _form(name),
                     "variants": ["published", "hardened"],
                     "crash_consistent": name != "ideal",
@@ -80,10 +101,10 @@ def describe() -> str:
                     "values": {
                         "name": name,
                         "controller": {"wpq_entries": 32, "counter_wpq_merging": False},
-                        **_DECISIONS,
+                        **(_SEPENCR if name == "sepencr" else _DECISIONS),
                     },
                 }
-                for name in ("secpm", "secpm-workshop", "easy-pm", "small")
+                for name in ("secpm", "secpm-workshop", "easy-pm", "sepencr", "small")
             ],
         }
     )
@@ -200,21 +221,59 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
         "core": {"ipc": 0.8, "fence_stall_ns": 1e5},
         "reencryptions": 0,
         "crypto": {"pads": wish, "aes_busy_ns": 40.0 * wish},
-        "at_crash": dict.fromkeys(
-            (
-                "dirty_fraction",
-                "drain_energy_mj",
-                "drain_energy_all_dirty_mj",
-                "recovery_time_ns",
-                "recovery_time_paper_ns",
-            )
-        ),
+        "at_crash": _at_crash(asked),
         "host": {
             "seconds": 0.5,
             "instructions_per_second": 1e7,
             "memory_requests_per_second": 1e6,
             "peak_rss_bytes": 10**8,
         },
+    }
+
+
+def _at_crash(asked: dict[str, Any]) -> dict[str, Any]:
+    """The cost of a power failure with half of the caches dirty and a quarter of the counter cache, as in Table III."""
+    design = asked["design"]
+    found: dict[str, Any] = dict.fromkeys(
+        ("dirty_fraction", "drain_energy_mj", "drain_energy_all_dirty_mj", "recovery_time_ns", "recovery_time_paper_ns")
+    )
+    if _form(design) != "flush-free":
+        return found | {"parts": []}
+    sizes = {"l1": 2**17 * asked.get("cores", 1), "l2": 2**20, "l3": 2**21}
+    for value in asked.get("set", ()):
+        level, _, text = value.partition(".size=")
+        if level in sizes and text:
+            size = int(text.removesuffix("KiB")) * 1024
+            sizes[level] = size * asked.get("cores", 1) if level == "l1" else size
+    share = 2 if design == "sepencr" else 1
+    data = sum(sizes.values()) // share
+    shadowed = design in ("bbe", "sepencr")
+    parts = [
+        _part(name, size // share, size // share // 2, 11.839 if name == "l1" else 11.228)
+        for name, size in sizes.items()
+    ]
+    if design != "eadr":
+        parts.append(_part("counter-cache", 2**19, 2**17, 11.228))
+    if design in ("bbe", "eadr-all-operation"):
+        parts.append(_part("encryption", data, data // 2, 0.1928))
+    lines = data // 64
+    return {
+        "dirty_fraction": 0.5,
+        "drain_energy_mj": sum(part["energy_mj"] for part in parts),
+        "drain_energy_all_dirty_mj": sum(part["energy_all_dirty_mj"] for part in parts),
+        "recovery_time_ns": 100.0 * lines if shadowed else None,
+        "recovery_time_paper_ns": 200.0 * lines if shadowed else None,
+        "parts": parts,
+    }
+
+
+def _part(name: str, size: int, dirty: int, nj_per_byte: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "bytes": size,
+        "dirty_bytes": dirty,
+        "energy_mj": dirty * nj_per_byte / 1e6,
+        "energy_all_dirty_mj": size * nj_per_byte / 1e6,
     }
 
 
@@ -225,6 +284,9 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         broken = [(517 + n, "line", "mutate") for n in range(7)]
     if _ANNOTATIONS[_form(asked["design"])]:
         broken = _WITHOUT.get(asked.get("leave_out"), [])
+    nested = 3 if asked.get("nested") and asked["design"] == "bbe" and asked.get("variant") == "published" else None
+    if nested:
+        broken = [(88, "pad_reuse", "commit")]
     command = f"counterpoint crash {asked['design']} {asked['workload']} --transactions 2"
     if "leave_out" in asked:
         command += f" --leave-out {asked['leave_out']}"
@@ -232,7 +294,7 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         {
             "rule": rule,
             "crash_event": event,
-            "nested_event": None,
+            "nested_event": nested,
             "core": 0,
             "transaction": 1,
             "stage": stage,
@@ -249,9 +311,9 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         "workload": asked["workload"],
         "seed": asked.get("seed", 1),
         "crash_points": 1000,
-        "nested_points": 0,
+        "nested_points": 640 if asked.get("nested") else 0,
         "distinct_states": 321,
-        "recovered": 1000 - len(violations),
+        "recovered": 1000 if nested else 1000 - len(violations),
         "exercised": {"evictions": 12, "counter_misses": 5, "wpq_full": 3, "reencryptions": 2},
         "coverage": "Power failed after each event of the run.",
         "violation_count": len(violations),

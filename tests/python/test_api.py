@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import counterpoint as cp
 from counterpoint import _engine, units
-from counterpoint.frame import scaling
-from counterpoint.request import request
+from counterpoint.frame import along
+from counterpoint.request import bytes_of, request
 
 
 @pytest.mark.usefixtures("fake")
@@ -70,17 +70,34 @@ class TestCalls:
         for row in table.iter_rows(named=True):
             start = single[row["workload"]]["throughput_tps"]
             assert row["scaled_throughput"] == pytest.approx(row["throughput_tps"] / start)
-        blocks = scaling(table)
+        measures = ("scaled_throughput", "relative_throughput")
+        blocks = along(table, "cores", measures)
         assert [block.workload for block in blocks] == ["array", "btree", "mean"]
-        name, over_start, over_same = blocks[0].rows[0]
+        name, (over_start, over_same) = blocks[0].rows[0]
         assert (name, over_same) == ("unencrypted", [1.0, 1.0])
         assert over_start == [1.0, pytest.approx(4**0.8)]
-        array, btree, both = (block.rows[1][1][1] for block in blocks)
+        array, btree, both = (block.rows[1][1][0][1] for block in blocks)
         assert array is not None
         assert btree is not None
         assert both == pytest.approx((array + btree) / 2)
-        missing = scaling(table.filter(~((pl.col("cores") == 4) & (pl.col("workload") == "btree"))))
-        assert missing[2].rows[1][1][1] is None, "a mean over some of the workloads would mislead"
+        missing = along(table.filter(~((pl.col("cores") == 4) & (pl.col("workload") == "btree"))), "cores", measures)
+        assert missing[2].rows[1][1][0][1] is None, "a mean over some of the workloads would mislead"
+
+    def test_execution_time_is_that_of_as_many_transactions(self) -> None:
+        table = cp.compare(["adr", "eadr"], ["array"], cores=[1, 2])
+        assert table["baseline"].unique().to_list() == ["eadr"]
+        adr, eadr = (table.filter(design=name, cores=2).row(0, named=True) for name in ("adr", "eadr"))
+        assert adr["relative_execution_time"] == pytest.approx(eadr["throughput_tps"] / adr["throughput_tps"])
+        assert eadr["relative_execution_time"] == 1.0
+        assert [block.workload for block in along(table, "tx_size", ["relative_execution_time"])] == ["array"]
+
+    def test_the_cost_of_a_power_failure_has_parts(self) -> None:
+        cost = cp.run("bbe", "array").stats.at_crash
+        assert [part.name for part in cost.parts] == ["l1", "l2", "l3", "counter-cache", "encryption"]
+        assert cost.drain_energy_mj == pytest.approx(sum(part.energy_mj for part in cost.parts))
+        assert cp.run("secpm", "array").stats.at_crash.parts == ()
+        table = cp.compare(["unencrypted", "bbe"], ["array"], tx_size=64)
+        assert table["at_crash_parts_l1_dirty_bytes"].to_list() == [None, cost.parts[0].dirty_bytes]
 
     def test_a_point_without_its_baseline_has_no_ratios(self) -> None:
         runs = cp.run_matrix(["secpm"], ["array"])
@@ -94,6 +111,7 @@ class TestCalls:
 
     def test_crash_gives_a_verdict(self) -> None:
         assert cp.crash("secpm", "btree").holds
+        assert cp.crash("bbe", "btree", nested=True).nested_points == 640
         v = cp.crash("write-back", "btree", points=10, at_event=None)
         assert not v.holds
         assert v.violations[0].rule == "line"
@@ -150,6 +168,23 @@ _NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 def test_a_request_survives_json_unchanged(options: dict[str, Any]) -> None:
     expected = {"design": "d", "workload": "w", **options}
     assert json.loads(json.dumps(request("d", "w", options))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (64, 64),
+        ("64", 64),
+        ("64B", 64),
+        ("1KiB", 1024),
+        ("2 MiB", 2 << 20),
+        ("1GiB", 1 << 30),
+        ("4KB", None),
+        ("", None),
+    ],
+)
+def test_sizes_as_people_write_them(text: int | str, expected: int | None) -> None:
+    assert bytes_of(text) == expected
 
 
 @given(st.integers().filter(lambda n: not 0 <= n < 2**64) | st.floats() | st.booleans())

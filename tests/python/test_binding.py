@@ -75,6 +75,22 @@ def test_two_runs_are_identical_but_for_the_host() -> None:
     assert first == second
 
 
+def test_a_run_says_what_a_power_failure_would_cost() -> None:
+    cost = cp.run("bbe", "array", transactions=50).stats.at_crash
+    assert [part.name for part in cost.parts] == ["l1", "l2", "l3", "counter-cache", "encryption"]
+    assert cost.dirty_fraction is not None
+    assert 0 < cost.dirty_fraction < 1
+    assert cost.drain_energy_mj == pytest.approx(sum(part.energy_mj for part in cost.parts))
+    none = cp.run("secpm", "array", transactions=50, footprint="1MiB").stats.at_crash
+    assert (none.parts, none.dirty_fraction, none.drain_energy_mj) == ((), None, None)
+
+
+def test_power_may_fail_again_during_recovery() -> None:
+    verdict = cp.crash("bbe", "queue", machine="small", transactions=3, tx_size=64, footprint="16KiB", nested=True)
+    assert verdict.holds
+    assert verdict.nested_points > 0
+
+
 def test_workers_do_not_change_results() -> None:
     def runs(workers: int) -> list[dict[str, object]]:
         found = cp.run_matrix(

@@ -136,6 +136,7 @@ def test_no_table_is_shown_of_what_nobody_did(cli: Cli, fake: pytest.MonkeyPatch
         ("-d easy-pm --machine small", cp.COMPARE_WORKLOADS, 1),
         ("-d easy-pm -w queue", ("queue",), cp.EASY_PM_CORES),
         ("-d easy-pm -w queue --cores 2", ("queue",), 2),
+        ("-d easy-pm -w some/trace.log", ("some/trace.log",), 1),
     ],
 )
 def test_workloads_and_cores_are_those_of_the_machines_paper(
@@ -144,6 +145,91 @@ def test_workloads_and_cores_are_those_of_the_machines_paper(
     runs = json.loads(cli("compare", *arguments.split(), "--json").out)["runs"]
     assert tuple(dict.fromkeys(run["workload"] for run in runs)) == workloads
     assert {run["cores"] for run in runs} == {cores}
+
+
+_SINGLE_CORE = [(64, 1), (128, 1), (256, 1), (512, 1), (1024, 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "points"),
+    [
+        ("-d eadr,bbe", [*_SINGLE_CORE, (64, 2), (64, 4), (64, 8)]),
+        ("-d secpm --machine sepencr", [*_SINGLE_CORE, (64, 2), (64, 4), (64, 8)]),
+        ("-d eadr --machine secpm", [(1024, 1)]),
+        ("-d eadr --cores 1,2", [(64, 1), (64, 2)]),
+        ("-d eadr --tx-size 128,256", [(128, 1), (256, 1)]),
+        ("-d eadr --tx-size 128 --cores 4", [(128, 4)]),
+        ("-d eadr -w some/trace.log", [(1024, 1)]),
+    ],
+)
+def test_points_are_those_of_the_machines_figures(cli: Cli, arguments: str, points: list[tuple[int, int]]) -> None:
+    runs = json.loads(cli("compare", *arguments.split(), "--json").out)["runs"]
+    assert list(dict.fromkeys((run["tx_size"], run["cores"]) for run in runs)) == points
+    works = {run["workload"] for run in runs}
+    assert works == ({"some/trace.log"} if "trace" in arguments else set(cp.COMPARE_WORKLOADS))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warmup"),
+    [
+        ("-d eadr --tx-size 64,1024", {16384, 1024}),
+        ("-d eadr --warmup 7", {7}),
+        ("-d eadr -w some/trace.log", {None}),
+        ("-d eadr --machine secpm", {None}),
+    ],
+)
+def test_persistent_caches_are_filled_before_they_are_measured(
+    cli: Cli, fake: pytest.MonkeyPatch, arguments: str, warmup: set[int | None]
+) -> None:
+    seen: list[dict[str, object]] = []
+
+    def run_many(request: str, workers: int = 0, progress: fake_engine.Progress = None) -> str:
+        seen.extend(json.loads(request)["runs"])
+        return fake_engine.run_many(request, workers, progress)
+
+    fake.setattr(_engine, "run_many", run_many)
+    assert cli("compare", *arguments.split()).code == 0
+    assert {asked.get("warmup") for asked in seen} == warmup
+
+
+def test_compare_of_persistent_caches_shows_execution_time(cli: Cli) -> None:
+    out = cli("compare", "-d", "sepencr,eadr-cme,eadr", "-w", "array").out
+
+    def under(title: str) -> list[list[str]]:
+        """Cells of the last table of that title: its header, the workload, the designs."""
+        return [line.split() for line in out[out.rindex(title) :].splitlines()[1:6]]
+
+    for title, header in (
+        ("Execution time by transaction size, eadr = 1", "64 B 128 B 256 B 512 B 1 KiB"),
+        ("Execution time by cores, eadr at as many cores = 1", "1 2 4 8"),
+    ):
+        shown, workload, sepencr, cme, eadr = under(title)
+        assert (shown, workload) == (header.split(), ["array"])
+        assert eadr == ["eadr", *["1.00"] * (len(eadr) - 1)]
+        assert sepencr == ["sepencr", *["1.43"] * (len(eadr) - 1)], "longer, not shorter"
+        assert float(cme[1]) > 4
+    assert out.count("Execution time, eadr = 1") == 8, "at every point, too"
+    assert out.count("Throughput by cores") == 1, "only where there are several"
+    assert "Execution time" not in cli("compare", "-d", "secpm,sca", "-w", "array", "--cores", "1,2").out
+
+
+def test_what_adr_costs_is_relative_to_eadr(cli: Cli) -> None:
+    out = cli("compare", "-d", "adr,eadr", "-w", "array", "--tx-size", "64").out
+    assert "Execution time, eadr = 1" in out, "Figure 3 of the paper"
+    assert "unencrypted = 1" in cli("compare", "-d", "eadr,unencrypted", "-w", "array", "--tx-size", "64").out
+    assert "adr = 1" in cli("compare", "-d", "adr,eadr", "-w", "array", "--tx-size", "64", "--baseline", "adr").out
+
+
+def test_run_shows_what_a_power_failure_would_cost(cli: Cli) -> None:
+    lines = [line.split() for line in cli("run", "bbe", "btree").out.splitlines()]
+    start = lines.index(["at", "a", "power", "failure"])
+    assert [line[0] for line in lines[start + 2 : start + 8]] == ["L1", "L2", "L3", "counter", "encryption", "all"]
+    assert "25.0 %" in cli("run", "bbe", "btree").out, "of the counter cache"
+    half, everything = lines[start + 7][1::2]
+    assert 0 < float(half) < float(everything)
+    assert "by the paper's formula" in cli("run", "bbe", "btree").out
+    assert "recovery" not in cli("run", "eadr", "btree").out, "there is no shadow cache"
+    assert "at a power failure" not in cli("run", "secpm", "btree").out
 
 
 def test_compare_takes_comma_lists(cli: Cli) -> None:
@@ -223,6 +309,29 @@ def test_a_crash_that_loses_nothing_but_a_secret_says_so(cli: Cli, fake: pytest.
     outcome = cli("crash", "write-back", "btree")
     assert outcome.code == 1
     assert "of 1,000 crashes none failed, yet secrets leaked" in outcome.out
+
+
+def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    outcome = cli("crash", "bbe", "btree", "--nested")
+    assert outcome.code == 0
+    assert "in 1,000 crashes and 640 more during recovery" in outcome.out
+    assert "during recovery" not in cli("crash", "bbe", "btree").out, "it was not asked for"
+    published = ("crash", "bbe", "btree", "--nested", "--variant", "published")
+    outcome = cli(*published)
+    assert outcome.code == 1
+    assert "yet secrets leaked when power failed again during recovery" in outcome.out
+    assert "power lost after event 88, again after step 3 of the recovery, transaction 1" in outcome.out
+    document = json.loads(cli(*published, "--json").out)
+    assert (document["nested_points"], document["violations"][0]["nested_event"]) == (640, 3)
+    real = _engine.crash
+
+    def losing(asked: str, progress: object = None) -> str:
+        report = json.loads(real(asked, progress))  # type: ignore[arg-type]
+        report["violations"][0]["rule"] = "atomicity"
+        return json.dumps(report)
+
+    fake.setattr(_engine, "crash", losing)
+    assert "yet data were lost when power failed again during recovery" in cli(*published).out
 
 
 @pytest.mark.parametrize(

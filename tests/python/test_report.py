@@ -94,6 +94,30 @@ def test_hardware_logs_are_compared_by_reads_and_the_latency_of_the_first_level(
     assert "<td>26.00 ns</td>" in text
 
 
+@pytest.fixture(scope="module")
+def page_of_eadr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [
+        cp.Run.from_dict(
+            fake_engine.run_document({"design": design, "workload": workload, "tx_size": size, "cores": cores})
+        )
+        for size, cores in ((64, 1), (1024, 1), (64, 8))
+        for workload in cp.COMPARE_WORKLOADS
+        for design in ("eadr", "eadr-cme", "bbe", "sepencr")
+    ]
+    return cp.write_report(cp.frame(runs), tmp_path_factory.mktemp("eadr"))
+
+
+def test_persistent_caches_are_compared_by_execution_time(page_of_eadr: Path, page: Path) -> None:
+    text = page_of_eadr.read_text()
+    for words in ("Execution time by transaction size, 1 core</h2>", "Execution time by cores, 64 B transactions</h2>"):
+        assert text.count(words) == 1
+        assert words not in page.read_text(), "nothing persists in caches there"
+    assert text.count("<h3>Execution time</h3>") == 3
+    assert text.count("<h2>Throughput by cores") == 1, "1 KiB was run with one core only"
+    assert "mJ</td>" in text
+    assert "<td>-</td></tr>" in text, "eadr has no shadow cache to recover from"
+
+
 @pytest.mark.usefixtures("fake")
 def test_a_chart_of_nothing_is_left_out(tmp_path: Path) -> None:
     document = fake_engine.run_document({"design": "easy-pm", "workload": "array"})
@@ -188,6 +212,16 @@ def test_the_page_of_hardware_logs_fits_its_reader(browser: Browser, page_of_log
     tab.goto(page_of_logs.as_uri())
     assert tab.evaluate("document.documentElement.scrollWidth") == width
     assert tab.locator("figure svg:visible").count() == 6
+    tab.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_of_persistent_caches_fits_its_reader(browser: Browser, page_of_eadr: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    tab.goto(page_of_eadr.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.locator("figure svg:visible").count() == 2 + 1 + 3 * 4
     tab.close()
 
 

@@ -1,14 +1,17 @@
 //! The only file that sees every stage: it owns them and routes what flows between them.
 
 use crate::cache::{CacheParts, Hierarchy};
-use crate::config::{ConfigError, RunConfig};
-use crate::controller::{Context, Controller, Response};
+use crate::config::{ConfigError, Machine, RunConfig};
+use crate::controller::{Context, Controller, EncryptionParts, Response};
 use crate::cpu::{Core, CoreContext};
-use crate::design::parts::Design;
+use crate::design::parts::{Counter, Design};
 use crate::device::Device;
+use crate::eadr::shadow_region;
 use crate::kernel::{Ps, Queue};
 use crate::line_system::encryption_parts;
-use crate::message::{BaseImage, Event, Line, MemoryRequest, Observer, OpSource, ProgramLayout};
+use crate::message::{
+    BaseImage, Event, Line, LineBytes, MemoryRequest, Observer, OnChipLine, OpSource, ProgramLayout, ShadowRegisters,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -56,7 +59,7 @@ impl<O: Observer> System<O> {
         Ok(Self {
             queue: Queue::new(),
             cores: (0..cores).zip(job.programs).map(|(id, program)| Core::new(id, machine, program)).collect(),
-            cache: Hierarchy::new(machine, cores, CacheParts::PLAIN)?,
+            cache: caches(machine, design, cores, encryption.as_ref())?,
             controller: Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect()),
             device,
             observer,
@@ -67,6 +70,18 @@ impl<O: Observer> System<O> {
             requests: Vec::new(),
             wakes: Vec::new(),
         })
+    }
+
+    /// The dirty lines of the caches as they rest there, should power fail now, in the order of their slots.
+    pub fn on_chip(&self) -> Vec<OnChipLine> {
+        let mut lines = self.cache.on_chip();
+        for line in &mut lines {
+            // What the simulator's caches hold in the clear was encrypted when it turned dirty.
+            if let Some(resident) = self.controller.encrypt_resident(line.line, &line.resident) {
+                line.resident = resident;
+            }
+        }
+        lines
     }
 
     /// When measuring began, in picoseconds.
@@ -213,4 +228,21 @@ impl<O: Observer> System<O> {
             }
         }
     }
+}
+
+/// The caches of `design`, empty, with the pads of a first boot if lines rest under pads.
+fn caches(
+    machine: &Machine,
+    design: &Design,
+    cores: u16,
+    encryption: Option<&EncryptionParts>,
+) -> Result<Hierarchy, ConfigError> {
+    let region = shadow_region(machine, design, cores);
+    let boot = Counter { major: ShadowRegisters::default().boot_counter, minor: 0 };
+    let pad_of_slot = |slot| -> LineBytes {
+        let (Some(region), Some(encryption)) = (region, encryption) else { return [0; 64] };
+        encryption.pads.pad(region.pad_line(slot), boot)
+    };
+    let persistent = design.drain().is_some();
+    Hierarchy::new(machine, cores, CacheParts { pads: design.cache_pads, persistent, pad_of_slot: &pad_of_slot })
 }

@@ -44,7 +44,7 @@ def compare(
                 options.names(workloads),
                 machine=machine,
                 set=set_,
-                tx_size=options.sizes(tx_size, api.COMPARE_TX_SIZE),
+                tx_size=options.sizes(tx_size),
                 cores=options.core_counts(cores),
                 transactions=transactions,
                 warmup=warmup,

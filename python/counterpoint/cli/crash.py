@@ -22,7 +22,7 @@ def crash(
         int | None,
         typer.Option("--at-event", metavar="N", parser=options.whole_number, help="Crash after this event alone."),
     ] = None,
-    nested: Annotated[bool, typer.Option("--nested", help="Cut power again during recovery.")] = False,
+    nested: Annotated[bool, typer.Option("--nested", help="Cut power again after every step of recovery.")] = False,
     machine: options.MachineName = None,
     set_: options.Set = None,
     tx_size: options.TxSize = None,

@@ -50,7 +50,9 @@ TxSize: TypeAlias = Annotated[
 ]
 TxSizes: TypeAlias = Annotated[
     str | None,
-    typer.Option("--tx-size", metavar="SIZE[,SIZE...]", help="Bytes per transaction; default 1KiB."),
+    typer.Option(
+        "--tx-size", metavar="SIZE[,SIZE...]", help="Bytes per transaction; default those of the machine's paper."
+    ),
 ]
 Transactions: TypeAlias = Annotated[
     int | None,
@@ -99,9 +101,9 @@ def names(given: list[str] | None) -> list[str] | None:
     return None if given is None else [name for text in given for name in split(text)]
 
 
-def sizes(given: str | None, default: Size) -> list[Size]:
+def sizes(given: str | None) -> list[Size] | None:
     """A comma list of sizes; what is no size is left for the engine to refuse."""
-    return [default] if given is None else list(split(given))
+    return None if given is None else list(split(given))
 
 
 def core_counts(given: str | None) -> list[int] | None:

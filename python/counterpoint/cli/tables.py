@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -14,14 +14,20 @@ from rich.text import Text
 
 from .. import api, units
 from ..annotations import Annotations, Outcome
-from ..frame import mean, scaling
-from ..results import Crash, Run, Violation
+from ..frame import along, mean, steps
+from ..results import AtCrash, Crash, Run, Violation
 
 if TYPE_CHECKING:
     import polars as pl
 
 _VIOLATIONS_SHOWN = 3
 """Violations printed in full; `--json` and `--out` have them all."""
+
+_SECRETS = ("plaintext", "pad_reuse")
+"""Rules that a crash may break and lose nothing."""
+
+_PARTS = {"l1": "L1", "l2": "L2", "l3": "L3", "counter-cache": "counter cache"}
+"""Parts of what a battery drains, as people call them."""
 
 
 @dataclass(frozen=True)
@@ -49,51 +55,77 @@ _LOG_MEASURES = (
 )
 """What else the figures of hardware logging show (easy-pm, Figures 5 to 7), with a design that has it."""
 
+_EADR_MEASURES = (_Measure("relative_execution_time", "Execution time, {baseline} = 1 (lower is better)"),)
+"""And those of caches in the persistence domain (sepencr, Figures 3, 10 and 11)."""
+
 
 def comparison(table: pl.DataFrame) -> RenderableType:
     """A table per measure, designs down and workloads across, for every transaction size and number of cores.
 
     With a design whose log hardware writes, reads and L1 access latency are among the measures, where there are any.
-    Over several numbers of cores another one follows for every transaction size: throughput by cores.
+    Over several numbers of cores another table follows for every transaction size: throughput by cores. With a design
+    whose caches lie in the persistence domain, execution time is among the measures, and shown by cores and by
+    transaction size where there are several.
     """
     parts: list[RenderableType] = []
-    further = _LOG_MEASURES if api.any_hardware_logged(table["design"].unique()) else ()
+    designs = table["design"].unique()
+    eadr = api.any_flush_free(designs)
+    further = (*(_LOG_MEASURES if api.any_hardware_logged(designs) else ()), *(_EADR_MEASURES if eadr else ()))
     for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
         parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
         baseline = group["baseline"][0]
         shown = (*_MEASURES, *(measure for measure in further if any(group[measure.column])))
         for measure in shown:
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
-    if table["cores"].n_unique() > 1:
-        for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
+    for (cores,), group in table.group_by(["cores"], maintain_order=True):
+        if eadr and len(steps(group, "tx_size")) > 1:
+            parts.append(Text(_setting(group.row(0, named=True), None, cores), style="bold"))
+            parts += _execution_time(group, "tx_size")
+    for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
+        if len(steps(group, "cores")) > 1:
             parts.append(Text(_setting(group.row(0, named=True), tx_size, None), style="bold"))
-            parts += _by_cores(group)
+            parts += _throughput_by_cores(group)
+            parts += _execution_time(group, "cores") if eadr else ()
     return Group(*parts)
 
 
-def _by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
-    """Throughput by cores, a block of designs for every workload.
-
-    Over the baseline at the fewest cores, which shows how far a design scales, and over the baseline at as many, which
-    shows what it costs.
-    """
-    counts = group["cores"].unique().sort().to_list()
+def _throughput_by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
+    """Over the baseline at the fewest cores, which shows how it scales, and at as many, which shows what it costs."""
+    counts = steps(group, "cores")
     baseline = group["baseline"][0]
     yield Text(
         f"Throughput by cores (higher is better): left, {baseline} at {units.count_of(counts[0], 'core')} = 1; "
         f"right, {baseline} at as many cores = 1"
     )
+    yield _blocks(group, "cores", ("scaled_throughput", "relative_throughput"), str)
+
+
+def _execution_time(group: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> Iterable[RenderableType]:
+    """Over the baseline at the same point."""
+    baseline = group["baseline"][0]
+    if axis == "cores":
+        yield Text(f"Execution time by cores, {baseline} at as many cores = 1 (lower is better)")
+    else:
+        yield Text(f"Execution time by transaction size, {baseline} = 1 (lower is better)")
+    yield _blocks(group, axis, ("relative_execution_time",), str if axis == "cores" else units.size)
+
+
+def _blocks(
+    group: pl.DataFrame, axis: Literal["cores", "tx_size"], measures: Sequence[str], header: Callable[[int], str]
+) -> Table:
+    """A block of designs for every workload, the measures side by side, each along the axis."""
+    headers = [header(step) for step in steps(group, axis)]
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    for header in [*map(str, counts), "", *map(str, counts)]:
-        table.add_column(header, justify="right", header_style="dim")
-    for block in scaling(group):
+    for column in [*headers, *(["", *headers] * (len(measures) - 1))]:
+        table.add_column(column, justify="right", header_style="dim")
+    for block in along(group, axis, measures):
         table.add_row(block.workload, style="bold")
-        for design, over_start, over_same in block.rows:
-            shown = [*map(units.ratio, over_start), "", *map(units.ratio, over_same)]
-            table.add_row(f"  {design}", *shown, style="dim" if design == baseline else "")
+        for design, (first, *others) in block.rows:
+            cells = [*map(units.ratio, first), *(cell for values in others for cell in ("", *map(units.ratio, values)))]
+            table.add_row(f"  {design}", *cells, style="dim" if design == group["baseline"][0] else "")
     table.add_row("")
-    yield table
+    return table
 
 
 def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
@@ -169,7 +201,29 @@ def one_run(run: Run) -> RenderableType:
     size = "" if run.tx_size is None else f", {units.size(run.tx_size)} transactions"
     footprint = "" if run.footprint is None else f", {units.size(run.footprint)} footprint"
     setting = f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}"
-    return Group(Text(title, style="bold"), Text(setting, style="dim"), figures.table)
+    return Group(Text(title, style="bold"), Text(setting, style="dim"), figures.table, *_at_crash(stats.at_crash))
+
+
+def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:
+    """What a power failure would cost, part by part; nothing where no caches are drained."""
+    if not cost.parts:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("", no_wrap=True)
+    for header in ("size", "dirty", "energy", "all dirty"):
+        table.add_column(header, justify="right")
+    for part in cost.parts:
+        dirty = part.dirty_bytes / part.bytes if part.bytes else None
+        energies = (units.millijoules(part.energy_mj), units.millijoules(part.energy_all_dirty_mj))
+        table.add_row(f"  {_PARTS.get(part.name, part.name)}", units.size(part.bytes), units.percent(dirty), *energies)
+    energies = (units.millijoules(cost.drain_energy_mj), units.millijoules(cost.drain_energy_all_dirty_mj))
+    table.add_row("  all", "", "", *energies)
+    yield Text("\nat a power failure", style="bold")
+    yield table
+    yield Text(f"  lines of the caches that are dirty: {units.percent(cost.dirty_fraction)}")
+    if cost.recovery_time_paper_ns is not None:
+        paper = f"{units.time(cost.recovery_time_paper_ns)} by the paper's formula"
+        yield Text(f"  recovery: {units.time(cost.recovery_time_ns)} on this device, {paper}")
 
 
 class _Figures:
@@ -192,15 +246,12 @@ def verdict(crash: Crash) -> RenderableType:
     """The verdict, how much it covers, and each violation in words."""
     subject = f"{crash.design} ({crash.variant}) on {PurePath(crash.workload).name}, seed {crash.seed}"
     if crash.holds:
-        sentence = f"Holds: nothing was lost and nothing leaked in {units.count_of(crash.crash_points, 'crash', 'es')}."
+        again = f" and {units.number(crash.nested_points)} more during recovery" if crash.nested_points else ""
+        tried = units.count_of(crash.crash_points, "crash", "es")
+        sentence = f"Holds: nothing was lost and nothing leaked in {tried}{again}."
         head = Panel(Text(sentence), title=subject, title_align="left", border_style="green", expand=False)
     else:
-        failed = crash.crash_points - crash.recovered
-        crashes = units.count_of(crash.crash_points, "crash", "es")
-        found = (
-            f"{units.number(failed)} of {crashes} failed" if failed else f"of {crashes} none failed, yet secrets leaked"
-        )
-        sentence = f"Does not hold: {found}."
+        sentence = f"Does not hold: {_damage(crash)}."
         head = Panel(Text(sentence), title=subject, title_align="left", border_style="red", expand=False)
     met = crash.exercised
     figures = _Figures()
@@ -217,6 +268,20 @@ def verdict(crash: Crash) -> RenderableType:
     figures.add("pages re-encrypted", units.number(met.reencryptions))
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *_violations(crash))
+
+
+def _damage(crash: Crash) -> str:
+    """What went wrong where a verdict does not hold."""
+    failed = crash.crash_points - crash.recovered
+    crashes = units.count_of(crash.crash_points, "crash", "es")
+    if failed:
+        return f"{units.number(failed)} of {crashes} failed"
+    lost = any(violation.rule not in _SECRETS for violation in crash.violations)
+    again = any(violation.nested_event is not None for violation in crash.violations)
+    if lost and again:
+        return f"of {crashes} none failed, yet data were lost when power failed again during recovery"
+    when = " when power failed again during recovery" if again else ""
+    return f"of {crashes} none failed, yet secrets leaked{when}"
 
 
 def _violations(crash: Crash) -> Iterable[RenderableType]:
@@ -243,7 +308,7 @@ def _rule(violation: Violation) -> str:
 def _place(violation: Violation) -> str:
     place = f"power lost after event {violation.crash_event}"
     if violation.nested_event is not None:
-        place += f", again after event {violation.nested_event} of the recovery"
+        place += f", again after step {violation.nested_event} of the recovery"
     if violation.transaction is not None:
         place += f", transaction {violation.transaction}" + (f" ({violation.stage})" if violation.stage else "")
     if violation.line is not None:

@@ -10,11 +10,13 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
 
+from .. import units
+from ..frame import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
@@ -66,19 +68,24 @@ def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bo
     return _svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
 
 
-def lines(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
-    """A line per design over numbers of cores, for every workload and their mean."""
+def lines(
+    table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str, colour_of: dict[str, str], *, wide: bool
+) -> str:
+    """A line per design over numbers of cores or transaction sizes, for every workload and their mean."""
+    name = {step: str(step) if axis == "cores" else units.size(step) for step in steps(table, axis)}
     groups = [
-        _points(group, [column]).with_columns(pl.lit(cores).alias("cores"))
-        for (cores,), group in table.group_by(["cores"], maintain_order=True)
+        _points(group, [column]).with_columns(pl.lit(name[step]).alias("step"))
+        for (step,), group in table.group_by([axis], maintain_order=True)
     ]
     shown = pl.concat(groups).rename({column: "value"})
     works = shown["workload"].unique(maintain_order=True).to_list()
     size = {"width": _width(len(works)), "height": 210} if wide else {"width": _NARROW, "height": 190}
     highest = shown.select(pl.col("value").max()).item() or 1.0
     scale = alt.Scale(domain=[0, 1.12 * highest], nice=False)
+    title = "cores" if axis == "cores" else "transaction size"
+    place = alt.Axis(title=title, labelAngle=0 if axis == "cores" else -45)
     base = alt.Chart(shown).encode(
-        x=alt.X("cores:O", axis=alt.Axis(title="cores", labelAngle=0)),
+        x=alt.X("step:O", axis=place, sort=list(name.values())),
         y=alt.Y("value:Q", axis=alt.Axis(title=None, tickCount=4), scale=scale),
         color=alt.Color("design:N", scale=_scale(colour_of), legend=None),
     )

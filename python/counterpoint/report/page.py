@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 import polars as pl
 
 from .. import api, units
-from ..frame import scaling
+from ..frame import along, steps
 from . import charts, colours
+
+_AXES: dict[Literal["cores", "tx_size"], str] = {"tx_size": "transaction size", "cores": "cores"}
+"""What a comparison may be drawn over."""
 
 _TABLE_COLUMNS = {
     "design": "design",
@@ -36,18 +39,26 @@ _LOG_COLUMNS = {
 }
 """Beside them, with a design whose log hardware writes (easy-pm, Figures 5 to 7)."""
 
+_EADR_COLUMNS = {
+    "relative_execution_time": "execution time, relative",
+    "at_crash_dirty_fraction": "dirty lines at the end",
+    "at_crash_drain_energy_mj": "energy to drain them",
+    "at_crash_recovery_time_ns": "recovery",
+}
+"""And with a design whose caches lie in the persistence domain (sepencr, section V)."""
+
 
 def render(frame: pl.DataFrame, command: str | None) -> str:
     """The page of a comparison; `command` is the command line that reproduces it."""
     colour_of = colours.of_designs(frame)
     logged = api.any_hardware_logged(colour_of)
-    columns = _TABLE_COLUMNS | (_LOG_COLUMNS if logged else {})
+    eadr = api.any_flush_free(colour_of)
+    columns = _TABLE_COLUMNS | (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
     points = frame.group_by("tx_size", "cores", maintain_order=True)
     return _template().render(
-        scalings=[_scaling(group, colour_of) for _, group in frame.group_by("tx_size", maintain_order=True)]
-        if frame["cores"].n_unique() > 1
-        else [],
-        sections=[_section(group, colour_of, list(columns), logged=logged) for _, group in points],
+        execution_times=_execution_times(frame, colour_of) if eadr else [],
+        scalings=[_scaling(group, colour_of) for group in _along(frame, "cores")],
+        sections=[_section(group, colour_of, list(columns), logged=logged, eadr=eadr) for _, group in points],
         colour_of=colour_of,
         baseline=frame["baseline"][0],
         facts=_facts(frame, colour_of),
@@ -72,24 +83,67 @@ def _template() -> jinja2.Template:
     return environment.get_template("page.html")
 
 
+def _along(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[pl.DataFrame]:
+    """Parts of a comparison that differ in one of the two, and there are several of it."""
+    fixed = "tx_size" if axis == "cores" else "cores"
+    groups = [group for _, group in frame.group_by(fixed, maintain_order=True)]
+    return [group for group in groups if len(steps(group, axis)) > 1]
+
+
+def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dict[str, Any]]:
+    """Execution time by transaction size at each number of cores, and by cores at each transaction size."""
+    found = []
+    for axis in _AXES:
+        for group in _along(frame, axis):
+            places = [_step(axis, step) for step in steps(group, axis)]
+            fixed = _step("cores", group["cores"][0]) if axis == "tx_size" else _transactions(group["tx_size"][0])
+            found.append(
+                {
+                    "title": f"Execution time by {_AXES[axis]}" + (f", {fixed}" if fixed else ""),
+                    "drawings": [
+                        charts.lines(group, axis, "relative_execution_time", colour_of, wide=wide)
+                        for wide in (True, False)
+                    ],
+                    "along": _AXES[axis],
+                    "steps": places,
+                    "rows": [
+                        [design, block.workload, *map(units.ratio, values)]
+                        for block in along(group, axis, ["relative_execution_time"])
+                        for design, (values,) in block.rows
+                    ],
+                }
+            )
+    return found
+
+
 def _scaling(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
     """Throughput by cores at one transaction size."""
-    counts = group["cores"].unique().sort().to_list()
-    size = group["tx_size"][0]
+    counts = steps(group, "cores")
+    size = _transactions(group["tx_size"][0])
     return {
-        "title": "Throughput by cores" + ("" if size is None else f", {units.size(size)} transactions"),
-        "start": units.count_of(counts[0], "core"),
-        "drawings": [charts.lines(group, "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
-        "cores": [units.count_of(count, "core") for count in counts],
+        "title": "Throughput by cores" + (f", {size}" if size else ""),
+        "start": _step("cores", counts[0]),
+        "drawings": [charts.lines(group, "cores", "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
+        "cores": [_step("cores", count) for count in counts],
         "rows": [
             [design, block.workload, *map(units.ratio, over_start), *map(units.ratio, over_same)]
-            for block in scaling(group)
-            for design, over_start, over_same in block.rows
+            for block in along(group, "cores", ["scaled_throughput", "relative_throughput"])
+            for design, (over_start, over_same) in block.rows
         ],
     }
 
 
-def _section(group: pl.DataFrame, colour_of: dict[str, str], columns: list[str], *, logged: bool) -> dict[str, Any]:
+def _step(axis: Literal["cores", "tx_size"], step: int) -> str:
+    return units.count_of(step, "core") if axis == "cores" else units.size(step)
+
+
+def _transactions(size: int | None) -> str:
+    return "" if size is None else f"{units.size(size)} transactions"
+
+
+def _section(
+    group: pl.DataFrame, colour_of: dict[str, str], columns: list[str], *, logged: bool, eadr: bool
+) -> dict[str, Any]:
     """The charts and the table of one transaction size and number of cores; a chart of nothing is left out."""
     unlike_lines = group.filter((pl.col("relative_write_bytes") - pl.col("relative_writes")).abs() > 1e-9)
     encrypted = group.filter(pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced") > 0)
@@ -102,6 +156,7 @@ def _section(group: pl.DataFrame, colour_of: dict[str, str], columns: list[str],
 
     return {
         "title": _title(group.row(0, named=True)),
+        "execution_time": bars("relative_execution_time") if eadr else [],
         "latency": bars("relative_latency"),
         "throughput": bars("relative_throughput") if logged else [],
         "writes": stacks(group, charts.WRITES),
@@ -116,14 +171,16 @@ def _section(group: pl.DataFrame, colour_of: dict[str, str], columns: list[str],
 def _title(row: dict[str, Any]) -> str:
     """What distinguishes a section: its transaction size and number of cores."""
     cores = units.count_of(row["cores"], "core")
-    return cores if row["tx_size"] is None else f"{units.size(row['tx_size'])} transactions, {cores}"
+    return ", ".join(filter(None, (_transactions(row["tx_size"]), cores)))
 
 
 def _cell(column: str, value: Any) -> str:
     if column in ("design", "workload"):
         return PurePath(value).name
-    if column == "transaction_latency_ns_mean":
+    if column in ("transaction_latency_ns_mean", "at_crash_recovery_time_ns"):
         return units.time(value)
+    if column == "at_crash_drain_energy_mj":
+        return units.millijoules(value)
     if column == "l1_access_latency_ns":
         return "-" if value is None else f"{units.ratio(value)} ns"
     if column.startswith("relative_"):

@@ -1,15 +1,17 @@
 //! Watches one possible boot. Its writes are part of the life of the memory: what they encrypt must be secret, and
-//! their pads must differ from every pad used before the power failure.
+//! their pads must differ from every pad used before, at the power failure too. So is what leaves if power fails again.
 
-use super::secrecy::{Branch, Leak};
+use super::branch::Branch;
+use super::secrecy::{Leak, Way};
 use crate::kernel::Ps;
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer};
 
 /// What a boot let out.
-#[derive(Default)]
-pub struct BootLeaks(pub(super) Vec<(Line, Leak)>);
+#[derive(Clone, Default)]
+pub struct BootLeaks(pub(super) Vec<(Way, Line, Leak)>);
 
-/// The observer of a boot.
+/// The observer of a boot. A clone watches another future of what has happened so far.
+#[derive(Clone)]
 pub struct BootWatch<'a> {
     secrecy: Option<Branch<'a>>,
     crash_event: u64,
@@ -25,15 +27,26 @@ impl<'a> BootWatch<'a> {
     /// of all, under the second if one write of another line comes before it, and so on. The first pad that repeats is
     /// noted; those after it are not looked at.
     pub fn next_write(&mut self, line: Line, pads: impl Iterator<Item = LineBytes>) {
-        let Some(secrecy) = &self.secrecy else { return };
-        if let Some(leak) = (1..).zip(pads).find_map(|(place, pad)| secrecy.first_write(place, &pad)) {
-            self.leaks.0.push((line, leak));
+        let Some(secrecy) = &mut self.secrecy else { return };
+        if let Some(leak) = (1..).zip(pads).find_map(|(place, pad)| secrecy.first_write(line, place, &pad)) {
+            self.leaks.0.push((Way::Boot, line, leak));
         }
     }
 
-    /// Power is lost again: `left` leaves the chip on battery.
+    /// After the boot, what the next power loss lets leave for `line` (of the shadow cache, or a line's own address) would
+    /// be encrypted under `pad`. If that was used before, for whatever bytes, it is noted.
+    pub fn next_pad(&mut self, line: Line, pad: &LineBytes) {
+        if let Some(leak) = self.secrecy.as_ref().and_then(|secrecy| secrecy.next_loss(pad)) {
+            self.leaks.0.push((Way::BatteryAgain, line, leak));
+        }
+    }
+
+    /// Power is lost again: `left` leaves the chip on battery. The boot that follows may be told to the same watch.
     pub fn power_lost(&mut self, left: &[DrainedWrite]) {
-        let _ = left;
+        let leaks = &mut self.leaks.0;
+        if let Some(secrecy) = &mut self.secrecy {
+            secrecy.power_lost(self.crash_event, left, |line, leak| leaks.push((Way::BatteryAgain, line, leak)));
+        }
     }
 
     /// Whether pads matter: the design promises secrecy.
@@ -58,7 +71,7 @@ impl Observer for BootWatch<'_> {
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
             && let Some(leak) = secrecy.persisted(self.crash_event, line, bytes)
         {
-            self.leaks.0.push((line, leak));
+            self.leaks.0.push((Way::Boot, line, leak));
         }
     }
 }

@@ -7,10 +7,35 @@
 //! survives and names the page, a line whose done bit is clear decrypts with the old major instead. A counter of zero
 //! means never written: the line reads as zero. A line of the hardware's log decrypts the same way under the log's key,
 //! or, if the log has no counters, is shown as it lies on the media.
+//!
+//! What leaves on battery when power is lost lies over what has persisted, until the next power loss is told of: the run
+//! goes on as if power had not been lost. A line that left flagged as lying in the clear reads as it lies.
 
 use super::counter::{Counter, CounterCipher, xor};
 use super::lines::{Id, Lines, Role};
-use crate::message::{LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
+use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
+
+/// What of one unit leaves on battery.
+pub(super) struct Left {
+    pub bytes: LineBytes,
+    in_the_clear: bool,
+    /// Contribution to the hash of the durable state.
+    hash: u64,
+    /// The power loss that told of it last.
+    loss: u64,
+}
+
+impl Left {
+    fn new(write: &DrainedWrite, loss: u64) -> Self {
+        let hash = unit_hash(write.media, &write.bytes);
+        let hash = if write.in_the_clear { mix(hash, 1) } else { hash };
+        Self { bytes: write.bytes, in_the_clear: write.in_the_clear, hash, loss }
+    }
+
+    fn is(&self, write: &DrainedWrite) -> bool {
+        self.bytes == write.bytes && self.in_the_clear == write.in_the_clear
+    }
+}
 
 /// What of one line would survive.
 pub(super) struct DurableLine {
@@ -18,6 +43,8 @@ pub(super) struct DurableLine {
     pub plain: LineBytes,
     /// The bytes on the media or in the persistence domain; `None` while nothing of this run is.
     pub stored: Option<LineBytes>,
+    /// What takes their place when power is lost now.
+    pub left: Option<Left>,
     /// The event that persisted them.
     pub persisted_at: Option<u64>,
     hash: u64,
@@ -26,7 +53,17 @@ pub(super) struct DurableLine {
 
 impl DurableLine {
     pub fn new(plain: LineBytes) -> Self {
-        Self { plain, stored: None, persisted_at: None, hash: 0, stale: false }
+        Self { plain, stored: None, left: None, persisted_at: None, hash: 0, stale: false }
+    }
+
+    /// The bytes that a boot finds; `None` if they are from before the run.
+    pub fn found(&self) -> Option<&LineBytes> {
+        self.left.as_ref().map(|left| &left.bytes).or(self.stored.as_ref())
+    }
+
+    /// They are flagged as lying in the clear.
+    pub fn in_the_clear(&self) -> bool {
+        self.left.as_ref().is_some_and(|left| left.in_the_clear)
     }
 }
 
@@ -51,8 +88,17 @@ pub(super) struct Durable {
     /// The cipher of the hardware's log, if its lines have counters.
     log: Option<CounterCipher>,
     status_survives: bool,
-    /// The register, if it would survive a crash now.
+    /// The register as last told of, if it survives.
+    told_status: Option<Status>,
+    /// The register as a crash now would leave it.
     pub status: Option<Status>,
+    /// Power losses told of.
+    losses: u64,
+    /// What left at the last of them, and what left before it.
+    left_lines: Vec<Id>,
+    left_rows: Vec<usize>,
+    /// What it changes in the hash.
+    left_hash: u64,
     stale_lines: Vec<Id>,
     stale_rows: Vec<usize>,
     /// The largest major counter that has persisted: where explanations look for counters.
@@ -68,7 +114,12 @@ impl Durable {
             cipher,
             log,
             status_survives,
+            told_status: None,
             status: None,
+            losses: 0,
+            left_lines: Vec::new(),
+            left_rows: Vec::new(),
+            left_hash: 0,
             stale_lines: Vec::new(),
             stale_rows: Vec::new(),
             largest: 0,
@@ -90,6 +141,7 @@ impl Durable {
                 self.hash ^= durable.hash ^ hash;
                 durable.hash = hash;
                 durable.stored = Some(*bytes);
+                durable.left = None;
                 durable.persisted_at = Some(event);
                 self.touch_line(lines, id);
             }
@@ -100,11 +152,91 @@ impl Durable {
                 self.hash ^= row.hash ^ hash;
                 row.hash = hash;
                 row.persisted_at = Some(event);
-                let cells = lines.cells_of(slot);
-                for (index, cell) in lines.cells[cells].iter_mut().enumerate() {
-                    cell.stored = cipher.unpack(bytes, index);
-                    self.largest = self.largest.max(cell.stored.major);
-                }
+                row.stored = Some(*bytes);
+                row.left = None;
+                self.largest = self.largest.max(unpack_row(cipher, lines, slot, bytes));
+                self.touch_row(lines, slot);
+            }
+        }
+    }
+
+    /// Power is lost: `left` leaves on battery, in this order, and replaces what left at the power loss before.
+    pub fn power_lost<'a>(&mut self, lines: &mut Lines, left: impl Iterator<Item = &'a DrainedWrite>) {
+        self.losses += 1;
+        let (lines_before, rows_before) = (self.left_lines.len(), self.left_rows.len());
+        for write in left {
+            match write.media.unit() {
+                MediaUnit::Data(line) => self.line_left(lines, line, write),
+                MediaUnit::Counter(block) => self.block_left(lines, block, write),
+            }
+        }
+        let losses = self.losses;
+        let gone = |left: &Option<Left>| left.as_ref().is_some_and(|left| left.loss != losses);
+        let mut restored = Vec::new();
+        for id in self.left_lines.drain(..lines_before) {
+            let durable = &mut lines.record_mut(id).durable;
+            if gone(&durable.left) {
+                durable.left = None;
+                restored.push(id);
+            }
+        }
+        for id in restored {
+            self.touch_line(lines, id);
+        }
+        let rows: Vec<usize> =
+            self.left_rows.drain(..rows_before).filter(|&slot| gone(&lines.rows[slot].left)).collect();
+        for slot in rows {
+            lines.rows[slot].left = None;
+            match (&self.cipher, lines.rows[slot].stored) {
+                (Some(cipher), Some(stored)) => drop(unpack_row(cipher, lines, slot, &stored)),
+                _ => lines.forget_block(slot),
+            }
+            self.touch_row(lines, slot);
+        }
+        let of_lines = self.left_lines.iter().map(|&id| {
+            let durable = &lines.record(id).durable;
+            durable.hash ^ durable.left.as_ref().map_or(0, |left| left.hash)
+        });
+        let of_rows = self.left_rows.iter().map(|&slot| {
+            let row = &lines.rows[slot];
+            row.hash ^ row.left.as_ref().map_or(0, |left| left.hash)
+        });
+        self.left_hash = of_lines.chain(of_rows).fold(0, |hash, unit| hash ^ unit);
+    }
+
+    /// The register after what left: as it was, or what the battery made of it.
+    pub fn status_left(&mut self, lines: &mut Lines, made: Option<Option<Status>>) {
+        let told = self.told_status;
+        self.set_status(lines, made.filter(|_| self.status_survives).unwrap_or(told));
+    }
+
+    fn line_left(&mut self, lines: &mut Lines, line: Line, write: &DrainedWrite) {
+        let id = lines.id(line);
+        let left = &mut lines.record_mut(id).durable.left;
+        if left.as_ref().is_none_or(|left| left.loss != self.losses) {
+            self.left_lines.push(id);
+        }
+        match left {
+            Some(left) if left.is(write) => left.loss = self.losses,
+            _ => {
+                *left = Some(Left::new(write, self.losses));
+                self.touch_line(lines, id);
+            }
+        }
+    }
+
+    fn block_left(&mut self, lines: &mut Lines, block: CounterBlock, write: &DrainedWrite) {
+        let Some(cipher) = &self.cipher else { return };
+        let slot = lines.slot(block);
+        let left = &mut lines.rows[slot].left;
+        if left.as_ref().is_none_or(|left| left.loss != self.losses) {
+            self.left_rows.push(slot);
+        }
+        match left {
+            Some(left) if left.is(write) => left.loss = self.losses,
+            _ => {
+                *left = Some(Left::new(write, self.losses));
+                self.largest = self.largest.max(unpack_row(cipher, lines, slot, &write.bytes));
                 self.touch_row(lines, slot);
             }
         }
@@ -112,7 +244,15 @@ impl Durable {
 
     /// The status register changed.
     pub fn reencryption(&mut self, lines: &mut Lines, status: Option<Status>) {
-        if !self.status_survives || self.cipher.is_none() || status == self.status {
+        if !self.status_survives || self.cipher.is_none() {
+            return;
+        }
+        self.told_status = status;
+        self.set_status(lines, status);
+    }
+
+    fn set_status(&mut self, lines: &mut Lines, status: Option<Status>) {
+        if status == self.status {
             return;
         }
         let old = std::mem::replace(&mut self.status, status);
@@ -149,7 +289,7 @@ impl Durable {
             };
             let plain = match cipher {
                 Some(cipher) => decode(cipher, lines, id),
-                None => record.durable.stored.unwrap_or(record.durable.plain),
+                None => record.durable.found().or(lines.base(record.line)).copied().unwrap_or([0; 64]),
             };
             let durable = &mut lines.record_mut(id).durable;
             durable.stale = false;
@@ -162,7 +302,7 @@ impl Durable {
 
     /// A hash of the whole durable state: equal states have equal hashes whatever way led to them.
     pub fn state_hash(&self) -> u64 {
-        self.hash
+        self.hash ^ self.left_hash
     }
 
     fn touch_line(&mut self, lines: &mut Lines, id: Id) {
@@ -182,6 +322,17 @@ impl Durable {
     }
 }
 
+/// Puts the counters of a block into the cells of its row; gives the largest major of them.
+fn unpack_row(cipher: &CounterCipher, lines: &mut Lines, slot: usize, block: &LineBytes) -> u64 {
+    let cells = lines.cells_of(slot);
+    let mut largest = 0;
+    for (index, cell) in lines.cells[cells].iter_mut().enumerate() {
+        cell.stored = cipher.unpack(block, index);
+        largest = largest.max(cell.stored.major);
+    }
+    largest
+}
+
 fn effective(stored: Counter, status: Option<Status>, line: Line) -> Counter {
     match status {
         Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
@@ -193,11 +344,14 @@ fn effective(stored: Counter, status: Option<Status>, line: Line) -> Counter {
 fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
     let record = lines.record(id);
     let line = record.line;
+    if let Some(left) = record.durable.left.as_ref().filter(|left| left.in_the_clear) {
+        return left.bytes;
+    }
     let counter = lines.cell(line).map_or(Counter::NEVER, |cell| cell.effective);
     if counter == Counter::NEVER {
         return [0; 64];
     }
-    match (&record.durable.stored, lines.base(line)) {
+    match (record.durable.found(), lines.base(line)) {
         (Some(stored), _) => cipher.apply(line, counter, stored),
         // A populated line that the run did not write lies on the media under its first counter.
         (None, Some(base)) if counter == cipher.base() => *base,
@@ -211,7 +365,7 @@ pub(super) fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31)
 }
 
-fn unit_hash(media: MediaLine, bytes: &LineBytes) -> u64 {
+pub(super) fn unit_hash(media: MediaLine, bytes: &LineBytes) -> u64 {
     let words = bytes.chunks_exact(8).map(|chunk| {
         let mut word = [0; 8];
         word.copy_from_slice(chunk);

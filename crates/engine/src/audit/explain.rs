@@ -5,21 +5,51 @@ use super::counter::{Counter, CounterCipher};
 use super::durable::Durable;
 use super::hardware_log::{UndoReport, told};
 use super::lines::{Id, Lines, Role};
-use super::secrecy::Leak;
+use super::shadow::ShadowCache;
 use super::transaction::{Finding, Stage, Transactions};
 use crate::message::{CoreId, Coverage, Line};
 
+/// What explanations are made from.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub lines: &'a Lines,
+    pub durable: &'a Durable,
+    /// The caches are in the persistence domain.
+    pub eadr: bool,
+    pub shadow: Option<&'a ShadowCache>,
+}
+
 /// What the durable state holds for a line, and why that is or is not what the program wrote.
-pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
+pub(super) fn line_state(scene: &Scene<'_>, id: Id) -> String {
+    if let Some((slot, counter)) = scene.shadow.and_then(|shadow| shadow.slot_with(id)) {
+        return format!(
+            "The boot puts back what slot {slot} of the shadow cache gives under counter {counter}, and that is not what \
+             the line held."
+        );
+    }
+    let own = own_place(scene.lines, scene.durable, id);
+    match scene.shadow {
+        Some(_) => format!("No slot of the shadow cache that counts holds it. {own}"),
+        None => own,
+    }
+}
+
+/// What lies at a line's own address.
+fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
     let record = lines.record(id);
     let (Some(row), Some(cell)) = (lines.row(record.line), lines.cell(record.line)) else { return String::new() };
+    if record.durable.in_the_clear() {
+        return "It left in the clear on battery, but it does not hold what it must.".into();
+    }
     let persisted = match record.durable.persisted_at {
+        _ if record.durable.left.is_some() => "Its data left for its own address on battery".into(),
         Some(event) => format!("Its data last entered the persistence domain in event {event}"),
         None => "Its data never entered the persistence domain during the run".into(),
     };
     let Some(cipher) = durable.cipher() else { return format!("{persisted}.") };
     let name = |counter| counter_name(cipher.layout(), counter);
     let block = match (row.persisted_at, lines.coverage()) {
+        _ if row.left.is_some() => "its counter block, which left on battery,".into(),
         (Some(event), Coverage::PAGE) => format!("the durable counter block of its page (persisted in event {event})"),
         (Some(event), Coverage::LINE) => format!("the durable counter beside it (persisted in event {event})"),
         (Some(event), _) => format!("its durable counter block (persisted in event {event})"),
@@ -36,7 +66,7 @@ pub(super) fn line_state(lines: &Lines, durable: &Durable, id: Id) -> String {
     };
     let says = format!("{block}{through} says {}", name(effective));
     let outcome = if effective == Counter::NEVER { "reads as zero" } else { "decrypts to garbage" };
-    if record.durable.stored.is_none() {
+    if record.durable.found().is_none() {
         let (old, under) = match lines.base(record.line) {
             Some(_) => (cipher.base(), format!("it is still as populated, encrypted with {}", name(cipher.base()))),
             None => (Counter::NEVER, "nothing was ever written there".into()),
@@ -71,10 +101,10 @@ const GLOBAL_NEAR: u64 = 4_096;
 fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
     let record = lines.record(id);
     let cell = lines.cell(record.line)?;
-    let stored = record.durable.stored?;
+    let stored = record.durable.found()?;
     let history = &record.history;
     let fits = |counter: &Counter| {
-        let plaintext = cipher.apply(record.line, *counter, &stored);
+        let plaintext = cipher.apply(record.line, *counter, stored);
         plaintext == history.covered || history.later.contains(&plaintext)
     };
     match cipher.layout() {
@@ -94,18 +124,16 @@ fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id
 }
 
 /// A line that broke the line rule.
-pub(super) fn line_rule(
-    lines: &Lines,
-    durable: &Durable,
-    transactions: Option<&Transactions>,
-    event: u64,
-    id: Id,
-) -> String {
-    let record = lines.record(id);
+pub(super) fn line_rule(scene: &Scene<'_>, transactions: Option<&Transactions>, event: u64, id: Id) -> String {
+    let record = scene.lines.record(id);
     let name = line_name(record.line, record.role);
     let stage = stage_of(transactions, record.role);
     let history = &record.history;
     let duty = match (history.later.is_empty(), history.covered_at) {
+        (true, _) if scene.eadr && history.stored_at.is_some() => format!(
+            "The caches are in the persistence domain, so what was last stored to it (event {}) must be readable",
+            history.stored_at.unwrap_or(0)
+        ),
         (true, Some(fence)) => format!(
             "A fence that completed in event {fence} covers its last store{}, so it must be readable",
             history.stored_at.map_or(String::new(), |store| format!(" (event {store})"))
@@ -119,19 +147,19 @@ pub(super) fn line_rule(
     };
     format!(
         "If power fails after event {event}{stage}, {name} does not decrypt to what it must hold. {duty}. {}",
-        line_state(lines, durable, id)
+        line_state(scene, id)
     )
 }
 
 /// A heap that is neither before nor after its transaction in flight.
 pub(super) fn transaction(
-    lines: &Lines,
-    durable: &Durable,
+    scene: &Scene<'_>,
     transactions: &Transactions,
     undo: Option<UndoReport>,
     event: u64,
     finding: &Finding,
 ) -> String {
+    let lines = scene.lines;
     let core = finding.core;
     let number = transactions.current(core).unwrap_or(0);
     let stage = stage_of(Some(transactions), Role::Heap(core));
@@ -171,53 +199,27 @@ pub(super) fn transaction(
         explanation += &format!(
             " The first line that does not fit is {}. {}",
             line_name(record.line, record.role),
-            line_state(lines, durable, id)
+            line_state(scene, id)
         );
     }
-    if let Some(id) = unreadable_log(lines, core) {
+    if let Some(id) = unreadable_log(scene, core) {
         explanation += &format!(
             " Its undo log cannot be read either, at {}. {}",
             line_name(lines.record(id).line, Role::Log(core)),
-            line_state(lines, durable, id)
+            line_state(scene, id)
         );
     }
     explanation
 }
 
-/// Something that left the chip.
-pub(super) fn leak(event: u64, line: Line, leak: Leak) -> String {
-    match leak {
-        Leak::Plaintext { block } => format!(
-            "In event {event} the line at {:#x} left the chip with bytes {} to {} in the clear: they equal what the \
-             program wrote there.",
-            line.address(),
-            block * 16,
-            block * 16 + 15
-        ),
-        Leak::PadReuse { block, line: earlier, event: when } => format!(
-            "By event {event} the line at {:#x} had left the chip with its 16-byte block {block} encrypted under a pad \
-             that event {when} had already used for other bytes at {:#x}: whoever holds both ciphertexts learns the \
-             exclusive-or of the two plaintexts.",
-            line.address(),
-            earlier.address()
-        ),
-        Leak::FirstWrite { place, block, line: earlier, event: when } => format!(
-            "If power fails after event {event}, the first write of the line at {:#x} after the reboot{} would encrypt \
-             its 16-byte block {block} under the pad that event {when} used at {:#x}: whoever holds both ciphertexts \
-             learns the exclusive-or of the two plaintexts.",
-            line.address(),
-            if place == 1 { String::new() } else { format!(", if it is write {place} of all,") },
-            earlier.address()
-        ),
-    }
-}
-
 /// The first log line of `core` whose durable bytes are nothing that the program ever stored there since a fence.
-fn unreadable_log(lines: &Lines, core: CoreId) -> Option<Id> {
+fn unreadable_log(scene: &Scene<'_>, core: CoreId) -> Option<Id> {
+    let lines = scene.lines;
     let wrong = |id: &Id| {
         let record = lines.record(*id);
-        let (history, durable) = (&record.history, &record.durable.plain);
-        record.role == Role::Log(core) && *durable != history.covered && !history.later.contains(durable)
+        let found = if scene.eadr { record.booted() } else { &record.durable.plain };
+        let history = &record.history;
+        record.role == Role::Log(core) && *found != history.covered && !history.later.contains(found)
     };
     (0..lines.records.len() as Id).filter(wrong).min_by_key(|&id| lines.record(id).line)
 }

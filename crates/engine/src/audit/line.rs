@@ -5,6 +5,10 @@
 //! A design may promise that for marked lines alone: those with a `CounterAtomic` variable (counter-atomicity section
 //! 4.3). What was stored to a line before it was marked is not part of the promise, so the line is held to it from the
 //! fence on that covers those stores.
+//!
+//! If the caches are in the persistence domain, a store is covered in the event in which it becomes visible. Then fences
+//! add nothing, nothing is in flight, and the rule asks what a boot makes of memory rather than what lies at the line's
+//! own address, because lines may leave for other places.
 
 use super::lines::{Id, Lines, Record};
 use crate::design::parts::LineAtomicity;
@@ -51,6 +55,8 @@ impl History {
 /// Watches stores, flushes and fences.
 pub(super) struct LineRule {
     atomicity: LineAtomicity,
+    /// Stores are durable once they are visible.
+    at_once: bool,
     /// Per core: flushed lines and the version that each held, waiting for a fence.
     flushed: Vec<Vec<(Id, u64)>>,
     queue: Vec<Id>,
@@ -58,8 +64,9 @@ pub(super) struct LineRule {
 }
 
 impl LineRule {
-    pub fn new(atomicity: LineAtomicity, cores: usize) -> Self {
-        Self { atomicity, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
+    /// `at_once`: the caches are in the persistence domain.
+    pub fn new(atomicity: LineAtomicity, at_once: bool, cores: usize) -> Self {
+        Self { atomicity, at_once, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
     }
 
     /// A store of `data` at `offset` became visible.
@@ -67,8 +74,14 @@ impl LineRule {
         let history = &mut lines.record_mut(id).history;
         let mut version = *history.latest();
         version[offset..offset + data.len()].copy_from_slice(data);
-        history.later.push(version);
         history.stored_at = Some(event);
+        if self.at_once {
+            history.covered = version;
+            history.number += 1;
+            self.recheck(lines, id);
+            return;
+        }
+        history.later.push(version);
         // More is allowed now: a line that was wrong for want of this store may be right.
         if history.bad {
             self.recheck(lines, id);
@@ -118,7 +131,10 @@ impl LineRule {
         for id in self.queue.drain(..) {
             let record = lines.record_mut(id);
             record.history.queued = false;
-            let bad = !allowed(record, self.atomicity);
+            let bad = match self.at_once {
+                true => *record.booted() != record.history.covered,
+                false => !allowed(record, self.atomicity),
+            };
             if bad && !record.history.bad {
                 self.bad += 1;
                 turned_bad.push(id);

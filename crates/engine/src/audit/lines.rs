@@ -4,7 +4,7 @@
 //! Each auditor owns one part of a [`Record`]; the record is only where the parts of one line lie together.
 
 use super::counter::Counter;
-use super::durable::DurableLine;
+use super::durable::{DurableLine, Left};
 use super::line::History;
 use super::transaction::GoldenLine;
 use crate::message::{BaseImage, CoreId, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
@@ -33,8 +33,10 @@ pub(super) struct Record {
     pub durable: DurableLine,
     pub history: History,
     pub golden: GoldenLine,
-    /// What a boot's undo of the hardware's log puts there.
+    /// What a boot puts there: from the hardware's log, or from the shadow cache.
     pub restored: Option<LineBytes>,
+    /// The power loss since which the shadow cache holds the line.
+    pub shadowed: u64,
     /// Which walks of the hardware's log have read the line.
     pub undo_readers: u64,
 }
@@ -53,6 +55,10 @@ pub(super) struct BlockRow {
     pub hash: u64,
     /// The event that persisted the block last; `None` if it never was.
     pub persisted_at: Option<u64>,
+    /// The block as it persisted last.
+    pub stored: Option<LineBytes>,
+    /// What takes its place when power is lost now.
+    pub left: Option<Left>,
     /// Counters may have changed since the effective ones were computed.
     pub stale: bool,
 }
@@ -135,10 +141,9 @@ impl Lines {
             Some(&slot) => slot,
             None => {
                 let slot = self.rows.len() as u32;
-                self.rows.push(BlockRow { block, hash: 0, persisted_at: None, stale: false });
+                self.rows.push(BlockRow { block, hash: 0, persisted_at: None, stored: None, left: None, stale: false });
                 for index in 0..self.coverage.lines() {
-                    let populated = self.base.populated(self.coverage.line(block, index));
-                    let counter = if populated { self.base_counter } else { Counter::NEVER };
+                    let counter = self.first_counter(block, index);
                     self.cells.push(Cell { id: NONE, stored: counter, effective: counter });
                 }
                 self.slots.insert(block.0, slot);
@@ -147,6 +152,24 @@ impl Lines {
         };
         self.last = (block.0, slot);
         slot as usize
+    }
+
+    /// The counter of line `index` of a block that was never stored.
+    fn first_counter(&self, block: CounterBlock, index: usize) -> Counter {
+        if self.base.populated(self.coverage.line(block, index)) { self.base_counter } else { Counter::NEVER }
+    }
+
+    /// The block of the row in `slot` reads as one that was never stored.
+    pub fn forget_block(&mut self, slot: usize) {
+        let block = self.rows[slot].block;
+        for (index, cell) in self.cells_of(slot).enumerate() {
+            self.cells[cell].stored = self.first_counter(block, index);
+        }
+    }
+
+    /// Whether `line` holds program data: it was populated, or the program has stored to it.
+    pub fn is_program_data(&self, line: Line) -> bool {
+        self.base.populated(line) || self.find(line).is_some_and(|id| self.record(id).history.stored_at.is_some())
     }
 
     /// The cells of the row in `slot`, as indices into `cells`.
@@ -194,6 +217,7 @@ impl Lines {
             history: History::new(bytes),
             golden: GoldenLine::new(bytes, populated.is_some() && matches!(role, Role::Heap(_))),
             restored: None,
+            shadowed: 0,
             undo_readers: 0,
         });
         self.cells[cell].id = id;

@@ -6,15 +6,19 @@
 //! program -> Ledger -> core                      golden states
 //! stages  -> Observer stream -> Durable          what every line would decrypt to, kept incrementally
 //!                            -> HardwareLog      what a boot's undo of the hardware's log makes of it
+//! power loss -> Auditor      -> ShadowCache      what a boot puts back from the shadow cache
+//!                            -> Branch           what leaves on battery, and what the boot after it writes
 //!                            -> LineRule         stores, flushes, fences against the durable view
 //!                            -> Transactions     program recovery over what the boot leaves against golden states
 //!                            -> Secrecy          bytes that leave the chip against the program's plaintext
 //! ```
 
 mod boot;
+mod branch;
 mod counter;
 mod durable;
 mod explain;
+mod explain_leak;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod hardware_log;
@@ -27,7 +31,10 @@ pub(crate) mod log_fixture;
 mod log_tests;
 #[cfg(test)]
 mod reference;
+mod report;
 mod secrecy;
+mod shadow;
+mod stream;
 #[cfg(test)]
 mod test_codec;
 #[cfg(test)]
@@ -42,22 +49,23 @@ pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use violation::{Rule, Violation};
 
 use crate::design::parts::{LineAtomicity, StampSource};
-use crate::kernel::Ps;
 use crate::message::{
-    BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
-    ShadowRegion, ShadowRegisters,
+    BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery, ShadowRegion,
+    ShadowRegisters,
 };
+use branch::{Branch, Future, Surroundings};
 use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};
 use hardware_log::HardwareLog;
 use line::LineRule;
 use lines::{Id, Lines, Role};
-use secrecy::{Leak, Secrecy};
+use secrecy::{Leak, Secrecy, Way};
+use shadow::{ShadowCache, registers_hash};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use timeline::{Note, Timeline};
 use transaction::{Finding, Transactions};
-use violation::{Collector, with_timeline};
+use violation::Collector;
 
 /// How memory is encrypted, as far as an auditor has to know.
 #[derive(Clone, Debug)]
@@ -130,6 +138,20 @@ pub struct Auditor {
     line_rule: LineRule,
     transactions: Option<Transactions>,
     secrecy: Option<Secrecy>,
+    /// The caches are in the persistence domain.
+    eadr: bool,
+    shadow: Option<ShadowCache>,
+    /// What left at the power loss that was told of last.
+    loss: Future,
+    /// What that told, by line, then by rule, and what the one before it told.
+    loss_leaks: Vec<(Line, Leak)>,
+    known_leaks: Vec<(Line, Leak)>,
+    /// The registers that it left.
+    registers: u64,
+    /// After how many events it fell.
+    lost_after: Option<u64>,
+    /// What the battery made of the re-encryption status register in it.
+    status_made: Option<Option<Status>>,
     timeline: Timeline,
     collector: Collector,
     /// Events that are over; what is told now belongs to event `events + 1`.
@@ -154,11 +176,19 @@ impl Auditor {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
             durable: Durable::new(cipher, log_cipher, setup.status_survives),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
-            line_rule: LineRule::new(setup.line_atomic, setup.cores),
+            line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
             secrecy: setup.secret.then(Secrecy::default),
+            eadr: setup.eadr.is_some(),
+            shadow: setup.eadr.and_then(|facts| facts.shadow).map(|(region, source)| ShadowCache::new(region, source)),
+            loss: Future::default(),
+            loss_leaks: Vec::new(),
+            known_leaks: Vec::new(),
+            registers: 0,
+            lost_after: None,
+            status_made: None,
             timeline: Timeline::new(coverage),
             collector: Collector::default(),
             events: 0,
@@ -170,6 +200,7 @@ impl Auditor {
 
     /// Judges a power failure now, between two events; true if the machine would recover with every rule kept.
     pub fn judge(&mut self) -> bool {
+        debug_assert!(!self.eadr || self.lost_after == Some(self.events), "nobody told what left when power was lost");
         self.durable.settle(&mut self.lines, &mut self.changed);
         if let Some(log) = &mut self.hardware_log {
             log.settle(&mut self.lines, &mut self.changed);
@@ -197,7 +228,7 @@ impl Auditor {
         for finding in std::mem::take(&mut self.findings) {
             self.report_finding(&finding);
         }
-        bad == 0
+        bad == 0 && self.loss_leaks.is_empty()
     }
 
     /// Power is lost after the event that is just over: `left` leaves the chip on battery, in this order, and these
@@ -205,7 +236,39 @@ impl Auditor {
     /// persistence domain; it replaces what was told of the crash point before, because the run goes on as if power had not
     /// been lost.
     pub fn power_lost(&mut self, left: &[DrainedWrite], registers: &ShadowRegisters) {
-        let _ = (left, registers);
+        let Self { lines, durable, shadow, secrecy, .. } = self;
+        let region = shadow.as_ref().map(ShadowCache::region);
+        let in_place = |write: &&DrainedWrite| match (write.media.as_line(), region) {
+            (Some(line), Some(region)) => !region.contains(line),
+            _ => true,
+        };
+        durable.power_lost(lines, left.iter().filter(in_place));
+        durable.status_left(lines, self.status_made.take());
+        if let Some(shadow) = shadow {
+            shadow.power_lost(lines, durable.cipher(), left, registers, &mut self.changed);
+        }
+        self.registers = registers_hash(registers);
+        self.lost_after = Some(self.events);
+        std::mem::swap(&mut self.loss_leaks, &mut self.known_leaks);
+        self.loss_leaks.clear();
+        if let Some(secrecy) = secrecy {
+            let around = Surroundings { lines, cipher: durable.cipher(), shadow: region };
+            branch::power_lost(secrecy, &mut self.loss, around, self.events, left, &mut self.loss_leaks);
+        }
+        // What the power loss before told, too, is no news.
+        self.loss_leaks.sort_by_key(leak_key);
+        self.loss_leaks.dedup_by_key(|leak| leak_key(leak));
+        let known = |leak: &(Line, Leak)| self.known_leaks.binary_search_by_key(&leak_key(leak), leak_key).is_ok();
+        let news: Vec<(Line, Leak)> = self.loss_leaks.iter().filter(|leak| !known(leak)).copied().collect();
+        for (line, leak) in news {
+            self.report_leak(self.events, line, leak, Way::Battery);
+        }
+    }
+
+    /// What the battery makes of the re-encryption status register in the power loss that is told of next: page, old major
+    /// counter and done bits, or `None` if the register is free. If this is not told, the register stays as it was.
+    pub fn reencryption_left(&mut self, status: Option<(Page, u64, u64)>) {
+        self.status_made = Some(status.map(|(page, old_major, done)| Status { page, old_major, done }));
     }
 
     /// How many events are over.
@@ -215,7 +278,9 @@ impl Auditor {
 
     /// A hash of the durable state: media, persistence domain and surviving registers.
     pub fn state_hash(&self) -> u64 {
-        self.durable.state_hash() ^ self.hardware_log.as_ref().map_or(0, HardwareLog::state_hash)
+        let log = self.hardware_log.as_ref().map_or(0, HardwareLog::state_hash);
+        let shadow = self.shadow.as_ref().map_or(0, ShadowCache::state_hash);
+        self.durable.state_hash() ^ log ^ shadow ^ self.registers
     }
 
     /// The violations explained so far, in the order in which they were found.
@@ -235,7 +300,7 @@ impl Auditor {
     }
 
     /// The same lines and what they would hold when the boot sequence is over: with the transactions undone that the
-    /// hardware's log tells of.
+    /// hardware's log tells of, and the lines put back that the shadow cache holds.
     pub fn booted_view(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
         self.lines.records.iter().map(|record| (record.line, record.booted()))
     }
@@ -271,18 +336,20 @@ impl Auditor {
 
     /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.
     pub fn boot_watch(&self) -> BootWatch<'_> {
-        BootWatch::new(self.secrecy.as_ref().map(Secrecy::branch), self.events)
+        let around = Surroundings {
+            lines: &self.lines,
+            cipher: self.durable.cipher(),
+            shadow: self.shadow.as_ref().map(ShadowCache::region),
+        };
+        let branch = self.secrecy.as_ref().map(|past| Branch::new(past, &self.loss, around));
+        BootWatch::new(branch, self.events)
     }
 
     /// Takes over what a [`BootWatch`] found; true if it found nothing.
     pub fn boot_over(&mut self, leaks: boot::BootLeaks) -> bool {
         let clean = leaks.0.is_empty();
-        for (line, leak) in leaks.0 {
-            let remark = match leak {
-                Leak::FirstWrite { .. } => "",
-                _ => " This is a write of the boot that follows the power failure.",
-            };
-            self.report_leak(self.events, line, leak, remark);
+        for (way, line, leak) in leaks.0 {
+            self.report_leak(self.events, line, leak, way);
         }
         clean
     }
@@ -305,80 +372,6 @@ impl Auditor {
         });
     }
 
-    fn report_line(&mut self, id: Id) {
-        let record = self.lines.record(id);
-        let line = record.line;
-        let core = match record.role {
-            Role::Heap(core) | Role::Log(core) => Some(core),
-            Role::HardwareLog | Role::Other => None,
-        };
-        let (transaction, stage) = self.in_flight(core);
-        self.collector.add(Rule::Line, Some(line), || Violation {
-            rule: Rule::Line,
-            crash_event: self.events,
-            core,
-            transaction,
-            stage,
-            line: Some(line),
-            explanation: with_timeline(
-                explain::line_rule(&self.lines, &self.durable, self.transactions.as_ref(), self.events, id),
-                &self.timeline,
-                line,
-            ),
-        });
-    }
-
-    fn report_finding(&mut self, finding: &Finding) {
-        let Some(transactions) = &self.transactions else { return };
-        let rule = if finding.durability { Rule::Durability } else { Rule::Atomicity };
-        let line = finding.lead().map(|id| self.lines.record(id).line);
-        let (transaction, stage) = self.in_flight(Some(finding.core));
-        self.collector.add(rule, line, || {
-            let undo = self.hardware_log.as_ref().map(|log| log.report(finding.core));
-            let explanation =
-                explain::transaction(&self.lines, &self.durable, transactions, undo, self.events, finding);
-            Violation {
-                rule,
-                crash_event: self.events,
-                core: Some(finding.core),
-                transaction,
-                stage,
-                line,
-                explanation: match line {
-                    Some(line) => with_timeline(explanation, &self.timeline, line),
-                    None => explanation,
-                },
-            }
-        });
-    }
-
-    fn report_leak(&mut self, event: u64, line: Line, leak: Leak, remark: &str) {
-        let rule = match leak {
-            Leak::Plaintext { .. } => Rule::Plaintext,
-            Leak::PadReuse { .. } | Leak::FirstWrite { .. } => Rule::PadReuse,
-        };
-        let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
-            Role::Heap(core) | Role::Log(core) => Some(core),
-            Role::HardwareLog | Role::Other => None,
-        });
-        let (transaction, stage) = self.in_flight(core);
-        self.collector.add(rule, Some(line), || Violation {
-            rule,
-            crash_event: event,
-            core,
-            transaction,
-            stage,
-            line: Some(line),
-            explanation: with_timeline(explain::leak(event, line, leak) + remark, &self.timeline, line),
-        });
-    }
-
-    /// The transaction of `core` that is in flight or would be next, and its stage.
-    fn in_flight(&self, core: Option<CoreId>) -> (Option<u64>, Option<&'static str>) {
-        let (Some(transactions), Some(core)) = (&self.transactions, core) else { return (None, None) };
-        (transactions.current(core), transactions.stage(core).name())
-    }
-
     /// The line is watched for what leaves the chip: a data line, or a log line that is no security metadata.
     fn is_secret(&self, media: MediaLine) -> Option<Line> {
         let line = media.as_line()?;
@@ -391,112 +384,7 @@ impl Auditor {
     }
 }
 
-impl Observer for Auditor {
-    fn stored(&mut self, _now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
-        self.note(Note::Stored(core, line));
-        let id = self.lines.id(line);
-        self.line_rule.stored(&mut self.lines, self.events + 1, id, offset, data);
-    }
-
-    fn marked_counter_atomic(&mut self, _now: Ps, core: CoreId, line: Line) {
-        self.note(Note::Marked(core, line));
-        let id = self.lines.id(line);
-        self.line_rule.marked(&mut self.lines, id);
-    }
-
-    fn flushed(&mut self, _now: Ps, core: CoreId, line: Line) {
-        self.note(Note::Flushed(core, line));
-        let id = self.lines.id(line);
-        self.line_rule.flushed(&self.lines, core, id);
-    }
-
-    fn fenced(&mut self, _now: Ps, core: CoreId) {
-        self.note(Note::Fenced(core));
-        self.line_rule.fenced(&mut self.lines, self.events + 1, core);
-        if let Some(transactions) = &mut self.transactions {
-            transactions.fenced(core);
-        }
-    }
-
-    fn transaction_began(&mut self, _now: Ps, core: CoreId, number: u64) {
-        if let Some(transactions) = &mut self.transactions {
-            transactions.began(&mut self.lines, core, number);
-        }
-    }
-
-    fn transaction_ended(&mut self, _now: Ps, core: CoreId, _number: u64) {
-        if let Some(transactions) = &mut self.transactions {
-            transactions.ended(&mut self.lines, core);
-        }
-    }
-
-    fn evicted(&mut self, _now: Ps, line: Line) {
-        self.note(Note::Evicted(line));
-    }
-
-    fn write_arrived(&mut self, _now: Ps, line: Line, plaintext: &LineBytes) {
-        self.note(Note::Arrived(line));
-        if let Some(secrecy) = &mut self.secrecy {
-            secrecy.arrived(line, plaintext, self.lines.base(line));
-        }
-    }
-
-    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        self.note(Note::Persisted(media));
-        let event = self.events + 1;
-        self.durable.persisted(&mut self.lines, event, media, bytes);
-        let secret = self.is_secret(media);
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
-            let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
-            if let Some(leak) = leak {
-                self.report_leak(event, line, leak, "");
-            }
-        }
-    }
-
-    fn coalesced(&mut self, _now: Ps, media: MediaLine) {
-        self.note(Note::Coalesced(media));
-    }
-
-    fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        let secret = self.is_secret(media);
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret)
-            && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
-        {
-            self.report_leak(self.events + 1, line, leak, "");
-        }
-    }
-
-    fn logged(&mut self, _now: Ps, core: CoreId, line: Line) {
-        self.note(Note::Logged(core, line));
-    }
-
-    fn log_extended(&mut self, _now: Ps, core: CoreId, bucket: u32, records: u32) {
-        if let Some(log) = &mut self.hardware_log {
-            log.extended(core, bucket, records);
-        }
-    }
-
-    fn log_freed(&mut self, _now: Ps, core: CoreId) {
-        self.note(Note::LogFreed(core));
-        if let Some(log) = &mut self.hardware_log {
-            log.freed(core);
-        }
-        if let Some(transactions) = &mut self.transactions {
-            transactions.log_freed(core);
-        }
-    }
-
-    fn reencryption(&mut self, _now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.note(Note::Reencryption { page, old_major, done: done.count_ones(), finished });
-        let status = (!finished).then_some(Status { page, old_major, done });
-        self.durable.reencryption(&mut self.lines, status);
-        if let Some(secrecy) = &mut self.secrecy {
-            secrecy.reencryption(status);
-        }
-    }
-
-    fn event_over(&mut self, _now: Ps) {
-        self.events += 1;
-    }
+/// By line, then by rule.
+fn leak_key((line, leak): &(Line, Leak)) -> (Line, bool) {
+    (*line, matches!(leak, Leak::Plaintext { .. }))
 }

@@ -21,41 +21,64 @@ use std::hash::{Hash, Hasher};
 /// Writes of one line that may be on their way at once; older ones are dropped (caches merge writes long before).
 const IN_FLIGHT_MAX: usize = 8;
 
+/// On which way bytes leave the chip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// While the machine runs.
+    Run,
+    /// On battery, when power is lost.
+    Battery,
+    /// A boot writes them.
+    Boot,
+    /// On battery, when power is lost again.
+    BatteryAgain,
+}
+
 /// What was broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Leak {
     /// Block `block` of the line left the chip in the clear.
     Plaintext { block: usize },
-    /// Block `block` was encrypted under a pad that had been used at `line` in `event` for another plaintext.
-    PadReuse { block: usize, line: Line, event: u64 },
+    /// Block `block` was encrypted under a pad that had been used for another plaintext.
+    PadReuse { block: usize, earlier: Earlier },
     /// After a boot, the first write of the line, if it is write `place` of all (counted from 1), would encrypt block
-    /// `block` under a pad that had been used at `line` in `event`.
-    FirstWrite { place: u64, block: usize, line: Line, event: u64 },
+    /// `block` under a pad that had been used.
+    FirstWrite { place: u64, block: usize, earlier: Earlier },
+    /// After a boot, what the next power loss lets leave for the line would have block `block` encrypted under a pad that
+    /// had been used.
+    NextLoss { block: usize, earlier: Earlier },
+}
+
+/// Where and when a pad was used before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Earlier {
+    pub line: Line,
+    pub event: u64,
+    pub way: Way,
 }
 
 #[derive(Clone, Copy)]
-struct Use {
-    plaintext: u128,
-    line: Line,
-    event: u64,
+pub(super) struct Use {
+    pub plaintext: u128,
+    pub at: Earlier,
 }
 
-type Pads = FxHashMap<u128, Use>;
+pub(super) type Pads = FxHashMap<u128, Use>;
 
 /// What the controller was handed for one line.
 #[derive(Clone)]
-struct InFlight {
+pub(super) struct InFlight {
     /// The plaintext of the last write that persisted, or the base.
-    current: LineBytes,
+    pub current: LineBytes,
     /// The program has written the line, or it was populated.
     program_data: bool,
     /// The pad of the populated base has been noted.
-    base_used: bool,
-    pending: VecDeque<LineBytes>,
+    pub base_used: bool,
+    pub pending: VecDeque<LineBytes>,
 }
 
 impl InFlight {
-    fn new(base: Option<&LineBytes>) -> Self {
+    pub fn new(base: Option<&LineBytes>) -> Self {
         Self {
             current: base.copied().unwrap_or([0; 64]),
             program_data: base.is_some(),
@@ -64,7 +87,12 @@ impl InFlight {
         }
     }
 
-    fn arrived(&mut self, plaintext: &LineBytes) {
+    /// What a ciphertext of the line may stand for.
+    pub fn plaintexts(&self) -> impl Iterator<Item = &LineBytes> + Clone {
+        self.pending.iter().chain([&self.current])
+    }
+
+    pub fn arrived(&mut self, plaintext: &LineBytes) {
         if self.pending.len() == IN_FLIGHT_MAX {
             self.pending.pop_front();
         }
@@ -76,8 +104,8 @@ impl InFlight {
 /// Watches what leaves the chip.
 #[derive(Default)]
 pub(super) struct Secrecy {
-    lines: FxHashMap<Line, InFlight>,
-    pads: Pads,
+    pub lines: FxHashMap<Line, InFlight>,
+    pub pads: Pads,
     /// Ciphertexts that persisted and have yet to cross the bus: they need not be looked at twice.
     persisted: FxHashSet<u64>,
     status: Option<Status>,
@@ -108,12 +136,12 @@ impl Secrecy {
         let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(base));
         // What populating left on the media counts as used: a populated line lies there under its first counter.
         if let (Some(base), Some(cipher), false) = (base, cipher, in_flight.base_used) {
-            let _ = examine(&mut meet, 0, line, &cipher.apply(line, cipher.base(), base), &[base], true);
+            note_base(&mut meet, line, cipher, base);
         }
         in_flight.base_used = true;
         let leak = self.persisted.insert(fingerprint(line, bytes)).then(|| {
-            let plaintexts: Vec<&LineBytes> = in_flight.pending.iter().chain([&in_flight.current]).collect();
-            examine(&mut meet, event, line, bytes, &plaintexts, in_flight.program_data)
+            let at = Earlier { line, event, way: Way::Run };
+            examine(&mut meet, at, bytes, in_flight.plaintexts(), in_flight.program_data)
         });
         let being_reencrypted = self.status.is_some_and(|status| status.awaits(line));
         // Told before the done bit is set, this is the old plaintext under the new counter: a write waits behind it.
@@ -130,88 +158,55 @@ impl Secrecy {
         }
         let pads = &mut self.pads;
         let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(base));
-        let plaintexts: Vec<&LineBytes> = in_flight.pending.iter().chain([&in_flight.current]).collect();
-        examine(&mut |pad, user| meet(pads, pad, user), event, line, bytes, &plaintexts, in_flight.program_data)
-    }
-
-    /// A possible future: what a boot writes after a crash now. It sees every pad used so far and adds its own to
-    /// itself only, because other futures of the same past do not happen together with it.
-    pub fn branch(&self) -> Branch<'_> {
-        Branch { past: self, lines: FxHashMap::default(), pads: Pads::default() }
-    }
-}
-
-/// Watches the writes of one boot.
-pub(super) struct Branch<'a> {
-    past: &'a Secrecy,
-    lines: FxHashMap<Line, InFlight>,
-    pads: Pads,
-}
-
-impl Branch<'_> {
-    /// The boot is about to write `plaintext`.
-    pub fn arrived(&mut self, line: Line, plaintext: &LineBytes) {
-        self.lines.entry(line).or_insert_with(|| InFlight::new(None)).arrived(plaintext);
-    }
-
-    /// The boot stored `bytes`.
-    pub fn persisted(&mut self, event: u64, line: Line, bytes: &LineBytes) -> Option<Leak> {
-        let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(None));
-        let plaintext = in_flight.pending.pop_front().unwrap_or(in_flight.current);
-        let (past, pads) = (&self.past.pads, &mut self.pads);
-        let mut meet = |pad, user: Use| match past.get(&pad) {
-            Some(earlier) => (earlier.plaintext != user.plaintext).then_some(*earlier),
-            None => meet(pads, pad, user),
-        };
-        // A boot rewrites never-written lines of a page too; what it read as zero is no program data.
-        examine(&mut meet, event, line, bytes, &[&plaintext], plaintext != [0; 64])
-    }
-
-    /// Whether the first write of a line, write `place` of all, would repeat a pad under `pad`. It may hold anything,
-    /// so that any earlier use counts.
-    pub fn first_write(&self, place: u64, pad: &LineBytes) -> Option<Leak> {
-        (0..4).find_map(|block| {
-            let value = block_of(pad, block);
-            let earlier = self.past.pads.get(&value).or_else(|| self.pads.get(&value))?;
-            Some(Leak::FirstWrite { place, block, line: earlier.line, event: earlier.event })
-        })
+        let at = Earlier { line, event, way: Way::Run };
+        examine(&mut |pad, user| meet(pads, pad, user), at, bytes, in_flight.plaintexts(), in_flight.program_data)
     }
 }
 
 /// Notes that `pad` was used; gives the earlier use if it was for another plaintext.
-fn meet(pads: &mut Pads, pad: u128, user: Use) -> Option<Use> {
+pub(super) fn meet(pads: &mut Pads, pad: u128, user: Use) -> Option<Use> {
     let earlier = *pads.entry(pad).or_insert(user);
     (earlier.plaintext != user.plaintext).then_some(earlier)
 }
 
-/// Computes the pads of `bytes` against every plaintext it can belong to and gives the first leak.
-fn examine(
+/// Notes the pad under which populating left `line` on the media.
+pub(super) fn note_base(
     meet: &mut impl FnMut(u128, Use) -> Option<Use>,
-    event: u64,
     line: Line,
+    cipher: &CounterCipher,
+    base: &LineBytes,
+) {
+    let at = Earlier { line, event: 0, way: Way::Run };
+    let _ = examine(meet, at, &cipher.apply(line, cipher.base(), base), [base].into_iter(), true);
+}
+
+/// Computes the pads of `bytes` against every plaintext it can belong to and gives the first leak.
+pub(super) fn examine<'a>(
+    meet: &mut impl FnMut(u128, Use) -> Option<Use>,
+    at: Earlier,
     bytes: &LineBytes,
-    plaintexts: &[&LineBytes],
+    plaintexts: impl Iterator<Item = &'a LineBytes> + Clone,
     program_data: bool,
 ) -> Option<Leak> {
     let mut leak = None;
     for block in 0..4 {
         let cipher = block_of(bytes, block);
-        for plaintext in plaintexts {
+        for plaintext in plaintexts.clone() {
             let plaintext = block_of(plaintext, block);
             let pad = cipher ^ plaintext;
             if pad == 0 {
                 if program_data {
                     leak = leak.or(Some(Leak::Plaintext { block }));
                 }
-            } else if let Some(earlier) = meet(pad, Use { plaintext, line, event }) {
-                leak = leak.or(Some(Leak::PadReuse { block, line: earlier.line, event: earlier.event }));
+            } else if let Some(earlier) = meet(pad, Use { plaintext, at }) {
+                leak = leak.or(Some(Leak::PadReuse { block, earlier: earlier.at }));
             }
         }
     }
     leak
 }
 
-fn block_of(bytes: &LineBytes, block: usize) -> u128 {
+pub(super) fn block_of(bytes: &LineBytes, block: usize) -> u128 {
     let mut word = [0; 16];
     word.copy_from_slice(&bytes[block * 16..block * 16 + 16]);
     u128::from_le_bytes(word)

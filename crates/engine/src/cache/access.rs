@@ -26,7 +26,7 @@ pub(super) enum Promotion {
     Done { source: Source, at: Ps },
     /// No cache holds it.
     Absent,
-    /// A way has to become free first.
+    /// A way has to become free first, or a line to be written.
     NoWay,
 }
 
@@ -129,6 +129,10 @@ impl Hierarchy {
     pub(super) fn promote(&mut self, now: Ps, core: usize, line: Line, own: bool) -> Promotion {
         let (l2, l3) = (self.l2_of(core), self.l3_of(core));
         let others = self.others(core, line);
+        if own && self.counters_in_caches() && self.leaves_private_l3(others, line) {
+            return Promotion::NoWay;
+        }
+        let mut alone = own || others == 0;
         let (source, at, slot) = match self.l2[l2].find(line) {
             Some(slot) => {
                 let (source, at) = self.claim(now, core, line, slot, own, others);
@@ -144,11 +148,13 @@ impl Hierarchy {
                 if absent(self) {
                     return Promotion::Absent;
                 }
-                let (source, at) = self.bring_into_l2(now, core, line, slot, own, others);
+                let Some((source, at, taken)) = self.bring_into_l2(now, core, line, slot, own, others) else {
+                    return Promotion::NoWay;
+                };
+                alone |= taken;
                 (source, at, slot)
             }
         };
-        let alone = own || others == 0;
         self.l2[l2].touch(slot);
         let in_l1 = match self.l1[core].find(line) {
             Some(upper) => {
@@ -189,8 +195,18 @@ impl Hierarchy {
         (from, now + self.latency.l2)
     }
 
-    /// The line is in the third level or with other cores: copies it into the empty way `slot` of the second level.
-    fn bring_into_l2(&mut self, now: Ps, core: usize, line: Line, slot: usize, own: bool, others: u64) -> (Source, Ps) {
+    /// The line is in the third level or with other cores: copies it into the empty way `slot` of the second level, and
+    /// says whether `core` has taken it over from its owner though it only reads. None if the owner can neither share it
+    /// now nor give it away.
+    fn bring_into_l2(
+        &mut self,
+        now: Ps,
+        core: usize,
+        line: Line,
+        slot: usize,
+        own: bool,
+        others: u64,
+    ) -> Option<(Source, Ps, bool)> {
         let (l2, l3) = (self.l2_of(core), self.l3_of(core));
         let below = self.l3[l3].find(line);
         let owned_by_other = self.owner_among(others, line).is_some();
@@ -202,16 +218,15 @@ impl Hierarchy {
                 if own && others != 0 && self.take_from(others, line).1 {
                     self.l2[l2].set_dirty(slot);
                 }
-                return (Source::L3, at);
+                return Some((Source::L3, at, false));
             }
         }
         let at = now + self.latency.l3 + self.latency.transfer;
-        let (bytes, dirty) =
-            if own { self.take_from(others, line) } else { (self.share_with(now, others, line), false) };
+        let (bytes, dirty) = if own { self.take_from(others, line) } else { self.share_with(now, others, line)? };
         self.l2[l2].insert(slot, line, &bytes, at);
         if dirty {
             self.l2[l2].set_dirty(slot);
         }
-        (Source::Other, at)
+        Some((Source::Other, at, !own && dirty))
     }
 }

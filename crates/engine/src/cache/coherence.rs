@@ -1,7 +1,8 @@
 //! Coherence between private caches: one writer or many readers of a line.
 //!
 //! Within one core's private caches the topmost copy is the newest, and only the owner's copies may be dirty.
-//! A dirty line that another core reads moves down into the shared level, so that readers hold clean copies only.
+//! A dirty line that another core reads moves down into the shared level, so that readers hold clean copies only; where
+//! the caches lie in the persistence domain and that level has no room, it moves to the reader.
 
 use super::hierarchy::{Hierarchy, NO_LINE};
 use super::mshr::cores_of;
@@ -70,21 +71,35 @@ impl Hierarchy {
 
     /// Lets `cores`, who keep their copies, share `line`: the owner's newer bytes go down to the shared level or, if
     /// that has no way free, to memory. Returns the newest bytes. For private second levels.
-    pub(super) fn share_with(&mut self, now: Ps, cores: u64, line: Line) -> LineBytes {
+    ///
+    /// Caches in the persistence domain let no line out of its place. There the line moves to the reader instead, who then
+    /// has it dirty: true. None if the owner is about to write it.
+    pub(super) fn share_with(&mut self, now: Ps, cores: u64, line: Line) -> Option<(LineBytes, bool)> {
         let Some(owner) = self.owner_among(cores, line) else {
-            return cores_of(cores)
-                .find_map(|core| self.newest_of(core, line))
-                .unwrap_or_else(|| panic!("no core named by the directory holds line {:#x}", line.0));
+            let newest = cores_of(cores).find_map(|core| self.newest_of(core, line));
+            return Some((newest.unwrap_or_else(|| panic!("no core named by the directory holds {line:?}")), false));
         };
         let private_l3 = self.l3_private().then_some(owner);
         let mut newest = None;
         let mut dirty = false;
+        let caches = [Some(&self.l1[owner]), Some(&self.l2[owner]), private_l3.map(|core| &self.l3[core])];
+        for (cache, slot) in caches.into_iter().flatten().filter_map(|cache| Some((cache, cache.find(line)?))) {
+            newest.get_or_insert_with(|| cache.resting(slot));
+            dirty |= cache.dirty(slot);
+        }
+        let newest = newest.unwrap_or_else(|| panic!("the owner of {line:?} does not hold it"));
+        let bytes = newest.plaintext();
+        if dirty && !(private_l3.is_none() && self.put_dirty_in_l3(now, 0, line, &bytes)) {
+            if self.persistent {
+                return (self.reserved[owner] != line).then(|| self.take_from(cores, line));
+            }
+            self.count_eviction(line);
+            self.send_write(now, line, newest, None, None, false);
+        }
         let caches = [Some(&mut self.l1[owner]), Some(&mut self.l2[owner]), private_l3.map(|core| &mut self.l3[core])];
         for cache in caches.into_iter().flatten() {
             if let Some(slot) = cache.find(line) {
-                let newest = newest.get_or_insert_with(|| cache.resting(slot));
-                dirty |= cache.dirty(slot);
-                cache.set_bytes(slot, &newest.plaintext());
+                cache.set_bytes(slot, &bytes);
                 cache.set_clean(slot);
                 cache.set_writable(slot, false);
             }
@@ -92,13 +107,7 @@ impl Hierarchy {
         if let Some(directory) = &mut self.directory {
             directory.disown(line);
         }
-        let newest = newest.unwrap_or_else(|| panic!("the owner of line {:#x} does not hold it", line.0));
-        let bytes = newest.plaintext();
-        if dirty && !(private_l3.is_none() && self.put_dirty_in_l3(now, 0, line, &bytes)) {
-            self.count_eviction(line);
-            self.send_write(now, line, newest, None, None, false);
-        }
-        bytes
+        Some((bytes, false))
     }
 
     /// First levels above a shared second level: removes their copies (`own`) or ends their right to write. Returns

@@ -3,7 +3,7 @@
 //!
 //! Why nothing waits for ever: a miss waits only for a leaving way, whose acknowledgement comes without the caches'
 //! help, or for a line that a core has reserved, and the `write` that ends a reservation needs no way and no register;
-//! it may wait for the log manager, which logs without the caches' help. Each of these two ends in `retry`. That holds
+//! it may wait for the log manager or for a counter, which come without the caches' help. Each of these two ends in `retry`. That holds
 //! however few sets a level has: once every way of a set is leaving, the misses of its lines wait for
 //! acknowledgements, and each frees a way unless a second level has put a newer line into it, which frees a way there.
 
@@ -136,6 +136,10 @@ impl Hierarchy {
     /// Writes the dirty line in `slot` of the third-level cache `l3` to memory; it keeps its place until acknowledged.
     fn write_back(&mut self, now: Ps, l3: usize, slot: usize) {
         let line = self.l3[l3].line(slot);
+        debug_assert!(
+            !self.counters_in_caches() || !self.dirty_above_l3(line),
+            "an older copy of {line:?} would leave"
+        );
         let resting = self.l3[l3].resting(slot);
         self.count_eviction(line);
         let token = self.send_write(now, line, resting, Some((l3, slot)), None, false);

@@ -26,6 +26,9 @@ pub struct Hierarchy {
     pub(super) l2: Vec<Level>,
     pub(super) l3: Vec<Level>,
     pub(super) latency: Latency,
+    pub(super) pads: CachePads,
+    /// The caches lie in the persistence domain.
+    pub(super) persistent: bool,
     /// None with one core.
     pub(super) directory: Option<Directory>,
     /// Per core: the line that `own` has granted and that its `write` has not reached yet. It stays writable in the
@@ -81,6 +84,8 @@ impl Hierarchy {
         let (l1, l2, l3) = (&machine.l1, &machine.l2, &machine.l3);
         Ok(Hierarchy {
             latency: Latency::of(machine, of.pads),
+            pads: of.pads,
+            persistent: of.persistent,
             directory: (cores > 1).then(Directory::default),
             reserved: vec![NO_LINE; usize::from(cores)],
             log_triggers: (0..cores).map(|_| LogTrigger::default()).collect(),
@@ -207,6 +212,15 @@ impl Hierarchy {
         token
     }
 
+    /// Where `core` may write `line`, of which it holds a reservation.
+    #[inline]
+    pub(super) fn writable_slot(&mut self, now: Ps, core: usize, line: Line) -> usize {
+        match self.l1[core].find(line) {
+            Some(slot) if self.l1[core].writable(slot) => slot,
+            _ => self.regain(now, core, line),
+        }
+    }
+
     /// Reserves `line`, which must be writable, for the next write of `core`.
     pub(super) fn reserve(&mut self, now: Ps, core: usize, line: Line) {
         let before = std::mem::replace(&mut self.reserved[core], line);
@@ -267,10 +281,7 @@ impl CachePort for Hierarchy {
     #[inline]
     fn write(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
         let c = usize::from(core);
-        let slot = match self.l1[c].find(line) {
-            Some(slot) if self.l1[c].writable(slot) => slot,
-            _ => self.regain(now, c, line),
-        };
+        let slot = self.writable_slot(now, c, line);
         let cache = &mut self.l1[c];
         cache.set_dirty(slot);
         cache.patch(slot, offset, data);
@@ -288,8 +299,8 @@ impl CachePort for Hierarchy {
     }
 
     #[inline]
-    fn log(&mut self, now: Ps, core: CoreId, line: Line) -> Access {
-        self.log_store(now, core, line)
+    fn prepare_store(&mut self, now: Ps, core: CoreId, line: Line) -> Access {
+        if self.counters_in_caches() { self.turn_dirty(now, core, line) } else { self.log_store(now, core, line) }
     }
 
     fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access {
@@ -298,6 +309,10 @@ impl CachePort for Hierarchy {
 
     fn first_level_latency(&self) -> Ps {
         self.latency.l1
+    }
+
+    fn store_occupancy(&self) -> Ps {
+        self.latency.store
     }
 
     fn mark_counter_atomic(&mut self, line: Line) {

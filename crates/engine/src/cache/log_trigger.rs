@@ -38,7 +38,12 @@ impl Hierarchy {
         self.requests.push(MemoryRequest::BeginTransaction { at: now + self.latency.l3, core });
     }
 
-    /// Whether `core` asks for a line again only because its store had to wait for the log.
+    /// The store of `core` has to wait though the line is there.
+    pub(super) fn ask_again(&mut self, core: usize) {
+        self.log_triggers[core].again = true;
+    }
+
+    /// Whether `core` asks for a line again only because its store had to wait for the log or for a counter.
     #[inline]
     pub(super) fn asks_again(&mut self, core: usize) -> bool {
         std::mem::take(&mut self.log_triggers[core].again)
@@ -49,18 +54,13 @@ impl Hierarchy {
         let trigger = &mut self.log_triggers[usize::from(core)];
         trigger.begun = true;
         if std::mem::replace(&mut trigger.waits, false) {
-            self.wakes.push((core, Wake::Logged { at: now }));
+            self.wakes.push((core, Wake::Prepared { at: now }));
         }
     }
 
     /// The log manager has taken what `core` sent.
     pub fn logged(&mut self, now: Ps, core: CoreId) {
-        self.wakes.push((core, Wake::Logged { at: now }));
-    }
-
-    /// The line that `core` is about to write has its next counter: it is dirty from now on.
-    pub fn counter_bumped(&mut self, now: Ps, core: CoreId) {
-        self.wakes.push((core, Wake::Logged { at: now }));
+        self.wakes.push((core, Wake::Prepared { at: now }));
     }
 
     /// The log of the transaction of `core` is freed.
@@ -74,20 +74,19 @@ impl Hierarchy {
         if !self.log_triggers[c].active {
             return Access::At(now);
         }
-        let cache = &mut self.l1[c];
-        let slot = cache
+        let slot = self.l1[c]
             .find(line)
             .unwrap_or_else(|| panic!("core {c} logs line {:#x} that `own` has not made writable", line.0));
-        if cache.logged(slot) {
+        if self.l1[c].logged(slot) {
             return Access::At(now);
         }
-        self.log_triggers[c].again = true;
+        self.ask_again(c);
         if !self.log_triggers[c].begun {
             self.log_triggers[c].waits = true;
             self.release(now, c);
             return Access::Pending;
         }
-        cache.set_logged(slot);
+        self.l1[c].set_logged(slot);
         self.log_triggers[c].slots.push(slot);
         let old = self.l1[c].bytes(slot);
         self.requests.push(MemoryRequest::Log { at: now + self.latency.l3, core, line, old });

@@ -11,6 +11,7 @@
 
 mod access;
 mod coherence;
+mod counter_bump;
 mod directory;
 mod fill;
 mod flush;

@@ -62,6 +62,8 @@ pub(super) struct Latency {
     pub(super) l3: Ps,
     /// On top, when another core's private cache had the line (its second level, or the first below a shared one).
     pub(super) transfer: Ps,
+    /// How long the first level encrypts a line that was stored to: until then it takes no other store of its core.
+    pub(super) store: Ps,
 }
 
 impl Latency {
@@ -74,6 +76,12 @@ impl Latency {
         let levels_with_aes = if pads == CachePads::AesAtAccess { machine.eadr.cme_levels } else { 0 };
         let aes = |levels: u32| Ps::from(levels.min(levels_with_aes)) * ns_to_ps(machine.controller.aes_latency_ns);
         let transfer = if machine.l2.shared { ps(l1) + aes(1) } else { ps(l2) + aes(2) - aes(1) };
-        Latency { l1: ps(l1) + aes(1), l2: ps(l1 + l2) + aes(2), l3: ps(l1 + l2 + l3) + aes(3), transfer }
+        Latency {
+            l1: ps(l1) + aes(1),
+            l2: ps(l1 + l2) + aes(2),
+            l3: ps(l1 + l2 + l3) + aes(3),
+            transfer,
+            store: aes(1),
+        }
     }
 }

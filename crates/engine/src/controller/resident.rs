@@ -5,9 +5,9 @@
 
 use super::request::{LineWaiter, Source, Stage, Turn};
 use super::state::{Context, Controller, Response};
-use crate::design::parts::{Counter, NextCounter};
+use crate::design::parts::NextCounter;
 use crate::kernel::Ps;
-use crate::message::{CoreId, DevicePort, Event, Line, Observer, xor};
+use crate::message::{CoreId, DevicePort, Event, Line, LineBytes, Observer, xor};
 
 impl Controller {
     /// Takes the request of `core` for the next counter of `line`, which reaches the controller at `at`; answered by
@@ -23,9 +23,10 @@ impl Controller {
         cx.queue.schedule(at, Event::WriteArrives { slot });
     }
 
-    /// The counter under which the caches keep `line`; `None` if it is not dirty there.
-    pub fn resident_counter(&self, line: Line) -> Option<Counter> {
-        self.resident.get(&line.0).copied()
+    /// What `plaintext` is in the caches, where `line` rests encrypted; `None` if it does not.
+    pub fn encrypt_resident(&self, line: Line, plaintext: &LineBytes) -> Option<LineBytes> {
+        let counter = *self.resident.get(&line.0)?;
+        self.encryption.as_ref().map(|encryption| xor(plaintext, &encryption.pads.pad(line, counter)))
     }
 
     /// A line that rested encrypted leaves as it rested.

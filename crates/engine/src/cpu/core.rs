@@ -99,7 +99,8 @@ pub struct Core {
     /// The store buffer stands still until every flush is acknowledged: a clflush waits for earlier flushes, or
     /// younger stores for a clflush.
     pub(super) ordered_flush_waits: bool,
-    pub(super) last_drain: u64,
+    /// Tick from which the first level takes the next entry of the store buffer.
+    pub(super) next_drain: u64,
     step_scheduled: bool,
     pub(super) fence_blocks_dispatch: bool,
     pub(super) transactions_begun: u64,
@@ -116,8 +117,8 @@ pub(super) enum StoreWait {
     Line,
     /// A miss register.
     Register,
-    /// The log manager.
-    Log,
+    /// The log manager, or a counter.
+    Preparation,
 }
 
 /// How far the end of a logged transaction at the head of the reorder buffer has come.
@@ -171,7 +172,7 @@ impl Core {
             store_asked_at: None,
             transaction_end: TransactionEnd::No,
             ordered_flush_waits: false,
-            last_drain: 0,
+            next_drain: 0,
             step_scheduled: false,
             fence_blocks_dispatch: false,
             transactions_begun: 0,
@@ -443,7 +444,7 @@ impl Core {
                 self.store_waits = StoreWait::No;
                 self.schedule_store_step(cx.queue, at);
             }
-            Wake::Logged { at } => {
+            Wake::Prepared { at } => {
                 self.store_waits = StoreWait::No;
                 self.schedule_store_step(cx.queue, at);
             }

@@ -9,7 +9,7 @@ impl Core {
     pub(super) fn schedule_store_step(&mut self, queue: &mut Queue<Event>, at: Ps) {
         if !self.store_step_scheduled && self.store_waits == StoreWait::No && !self.ordered_flush_waits {
             self.store_step_scheduled = true;
-            let at = at.max(self.clock.time(self.last_drain)).max(queue.now());
+            let at = at.max(self.clock.time(self.next_drain)).max(queue.now());
             queue.schedule(at, Event::StoreBufferStep { core: self.id });
         }
     }
@@ -55,7 +55,7 @@ impl Core {
     }
 
     fn next_store_step(&mut self, queue: &mut Queue<Event>) {
-        self.last_drain = self.clock.tick(queue.now()) + self.clock.width;
+        self.next_drain = self.next_drain.max(self.clock.tick(queue.now()) + self.clock.width);
         if let Some(next) = self.stores.front() {
             let at = self.clock.time(next.committed.unwrap_or(0));
             self.schedule_store_step(queue, at);
@@ -76,8 +76,8 @@ impl Core {
         match cx.cache.own(now, self.id, entry.line, false) {
             // A hit in the first level is pipelined: one store a cycle.
             Access::At(at) if at <= hit => {
-                if let Access::Pending = cx.cache.log(now, self.id, entry.line) {
-                    self.store_waits = StoreWait::Log;
+                if let Access::Pending = cx.cache.prepare_store(now, self.id, entry.line) {
+                    self.store_waits = StoreWait::Preparation;
                     return false;
                 }
                 let there = if asked_at == now { at } else { now };
@@ -90,6 +90,7 @@ impl Core {
                 }
                 cx.cache.write(now, self.id, entry.line, from, &entry.bytes[..length]);
                 cx.observer.stored(now, self.id, entry.line, from, &entry.bytes[..length]);
+                self.next_drain = self.clock.tick(now + cx.cache.store_occupancy());
                 true
             }
             Access::At(at) => {

@@ -33,8 +33,9 @@ pub enum Wake {
     Load { token: u32, at: Ps },
     /// The line that the store buffer waited for can be written at this time.
     Store { line: Line, at: Ps },
-    /// The log manager has taken the old bytes of the line that the store buffer waited for.
-    Logged { at: Ps },
+    /// The log manager has taken the old bytes of the line that the store buffer waited for, or the line has its next
+    /// counter.
+    Prepared { at: Ps },
     /// The log of the core's transaction has been freed.
     TransactionEnded { at: Ps },
     /// A flush or non-temporal store has been acknowledged: it is in the persistence domain.
@@ -59,9 +60,13 @@ pub trait CachePort {
     /// is asked for registers.
     fn begin_transaction(&mut self, now: Ps, core: CoreId);
     /// To be asked before each `write` to `line`, which `own` has made writable: in a transaction, the first store to a
-    /// line sends its old bytes to the log manager. `Pending`: the store must wait for [`Wake::Logged`] and then begin anew with
-    /// `own`. `At`: it need not.
-    fn log(&mut self, now: Ps, core: CoreId, line: Line) -> Access;
+    /// line sends its old bytes to the log manager; where lines rest encrypted under their own counters, the store that
+    /// makes one dirty needs its next counter. `Pending`: the store must wait for [`Wake::Prepared`] and then begin anew
+    /// with `own`. `At`: it need not, and the `write` follows in the same event.
+    fn prepare_store(&mut self, now: Ps, core: CoreId, line: Line) -> Access;
+    /// How long after a `write` the first level takes no further store of the core, because it encrypts the line. 0: the
+    /// next may follow in the next cycle.
+    fn store_occupancy(&self) -> Ps;
     /// Ends the transaction of `core`, whose flushes have all been acknowledged. `Pending`: a
     /// [`Wake::TransactionEnded`] follows. `At`: there is none.
     fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access;

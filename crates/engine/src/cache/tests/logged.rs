@@ -66,32 +66,32 @@ fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
     let mut c = caches([(4, 1, 4, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));
     fill(&mut c, 0, 0, line(2));
-    assert_eq!(c.log(0, 0, line(1)), Access::At(0), "outside transactions nothing is logged");
+    assert_eq!(c.prepare_store(0, 0, line(1)), Access::At(0), "outside transactions nothing is logged");
     assert_eq!(c.end_transaction(0, 0), Access::At(0), "there is none");
     c.begin_transaction(0, 0);
     assert!(matches!(c.own(500, 0, line(1), false), Access::At(_)));
-    assert_eq!(c.log(500, 0, line(1)), Access::Pending, "the log manager has no registers for it yet");
+    assert_eq!(c.prepare_store(500, 0, line(1)), Access::Pending, "the log manager has no registers for it yet");
     let requests: Vec<_> = c.requests().collect();
     assert!(matches!(requests[..], [MemoryRequest::BeginTransaction { at: 20_000, core: 0 }]), "{requests:?}");
     c.transaction_begun(900, 0);
-    assert_eq!(wakes(&mut c), [(0, Wake::Logged { at: 900 })]);
+    assert_eq!(wakes(&mut c), [(0, Wake::Prepared { at: 900 })]);
     for (now, n, first) in [(1_000, 1, 0xff), (2_000, 2, 2)] {
         assert!(matches!(c.own(now, 0, line(n), false), Access::At(_)));
-        assert_eq!(c.log(now, 0, line(n)), Access::Pending);
+        assert_eq!(c.prepare_store(now, 0, line(n)), Access::Pending);
         let mut old = [n as u8; 64];
         old[0] = first;
         assert_eq!(log_entry(&mut c), (now + 20_000, 0, line(n), old));
         c.logged(now + 500, 0);
-        assert_eq!(wakes(&mut c), [(0, Wake::Logged { at: now + 500 })]);
+        assert_eq!(wakes(&mut c), [(0, Wake::Prepared { at: now + 500 })]);
         for value in [7, 8] {
-            assert_eq!(c.log(now + 500, 0, line(n)), Access::At(now + 500), "it is logged once");
+            assert_eq!(c.prepare_store(now + 500, 0, line(n)), Access::At(now + 500), "it is logged once");
             store(&mut c, now + 500, 0, line(n), value);
         }
     }
     assert_eq!(c.flush(3_000, 0, line(1), FlushKind::KeepWithCounter), Access::Pending);
     let token = write(&mut c).3;
     c.write_acked(4_000, token);
-    assert_eq!(c.log(4_000, 0, line(1)), Access::At(4_000), "a flush that keeps the line keeps its log bit");
+    assert_eq!(c.prepare_store(4_000, 0, line(1)), Access::At(4_000), "a flush that keeps the line keeps its log bit");
     assert_eq!(c.end_transaction(5_000, 0), Access::Pending);
     let requests: Vec<_> = c.requests().collect();
     assert!(matches!(requests[..], [MemoryRequest::EndTransaction { at: 25_000, core: 0 }]), "{requests:?}");
@@ -103,7 +103,7 @@ fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
     assert_eq!(c.end_transaction(7_000, 0), Access::Pending, "it has registers to give back");
     assert_eq!(c.requests().count(), 1);
     begin(&mut c, 8_000, 0);
-    assert_eq!(c.log(8_000, 0, line(1)), Access::Pending);
+    assert_eq!(c.prepare_store(8_000, 0, line(1)), Access::Pending);
     assert_eq!(log_entry(&mut c).3[0], 8);
 }
 
@@ -114,14 +114,14 @@ fn a_store_that_waits_for_registers_keeps_no_way() {
     fill(&mut c, 0, 0, line(1));
     c.begin_transaction(0, 0);
     assert!(matches!(c.own(100, 0, line(1), false), Access::At(_)));
-    assert_eq!(c.log(100, 0, line(1)), Access::Pending);
+    assert_eq!(c.prepare_store(100, 0, line(1)), Access::Pending);
     assert_eq!(c.requests().count(), 1);
     fill(&mut c, 200, 1, line(2));
     assert!(c.l1[0].find(line(1)).is_none(), "another core needed the way");
     c.transaction_begun(300, 0);
-    assert_eq!(wakes(&mut c), [(0, Wake::Logged { at: 300 })]);
+    assert_eq!(wakes(&mut c), [(0, Wake::Prepared { at: 300 })]);
     assert!(matches!(c.own(300, 0, line(1), false), Access::At(_)), "the third level has it");
-    assert_eq!(c.log(300, 0, line(1)), Access::Pending);
+    assert_eq!(c.prepare_store(300, 0, line(1)), Access::Pending);
     assert_eq!(log_entry(&mut c).2, line(1));
 }
 
@@ -132,7 +132,7 @@ fn a_log_bit_goes_with_its_line() {
     fill(&mut c, 0, 0, line(1));
     let log_and_store = |c: &mut Hierarchy, now, value| {
         assert!(matches!(c.own(now, 0, line(1), false), Access::At(_)));
-        assert_eq!(c.log(now, 0, line(1)), Access::Pending);
+        assert_eq!(c.prepare_store(now, 0, line(1)), Access::Pending);
         let old = log_entry(c).3[0];
         c.logged(now, 0);
         drop(wakes(c));
@@ -147,14 +147,14 @@ fn a_log_bit_goes_with_its_line() {
     // Another core reads it: nobody has changed it, and the bit stays.
     assert_eq!(c.load(20_000, 1, line(1), 0), Access::At(44_000));
     assert!(matches!(c.own(50_000, 0, line(1), false), Access::At(_)));
-    assert_eq!(c.log(50_000, 0, line(1)), Access::At(50_000));
+    assert_eq!(c.prepare_store(50_000, 0, line(1)), Access::At(50_000));
     c.write(50_000, 0, line(1), 0, &[0xa3]);
     // Another core writes it, and its own transaction knows nothing of the first one's log.
     store(&mut c, 60_000, 1, line(1), 0xb1);
     assert_eq!(log_and_store(&mut c, 70_000, 0xa4), 0xb1);
     begin(&mut c, 0, 1);
     assert!(matches!(c.own(80_000, 1, line(1), false), Access::At(_)));
-    assert_eq!(c.log(80_000, 1, line(1)), Access::Pending);
+    assert_eq!(c.prepare_store(80_000, 1, line(1)), Access::Pending);
     assert_eq!(log_entry(&mut c), (100_000, 1, line(1), c.peek(1, line(1)).unwrap()));
 }
 
@@ -164,13 +164,13 @@ fn a_non_temporal_store_of_another_core_takes_the_log_bit_of_a_line_that_waits_t
     begin(&mut c, 0, 0);
     fill(&mut c, 0, 0, line(1));
     assert!(matches!(c.own(100, 0, line(1), false), Access::At(_)));
-    assert_eq!(c.log(100, 0, line(1)), Access::Pending);
+    assert_eq!(c.prepare_store(100, 0, line(1)), Access::Pending);
     assert_eq!(log_entry(&mut c).3, [1; 64]);
     c.write_around(200, 1, line(1), &[9; 64]);
     write(&mut c);
     c.logged(300, 0);
     assert!(matches!(c.own(300, 0, line(1), false), Access::At(_)));
-    assert_eq!(c.log(300, 0, line(1)), Access::Pending, "these bytes have not been logged");
+    assert_eq!(c.prepare_store(300, 0, line(1)), Access::Pending, "these bytes have not been logged");
     assert_eq!(log_entry(&mut c).3, [9; 64]);
 }
 

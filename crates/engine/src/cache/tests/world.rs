@@ -333,7 +333,7 @@ impl World {
     /// What `core` is about to store to `line`: true if it has to wait for the log.
     fn log_first(&mut self, core: CoreId, line: Line) -> bool {
         let (c, l) = (usize::from(core), line.0 as usize);
-        let access = self.caches.log(self.now, core, line);
+        let access = self.caches.prepare_store(self.now, core, line);
         let Some(transaction) = &self.open[c] else {
             assert_eq!(access, Access::At(self.now), "nothing is logged outside transactions");
             return false;
@@ -404,7 +404,7 @@ impl World {
                     assert_eq!(asked_by, core);
                     self.at(at, Happens::Loaded { core, line });
                 }
-                Wake::Logged { at } => {
+                Wake::Prepared { at } => {
                     let Waits::Log(line) = self.waits[c] else { panic!("nobody waits for the log") };
                     let transaction = self.open[c].as_mut().expect("it waits in a transaction");
                     if std::mem::replace(&mut self.log_sent[c], false) {

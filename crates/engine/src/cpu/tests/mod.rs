@@ -67,6 +67,8 @@ struct Stub {
     end: Ps,
     /// What has been logged in the transaction that is open.
     logged: Option<BTreeSet<u64>>,
+    /// How long the first level takes no other store after one.
+    store_occupancy: Ps,
     /// Loads refused before one is served.
     refusals: u32,
     owned: BTreeSet<u64>,
@@ -86,13 +88,13 @@ impl CachePort for Stub {
         self.logged = Some(BTreeSet::new());
     }
 
-    fn log(&mut self, now: Ps, _core: CoreId, line: Line) -> Access {
+    fn prepare_store(&mut self, now: Ps, _core: CoreId, line: Line) -> Access {
         if !self.logged.as_mut().is_some_and(|logged| logged.insert(line.0)) {
             return Access::At(now);
         }
         self.log.push((now, Seen::Log(line.0)));
         let at = now + self.logs.get(&line.0).copied().unwrap_or(HIT);
-        self.later.push((at, Later::Wake(Wake::Logged { at })));
+        self.later.push((at, Later::Wake(Wake::Prepared { at })));
         Access::Pending
     }
 
@@ -167,6 +169,10 @@ impl CachePort for Stub {
 
     fn first_level_latency(&self) -> Ps {
         HIT
+    }
+
+    fn store_occupancy(&self) -> Ps {
+        self.store_occupancy
     }
 
     fn peek(&self, _core: CoreId, line: Line) -> Option<LineBytes> {

@@ -1,0 +1,199 @@
+//! Possible futures of one past: what leaves on battery if power is lost now, what the boot after it writes, what leaves
+//! if power is lost again. A future sees every pad used before it and adds its own to itself only, because other futures
+//! of the same past do not happen together with it.
+
+use super::counter::CounterCipher;
+use super::lines::Lines;
+use super::secrecy::{Earlier, InFlight, Leak, Pads, Secrecy, Use, Way, block_of, examine, meet, note_base};
+use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion};
+use rustc_hash::FxHashMap;
+
+/// What has happened in a future beyond its past.
+#[derive(Clone, Default)]
+pub(super) struct Future {
+    lines: FxHashMap<Line, InFlight>,
+    pads: Pads,
+}
+
+impl Future {
+    /// Nothing has happened in it.
+    pub fn clear(&mut self) {
+        self.lines.clear();
+        self.pads.clear();
+    }
+}
+
+/// What has to be known to judge what leaves.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub lines: &'a Lines,
+    pub cipher: Option<&'a CounterCipher>,
+    pub shadow: Option<ShadowRegion>,
+}
+
+impl Surroundings<'_> {
+    /// `line` holds metadata of the shadow cache, which are no secret.
+    fn is_metadata(&self, line: Line) -> bool {
+        self.shadow.is_some_and(|region| region.contains(line) && region.slot_of(line).is_none())
+    }
+
+    fn is_shadow(&self, line: Line) -> bool {
+        self.shadow.is_some_and(|region| region.contains(line))
+    }
+}
+
+/// The pads of the past, of the power loss that a future begins with, and of the future.
+struct Layers<'a> {
+    past: &'a Secrecy,
+    loss: Option<&'a Future>,
+    own: &'a mut Future,
+    around: Surroundings<'a>,
+}
+
+impl Layers<'_> {
+    fn examine<'a>(
+        &mut self,
+        at: Earlier,
+        bytes: &LineBytes,
+        plaintexts: impl Iterator<Item = &'a LineBytes> + Clone,
+        program_data: bool,
+    ) -> Option<Leak> {
+        let Layers { past, loss, own, .. } = self;
+        examine(&mut |pad, user| meet_in(past, *loss, &mut own.pads, pad, user), at, bytes, plaintexts, program_data)
+    }
+
+    fn before(&self, line: Line) -> impl Iterator<Item = &InFlight> {
+        self.loss.and_then(|loss| loss.lines.get(&line)).into_iter().chain(self.past.lines.get(&line))
+    }
+
+    /// A populated line lies on the media under its first counter, whether the run has written it or not.
+    fn note_base(&mut self, line: Line) {
+        let (Some(base), Some(cipher)) = (self.around.lines.base(line), self.around.cipher) else { return };
+        if self.before(line).any(|known| known.base_used) {
+            return;
+        }
+        let known = self.own.lines.entry(line).or_insert_with(|| InFlight::new(Some(base)));
+        if !std::mem::replace(&mut known.base_used, true) {
+            let Layers { past, loss, own, .. } = self;
+            note_base(&mut |pad, user| meet_in(past, *loss, &mut own.pads, pad, user), line, cipher, base);
+        }
+    }
+
+    /// `write` leaves on battery; gives the line whose secret it tells.
+    fn left(&mut self, event: u64, way: Way, write: &DrainedWrite) -> Option<(Line, Leak)> {
+        let place = write.media.as_line().filter(|&place| !self.around.is_metadata(place))?;
+        let at = Earlier { line: place, event, way };
+        if !self.around.is_shadow(place) {
+            self.note_base(place);
+        }
+        let leak = match &write.carries {
+            Some((line, plaintext)) => {
+                let program_data = *plaintext != [0; 64] || self.around.lines.is_program_data(*line);
+                self.own.lines.entry(*line).or_insert_with(|| InFlight::new(None)).current = *plaintext;
+                self.examine(at, &write.bytes, [plaintext].into_iter(), program_data)
+            }
+            None if self.around.is_shadow(place) => None,
+            // A line of a page that is encrypted anew on battery: it holds what it held, which may have left just now.
+            None => {
+                let own = self.own.lines.get(&place);
+                let known = own.or_else(|| self.before(place).next()).cloned();
+                let known = known.unwrap_or_else(|| InFlight::new(self.around.lines.base(place)));
+                let program_data = self.around.lines.is_program_data(place);
+                self.examine(at, &write.bytes, known.plaintexts(), program_data)
+            }
+        };
+        leak.map(|leak| (write.carries.map_or(place, |(line, _)| line), leak))
+    }
+}
+
+fn meet_in(past: &Secrecy, loss: Option<&Future>, own: &mut Pads, pad: u128, user: Use) -> Option<Use> {
+    match past.pads.get(&pad).or_else(|| loss?.pads.get(&pad)) {
+        Some(earlier) => (earlier.plaintext != user.plaintext).then_some(*earlier),
+        None => meet(own, pad, user),
+    }
+}
+
+/// Power is lost after `event` and `left` leaves on battery: begins `future` anew and adds what is told to `leaks`.
+pub(super) fn power_lost(
+    past: &Secrecy,
+    future: &mut Future,
+    around: Surroundings<'_>,
+    event: u64,
+    left: &[DrainedWrite],
+    leaks: &mut Vec<(Line, Leak)>,
+) {
+    future.clear();
+    let mut layers = Layers { past, loss: None, own: future, around };
+    leaks.extend(left.iter().filter_map(|write| layers.left(event, Way::Battery, write)));
+}
+
+/// Watches the writes of one boot and what leaves when power is lost in it.
+#[derive(Clone)]
+pub(super) struct Branch<'a> {
+    past: &'a Secrecy,
+    loss: &'a Future,
+    own: Future,
+    around: Surroundings<'a>,
+}
+
+impl<'a> Branch<'a> {
+    /// The future after a power loss.
+    pub fn new(past: &'a Secrecy, loss: &'a Future, around: Surroundings<'a>) -> Self {
+        Self { past, loss, own: Future::default(), around }
+    }
+
+    fn layers(&mut self) -> Layers<'_> {
+        Layers { past: self.past, loss: Some(self.loss), own: &mut self.own, around: self.around }
+    }
+
+    /// The boot is about to write `plaintext`.
+    pub fn arrived(&mut self, line: Line, plaintext: &LineBytes) {
+        self.own.lines.entry(line).or_insert_with(|| InFlight::new(None)).arrived(plaintext);
+    }
+
+    /// The boot stored `bytes`.
+    pub fn persisted(&mut self, event: u64, line: Line, bytes: &LineBytes) -> Option<Leak> {
+        if self.around.is_metadata(line) {
+            return None;
+        }
+        let mut layers = self.layers();
+        layers.note_base(line);
+        let in_flight = layers.own.lines.entry(line).or_insert_with(|| InFlight::new(None));
+        let plaintext = in_flight.pending.pop_front().unwrap_or(in_flight.current);
+        in_flight.current = plaintext;
+        // A boot rewrites never-written lines of a page too; what it read as zero is no program data.
+        let at = Earlier { line, event, way: Way::Boot };
+        layers.examine(at, bytes, [&plaintext].into_iter(), plaintext != [0; 64])
+    }
+
+    /// Power is lost again, and `left` leaves on battery; writes on their way are lost.
+    pub fn power_lost(&mut self, event: u64, left: &[DrainedWrite], mut leaks: impl FnMut(Line, Leak)) {
+        self.own.lines.values_mut().for_each(|line| line.pending.clear());
+        let mut layers = self.layers();
+        for write in left {
+            if let Some((line, leak)) = layers.left(event, Way::BatteryAgain, write) {
+                leaks(line, leak);
+            }
+        }
+    }
+
+    /// Whether the first write of `line`, write `place` of all, would repeat a pad under `pad`. It may hold anything,
+    /// so that any earlier use counts.
+    pub fn first_write(&mut self, line: Line, place: u64, pad: &LineBytes) -> Option<Leak> {
+        self.layers().note_base(line);
+        self.used(pad).map(|(block, earlier)| Leak::FirstWrite { place, block, earlier })
+    }
+
+    /// The same for `pad` of something that leaves at the next power loss.
+    pub fn next_loss(&self, pad: &LineBytes) -> Option<Leak> {
+        self.used(pad).map(|(block, earlier)| Leak::NextLoss { block, earlier })
+    }
+
+    fn used(&self, pad: &LineBytes) -> Option<(usize, Earlier)> {
+        (0..4).find_map(|block| {
+            let value = block_of(pad, block);
+            let pads = [&self.past.pads, &self.loss.pads, &self.own.pads];
+            pads.into_iter().find_map(|pads| pads.get(&value)).map(|earlier| (block, earlier.at))
+        })
+    }
+}

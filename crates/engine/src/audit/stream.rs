@@ -1,0 +1,118 @@
+//! What the auditors make of each thing that a stage says.
+
+use super::Auditor;
+use super::durable::Status;
+use super::secrecy::Way;
+use super::timeline::Note;
+use crate::kernel::Ps;
+use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+
+impl Observer for Auditor {
+    fn stored(&mut self, _now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
+        self.note(Note::Stored(core, line));
+        let id = self.lines.id(line);
+        self.line_rule.stored(&mut self.lines, self.events + 1, id, offset, data);
+    }
+
+    fn marked_counter_atomic(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.note(Note::Marked(core, line));
+        let id = self.lines.id(line);
+        self.line_rule.marked(&mut self.lines, id);
+    }
+
+    fn flushed(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.note(Note::Flushed(core, line));
+        let id = self.lines.id(line);
+        self.line_rule.flushed(&self.lines, core, id);
+    }
+
+    fn fenced(&mut self, _now: Ps, core: CoreId) {
+        self.note(Note::Fenced(core));
+        self.line_rule.fenced(&mut self.lines, self.events + 1, core);
+        if let Some(transactions) = &mut self.transactions {
+            transactions.fenced(core);
+        }
+    }
+
+    fn transaction_began(&mut self, _now: Ps, core: CoreId, number: u64) {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.began(&mut self.lines, core, number);
+        }
+    }
+
+    fn transaction_ended(&mut self, _now: Ps, core: CoreId, _number: u64) {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.ended(&mut self.lines, core);
+        }
+    }
+
+    fn evicted(&mut self, _now: Ps, line: Line) {
+        self.note(Note::Evicted(line));
+    }
+
+    fn write_arrived(&mut self, _now: Ps, line: Line, plaintext: &LineBytes) {
+        self.note(Note::Arrived(line));
+        if let Some(secrecy) = &mut self.secrecy {
+            secrecy.arrived(line, plaintext, self.lines.base(line));
+        }
+    }
+
+    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.note(Note::Persisted(media));
+        let event = self.events + 1;
+        self.durable.persisted(&mut self.lines, event, media, bytes);
+        let secret = self.is_secret(media);
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
+            let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
+            if let Some(leak) = leak {
+                self.report_leak(event, line, leak, Way::Run);
+            }
+        }
+    }
+
+    fn coalesced(&mut self, _now: Ps, media: MediaLine) {
+        self.note(Note::Coalesced(media));
+    }
+
+    fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        let secret = self.is_secret(media);
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret)
+            && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
+        {
+            self.report_leak(self.events + 1, line, leak, Way::Run);
+        }
+    }
+
+    fn logged(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.note(Note::Logged(core, line));
+    }
+
+    fn log_extended(&mut self, _now: Ps, core: CoreId, bucket: u32, records: u32) {
+        if let Some(log) = &mut self.hardware_log {
+            log.extended(core, bucket, records);
+        }
+    }
+
+    fn log_freed(&mut self, _now: Ps, core: CoreId) {
+        self.note(Note::LogFreed(core));
+        if let Some(log) = &mut self.hardware_log {
+            log.freed(core);
+        }
+        if let Some(transactions) = &mut self.transactions {
+            transactions.log_freed(core);
+        }
+    }
+
+    fn reencryption(&mut self, _now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
+        self.note(Note::Reencryption { page, old_major, done: done.count_ones(), finished });
+        let status = (!finished).then_some(Status { page, old_major, done });
+        self.durable.reencryption(&mut self.lines, status);
+        if let Some(secrecy) = &mut self.secrecy {
+            secrecy.reencryption(status);
+        }
+    }
+
+    fn event_over(&mut self, _now: Ps) {
+        self.events += 1;
+    }
+}
