@@ -136,7 +136,7 @@ mod tests {
             let end = Geometry::of(&machine).log_start();
             assert_eq!(region.first.address() + ShadowRegion::bytes(slots), end.address());
             assert_eq!(region.first.address(), program_capacity(&machine, &find(name), 8));
-            assert!(region.first.0 + region.lines() <= end.0 && region.first.address() % 4096 == 0);
+            assert!(region.first.0 + region.lines() <= end.0 && region.first.address().is_multiple_of(4096));
         }
         for name in ["secpm", "adr", "eadr", "eadr-mc-cme", "eadr-cme", "eadr-all-operation"] {
             assert_eq!(shadow_region(&machine, &find(name), 8), None);

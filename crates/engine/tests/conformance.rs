@@ -117,7 +117,10 @@ fn every_transaction_ends_and_the_parts_add_up() {
         assert!(data >= TRANSACTIONS || !flushes, "{request}: {data}");
         assert_eq!(log > 0, has_log && (flushes || log > 0), "{request}");
         let encrypted = design.encryption.is_some();
-        assert_eq!(counters > 0 || of(&report, "/crypto/pads") > 0, encrypted, "{request}");
+        // A list without flushes may stay in the caches, and what it pushes has never been written.
+        let may_rest = !flushes && request["workload"] == "linked-list";
+        let encrypts = counters > 0 || of(&report, "/crypto/pads") > 0;
+        assert!(encrypts == encrypted || may_rest && !encrypts, "{request}");
         let counter_cache = design.has_counter_cache();
         assert_eq!(report["counter_cache"]["hits"].is_null(), !counter_cache, "{request}");
         let latency = &report["transaction_latency_ns"];

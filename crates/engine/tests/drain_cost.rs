@@ -44,17 +44,16 @@ fn table_three_comes_out_to_the_digit() {
     ];
     let requests = table.map(|(name, ..)| request(name, 8, &[]));
     for ((name, caches, controller, encryption, overall), report) in table.into_iter().zip(run(&requests)) {
-        let energy = |names: &[&str]| format!("{:.4}", sum(&report, names, "energy_all_dirty_mj"));
-        assert_eq!(energy(&CACHES), caches, "{name}");
-        assert_eq!(energy(&["counter-cache"]), controller.unwrap_or("0.0000"), "{name}");
-        assert_eq!(energy(&["encryption"]), encryption.unwrap_or("0.0000"), "{name}");
-        assert_eq!(format!("{:.4}", number(&report, "/at_crash/drain_energy_all_dirty_mj")), overall, "{name}");
         let names: Vec<&str> =
             report["at_crash"]["parts"].as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
-        let of_controller = controller.map(|_| "counter-cache");
-        let wanted: Vec<&str> =
-            CACHES.into_iter().chain(of_controller).chain(encryption.map(|_| "encryption")).collect();
-        assert_eq!(names, wanted);
+        let energy = |of: &[&str]| {
+            let there = of.iter().all(|name| names.contains(name));
+            there.then(|| format!("{:.4}", sum(&report, of, "energy_all_dirty_mj")))
+        };
+        assert_eq!(energy(&CACHES).as_deref(), Some(caches), "{name}");
+        assert_eq!(energy(&["counter-cache"]).as_deref(), controller, "{name}");
+        assert_eq!(energy(&["encryption"]).as_deref(), encryption, "{name}");
+        assert_eq!(format!("{:.4}", number(&report, "/at_crash/drain_energy_all_dirty_mj")), overall, "{name}");
     }
 }
 
