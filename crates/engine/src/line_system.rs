@@ -7,7 +7,7 @@ use crate::design::parts::{Design, HardwareLog, PadSource};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue, Random};
 use crate::mechanism::pads::LogAndDataPads;
-use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, LogRegion, Observer, WriteToken};
+use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, LogRegion, Observer, ShadowRegion, WriteToken};
 use std::sync::Arc;
 
 /// A controller in front of its device.
@@ -136,6 +136,11 @@ pub(crate) fn encryption_parts(
         });
     }
     Ok(Some(EncryptionParts { parts, scheme: (parts.counters)(&machine.counters), pads, log }))
+}
+
+/// Where the shadow cache of `design` lies on `machine` with `cores` cores, if it has one.
+pub(crate) fn shadow_region(_machine: &Machine, _design: &Design, _cores: u16) -> Option<ShadowRegion> {
+    None
 }
 
 /// Where the hardware's log lies on `machine`.

@@ -8,7 +8,7 @@ use crate::design::parts::Design;
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
 use crate::line_system::encryption_parts;
-use crate::message::{BaseImage, Event, Line, MemoryRequest, Observer, OpSource, ProgramLayout};
+use crate::message::{BaseImage, Event, Line, MemoryRequest, Observer, OnChipLine, OpSource, ProgramLayout};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -77,6 +77,11 @@ impl<O: Observer> System<O> {
     /// Transactions ended on all cores since the start.
     pub fn transactions_ended(&self) -> u64 {
         self.cores.iter().map(Core::transactions_ended).sum()
+    }
+
+    /// The dirty lines of all caches, in the order of their slots.
+    pub fn on_chip(&self) -> Vec<OnChipLine> {
+        Vec::new()
     }
 
     /// Runs until nothing is left to happen, or until `after`, called after each event, breaks off. A power failure

@@ -6,10 +6,11 @@ use crate::kernel::Ps;
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer};
 
 /// What a boot let out.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct BootLeaks(pub(super) Vec<(Line, Leak)>);
 
-/// The observer of a boot.
+/// The observer of a boot. A clone watches what another future makes of the same boot.
+#[derive(Clone)]
 pub struct BootWatch<'a> {
     secrecy: Option<Branch<'a>>,
     crash_event: u64,
@@ -31,6 +32,11 @@ impl<'a> BootWatch<'a> {
         }
     }
 
+    /// After the boot, what the next power loss lets leave for `line` would be encrypted under `pad`.
+    pub fn next_pad(&mut self, line: Line, pad: &LineBytes) {
+        self.next_write(line, std::iter::once(*pad));
+    }
+
     /// Power is lost again: `left` leaves the chip on battery.
     pub fn power_lost(&mut self, left: &[DrainedWrite]) {
         let _ = left;
@@ -39,6 +45,11 @@ impl<'a> BootWatch<'a> {
     /// Whether pads matter: the design promises secrecy.
     pub fn watches_pads(&self) -> bool {
         self.secrecy.is_some()
+    }
+
+    /// Whether nothing was let out so far.
+    pub fn clean(&self) -> bool {
+        self.leaks.0.is_empty()
     }
 
     /// The boot is over: what it let out, for [`super::Auditor::boot_over`].

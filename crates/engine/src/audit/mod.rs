@@ -17,6 +17,7 @@ mod durable;
 mod explain;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod futures;
 mod hardware_log;
 mod ledger;
 mod line;
@@ -39,6 +40,7 @@ mod violation;
 pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub(crate) use violation::Collector;
 pub use violation::{Rule, Violation};
 
 use crate::design::parts::{LineAtomicity, StampSource};
@@ -57,7 +59,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use timeline::{Note, Timeline};
 use transaction::{Finding, Transactions};
-use violation::{Collector, with_timeline};
+use violation::with_timeline;
 
 /// How memory is encrypted, as far as an auditor has to know.
 #[derive(Clone, Debug)]

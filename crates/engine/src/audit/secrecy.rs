@@ -142,6 +142,7 @@ impl Secrecy {
 }
 
 /// Watches the writes of one boot.
+#[derive(Clone)]
 pub(super) struct Branch<'a> {
     past: &'a Secrecy,
     lines: FxHashMap<Line, InFlight>,
