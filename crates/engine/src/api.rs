@@ -60,7 +60,7 @@ pub struct Request {
     pub points: Option<Value>,
     /// One crash point, by event number.
     pub at_event: Option<Value>,
-    /// Crashes during recovery.
+    /// Power fails again during recovery.
     pub nested: bool,
 }
 
@@ -310,9 +310,6 @@ fn run_one(
 /// Lets power fail and gives `crash --json`.
 pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
     let request = Request::parse(request)?;
-    if request.nested {
-        return Err(ConfigError("--nested: crashes during recovery are not explored yet".to_owned()).into());
-    }
     if request.timeline.is_some() {
         return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()).into());
     }
@@ -322,7 +319,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let command = command_line(&request, &run.config);
-    let report = explore(&run.config, &run.design, &run.source, plan, command, &report, cancel)?;
+    let report = explore(&run.config, &run.design, &run.source, plan, request.nested, command, &report, cancel)?;
     Ok(serde_json::to_string(&report).expect("a report serialises"))
 }
 

@@ -1,15 +1,18 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
 
-use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, Ledger, LogFacts, ProgramFacts, ledger_channel};
+use crate::audit::{
+    AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, Ledger, LogFacts, ProgramFacts, ledger_channel,
+};
 use crate::cipher::Keys;
-use crate::config::{ConfigError, GlobalRegister, RunConfig};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer};
-use crate::design::parts::{CounterScheme, Design, Domain, RegisterName};
+use crate::config::{ConfigError, RunConfig};
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer, PowerLoss, Survival};
+use crate::design::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::device::Image;
 use crate::job::{Bases, Source};
+use crate::eadr::shadow_region;
 use crate::line_system::encryption_parts;
 use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, OpSource};
-use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus, SchemeCodec};
+use crate::recovery::{HeldState, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
 use std::sync::Arc;
@@ -33,13 +36,19 @@ impl Media for ImageMedia<'_> {
     }
 }
 
-/// Lets power fail where `plan` says. `command` is the command line that starts the same run. `progress` is told how
-/// many transactions have ended since it was last told.
+/// Events that the judgement of a crash point with persistent caches is worth, for progress and interruption ...
+const EVENTS_PER_DRAIN: u64 = 16;
+/// ... and the exploration of second power failures from a state.
+const EVENTS_PER_NESTED_CHECK: u64 = 2048;
+
+/// Lets power fail where `plan` says, and again during recovery if `nested`. `command` is the command line that starts the
+/// same run. `progress` is told how many transactions have ended since it was last told.
 pub fn explore(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     plan: CrashPlan,
+    nested: bool,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
@@ -58,8 +67,8 @@ pub fn explore(
     let program = keep_ledgers(&mut job, source);
     let cores = job.programs.len();
     let encryption = encryption_parts(&config.machine, design, config.seed)?;
-    let status_survives = design.register_domain(RegisterName::ReencryptionStatus) == Domain::Adr;
-    let log_survives = design.register_domain(RegisterName::LogMetadata) == Domain::Adr;
+    let shadow = shadow_region(&config.machine, design, cores as u16);
+    let survival = Survival::of(design, config.machine.counters.global_register);
     let (keys, key_bytes) = (Keys::from_seed(config.seed), config.machine.controller.aes_key_bits as usize / 8);
     let log = encryption.as_ref().and_then(|parts| parts.log.as_ref()).map(|parts| LogFacts {
         first: parts.region.first,
@@ -67,7 +76,7 @@ pub fn explore(
         records: parts.region.records,
         layout: parts.region.layout,
         key: keys.log[..key_bytes].to_vec(),
-        registers_survive: log_survives,
+        registers_survive: survival.log,
     });
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
@@ -79,54 +88,35 @@ pub fn explore(
         log,
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
-        status_survives,
-        eadr: None,
+        status_survives: survival.status,
+        eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
     let codec = encryption.map(|parts| {
         let codec = SchemeCodec::new(parts.scheme, parts.pads, base);
+        let codec = match shadow {
+            Some(region) => codec.with_shadow(region),
+            None => codec,
+        };
         match parts.log {
             Some(log) => codec.with_log(log.region, log.feedback),
             None => codec,
         }
     });
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
-    let mut system = System::new(config, design, job, Explorer::new(auditor, plan, total))?;
-    let survives =
-        |value| match (design.register_domain(RegisterName::GlobalCounter), config.machine.counters.global_register) {
-            (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => {
-                GlobalCounter::Kept(value)
-            }
-            (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounter::Scanned,
-            (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounter::Lost,
-        };
-    let check = |system: &mut System<Explorer>| {
-        let System { observer, controller, device, .. } = system;
-        let held = controller.snapshot();
-        let status = held.rsr.filter(|_| status_survives);
-        let status = status.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
-        observer.full_check(
-            &AdrSnapshot {
-                wpq: held.wpq,
-                status,
-                global_counter: held.global_counter.map_or(GlobalCounter::Lost, survives),
-                log: if log_survives { held.log } else { Vec::new() },
-                ..AdrSnapshot::default()
-            },
-            &ImageMedia(device.image()),
-            codec,
-            design.recovery,
-        );
-    };
+    let loss = PowerLoss::new(design, &config.machine, codec);
+    let explorer = Explorer::new(auditor, plan, total).drains(loss.drain.is_some()).nested(nested);
+    let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     system.run(|system| {
-        if system.observer.wants_full_check() {
-            check(system);
+        if system.observer.wants_survivors() {
+            watch.spend(look(system, &loss, design.recovery));
         }
         watch.after(system)
     });
     watch.finish(&system)?;
-    check(&mut system);
+    system.observer.want_full_check();
+    look(&mut system, &loss, design.recovery);
     source.verdict()?;
     let now = system.queue.now();
     let stats = system.controller.stats(now);
@@ -146,6 +136,42 @@ pub fn explore(
         exercised,
         seconds: started.elapsed().as_secs_f64(),
     }))
+}
+
+/// Hands the true survivors of a power failure now to the explorer, for whatever it wants of them; gives how many events
+/// that is worth.
+fn look(system: &mut System<Explorer>, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) -> u64 {
+    let lines = if loss.drain.is_some() { system.on_chip() } else { Vec::new() };
+    let System { observer, controller, device, .. } = system;
+    let held = controller.snapshot();
+    let held = HeldState {
+        wpq: held.wpq,
+        counters: held.counters,
+        status: held.rsr.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done }),
+        global_counter: held.global_counter,
+        log: held.log,
+        lines,
+        ..HeldState::default()
+    };
+    let media = ImageMedia(device.image());
+    let drained = loss.strike(held, &media);
+    observer.power_lost(&drained);
+    if observer.wants_full_check() {
+        observer.full_check(&drained.snapshot, &media, loss.codec, steps);
+    }
+    if observer.wants_nested() {
+        observer.nested_check(&drained, &media, loss, steps);
+        return EVENTS_PER_NESTED_CHECK;
+    }
+    EVENTS_PER_DRAIN
+}
+
+/// Where the recovery of `design` takes the counters of the shadow cache from.
+fn stamp_of(design: &Design) -> Option<StampSource> {
+    design.recovery.iter().find_map(|step| match step {
+        RecoveryStep::RestoreShadow { stamp, .. } => Some(*stamp),
+        _ => None,
+    })
 }
 
 /// How the counters of `scheme` lie on the media, for those who read them on their own.

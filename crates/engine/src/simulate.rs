@@ -59,6 +59,11 @@ impl<'a> Watch<'a> {
         if self.cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// As much time has passed as `events` take: the next look is due earlier.
+    pub(crate) fn spend(&mut self, events: u64) {
+        self.countdown = self.countdown.saturating_sub(events).max(1);
+    }
+
     /// To be called when the system has stopped: it was interrupted, or every program has ended.
     pub(crate) fn finish<O: Observer>(mut self, system: &System<O>) -> Result<(), Failure> {
         if self.cancelled {

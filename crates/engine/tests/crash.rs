@@ -218,7 +218,6 @@ fn a_sample_judges_as_many_points_as_asked_for_and_one_event_is_one_point() {
         (json!({"points": "some"}), "'some'"),
         (json!({"at_event": 0}), "first is 1"),
         (json!({"points": 5, "at_event": 5}), "exclude"),
-        (json!({"nested": true}), "nested"),
         (json!({"set": ["engine.bytes=false"]}), "engine.bytes"),
     ] {
         let sentence = refusal(&with(&base, wrong));

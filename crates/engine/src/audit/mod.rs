@@ -21,6 +21,7 @@ mod explain;
 mod explain_leak;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod futures;
 mod hardware_log;
 mod ledger;
 mod line;
@@ -46,6 +47,7 @@ mod violation;
 pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub(crate) use violation::Collector;
 pub use violation::{Rule, Violation};
 
 use crate::design::parts::{LineAtomicity, StampSource};
@@ -65,7 +67,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use timeline::{Note, Timeline};
 use transaction::{Finding, Transactions};
-use violation::Collector;
 
 /// How memory is encrypted, as far as an auditor has to know.
 #[derive(Clone, Debug)]

@@ -59,17 +59,13 @@ impl Auditor {
     }
 
     pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak, way: Way) {
-        let rule = match leak {
-            Leak::Plaintext { .. } => Rule::Plaintext,
-            Leak::PadReuse { .. } | Leak::FirstWrite { .. } | Leak::NextLoss { .. } => Rule::PadReuse,
-        };
         let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
             Role::Heap(core) | Role::Log(core) => Some(core),
             Role::HardwareLog | Role::Other => None,
         });
         let (transaction, stage) = self.in_flight(core);
-        self.collector.add(rule, Some(line), || Violation {
-            rule,
+        self.collector.add(leak.rule(), Some(line), || Violation {
+            rule: leak.rule(),
             crash_event: event,
             core,
             transaction,

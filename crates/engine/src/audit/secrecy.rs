@@ -12,6 +12,7 @@
 //! plaintexts, and meets another pad only if the true pads are related, which for AES means equal.
 
 use super::counter::CounterCipher;
+use super::Rule;
 use super::durable::Status;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -47,6 +48,16 @@ pub(super) enum Leak {
     /// After a boot, what the next power loss lets leave for the line would have block `block` encrypted under a pad that
     /// had been used.
     NextLoss { block: usize, earlier: Earlier },
+}
+
+impl Leak {
+    /// The rule that it breaks.
+    pub fn rule(self) -> Rule {
+        match self {
+            Leak::Plaintext { .. } => Rule::Plaintext,
+            Leak::PadReuse { .. } | Leak::FirstWrite { .. } | Leak::NextLoss { .. } => Rule::PadReuse,
+        }
+    }
 }
 
 /// Where and when a pad was used before.

@@ -25,6 +25,8 @@ pub enum Rule {
     PadReuse,
     /// The recovered structure breaks its own invariants.
     Structure,
+    /// What is to leave after power is lost takes more than the battery supports.
+    Battery,
 }
 
 /// One broken rule.
@@ -46,19 +48,24 @@ pub struct Violation {
     pub explanation: String,
 }
 
-/// Gathers violations: explains the first, and the first of each rule; counts all.
-#[derive(Default)]
-pub(super) struct Collector {
+/// Gathers violations, or a caller's `V` of them: explains the first, and the first of each rule; counts all.
+pub(crate) struct Collector<V = Violation> {
     seen: FxHashSet<(Rule, Option<Line>)>,
-    pub explained: Vec<Violation>,
+    pub explained: Vec<V>,
     pub count: u64,
 }
 
-impl Collector {
+impl<V> Default for Collector<V> {
+    fn default() -> Self {
+        Self { seen: FxHashSet::default(), explained: Vec::new(), count: 0 }
+    }
+}
+
+impl<V> Collector<V> {
     /// Counts a violation; `explain` is called if it is a new one and there is room.
-    pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> Violation) {
+    pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> V) {
         self.count += 1;
-        let room = self.explained.len() < EXPLAINED_MAX || !self.explained.iter().any(|known| known.rule == rule);
+        let room = self.explained.len() < EXPLAINED_MAX || !self.seen.iter().any(|(known, _)| *known == rule);
         if room && self.seen.insert((rule, line)) {
             self.explained.push(explain());
         }
@@ -81,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_rule_does_not_hide_the_others() {
-        let mut collector = Collector::default();
+        let mut collector: Collector = Collector::default();
         let violation = |rule, line| Violation {
             rule,
             crash_event: 1,

@@ -1,9 +1,11 @@
 //! The explorer: an observer that passes everything on to the auditors and decides at the end of each event whether
 //! power fails there.
 
+use super::nested::{Nested, battery_gave_up};
 use super::plan::CrashPlan;
-use super::report::{CrashReport, CrashRun};
-use crate::audit::{Auditor, BootWatch};
+use super::power::{Drained, PowerLoss};
+use super::report::{CrashReport, CrashRun, Findings, Found};
+use crate::audit::{Auditor, BootWatch, Collector, Rule, Violation};
 use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
@@ -45,6 +47,19 @@ pub struct Explorer {
     /// Only new data asked for the check.
     next_writes_only: bool,
     at_point: bool,
+    /// Caches persist, so that a crash point is judged when the run loop has told what leaves them.
+    drains: bool,
+    wants_power_loss: bool,
+    /// The last event after which that was told.
+    power_lost_at: Option<u64>,
+    /// Power fails again during recovery.
+    nested: bool,
+    wants_nested: bool,
+    /// States explored so, and second power failures.
+    nested_states: FxHashSet<u64>,
+    nested_points: u64,
+    /// What the explorer found itself.
+    found: Collector<Found>,
     last_point_recovered: bool,
     disagreements: Vec<String>,
     disagreement_count: u64,
@@ -70,6 +85,14 @@ impl Explorer {
             new_data: BTreeSet::new(),
             next_writes_only: false,
             at_point: false,
+            drains: false,
+            wants_power_loss: false,
+            power_lost_at: None,
+            nested: false,
+            wants_nested: false,
+            nested_states: FxHashSet::default(),
+            nested_points: 0,
+            found: Collector::default(),
             last_point_recovered: true,
             disagreements: Vec::new(),
             disagreement_count: 0,
@@ -80,6 +103,73 @@ impl Explorer {
     pub fn full_check_every(mut self, states: u64) -> Self {
         self.full_check_every = states.max(1);
         self
+    }
+
+    /// Caches persist if `drains`: at each crash point [`Explorer::power_lost`] is to be told what leaves them.
+    pub fn drains(mut self, drains: bool) -> Self {
+        self.drains = drains;
+        self
+    }
+
+    /// If `nested`, power fails again during the recovery from every distinct state that recovers.
+    pub fn nested(mut self, nested: bool) -> Self {
+        self.nested = nested;
+        self
+    }
+
+    /// Whether power fails now and the explorer has to know what leaves the caches.
+    pub fn wants_power_loss(&self) -> bool {
+        self.wants_power_loss
+    }
+
+    /// Whether any of that is wanted now, or a boot.
+    pub fn wants_survivors(&self) -> bool {
+        self.wants_power_loss || self.wants_full_check || self.wants_nested()
+    }
+
+    /// Asks for a full check whatever the plan says: the run has ended.
+    pub fn want_full_check(&mut self) {
+        self.wants_full_check = true;
+    }
+
+    /// Power is lost after the event that is just over, and this is what is left. A crash point is judged then.
+    pub fn power_lost(&mut self, drained: &Drained) {
+        let event = self.auditor.events();
+        if !self.drains || self.power_lost_at.replace(event) == Some(event) {
+            return;
+        }
+        self.auditor.power_lost(&drained.left, &drained.snapshot.registers);
+        if std::mem::take(&mut self.wants_power_loss) {
+            self.judge();
+            if let Some(forbidden) = &drained.forbidden {
+                self.booted(false);
+                self.wants_nested = false;
+                let auditor = &self.auditor;
+                self.found.add(Rule::Battery, None, || {
+                    let told = battery_gave_up(&format!("after event {event}"), forbidden);
+                    Found { violation: auditor.broken(Rule::Battery, None, None, told), nested_event: None }
+                });
+            }
+        }
+    }
+
+    /// Whether power should fail again during the recovery from the state that the event that is just over left: a new
+    /// one from which recovery succeeds.
+    pub fn wants_nested(&self) -> bool {
+        self.wants_nested && self.last_point_recovered
+    }
+
+    /// Lets power fail again after every step of the recovery from what `drained` left over `media`, as `loss` says, with the
+    /// boot sequence `steps`.
+    pub fn nested_check(&mut self, drained: &Drained, media: &dyn Media, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) {
+        self.wants_nested = false;
+        let thorough = (self.nested_states.len() as u64 - 1).is_multiple_of(self.full_check_every);
+        let result = Nested::new(&self.auditor, loss, steps, drained, thorough).explore(media);
+        self.nested_points += result.points;
+        self.booted(result.found.is_empty());
+        for found in result.found {
+            self.found.add(found.violation.rule, found.violation.line, || found);
+        }
     }
 
     /// Whether the event that is just over left a state that should be booted for real: the first crash point, every
@@ -143,7 +233,7 @@ impl Explorer {
                 }
             }
         }
-        watch_next_writes(&mut boot, self.auditor.durable_view().map(|(line, _)| line));
+        watch_next_writes(&mut boot, |watch| watch, self.auditor.durable_view().map(|(line, _)| line));
         let leaks = boot.into_observer().finish();
         let mut kept = self.auditor.boot_over(leaks);
         kept &= broken.is_empty();
@@ -168,7 +258,7 @@ impl Explorer {
         if codec.is_some() {
             let mut boot = Boot::new(media, snapshot, codec, steps, self.auditor.boot_watch());
             boot.finish();
-            watch_next_writes(&mut boot, lines.into_iter());
+            watch_next_writes(&mut boot, |watch| watch, lines.into_iter());
             let leaks = boot.into_observer().finish();
             let kept = self.auditor.boot_over(leaks);
             self.booted(kept);
@@ -202,16 +292,47 @@ impl Explorer {
         if self.disagreement_count > internal_errors.len() as u64 {
             internal_errors.push(format!("{} disagreements in all", self.disagreement_count));
         }
+        let nested = self.nested.then_some((self.nested_states.len() as u64, self.nested_points));
+        let seen = |violation: &Violation| Found { violation: violation.clone(), nested_event: None };
         CrashReport::new(
             run,
-            self.points,
-            self.recovered,
-            states,
-            self.plan.coverage(self.points, states, events, self.full_checks),
-            self.auditor.violations(),
-            self.auditor.violation_count(),
-            internal_errors,
+            Findings {
+                crash_points: self.points,
+                nested_points: self.nested_points,
+                recovered: self.recovered,
+                distinct_states: states,
+                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested),
+                violations: self.auditor.violations().iter().map(seen).chain(self.found.explained.clone()).collect(),
+                violation_count: self.auditor.violation_count() + self.found.count,
+                internal_errors,
+            },
         )
+    }
+
+    /// Judges the crash point after the event that is just over.
+    fn judge(&mut self) {
+        self.points += 1;
+        self.last_point_recovered = self.auditor.judge();
+        self.recovered += u64::from(self.last_point_recovered);
+        let new_state = self.states.insert(self.auditor.state_hash());
+        self.wants_nested =
+            self.nested && self.last_point_recovered && self.nested_states.insert(self.auditor.state_hash());
+        let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
+        self.violation_checked |= first_violation;
+        let whole = self.points == 1
+            || first_violation
+            || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
+        // Scanning the log takes most of a boot, so these are points at which it would find nothing to undo.
+        let asks = [false, true].map(|log| {
+            let of_log = |&line: &Line| self.auditor.is_hardware_log(line) == log;
+            self.early_checks[usize::from(log)] > 0 && self.new_data.iter().any(of_log)
+        });
+        let early = asks.contains(&true) && !self.auditor.recovery_writes();
+        for (left, asks) in self.early_checks.iter_mut().zip(asks) {
+            *left -= u64::from(early && asks);
+        }
+        self.next_writes_only = early && !whole;
+        self.wants_full_check = early || whole;
     }
 
     fn disagree(&mut self, line: Line, when: &str) {
@@ -227,14 +348,19 @@ impl Explorer {
     }
 }
 
-/// Lets the auditors see the pads that the first write of each of `lines` might have.
-fn watch_next_writes(boot: &mut Boot<'_, BootWatch<'_>>, lines: impl Iterator<Item = Line>) {
-    if !boot.observer().watches_pads() {
+/// Lets the auditors, whom `watch` finds in the boot's observer, see the pads that the first write of each of `lines` might
+/// have.
+pub(super) fn watch_next_writes<'a, O: Observer>(
+    boot: &mut Boot<'_, O>,
+    watch: fn(&mut O) -> &mut BootWatch<'a>,
+    lines: impl Iterator<Item = Line>,
+) {
+    if !watch(boot.observer()).watches_pads() {
         return;
     }
     for line in lines {
         let pads = boot.next_pads(line).take(WRITES_AHEAD);
-        boot.observer().next_write(line, pads);
+        watch(boot.observer()).next_write(line, pads);
     }
 }
 
@@ -294,29 +420,11 @@ impl Observer for Explorer {
         self.auditor.event_over(now);
         let event = self.auditor.events();
         self.wants_full_check = false;
+        self.wants_nested = false;
         self.at_point = self.plan.includes(event, self.total_events);
-        if !self.at_point {
-            return;
+        self.wants_power_loss = self.at_point && self.drains;
+        if self.at_point && !self.drains {
+            self.judge();
         }
-        self.points += 1;
-        self.last_point_recovered = self.auditor.judge();
-        self.recovered += u64::from(self.last_point_recovered);
-        let new_state = self.states.insert(self.auditor.state_hash());
-        let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
-        self.violation_checked |= first_violation;
-        let whole = self.points == 1
-            || first_violation
-            || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
-        // Scanning the log takes most of a boot, so these are points at which it would find nothing to undo.
-        let asks = [false, true].map(|log| {
-            let of_log = |&line: &Line| self.auditor.is_hardware_log(line) == log;
-            self.early_checks[usize::from(log)] > 0 && self.new_data.iter().any(of_log)
-        });
-        let early = asks.contains(&true) && !self.auditor.recovery_writes();
-        for (left, asks) in self.early_checks.iter_mut().zip(asks) {
-            *left -= u64::from(early && asks);
-        }
-        self.next_writes_only = early && !whole;
-        self.wants_full_check = early || whole;
     }
 }

@@ -6,17 +6,26 @@
 //!
 //! ```text
 //! loop { event happens; explorer.event_over(now)
-//!        if explorer.wants_full_check() { explorer.full_check(&snapshot, &media, codec, steps) } }
+//!        if explorer.wants_power_loss() { explorer.power_lost(&drained) }         // caches that persist
+//!        if explorer.wants_full_check() { explorer.full_check(&snapshot, &media, codec, steps) }
+//!        if explorer.wants_nested() { explorer.nested_check(&drained, &media, &loss, steps) } }
 //! explorer.full_check(...)   // once more, when the run has ended
 //! explorer.report(...)
 //! ```
 
 mod explorer;
+mod nested;
+#[cfg(test)]
+mod nested_tests;
 mod plan;
+mod power;
+#[cfg(test)]
+mod power_tests;
 mod report;
 #[cfg(test)]
 mod tests;
 
 pub use explorer::Explorer;
 pub use plan::CrashPlan;
+pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
 pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};

@@ -34,7 +34,23 @@ impl CrashPlan {
     }
 
     /// One sentence about what a run that followed the plan covers.
-    pub fn coverage(self, points: u64, states: u64, events: u64, full_checks: u64) -> String {
+    /// `nested`: over how many states and second power failures during recovery, if there were any.
+    pub fn coverage(
+        self,
+        points: u64,
+        states: u64,
+        events: u64,
+        full_checks: u64,
+        nested: Option<(u64, u64)>,
+    ) -> String {
+        let again = match nested {
+            None => "Power does not fail again during recovery.".to_owned(),
+            Some((states, points)) => format!(
+                "In {states} of the states power failed once more, after every step of the boot and after every write of \
+                 the program's recovery: {points} times, each followed by another boot and recovery. It does not fail a \
+                 third time."
+            ),
+        };
         let extent = match self {
             CrashPlan::All => format!("Power failed after each of the {events} events of the run"),
             CrashPlan::Sample(_) => {
@@ -45,7 +61,7 @@ impl CrashPlan {
         format!(
             "{extent}, which leaves {states} distinct durable states; {full_checks} of them were also booted from the \
              device image and compared line by line. One schedule is explored: the order of events that this machine \
-             and seed give. Power does not fail again during recovery."
+             and seed give. {again}"
         )
     }
 }

@@ -52,10 +52,31 @@ pub struct CrashRun {
 impl CrashRun {
     /// The command that shows `violation` again. It keeps the number of transactions: a shorter run is not the
     /// beginning of a longer one, because structures are laid out with room for every transaction and cores look ahead.
-    fn reproduce(&self, violation: &Violation) -> String {
+    fn reproduce(&self, found: &Found) -> String {
         let transactions = self.transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
-        format!("{}{transactions} --at-event {}", self.command, violation.crash_event)
+        let nested = if found.nested_event.is_some() { " --nested" } else { "" };
+        format!("{}{transactions}{nested} --at-event {}", self.command, found.violation.crash_event)
     }
+}
+
+/// A violation, and where power failed for the second time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    pub violation: Violation,
+    /// `None`: it did not.
+    pub nested_event: Option<u64>,
+}
+
+/// How many of what were judged, and what was found.
+pub(super) struct Findings {
+    pub crash_points: u64,
+    pub nested_points: u64,
+    pub recovered: u64,
+    pub distinct_states: u64,
+    pub coverage: String,
+    pub violations: Vec<Found>,
+    pub violation_count: u64,
+    pub internal_errors: Vec<String>,
 }
 
 /// A violation as reported.
@@ -117,46 +138,38 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
-    pub(super) fn new(
-        run: CrashRun,
-        crash_points: u64,
-        recovered: u64,
-        distinct_states: u64,
-        coverage: String,
-        violations: &[Violation],
-        violation_count: u64,
-        internal_errors: Vec<String>,
-    ) -> Self {
-        let violations = violations
-            .iter()
-            .map(|violation| ReportedViolation {
+    pub(super) fn new(run: CrashRun, findings: Findings) -> Self {
+        let reported = |found: &Found| {
+            let violation = &found.violation;
+            ReportedViolation {
                 rule: violation.rule,
                 crash_event: violation.crash_event,
-                nested_event: None,
+                nested_event: found.nested_event,
                 core: violation.core,
                 transaction: violation.transaction,
                 stage: violation.stage,
                 line: violation.line.map(Line::address),
                 explanation: violation.explanation.clone(),
-                reproduce: run.reproduce(violation),
-            })
-            .collect();
-        let points_per_second = if run.seconds > 0.0 { crash_points as f64 / run.seconds } else { 0.0 };
+                reproduce: run.reproduce(found),
+            }
+        };
+        let violations = findings.violations.iter().map(reported).collect();
+        let points_per_second = if run.seconds > 0.0 { findings.crash_points as f64 / run.seconds } else { 0.0 };
         Self {
             schema: 1,
             design: run.design,
             variant: run.variant,
             workload: run.workload,
             seed: run.seed,
-            crash_points,
-            nested_points: 0,
-            distinct_states,
-            recovered,
+            crash_points: findings.crash_points,
+            nested_points: findings.nested_points,
+            distinct_states: findings.distinct_states,
+            recovered: findings.recovered,
             exercised: run.exercised,
-            coverage,
+            coverage: findings.coverage,
             violations,
-            violation_count,
-            internal_errors,
+            violation_count: findings.violation_count,
+            internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }
     }

@@ -19,7 +19,7 @@ const TAG_VALID: u64 = 1 << 63;
 pub struct OnChipLine {
     /// The slot that it lies in, over all caches.
     pub slot: u64,
-    /// 1 to 3.
+    /// 1 to 3; 0 where nobody has said to which level the slot belongs.
     pub level: u8,
     /// The core whose cache it is; 0 for a shared cache.
     pub core: CoreId,

@@ -1,12 +1,16 @@
 //! One boot. [`Boot::step`] performs the next indivisible step until memory is ready for the program; then the boot is
 //! the program's memory: a [`ByteView`] that decrypts what is read and encrypts what is written under fresh counters.
+//!
+//! Power may be lost again after any step: [`Boot::power_lost`] and [`Boot::memory`] are what the next boot begins with.
 
-use super::survivors::Memory;
+use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
-use crate::design::parts::RecoveryStep;
+use super::write_path::{WritePath, WriteStep};
+use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media};
+use crate::design::parts::{RecoveryStep, RestoreInto};
 use crate::message::{
-    ByteView, Content, CoreId, Line, LineBytes, MediaLine, Observer, ProgramRecovery, RecoveryReport,
+    ByteView, CoreId, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
+    ShadowRegion, ShadowRegisters,
 };
 
 /// A step that a boot has just performed.
@@ -16,6 +20,8 @@ pub enum BootStep {
     Drained(MediaLine),
     /// The registers of the ADR domain were loaded again, or set to what the media say.
     RegistersLoaded,
+    /// The status register took a page whose minor counters a write of the boot would overflow.
+    ReencryptionBegan(Page),
     /// A line left over from an interrupted page re-encryption was encrypted anew.
     Reencrypted(Line),
     /// The status register was freed.
@@ -24,6 +30,23 @@ pub enum BootStep {
     Undone(Line),
     /// The log metadata registers of this core's transaction were freed.
     LogFreed(CoreId),
+    /// A line that lay in the clear was encrypted.
+    Encrypted(Line),
+    /// The boot counter went up by one.
+    BootCounterAdvanced,
+    /// A line of the shadow cache is back where it came from or in memory.
+    Restored {
+        /// The slot that held it.
+        slot: u64,
+        /// The line.
+        line: Line,
+    },
+    /// A register says that the shadow cache has been consumed.
+    ShadowConsumed,
+    /// The restored line in this slot of the caches rests under the pad of the present boot counter.
+    CachePadRenewed(u64),
+    /// A line that the program wrote is in its place.
+    Written(Line),
 }
 
 enum Phase {
@@ -31,18 +54,30 @@ enum Phase {
     LoadRegisters,
     Recovery { step: usize },
     Undo { step: usize, undo: Undo },
+    Restore { step: usize, region: ShadowRegion, into: RestoreInto, left: Vec<LiveSlot> },
+    RenewPads { step: usize, slot: u64 },
     Ready,
+}
+
+/// A write that is being performed, step by step.
+struct Writing {
+    line: Line,
+    plaintext: LineBytes,
+    /// What its last step is told as.
+    done: BootStep,
 }
 
 /// A machine that boots.
 pub struct Boot<'a, O> {
-    memory: Memory<'a>,
+    path: WritePath<'a>,
     snapshot: &'a AdrSnapshot,
-    codec: Option<&'a dyn LineCodec>,
     steps: &'a [RecoveryStep],
-    status: Option<ReencryptionStatus>,
-    /// The global counter's register: the last value given out.
-    register: u64,
+    /// The surviving log metadata registers that have not been freed.
+    log: Vec<LogSnapshot>,
+    registers: ShadowRegisters,
+    cached: Cached,
+    writing: Option<Writing>,
+    writes: u64,
     phase: Phase,
     observer: O,
 }
@@ -58,27 +93,30 @@ impl<'a, O: Observer> Boot<'a, O> {
         observer: O,
     ) -> Self {
         Self {
-            memory: Memory::new(media),
+            path: WritePath::new(media, codec),
             snapshot,
-            codec,
             steps,
-            status: None,
-            register: 0,
+            log: Vec::new(),
+            registers: ShadowRegisters::default(),
+            cached: Cached::default(),
+            writing: None,
+            writes: 0,
             phase: Phase::Drain(0),
             observer,
         }
     }
 
-    /// Performs the next step; `None` when memory is ready for the program.
+    /// Performs the next step; `None` when memory is ready for the program and nothing is being written.
     pub fn step(&mut self) -> Option<BootStep> {
         loop {
+            if let Some(step) = self.write_step() {
+                return Some(step);
+            }
             match self.phase {
                 Phase::Undo { step, ref mut undo } => match undo.next() {
-                    Some(UndoStep::Restore(line, old)) => {
-                        self.write_line(line, &old);
-                        return Some(BootStep::Undone(line));
-                    }
+                    Some(UndoStep::Restore(line, old)) => self.begin_write(line, old, BootStep::Undone(line)),
                     Some(UndoStep::Free(core)) => {
+                        self.log.retain(|set| set.core != core);
                         self.observer.log_freed(0, core);
                         return Some(BootStep::LogFreed(core));
                     }
@@ -86,39 +124,44 @@ impl<'a, O: Observer> Boot<'a, O> {
                 },
                 Phase::Drain(next) => match self.snapshot.wpq.get(next) {
                     Some((media, bytes)) => {
-                        self.memory.store(*media, bytes);
+                        self.path.store(*media, bytes);
                         self.phase = Phase::Drain(next + 1);
                         return Some(BootStep::Drained(*media));
                     }
                     None => self.phase = Phase::LoadRegisters,
                 },
                 Phase::LoadRegisters => {
-                    self.status = self.snapshot.status;
-                    self.register = match self.snapshot.global_counter {
-                        GlobalCounter::Lost => 0,
-                        GlobalCounter::Kept(value) => value,
-                        GlobalCounter::Scanned => self.largest_counter(),
-                    };
+                    self.load_registers();
                     self.phase = Phase::Recovery { step: 0 };
                     return Some(BootStep::RegistersLoaded);
                 }
-                Phase::Recovery { step } => match self.steps.get(step) {
-                    Some(RecoveryStep::ResumeReencryption) => match self.reencrypt_next() {
-                        Some(done) => return Some(done),
-                        None => self.phase = Phase::Recovery { step: step + 1 },
-                    },
-                    Some(RecoveryStep::UndoHardwareLog) => {
-                        self.phase = match self.codec.and_then(|codec| codec.log()) {
-                            Some(log) => {
-                                let undo = Undo::read(&log, &self.snapshot.log, &|line| self.line(line));
-                                Phase::Undo { step, undo }
-                            }
-                            None => Phase::Recovery { step: step + 1 },
-                        };
+                Phase::Restore { step, region, into, ref mut left } => match left.pop() {
+                    Some(slot) => {
+                        if let Some(done) = self.restore(slot, region, into) {
+                            return Some(done);
+                        }
                     }
-                    Some(_) => self.phase = Phase::Recovery { step: step + 1 },
-                    None => self.phase = Phase::Ready,
+                    None => {
+                        self.phase = Phase::Recovery { step: step + 1 };
+                        let last = last_stamp(&self.registers);
+                        if into == RestoreInto::Memory && self.registers.consumed < last {
+                            self.registers.consumed = last;
+                            return Some(BootStep::ShadowConsumed);
+                        }
+                    }
                 },
+                Phase::RenewPads { step, slot } => match self.renew_pad(slot) {
+                    Some(renewed) => {
+                        self.phase = Phase::RenewPads { step, slot: renewed + 1 };
+                        return Some(BootStep::CachePadRenewed(renewed));
+                    }
+                    None => self.phase = Phase::Recovery { step: step + 1 },
+                },
+                Phase::Recovery { step } => {
+                    if let Some(done) = self.recovery_step(step) {
+                        return Some(done);
+                    }
+                }
                 Phase::Ready => return None,
             }
         }
@@ -143,62 +186,72 @@ impl<'a, O: Observer> Boot<'a, O> {
         program.recover(core, self)
     }
 
+    /// The same; `after` is called after each step of each write, where power may be lost again.
+    pub fn recover_program_watched(
+        &mut self,
+        program: &dyn ProgramRecovery,
+        core: CoreId,
+        after: &mut dyn FnMut(&Self, BootStep),
+    ) -> RecoveryReport {
+        program.recover(core, &mut Watched { boot: self, after })
+    }
+
     /// Ends the boot and gives its observer back.
     pub fn into_observer(self) -> O {
         self.observer
     }
 
-    /// The plaintext of `line`, through the decrypting read path; a log line of a chain as it lies on the media, for it
-    /// can only be decrypted together with those before it.
+    /// What the machine holds if power is lost now. Its registers must have been loaded: before that power is lost already.
+    pub fn power_lost(&self) -> HeldState {
+        debug_assert!(!matches!(self.phase, Phase::Drain(_) | Phase::LoadRegisters), "power has not come back yet");
+        let mut plain: Vec<Line> = self.path.in_the_clear.iter().copied().collect();
+        plain.sort_unstable();
+        HeldState {
+            wpq: Vec::new(),
+            counters: Vec::new(),
+            status: self.path.status,
+            global_counter: (self.snapshot.global_counter != GlobalCounter::Lost).then_some(self.path.register),
+            log: self.log.clone(),
+            lines: self.cached.on_chip(),
+            plain,
+            registers: self.registers,
+        }
+    }
+
+    /// The media with everything on top that the boot has written.
+    pub fn memory(&self) -> &dyn Media {
+        self.path.memory()
+    }
+
+    /// How many steps wrote something, into memory or into a restored line of the caches.
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// The registers of the eADR designs as they are now.
+    pub fn registers(&self) -> ShadowRegisters {
+        self.registers
+    }
+
+    /// The plaintext of `line`: its newest copy in the caches, or memory through the decrypting read path, see
+    /// [`WritePath::line`].
     pub fn line(&self, line: Line) -> LineBytes {
-        let content = self.memory.content(MediaLine::data(line));
-        let Some(codec) = self.codec.filter(|codec| !lacks_counter(line, *codec)) else { return plain(content) };
-        let stored_block = self.memory.content(counter_of(line, codec));
-        let status = self.status.as_ref().filter(|status| status.page == line.page());
-        if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
-            // Encrypting the shared base under its first counter only to decrypt it again would change nothing.
-            return *base;
-        }
-        let block = self.block(line, codec);
-        codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
+        self.cached.line(line).copied().unwrap_or_else(|| self.path.line(line))
     }
 
-    /// Writes a whole line: the counter and the data become durable in one step, so pads stay fresh. An overflow
-    /// re-encrypts the page first.
+    /// Writes a whole line, with the page re-encryption that it may need. Memory must be ready.
     pub fn write_line(&mut self, line: Line, plaintext: &LineBytes) {
-        let Some(codec) = self.codec else {
-            self.persist(line, plaintext, plaintext, None);
-            return;
-        };
-        let mut block = self.block(line, codec);
-        if !codec.bump(line, &mut block, &mut self.register) {
-            self.status = Some(ReencryptionStatus { page: line.page(), old_major: codec.major(&block), done: 0 });
-            while self.reencrypt_next().is_some() {}
-            block = self.block(line, codec);
-            let bumped = codec.bump(line, &mut block, &mut self.register);
-            debug_assert!(bumped, "a minor counter of 0 can be bumped");
-        }
-        let ciphertext = codec.encrypt(line, plaintext, &block);
-        self.persist(line, plaintext, &ciphertext, Some(&block));
+        self.write_line_watched(line, plaintext, &mut |_, _| ());
     }
 
-    /// The pads under which the next write of `line` might be encrypted; nothing is written. The first is for the case
-    /// that it is the next write of all. A counter of the line's own allows no other; a global one moves on with every
-    /// write of any line, so that pad k, counted from 1, is for the case that k - 1 writes of other lines come first,
-    /// without end. None for plaintext memory, where a page would be re-encrypted first, and for log lines of chains:
-    /// their next pad depends on an initial vector that has yet to be drawn.
+    /// See [`WritePath::next_pads`].
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a, O> {
-        let codec = self.codec.filter(|codec| !lacks_counter(line, *codec));
-        let mut next = codec.map(|codec| (codec, self.block(line, codec), self.register));
-        std::iter::from_fn(move || {
-            let (codec, block, register) = next.as_mut()?;
-            let given_out = *register;
-            let pad = codec.bump(line, block, register).then(|| codec.encrypt(line, &[0; 64], block));
-            if *register == given_out {
-                next = None;
-            }
-            pad
-        })
+        self.path.next_pads(line)
+    }
+
+    /// Who watches.
+    pub fn watcher(&self) -> &O {
+        &self.observer
     }
 
     /// The observer, while the boot goes on.
@@ -206,105 +259,169 @@ impl<'a, O: Observer> Boot<'a, O> {
         &mut self.observer
     }
 
-    /// Encrypts the next line of the page in the status register anew, or frees the register.
-    fn reencrypt_next(&mut self) -> Option<BootStep> {
-        let (codec, status) = (self.codec?, self.status?);
-        if status.done == u64::MAX {
-            self.observer.reencryption(0, status.page, status.old_major, status.done, true);
-            self.status = None;
-            return Some(BootStep::ReencryptionFinished);
-        }
-        let index = status.done.trailing_ones() as usize;
-        let line = status.page.line(index);
-        let plaintext = self.line(line);
-        let mut block = self.block(line, codec);
-        codec.renew(line, status.old_major, &mut block);
-        let ciphertext = codec.encrypt(line, &plaintext, &block);
-        self.persist(line, &plaintext, &ciphertext, Some(&block));
-        let done = status.done | 1 << index;
-        self.status = Some(ReencryptionStatus { done, ..status });
-        self.observer.reencryption(0, status.page, status.old_major, done, false);
-        Some(BootStep::Reencrypted(line))
-    }
-
-    /// Data and counter block reach the media in one step.
-    fn persist(&mut self, line: Line, plaintext: &LineBytes, bytes: &LineBytes, block: Option<&LineBytes>) {
-        self.observer.write_arrived(0, line, plaintext);
-        if let (Some(codec), Some(block)) = (self.codec, block) {
-            let media = counter_of(line, codec);
-            self.memory.store(media, block);
-            self.observer.persisted(0, media, block);
-        }
-        self.memory.store(MediaLine::data(line), bytes);
-        self.observer.persisted(0, MediaLine::data(line), bytes);
-    }
-
-    fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
-        match self.memory.content(counter_of(line, codec)) {
-            Content::Stored(block) | Content::Base(block) => *block,
-            Content::Never => codec.base_block(codec.coverage().block(line)),
+    fn write_line_watched(&mut self, line: Line, plaintext: &LineBytes, after: &mut dyn FnMut(&Self, BootStep)) {
+        self.begin_write(line, *plaintext, BootStep::Written(line));
+        while let Some(step) = self.write_step() {
+            after(self, step);
         }
     }
 
-    /// The largest counter on the media. Populated lines whose block nothing has stored have smaller ones than any
-    /// write of the run.
-    fn largest_counter(&self) -> u64 {
-        let Some(codec) = self.codec else { return 0 };
-        let mut largest = 0;
-        self.memory.counter_blocks(&mut |block| largest = largest.max(codec.largest(block)));
-        largest
+    fn begin_write(&mut self, line: Line, plaintext: LineBytes, done: BootStep) {
+        debug_assert!(self.writing.is_none(), "one write at a time");
+        self.writing = Some(Writing { line, plaintext, done });
     }
 
-    /// What lies on the media. A populated line that nothing has written lies there under its first counter.
-    fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
-        match self.memory.content(MediaLine::data(line)) {
-            Content::Stored(bytes) => *bytes,
-            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line))),
-            Content::Never => [0; 64],
+    /// The next step of the write that is under way.
+    fn write_step(&mut self) -> Option<BootStep> {
+        let Writing { line, plaintext, done } = self.writing.as_ref()?;
+        let (line, done) = (*line, *done);
+        self.writes += 1;
+        if self.cached.write(line, plaintext) {
+            self.writing = None;
+            return Some(done);
         }
+        Some(match self.path.write_step(line, plaintext, &mut self.observer) {
+            WriteStep::Written(_) => {
+                self.writing = None;
+                done
+            }
+            step => told(step),
+        })
+    }
+
+    fn load_registers(&mut self) {
+        self.path.status = self.snapshot.status;
+        self.path.in_the_clear.extend(&self.snapshot.plain);
+        self.log.clone_from(&self.snapshot.log);
+        self.registers = self.snapshot.registers;
+        self.path.register = match self.snapshot.global_counter {
+            GlobalCounter::Lost => 0,
+            GlobalCounter::Kept(value) => value,
+            GlobalCounter::Scanned => self.path.largest_counter(),
+        };
+    }
+
+    /// Performs step `step` of the design's boot sequence, or goes to the phase in which it is performed.
+    fn recovery_step(&mut self, step: usize) -> Option<BootStep> {
+        let next = Phase::Recovery { step: step + 1 };
+        let shadow = self.path.codec().and_then(|codec| codec.shadow());
+        match self.steps.get(step) {
+            Some(RecoveryStep::ResumeReencryption) => match self.path.reencryption_step(&mut self.observer) {
+                Some(done) => return Some(told(done)),
+                None => self.phase = next,
+            },
+            Some(RecoveryStep::UndoHardwareLog) => {
+                self.phase = match self.path.codec().and_then(|codec| codec.log()) {
+                    Some(log) => {
+                        let undo = Undo::read(&log, &self.log, &|line| self.line(line));
+                        Phase::Undo { step, undo }
+                    }
+                    None => next,
+                };
+            }
+            Some(RecoveryStep::EncryptPlain) => match self.path.in_the_clear.iter().min().copied() {
+                Some(line) => self.begin_write(line, self.line(line), BootStep::Encrypted(line)),
+                None => self.phase = next,
+            },
+            Some(RecoveryStep::AdvanceBootCounter) => {
+                self.registers.boot_counter += 1;
+                self.phase = next;
+                return Some(BootStep::BootCounterAdvanced);
+            }
+            Some(RecoveryStep::RestoreShadow { stamp, into }) => {
+                self.phase = match shadow {
+                    Some(region) => {
+                        let left = live_slots(region, *stamp, &self.registers, &|line| self.path.raw(line));
+                        Phase::Restore { step, region, into: *into, left }
+                    }
+                    None => next,
+                };
+            }
+            Some(RecoveryStep::RenewCachePads) => self.phase = Phase::RenewPads { step, slot: 0 },
+            None => self.phase = Phase::Ready,
+        }
+        None
+    }
+
+    /// Puts the line of a slot of the shadow cache back; a write into memory has only begun then.
+    fn restore(&mut self, slot: LiveSlot, region: ShadowRegion, into: RestoreInto) -> Option<BootStep> {
+        let codec = self.path.codec()?;
+        let plaintext = slot.plaintext(codec, region, &|line| self.path.raw(line));
+        let done = BootStep::Restored { slot: slot.slot, line: slot.line };
+        match into {
+            RestoreInto::Memory => {
+                self.begin_write(slot.line, plaintext, done);
+                None
+            }
+            RestoreInto::Caches => {
+                self.cached.put(slot.slot, slot.line, plaintext);
+                Some(done)
+            }
+        }
+    }
+
+    /// Encrypts the first restored line from `slot` on under the pad of the present boot counter.
+    fn renew_pad(&mut self, slot: u64) -> Option<u64> {
+        let codec = self.path.codec()?;
+        let slot = self.cached.next_slot(slot)?;
+        self.cached.encrypt(slot, slot_pad(codec, codec.shadow()?, slot, self.registers.boot_counter));
+        Some(slot)
     }
 }
 
-/// The counter block of `line` on the media.
-fn counter_of(line: Line, codec: &dyn LineCodec) -> MediaLine {
-    MediaLine::counter(codec.coverage().block(line))
-}
-
-fn lacks_counter(line: Line, codec: &dyn LineCodec) -> bool {
-    codec.log().is_some_and(|log| log.lacks_counter(line))
-}
-
-fn plain(content: Content<'_>) -> LineBytes {
-    match content {
-        Content::Stored(bytes) | Content::Base(bytes) => *bytes,
-        Content::Never => [0; 64],
+fn told(step: WriteStep) -> BootStep {
+    match step {
+        WriteStep::Written(line) => BootStep::Written(line),
+        WriteStep::Began(page) => BootStep::ReencryptionBegan(page),
+        WriteStep::Reencrypted(line) => BootStep::Reencrypted(line),
+        WriteStep::Finished => BootStep::ReencryptionFinished,
     }
 }
 
 impl<O: Observer> ByteView for Boot<'_, O> {
     fn read(&mut self, address: u64, buffer: &mut [u8]) {
-        let mut done = 0;
-        while done < buffer.len() {
-            let at = address + done as u64;
-            let offset = (at % 64) as usize;
-            let piece = (buffer.len() - done).min(64 - offset);
-            let bytes = self.line(Line::containing(at));
-            buffer[done..done + piece].copy_from_slice(&bytes[offset..offset + piece]);
-            done += piece;
+        for (line, offset, piece) in pieces(address, buffer.len()) {
+            let bytes = self.line(line);
+            let length = piece.len();
+            buffer[piece].copy_from_slice(&bytes[offset..offset + length]);
         }
     }
 
     fn write(&mut self, address: u64, data: &[u8]) {
-        let mut done = 0;
-        while done < data.len() {
-            let at = address + done as u64;
-            let offset = (at % 64) as usize;
-            let piece = (data.len() - done).min(64 - offset);
-            let line = Line::containing(at);
-            let mut bytes = self.line(line);
-            bytes[offset..offset + piece].copy_from_slice(&data[done..done + piece]);
-            self.write_line(line, &bytes);
-            done += piece;
+        Watched { boot: self, after: &mut |_, _| () }.write(address, data);
+    }
+}
+
+/// The program's memory with somebody watching every step of its writes.
+struct Watched<'v, 'a, O> {
+    boot: &'v mut Boot<'a, O>,
+    after: &'v mut dyn FnMut(&Boot<'a, O>, BootStep),
+}
+
+impl<O: Observer> ByteView for Watched<'_, '_, O> {
+    fn read(&mut self, address: u64, buffer: &mut [u8]) {
+        self.boot.read(address, buffer);
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) {
+        for (line, offset, piece) in pieces(address, data.len()) {
+            let mut bytes = self.boot.line(line);
+            bytes[offset..offset + piece.len()].copy_from_slice(&data[piece]);
+            self.boot.write_line_watched(line, &bytes, self.after);
         }
     }
+}
+
+/// The lines that `length` bytes from `address` lie in: offset in the line, and which of the bytes.
+fn pieces(address: u64, length: usize) -> impl Iterator<Item = (Line, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        (done < length).then(|| {
+            let at = address + done as u64;
+            let offset = (at % 64) as usize;
+            let piece = done..done + (length - done).min(64 - offset);
+            done = piece.end;
+            (Line::containing(at), offset, piece)
+        })
+    })
 }

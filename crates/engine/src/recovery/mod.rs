@@ -7,21 +7,26 @@
 //!
 //! A boot uses the design's own mechanisms (a [`LineCodec`]) as the machine would; whether they got it right is for the
 //! auditors, which recompute everything on their own. Each step is one indivisible hardware step, so that power can
-//! fail again between any two.
+//! fail again between any two; what is held then is a [`HeldState`], and the next boot begins with what survives of it.
 
 mod boot;
 mod codec;
+mod restore;
+#[cfg(test)]
+mod shadow_tests;
 mod survivors;
 #[cfg(test)]
 mod tests;
 mod undo;
 #[cfg(test)]
 mod undo_tests;
+mod write_path;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
-pub use survivors::{AdrSnapshot, GlobalCounter, Media, ReencryptionStatus};
+pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, ReencryptionStatus};
 pub use undo::LogCodec;
+pub use write_path::{WritePath, WriteStep};
 
 use crate::design::parts::Counter;
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};

@@ -1,7 +1,7 @@
 //! What a power failure leaves: the media, what the persistence domain drains to them, and registers that survive.
 
 use crate::message::{
-    Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Page, ShadowRegisters,
+    Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, OnChipLine, Page, ShadowRegisters,
 };
 use rustc_hash::FxHashMap;
 
@@ -56,7 +56,28 @@ pub struct AdrSnapshot {
     pub global_counter: GlobalCounter,
     /// The log metadata registers, if they are in the ADR domain.
     pub log: Vec<LogSnapshot>,
-    /// The lines among `wpq` that lie in the clear although memory is encrypted, and are flagged so.
+    /// The lines that lie in the clear after the drain although memory is encrypted, and are flagged so.
+    pub plain: Vec<Line>,
+    /// The registers of the eADR designs.
+    pub registers: ShadowRegisters,
+}
+
+/// What a machine holds in the instant in which power is lost, whatever of it survives.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HeldState {
+    /// What lies ready in the write pending queue, in the order of admission.
+    pub wpq: Vec<(MediaLine, LineBytes)>,
+    /// Dirty counter blocks, newer than the queue and the media.
+    pub counters: Vec<(CounterBlock, LineBytes)>,
+    /// The status register, if it is in use.
+    pub status: Option<ReencryptionStatus>,
+    /// The last value that the global counter's register gave out, if counters are global and it was not lost before.
+    pub global_counter: Option<u64>,
+    /// The log metadata registers.
+    pub log: Vec<LogSnapshot>,
+    /// The dirty lines of the caches, in the order of their slots.
+    pub lines: Vec<OnChipLine>,
+    /// The lines of the memory that lie in the clear although it is encrypted, and are flagged so.
     pub plain: Vec<Line>,
     /// The registers of the eADR designs.
     pub registers: ShadowRegisters,
@@ -73,24 +94,25 @@ impl<'a> Memory<'a> {
         Self { media, written: FxHashMap::default() }
     }
 
-    pub fn content(&self, media: MediaLine) -> Content<'_> {
-        self.written.get(&media).map_or_else(|| self.media.content(media), Content::Stored)
-    }
-
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.written.insert(media, *bytes);
     }
+}
 
-    /// Shows every stored counter block as it is now.
-    pub fn counter_blocks(&self, show: &mut dyn FnMut(&LineBytes)) {
+impl Media for Memory<'_> {
+    fn content(&self, media: MediaLine) -> Content<'_> {
+        self.written.get(&media).map_or_else(|| self.media.content(media), Content::Stored)
+    }
+
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
         self.media.counter_blocks(&mut |block, bytes| {
             if !self.written.contains_key(&MediaLine::counter(block)) {
-                show(bytes);
+                show(block, bytes);
             }
         });
         for (media, bytes) in &self.written {
-            if let MediaUnit::Counter(_) = media.unit() {
-                show(bytes);
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
             }
         }
     }

@@ -1,0 +1,31 @@
+//! Violations in one possible future of a crash point: told to whoever explores it, and counted there.
+
+use super::boot::BootLeaks;
+use super::lines::Role;
+use super::secrecy::{Leak, Way};
+use super::violation::with_timeline;
+use super::{Auditor, Rule, Violation, explain_leak};
+use crate::message::{CoreId, Line};
+
+impl Auditor {
+    /// What a [`super::BootWatch`] found, as violations that nobody has counted.
+    pub fn leaks_told(&self, leaks: BootLeaks) -> Vec<Violation> {
+        let told = |(way, line, leak): (Way, Line, Leak)| {
+            let explanation = with_timeline(explain_leak::leak(self.events, line, leak, way), &self.timeline, line);
+            self.broken(leak.rule(), None, Some(line), explanation)
+        };
+        leaks.0.into_iter().map(told).collect()
+    }
+
+    /// A violation of `rule` after the event that is just over, of `core` or of that whose memory `line` is. Nobody has
+    /// counted it.
+    pub fn broken(&self, rule: Rule, core: Option<CoreId>, line: Option<Line>, explanation: String) -> Violation {
+        let owner = line.and_then(|line| self.lines.find(line)).and_then(|id| match self.lines.record(id).role {
+            Role::Heap(core) | Role::Log(core) => Some(core),
+            Role::HardwareLog | Role::Other => None,
+        });
+        let core = core.or(owner);
+        let (transaction, stage) = self.in_flight(core);
+        Violation { rule, crash_event: self.events, core, transaction, stage, line, explanation }
+    }
+}

@@ -1,0 +1,319 @@
+//! What happens after power is lost: the registers that survive, the write pending queue, and on a battery what leaves the
+//! caches.
+//!
+//! Fault model: power fails between two events. The battery lasts for what its model supports (sepencr Table I) and every
+//! act is checked against it; a design that asks for more is stopped there, and what has left until then has left.
+
+use crate::config::{BatterySupply, GlobalRegister, Machine};
+use crate::design::parts::{
+    Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RegisterName,
+};
+use crate::kernel::Ps;
+use crate::message::{
+    DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, ShadowRegion, ShadowRegisters, xor,
+};
+use crate::recovery::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media, WritePath, WriteStep};
+
+/// What survives of the global counter's register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GlobalCounterSurvives {
+    /// The value.
+    Value,
+    /// Nothing; boot looks for the largest counter on the media.
+    AsScanned,
+    /// Nothing.
+    Not,
+}
+
+/// Which registers survive: of the controller's as of those of a machine that boots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Survival {
+    /// The re-encryption status register.
+    pub status: bool,
+    /// The log metadata registers.
+    pub log: bool,
+    /// The global counter's register.
+    pub global_counter: GlobalCounterSurvives,
+    /// bbe's incr-counter.
+    pub incr_counter: bool,
+    /// The boot counter.
+    pub boot_counter: bool,
+    /// Up to which stamp the shadow cache has been consumed.
+    pub consumed: bool,
+}
+
+impl Survival {
+    /// Every register survives.
+    pub const OF_ALL: Survival = Survival {
+        status: true,
+        log: true,
+        global_counter: GlobalCounterSurvives::Value,
+        incr_counter: true,
+        boot_counter: true,
+        consumed: true,
+    };
+
+    /// What the registers of `design` say, on a machine that treats the global counter so.
+    pub fn of(design: &Design, global_register: GlobalRegister) -> Self {
+        let survives = |name| matches!(design.register_domain(name), Domain::Adr | Domain::NonVolatile);
+        Self {
+            status: survives(RegisterName::ReencryptionStatus),
+            log: survives(RegisterName::LogMetadata),
+            global_counter: match (design.register_domain(RegisterName::GlobalCounter), global_register) {
+                (Domain::Adr | Domain::NonVolatile, _) | (Domain::Configured, GlobalRegister::Adr) => {
+                    GlobalCounterSurvives::Value
+                }
+                (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounterSurvives::AsScanned,
+                (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounterSurvives::Not,
+            },
+            incr_counter: survives(RegisterName::IncrCounter),
+            boot_counter: survives(RegisterName::BootCounter),
+            consumed: survives(RegisterName::ShadowConsumed),
+        }
+    }
+
+    /// What of `held` survives without the caches: the write pending queue and these registers.
+    fn keep(&self, held: HeldState) -> AdrSnapshot {
+        let first = ShadowRegisters::default();
+        let kept = |survives: bool, value: u64, first: u64| if survives { value } else { first };
+        AdrSnapshot {
+            wpq: held.wpq,
+            status: held.status.filter(|_| self.status),
+            global_counter: match (held.global_counter, self.global_counter) {
+                (Some(value), GlobalCounterSurvives::Value) => GlobalCounter::Kept(value),
+                (Some(_), GlobalCounterSurvives::AsScanned) => GlobalCounter::Scanned,
+                (None, _) | (_, GlobalCounterSurvives::Not) => GlobalCounter::Lost,
+            },
+            log: if self.log { held.log } else { Vec::new() },
+            plain: held.plain,
+            registers: ShadowRegisters {
+                incr_counter: kept(self.incr_counter, held.registers.incr_counter, first.incr_counter),
+                boot_counter: kept(self.boot_counter, held.registers.boot_counter, first.boot_counter),
+                consumed: kept(self.consumed, held.registers.consumed, first.consumed),
+            },
+        }
+    }
+}
+
+/// What a loss of power leaves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drained {
+    /// Everything that survives, with what the battery let out at the end of the queue.
+    pub snapshot: AdrSnapshot,
+    /// What left the chip on battery besides the write pending queue, in order: dirty counter blocks, then what the drain
+    /// wrote.
+    pub left: Vec<DrainedWrite>,
+    /// The act at which the battery gave up.
+    pub forbidden: Option<Forbidden>,
+}
+
+impl Drained {
+    /// The slots of the shadow cache, of all below `region`, that were written, in order.
+    pub(super) fn slots(&self, region: ShadowRegion) -> impl Iterator<Item = (u64, Line)> + '_ {
+        self.left.iter().filter_map(move |write| {
+            let slot = region.slot_of(write.media.as_line()?)?;
+            Some((slot, write.carries?.0))
+        })
+    }
+
+    /// The lines that left the caches.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        self.left.iter().filter_map(|write| write.carries.map(|(line, _)| line))
+    }
+}
+
+/// How a machine loses power.
+#[derive(Clone, Copy)]
+pub struct PowerLoss<'a> {
+    /// What leaves the caches; `None`: they are lost.
+    pub drain: Option<&'static dyn CrashDrain>,
+    /// What the battery supports.
+    pub battery: Battery,
+    /// What survives of the registers.
+    pub survival: Survival,
+    /// Lines rest in the caches under pads of the boot counter.
+    pub boot_pads: bool,
+    /// The encryption; `None`: memory holds plaintext.
+    pub codec: Option<&'a dyn LineCodec>,
+}
+
+impl<'a> PowerLoss<'a> {
+    /// As `design` loses it on `machine`.
+    pub fn new(design: &Design, machine: &Machine, codec: Option<&'a dyn LineCodec>) -> Self {
+        let drain = design.drain();
+        Self {
+            drain,
+            battery: match machine.eadr.battery {
+                BatterySupply::AsNeeded => drain.map_or(Battery::WriteOnly, |drain| drain.needs()),
+                BatterySupply::WriteOnly => Battery::WriteOnly,
+                BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
+                BatterySupply::AllOperation => Battery::AllOperation,
+            },
+            survival: Survival::of(design, machine.counters.global_register),
+            boot_pads: design.cache_pads == CachePads::BootPads,
+            codec,
+        }
+    }
+
+    /// Power is lost: `held` is what the machine holds, `media` what lies behind it.
+    pub fn strike(&self, held: HeldState, media: &dyn Media) -> Drained {
+        let Some(drain) = self.drain else {
+            return Drained { snapshot: self.survival.keep(held), left: Vec::new(), forbidden: None };
+        };
+        let mut battery = Draining::new(self, &held, media);
+        let forbidden = drain.drain(&held.lines, &mut battery).err();
+        let Draining { path, registers, leaving, .. } = battery;
+        let mut plain: Vec<Line> = path.in_the_clear.iter().copied().collect();
+        plain.sort_unstable();
+        let mut after = HeldState {
+            status: path.status,
+            global_counter: held.global_counter.map(|_| path.register),
+            plain,
+            registers,
+            ..held
+        };
+        after.wpq.extend(leaving.left.iter().map(|write| (write.media, write.bytes)));
+        Drained { snapshot: self.survival.keep(after), left: leaving.left, forbidden }
+    }
+
+    /// The pads under which `slots`, each with its line, would leave at the next loss of power if these registers were
+    /// held and the same slots were dirty; none without a shadow cache.
+    pub fn next_slot_pads(
+        &self,
+        slots: impl IntoIterator<Item = (u64, Line)>,
+        registers: ShadowRegisters,
+        media: &dyn Media,
+    ) -> Vec<(Line, LineBytes)> {
+        let Some((codec, region)) = self.codec.and_then(|codec| Some((codec, codec.shadow()?))) else {
+            return Vec::new();
+        };
+        // Zeros are dirty: what leaves for a slot is its pad.
+        let zeros = |(slot, line)| OnChipLine {
+            slot,
+            level: 0,
+            core: 0,
+            line,
+            resident: if self.boot_pads {
+                codec.pad(region.pad_line(slot), Counter { major: registers.boot_counter, minor: 0 })
+            } else {
+                [0; 64]
+            },
+            plaintext: [0; 64],
+            newest: true,
+        };
+        let lines = slots.into_iter().map(zeros).collect();
+        let drained = self.strike(HeldState { lines, registers, ..HeldState::default() }, media);
+        let pads = drained.left.iter().filter_map(|write| Some((write.carries?.0, write.bytes)));
+        pads.collect()
+    }
+}
+
+/// What has left the chip, as the write path tells it.
+#[derive(Default)]
+struct Leaving {
+    left: Vec<DrainedWrite>,
+    arrived: Option<(Line, LineBytes)>,
+}
+
+impl Observer for Leaving {
+    fn write_arrived(&mut self, _now: Ps, line: Line, plaintext: &LineBytes) {
+        self.arrived = Some((line, *plaintext));
+    }
+
+    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        let carries = if media.is_counter() { None } else { self.arrived.take() };
+        self.left.push(DrainedWrite { media, bytes: *bytes, carries, in_the_clear: false });
+    }
+}
+
+/// A machine on battery.
+struct Draining<'a> {
+    battery: Battery,
+    /// Memory with everything on top that has been drained so far.
+    path: WritePath<'a>,
+    registers: ShadowRegisters,
+    leaving: Leaving,
+}
+
+impl<'a> Draining<'a> {
+    /// The write pending queue and the dirty counter blocks have been drained.
+    fn new(loss: &PowerLoss<'a>, held: &HeldState, media: &'a dyn Media) -> Self {
+        let mut path = WritePath::new(media, loss.codec);
+        path.status = held.status;
+        path.register = held.global_counter.unwrap_or(0);
+        path.in_the_clear.extend(&held.plain);
+        let mut leaving = Leaving::default();
+        for (media, bytes) in &held.wpq {
+            path.store(*media, bytes);
+        }
+        for (block, bytes) in &held.counters {
+            path.store(MediaLine::counter(*block), bytes);
+            leaving.persisted(0, MediaLine::counter(*block), bytes);
+        }
+        Self { battery: loss.battery, path, registers: held.registers, leaving }
+    }
+
+    fn check(&self, act: &'static str, needs: Battery) -> Result<(), Forbidden> {
+        if self.battery < needs { Err(Forbidden { act, needs, has: self.battery }) } else { Ok(()) }
+    }
+
+    fn leave(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>, in_the_clear: bool) {
+        self.path.store(media, bytes);
+        if let Some(line) = media.as_line() {
+            self.path.in_the_clear.remove(&line);
+        }
+        let carries = carries.map(|line| (line.line, line.plaintext));
+        self.leaving.left.push(DrainedWrite { media, bytes: *bytes, carries, in_the_clear });
+    }
+}
+
+impl OnBattery for Draining<'_> {
+    fn region(&self) -> ShadowRegion {
+        let region = self.path.codec().and_then(|codec| codec.shadow());
+        region.expect("a drain that uses the shadow cache runs on a machine that has one")
+    }
+
+    fn register(&self, name: RegisterName) -> u64 {
+        match name {
+            RegisterName::IncrCounter => self.registers.incr_counter,
+            RegisterName::BootCounter => self.registers.boot_counter,
+            RegisterName::ShadowConsumed => self.registers.consumed,
+            other => panic!("{other:?} is no number that a drain works with"),
+        }
+    }
+
+    fn set_register(&mut self, name: RegisterName, value: u64) {
+        match name {
+            RegisterName::IncrCounter => self.registers.incr_counter = value,
+            RegisterName::BootCounter => self.registers.boot_counter = value,
+            RegisterName::ShadowConsumed => self.registers.consumed = value,
+            other => panic!("{other:?} is no number that a drain works with"),
+        }
+    }
+
+    fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden> {
+        self.check("a pad", Battery::WriteComputeOrder)?;
+        Ok(self.path.codec().expect("a drain that encrypts runs on encrypted memory").pad(line, counter))
+    }
+
+    fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {
+        self.check("an exclusive-or", Battery::WriteComputeOrder)?;
+        Ok(xor(a, b))
+    }
+
+    fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
+        self.leave(media, bytes, carries, false);
+    }
+
+    fn write_in_the_clear(&mut self, line: &OnChipLine) {
+        self.leave(MediaLine::data(line.line), &line.resident, Some(line), true);
+        self.path.in_the_clear.insert(line.line);
+    }
+
+    fn write_through_write_path(&mut self, line: &OnChipLine) -> Result<(), Forbidden> {
+        // A counter is read before anything is computed from it.
+        self.check("a read", Battery::AllOperation)?;
+        while !matches!(self.path.write_step(line.line, &line.resident, &mut self.leaving), WriteStep::Written(_)) {}
+        Ok(())
+    }
+}

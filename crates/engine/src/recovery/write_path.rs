@@ -1,0 +1,202 @@
+//! The ordinary write path without its pipeline: memory behind its encryption, read and written line by line in indivisible
+//! steps. A boot writes through it, and so does a drain on a battery that supports all operations.
+
+use super::survivors::Memory;
+use super::{LineCodec, Media, ReencryptionStatus};
+use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page};
+use rustc_hash::FxHashSet;
+
+/// A step of a write, or of the page re-encryption that it needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteStep {
+    /// The line and its counter are durable: the write is over.
+    Written(Line),
+    /// The status register took the page, whose minor counters would have overflowed.
+    Began(Page),
+    /// A line of the page in the status register was encrypted anew.
+    Reencrypted(Line),
+    /// The status register was freed.
+    Finished,
+}
+
+/// Memory behind its encryption.
+pub struct WritePath<'a> {
+    memory: Memory<'a>,
+    codec: Option<&'a dyn LineCodec>,
+    /// The status register, if it is in use.
+    pub status: Option<ReencryptionStatus>,
+    /// The global counter's register: the last value given out.
+    pub register: u64,
+    /// Lines that lie in the clear and are flagged so.
+    pub in_the_clear: FxHashSet<Line>,
+}
+
+impl<'a> WritePath<'a> {
+    /// `media` behind `codec`; `None`: memory holds plaintext.
+    pub fn new(media: &'a dyn Media, codec: Option<&'a dyn LineCodec>) -> Self {
+        Self { memory: Memory::new(media), codec, status: None, register: 0, in_the_clear: FxHashSet::default() }
+    }
+
+    /// The encryption.
+    pub fn codec(&self) -> Option<&'a dyn LineCodec> {
+        self.codec
+    }
+
+    /// The media with everything on top that was stored here.
+    pub fn memory(&self) -> &dyn Media {
+        &self.memory
+    }
+
+    /// Stores `bytes` as they are.
+    pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
+        self.memory.store(media, bytes);
+    }
+
+    /// What lies at `line`, not decrypted.
+    pub fn raw(&self, line: Line) -> LineBytes {
+        match self.memory.content(MediaLine::data(line)) {
+            Content::Stored(bytes) | Content::Base(bytes) => *bytes,
+            Content::Never => [0; 64],
+        }
+    }
+
+    /// The plaintext of `line`. What has no counter is shown as it lies: a log line of a chain, which can only be decrypted
+    /// together with those before it, the shadow cache, and lines flagged as lying in the clear.
+    pub fn line(&self, line: Line) -> LineBytes {
+        let Some(codec) = self.codec.filter(|codec| !self.lacks_counter(line, *codec)) else { return self.raw(line) };
+        let stored_block = self.memory.content(counter_of(line, codec));
+        let status = self.status.as_ref().filter(|status| status.page == line.page());
+        let content = self.memory.content(MediaLine::data(line));
+        if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
+            // Encrypting the shared base under its first counter only to decrypt it again would change nothing.
+            return *base;
+        }
+        let block = self.block(line, codec);
+        codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
+    }
+
+    /// The next step of writing a whole line: data and counter become durable in one step, so pads stay fresh. A minor
+    /// counter that overflows has its page re-encrypted first, and that waits for the status register.
+    pub fn write_step(&mut self, line: Line, plaintext: &LineBytes, observer: &mut impl Observer) -> WriteStep {
+        let Some(codec) = self.codec else {
+            self.persist(line, plaintext, plaintext, None, observer);
+            return WriteStep::Written(line);
+        };
+        if self.status.is_some_and(|status| status.page == line.page())
+            && let Some(step) = self.reencryption_step(observer)
+        {
+            return step;
+        }
+        let mut block = self.block(line, codec);
+        if codec.bump(line, &mut block, &mut self.register) {
+            let ciphertext = codec.encrypt(line, plaintext, &block);
+            self.persist(line, plaintext, &ciphertext, Some(&block), observer);
+            return WriteStep::Written(line);
+        }
+        if let Some(step) = self.reencryption_step(observer) {
+            return step;
+        }
+        let (page, old_major) = (line.page(), codec.major(&block));
+        self.status = Some(ReencryptionStatus { page, old_major, done: 0 });
+        observer.reencryption(0, page, old_major, 0, false);
+        WriteStep::Began(page)
+    }
+
+    /// Encrypts the next line of the page in the status register anew, or frees the register; `None` if it is free.
+    pub fn reencryption_step(&mut self, observer: &mut impl Observer) -> Option<WriteStep> {
+        let (codec, status) = (self.codec?, self.status?);
+        if status.done == u64::MAX {
+            observer.reencryption(0, status.page, status.old_major, status.done, true);
+            self.status = None;
+            return Some(WriteStep::Finished);
+        }
+        let index = status.done.trailing_ones() as usize;
+        let line = status.page.line(index);
+        let plaintext = self.line(line);
+        let mut block = self.block(line, codec);
+        codec.renew(line, status.old_major, &mut block);
+        let ciphertext = codec.encrypt(line, &plaintext, &block);
+        self.persist(line, &plaintext, &ciphertext, Some(&block), observer);
+        let done = status.done | 1 << index;
+        self.status = Some(ReencryptionStatus { done, ..status });
+        observer.reencryption(0, status.page, status.old_major, done, false);
+        Some(WriteStep::Reencrypted(line))
+    }
+
+    /// The pads under which the next write of `line` might be encrypted; nothing is written. The first is for the case
+    /// that it is the next write of all. A counter of the line's own allows no other; a global one moves on with every
+    /// write of any line, so that pad k, counted from 1, is for the case that k - 1 writes of other lines come first,
+    /// without end. None for plaintext memory, where a page would be re-encrypted first, and for lines without a counter.
+    pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a> {
+        let codec = self.codec.filter(|codec| !outside_counters(line, *codec));
+        let mut next = codec.map(|codec| (codec, self.block(line, codec), self.register));
+        std::iter::from_fn(move || {
+            let (codec, block, register) = next.as_mut()?;
+            let given_out = *register;
+            let pad = codec.bump(line, block, register).then(|| codec.encrypt(line, &[0; 64], block));
+            if *register == given_out {
+                next = None;
+            }
+            pad
+        })
+    }
+
+    /// The largest counter on the media. Populated lines whose block nothing has stored have smaller ones than any
+    /// write of the run.
+    pub fn largest_counter(&self) -> u64 {
+        let Some(codec) = self.codec else { return 0 };
+        let mut largest = 0;
+        self.memory.counter_blocks(&mut |_, block| largest = largest.max(codec.largest(block)));
+        largest
+    }
+
+    /// Data and counter block reach the media in one step.
+    fn persist(
+        &mut self,
+        line: Line,
+        plaintext: &LineBytes,
+        bytes: &LineBytes,
+        block: Option<&LineBytes>,
+        observer: &mut impl Observer,
+    ) {
+        observer.write_arrived(0, line, plaintext);
+        if let (Some(codec), Some(block)) = (self.codec, block) {
+            let media = counter_of(line, codec);
+            self.memory.store(media, block);
+            observer.persisted(0, media, block);
+        }
+        self.memory.store(MediaLine::data(line), bytes);
+        self.in_the_clear.remove(&line);
+        observer.persisted(0, MediaLine::data(line), bytes);
+    }
+
+    fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
+        match self.memory.content(counter_of(line, codec)) {
+            Content::Stored(block) | Content::Base(block) => *block,
+            Content::Never => codec.base_block(codec.coverage().block(line)),
+        }
+    }
+
+    /// What lies on the media. A populated line that nothing has written lies there under its first counter.
+    fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
+        match self.memory.content(MediaLine::data(line)) {
+            Content::Stored(bytes) => *bytes,
+            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line))),
+            Content::Never => [0; 64],
+        }
+    }
+
+    fn lacks_counter(&self, line: Line, codec: &dyn LineCodec) -> bool {
+        outside_counters(line, codec) || self.in_the_clear.contains(&line)
+    }
+}
+
+/// The counter block of `line` on the media.
+fn counter_of(line: Line, codec: &dyn LineCodec) -> MediaLine {
+    MediaLine::counter(codec.coverage().block(line))
+}
+
+/// Whether `line` belongs to what counters are not kept for.
+fn outside_counters(line: Line, codec: &dyn LineCodec) -> bool {
+    codec.log().is_some_and(|log| log.lacks_counter(line)) || codec.shadow().is_some_and(|shadow| shadow.contains(line))
+}
