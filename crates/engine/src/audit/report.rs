@@ -1,9 +1,8 @@
 //! Turns what the auditors find into violations: which rule, whose, when, and told in sentences.
 
 use super::explain::Scene;
-use super::explain_leak::leak as leak_told;
 use super::lines::{Id, Role};
-use super::secrecy::{Leak, Way};
+use super::secrecy::Leak;
 use super::transaction::Finding;
 use super::violation::{Rule, Violation, with_timeline};
 use super::{Auditor, explain};
@@ -58,7 +57,7 @@ impl Auditor {
         });
     }
 
-    pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak, way: Way) {
+    pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak) {
         let rule = match leak {
             Leak::Plaintext { .. } => Rule::Plaintext,
             Leak::PadReuse { .. } | Leak::FirstWrite { .. } | Leak::NextLoss { .. } => Rule::PadReuse,
@@ -75,7 +74,7 @@ impl Auditor {
             transaction,
             stage,
             line: Some(line),
-            explanation: with_timeline(leak_told(event, line, leak, way), &self.timeline, line),
+            explanation: with_timeline(explain::leak(event, line, leak), &self.timeline, line),
         });
     }
 
