@@ -2,13 +2,13 @@
 //! their pads must differ from every pad used before, at the power failure too. So is what leaves if power fails again.
 
 use super::branch::Branch;
-use super::secrecy::{Leak, Way};
+use super::secrecy::Leak;
 use crate::kernel::Ps;
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer};
 
 /// What a boot let out.
 #[derive(Clone, Default)]
-pub struct BootLeaks(pub(super) Vec<(Way, Line, Leak)>);
+pub struct BootLeaks(pub(super) Vec<(Line, Leak)>);
 
 /// The observer of a boot. A clone watches another future of what has happened so far.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ impl<'a> BootWatch<'a> {
     pub fn next_write(&mut self, line: Line, pads: impl Iterator<Item = LineBytes>) {
         let Some(secrecy) = &mut self.secrecy else { return };
         if let Some(leak) = (1..).zip(pads).find_map(|(place, pad)| secrecy.first_write(line, place, &pad)) {
-            self.leaks.0.push((Way::Boot, line, leak));
+            self.leaks.0.push((line, leak));
         }
     }
 
@@ -37,7 +37,7 @@ impl<'a> BootWatch<'a> {
     /// be encrypted under `pad`. If that was used before, for whatever bytes, it is noted.
     pub fn next_pad(&mut self, line: Line, pad: &LineBytes) {
         if let Some(leak) = self.secrecy.as_ref().and_then(|secrecy| secrecy.next_loss(pad)) {
-            self.leaks.0.push((Way::BatteryAgain, line, leak));
+            self.leaks.0.push((line, leak));
         }
     }
 
@@ -45,7 +45,7 @@ impl<'a> BootWatch<'a> {
     pub fn power_lost(&mut self, left: &[DrainedWrite]) {
         let leaks = &mut self.leaks.0;
         if let Some(secrecy) = &mut self.secrecy {
-            secrecy.power_lost(self.crash_event, left, |line, leak| leaks.push((Way::BatteryAgain, line, leak)));
+            secrecy.power_lost(self.crash_event, left, |line, leak| leaks.push((line, leak)));
         }
     }
 
@@ -76,7 +76,7 @@ impl Observer for BootWatch<'_> {
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
             && let Some(leak) = secrecy.persisted(self.crash_event, line, bytes)
         {
-            self.leaks.0.push((Way::Boot, line, leak));
+            self.leaks.0.push((line, leak));
         }
     }
 }

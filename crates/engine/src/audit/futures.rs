@@ -2,16 +2,16 @@
 
 use super::boot::BootLeaks;
 use super::lines::Role;
-use super::secrecy::{Leak, Way};
+use super::secrecy::Leak;
 use super::violation::with_timeline;
-use super::{Auditor, Rule, Violation, explain_leak};
+use super::{Auditor, Rule, Violation, explain};
 use crate::message::{CoreId, Line};
 
 impl Auditor {
     /// What a [`super::BootWatch`] found, as violations that nobody has counted.
     pub fn leaks_told(&self, leaks: BootLeaks) -> Vec<Violation> {
-        let told = |(way, line, leak): (Way, Line, Leak)| {
-            let explanation = with_timeline(explain_leak::leak(self.events, line, leak, way), &self.timeline, line);
+        let told = |(line, leak): (Line, Leak)| {
+            let explanation = with_timeline(explain::leak(self.events, line, leak), &self.timeline, line);
             self.broken(leak.rule(), None, Some(line), explanation)
         };
         leaks.0.into_iter().map(told).collect()

@@ -17,8 +17,13 @@ mod boot;
 mod branch;
 mod counter;
 mod durable;
+#[cfg(test)]
+mod eadr_fixture;
+#[cfg(test)]
+mod eadr_reference;
+#[cfg(test)]
+mod eadr_tests;
 mod explain;
-mod explain_leak;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod futures;
@@ -61,7 +66,7 @@ use durable::{Durable, Status};
 use hardware_log::HardwareLog;
 use line::LineRule;
 use lines::{Id, Lines, Role};
-use secrecy::{Leak, Secrecy, Way};
+use secrecy::{Leak, Secrecy};
 use shadow::{ShadowCache, registers_hash};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -232,10 +237,10 @@ impl Auditor {
         bad == 0 && self.loss_leaks.is_empty()
     }
 
-    /// Power is lost after the event that is just over: `left` leaves the chip on battery, in this order, and these
-    /// registers are kept. To be told before [`Auditor::judge`] at each crash point of a design whose caches are in the
-    /// persistence domain; it replaces what was told of the crash point before, because the run goes on as if power had not
-    /// been lost.
+    /// Power is lost after the event that is just over: `left` leaves the chip on battery, in this order, dirty counter
+    /// blocks included, and these registers are kept. To be told before [`Auditor::judge`] at each crash point of a design
+    /// whose caches are in the persistence domain; it replaces what was told of the crash point before, because the run
+    /// goes on as if power had not been lost.
     pub fn power_lost(&mut self, left: &[DrainedWrite], registers: &ShadowRegisters) {
         let Self { lines, durable, shadow, secrecy, .. } = self;
         let region = shadow.as_ref().map(ShadowCache::region);
@@ -262,7 +267,7 @@ impl Auditor {
         let known = |leak: &(Line, Leak)| self.known_leaks.binary_search_by_key(&leak_key(leak), leak_key).is_ok();
         let news: Vec<(Line, Leak)> = self.loss_leaks.iter().filter(|leak| !known(leak)).copied().collect();
         for (line, leak) in news {
-            self.report_leak(self.events, line, leak, Way::Battery);
+            self.report_leak(self.events, line, leak);
         }
     }
 
@@ -349,8 +354,8 @@ impl Auditor {
     /// Takes over what a [`BootWatch`] found; true if it found nothing.
     pub fn boot_over(&mut self, leaks: boot::BootLeaks) -> bool {
         let clean = leaks.0.is_empty();
-        for (way, line, leak) in leaks.0 {
-            self.report_leak(self.events, line, leak, way);
+        for (line, leak) in leaks.0 {
+            self.report_leak(self.events, line, leak);
         }
         clean
     }

@@ -1,9 +1,8 @@
 //! Turns what the auditors find into violations: which rule, whose, when, and told in sentences.
 
 use super::explain::Scene;
-use super::explain_leak::leak as leak_told;
 use super::lines::{Id, Role};
-use super::secrecy::{Leak, Way};
+use super::secrecy::Leak;
 use super::transaction::Finding;
 use super::violation::{Rule, Violation, with_timeline};
 use super::{Auditor, explain};
@@ -58,7 +57,7 @@ impl Auditor {
         });
     }
 
-    pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak, way: Way) {
+    pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak) {
         let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
             Role::Heap(core) | Role::Log(core) => Some(core),
             Role::HardwareLog | Role::Other => None,
@@ -71,7 +70,7 @@ impl Auditor {
             transaction,
             stage,
             line: Some(line),
-            explanation: with_timeline(leak_told(event, line, leak, way), &self.timeline, line),
+            explanation: with_timeline(explain::leak(event, line, leak), &self.timeline, line),
         });
     }
 

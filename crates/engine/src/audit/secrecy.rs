@@ -11,8 +11,8 @@
 //! one is among them, and sound: a pad computed with a wrong plaintext is the true pad exclusive-or a difference of
 //! plaintexts, and meets another pad only if the true pads are related, which for AES means equal.
 
-use super::counter::CounterCipher;
 use super::Rule;
+use super::counter::CounterCipher;
 use super::durable::Status;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -39,9 +39,9 @@ pub(super) enum Way {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Leak {
     /// Block `block` of the line left the chip in the clear.
-    Plaintext { block: usize },
+    Plaintext { block: usize, way: Way },
     /// Block `block` was encrypted under a pad that had been used for another plaintext.
-    PadReuse { block: usize, earlier: Earlier },
+    PadReuse { block: usize, way: Way, earlier: Earlier },
     /// After a boot, the first write of the line, if it is write `place` of all (counted from 1), would encrypt block
     /// `block` under a pad that had been used.
     FirstWrite { place: u64, block: usize, earlier: Earlier },
@@ -207,10 +207,10 @@ pub(super) fn examine<'a>(
             let pad = cipher ^ plaintext;
             if pad == 0 {
                 if program_data {
-                    leak = leak.or(Some(Leak::Plaintext { block }));
+                    leak = leak.or(Some(Leak::Plaintext { block, way: at.way }));
                 }
             } else if let Some(earlier) = meet(pad, Use { plaintext, at }) {
-                leak = leak.or(Some(Leak::PadReuse { block, earlier: earlier.at }));
+                leak = leak.or(Some(Leak::PadReuse { block, way: at.way, earlier: earlier.at }));
             }
         }
     }

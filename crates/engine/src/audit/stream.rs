@@ -2,7 +2,6 @@
 
 use super::Auditor;
 use super::durable::Status;
-use super::secrecy::Way;
 use super::timeline::Note;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
@@ -65,7 +64,7 @@ impl Observer for Auditor {
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
             let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
             if let Some(leak) = leak {
-                self.report_leak(event, line, leak, Way::Run);
+                self.report_leak(event, line, leak);
             }
         }
     }
@@ -79,7 +78,7 @@ impl Observer for Auditor {
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret)
             && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
         {
-            self.report_leak(self.events + 1, line, leak, Way::Run);
+            self.report_leak(self.events + 1, line, leak);
         }
     }
 

@@ -1,13 +1,13 @@
 //! Tells in sentences what left the chip that should not have.
 
-use super::secrecy::{Earlier, Leak, Way};
+use crate::audit::secrecy::{Earlier, Leak, Way};
 use crate::message::Line;
 
-/// Something that left the chip, on this way.
-pub(super) fn leak(event: u64, line: Line, leak: Leak, way: Way) -> String {
+/// Something that left the chip.
+pub(in crate::audit) fn leak(event: u64, line: Line, leak: Leak) -> String {
     let address = line.address();
     match leak {
-        Leak::Plaintext { block } => {
+        Leak::Plaintext { block, way } => {
             let bytes = format!("bytes {} to {}", block * 16, block * 16 + 15);
             match way {
                 Way::Run | Way::Boot => format!(
@@ -22,7 +22,7 @@ pub(super) fn leak(event: u64, line: Line, leak: Leak, way: Way) -> String {
                 ),
             }
         }
-        Leak::PadReuse { block, earlier } => {
+        Leak::PadReuse { block, way, earlier } => {
             let who = user(earlier);
             let used =
                 format!("under a pad that {who} had already used for other bytes at {:#x}", earlier.line.address());
@@ -66,7 +66,7 @@ fn remark(way: Way) -> &'static str {
 
 fn again(way: Way) -> &'static str {
     match way {
-        Way::BatteryAgain => " and again during the boot",
+        Way::BatteryAgain => " and again in or after the boot",
         _ => "",
     }
 }

@@ -1,5 +1,9 @@
 //! Turns what an auditor found into sentences that somebody new to the field can follow.
 
+mod leak;
+
+pub(super) use leak::leak;
+
 use super::CounterLayout;
 use super::counter::{Counter, CounterCipher};
 use super::durable::Durable;
