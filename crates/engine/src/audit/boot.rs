@@ -54,6 +54,11 @@ impl<'a> BootWatch<'a> {
         self.secrecy.is_some()
     }
 
+    /// Whether nothing was let out so far.
+    pub fn clean(&self) -> bool {
+        self.leaks.0.is_empty()
+    }
+
     /// The boot is over: what it let out, for [`super::Auditor::boot_over`].
     pub fn finish(self) -> BootLeaks {
         self.leaks
