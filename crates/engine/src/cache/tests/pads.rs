@@ -292,7 +292,9 @@ fn a_dirty_line_that_finds_no_room_below_moves_to_its_reader() {
         assert_eq!((of.line, of.level, of.core, of.newest, of.plaintext[0]), (line(1), 2, 1, true, 0xa1));
         assert_eq!((c.on_chip().len(), c.requests().count(), &c.evicted[..]), (2, 0, &[][..]));
         // The reader owns it now, and its counter is still good.
-        store_at_once(&mut c, 500, 1, line(1), 0xb1);
+        let later = 1_000_000;
+        assert_eq!(c.own(later, 1, line(1), false), Access::At(later + c.first_level_latency()));
+        store_at_once(&mut c, later, 1, line(1), 0xb1);
         assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xb1);
     }
 }
