@@ -103,13 +103,15 @@ impl<'a> Nested<'a> {
         let snapshot = &self.first.snapshot;
         let mut whole =
             Boot::new(media, snapshot, self.loss.codec, self.steps, self.touching(self.auditor.boot_watch()));
-        self.recover(&mut whole);
+        let steps = self.recover(&mut whole);
+        // A leak of the boot itself needs no second power failure; one of the next loss of power is one after the last step.
+        let by_itself = !whole.watcher().watch.clean();
         self.ask_next_pads(&mut whole, &[self.first]);
         let Touching { watch, touched } = whole.into_observer();
         let leaks = self.auditor.leaks_told(watch.finish());
         if !leaks.is_empty() {
-            // What breaks without a second power failure is no news after one.
-            self.result.found.extend(leaks.into_iter().map(|violation| Found { violation, nested_event: None }));
+            let nested_event = (!by_itself).then_some(steps);
+            self.result.found.extend(leaks.into_iter().map(|violation| Found { violation, nested_event }));
             return self.result;
         }
         self.expected.extend(self.lines_of(&touched));
@@ -201,14 +203,18 @@ impl<'a> Nested<'a> {
         }
     }
 
-    /// The rest of the boot, then the program's recovery.
-    fn recover(&self, boot: &mut Boot<'_, Touching<'a>>) {
-        boot.finish();
+    /// The boot, then the program's recovery; gives the number of steps after which power may fail again.
+    fn recover(&self, boot: &mut Boot<'_, Touching<'a>>) -> u64 {
+        let mut steps = 0;
+        while let Some(step) = boot.step() {
+            steps += u64::from(!matches!(step, BootStep::Drained(_)));
+        }
         if let Some(program) = &self.program {
             for layout in program.layouts() {
-                boot.recover_program(program.as_ref(), layout.core);
+                boot.recover_program_watched(program.as_ref(), layout.core, &mut |_, _| steps += 1);
             }
         }
+        steps
     }
 
     /// Has the auditors look at the pads of the next power loss, for the slots that these losses of power wrote, and at
