@@ -226,6 +226,24 @@ fn a_sample_judges_as_many_points_as_asked_for_and_one_event_is_one_point() {
 }
 
 #[test]
+fn recovery_survives_a_second_power_failure_after_every_step_of_it() {
+    let mut requests = Vec::new();
+    for design in ["unencrypted", "secpm", "fca", "co-located", "hw-log", "easy-pm"] {
+        for workload in ["btree", "linked-list"] {
+            requests.push(json!({
+                "design": design, "workload": workload, "machine": "small", "transactions": 12, "footprint": "16KiB",
+                "points": 400, "nested": true,
+            }));
+        }
+    }
+    requests.into_par_iter().for_each(|request| {
+        let report = assert_holds(&request);
+        assert!(count(&report, "nested_points") >= count(&report, "distinct_states"), "{request}");
+        assert!(report["coverage"].as_str().unwrap().contains("once more"), "{request}");
+    });
+}
+
+#[test]
 fn two_explorations_say_the_same() {
     for design in ["secpm", "write-back"] {
         let request =

@@ -13,7 +13,7 @@ use crate::design::parts::{Forbidden, RecoveryStep};
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page, ProgramRecovery};
 use crate::recovery::{Boot, BootStep, Media};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The sentence about a battery that gave up.
@@ -64,8 +64,10 @@ pub(super) struct Nested<'a> {
     program: Option<Arc<dyn ProgramRecovery>>,
     /// Compare every line and let the program check its structure, too.
     thorough: bool,
-    /// Lines that an undisturbed recovery touches.
+    /// Lines that an undisturbed recovery writes, and those that share a counter block with them.
     expected: BTreeSet<Line>,
+    /// Those that it writes.
+    written: BTreeSet<Line>,
     /// Steps of the recovery so far.
     event: u64,
     /// Writes of the recovery so far and what was left when power was last lost.
@@ -89,6 +91,7 @@ impl<'a> Nested<'a> {
             program: auditor.program(),
             thorough,
             expected: first.lines().collect(),
+            written: BTreeSet::new(),
             event: 0,
             last: None,
             result: NestedResult { points: 0, found: Vec::new() },
@@ -100,16 +103,19 @@ impl<'a> Nested<'a> {
         let snapshot = &self.first.snapshot;
         let mut whole =
             Boot::new(media, snapshot, self.loss.codec, self.steps, self.touching(self.auditor.boot_watch()));
-        self.recover(&mut whole);
+        let steps = self.recover(&mut whole);
+        // A leak of the boot itself needs no second power failure; one of the next loss of power is one after the last step.
+        let by_itself = !whole.watcher().watch.clean();
         self.ask_next_pads(&mut whole, &[self.first]);
         let Touching { watch, touched } = whole.into_observer();
         let leaks = self.auditor.leaks_told(watch.finish());
         if !leaks.is_empty() {
-            // What breaks without a second power failure is no news after one.
-            self.result.found.extend(leaks.into_iter().map(|violation| Found { violation, nested_event: None }));
+            let nested_event = (!by_itself).then_some(steps);
+            self.result.found.extend(leaks.into_iter().map(|violation| Found { violation, nested_event }));
             return self.result;
         }
         self.expected.extend(self.lines_of(&touched));
+        self.written.extend(touched.iter().filter_map(|media| media.as_line()));
         let program = self.program.clone();
         let mut boot =
             Boot::new(media, snapshot, self.loss.codec, self.steps, self.touching(self.auditor.boot_watch()));
@@ -197,26 +203,31 @@ impl<'a> Nested<'a> {
         }
     }
 
-    /// The rest of the boot, then the program's recovery.
-    fn recover(&self, boot: &mut Boot<'_, Touching<'a>>) {
-        boot.finish();
+    /// The boot, then the program's recovery; gives the number of steps after which power may fail again.
+    fn recover(&self, boot: &mut Boot<'_, Touching<'a>>) -> u64 {
+        let mut steps = 0;
+        while let Some(step) = boot.step() {
+            steps += u64::from(!matches!(step, BootStep::Drained(_)));
+        }
         if let Some(program) = &self.program {
             for layout in program.layouts() {
-                boot.recover_program(program.as_ref(), layout.core);
+                boot.recover_program_watched(program.as_ref(), layout.core, &mut |_, _| steps += 1);
             }
         }
+        steps
     }
 
     /// Has the auditors look at the pads of the next power loss, for the slots that these losses of power wrote, and at
-    /// those of the next writes of the lines that left.
+    /// those of the next writes of the lines that left or that recovery wrote.
     fn ask_next_pads(&self, boot: &mut Boot<'_, Touching<'a>>, losses: &[&Drained]) {
         if !boot.watcher().watch.watches_pads() {
             return;
         }
-        let lines: BTreeSet<Line> = losses.iter().flat_map(|drained| drained.lines()).collect();
+        let mut lines: BTreeSet<Line> = losses.iter().flat_map(|drained| drained.lines()).collect();
+        lines.extend(boot.watcher().touched.iter().filter_map(|media| media.as_line()));
+        lines.extend(&self.written);
         if let Some(region) = self.loss.codec.and_then(|codec| codec.shadow()) {
-            let slots: std::collections::BTreeMap<u64, Line> =
-                losses.iter().flat_map(|drained| drained.slots(region)).collect();
+            let slots: BTreeMap<u64, Line> = losses.iter().flat_map(|drained| drained.slots(region)).collect();
             let pads = self.loss.next_slot_pads(slots, boot.registers(), boot.memory());
             for (line, pad) in pads {
                 boot.observer().watch.next_pad(line, &pad);

@@ -1,1 +1,119 @@
+//! Second power failures on the scripted machine, and losses of power as the explorer judges them.
 
+use super::*;
+use crate::audit::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
+use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule};
+use crate::config::Variant;
+use crate::design::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
+use crate::message::{Coverage, Observer};
+use crate::recovery::AdrSnapshot;
+
+const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
+
+fn run() -> CrashRun {
+    CrashRun {
+        design: "secpm".into(),
+        variant: Variant::Hardened,
+        workload: "pair".into(),
+        seed: 1,
+        command: "counterpoint crash secpm pair --seed 1".into(),
+        transactions: Some(5),
+        exercised: Exercised::default(),
+        seconds: 0.5,
+    }
+}
+
+/// Every event of the test program and every step of the recovery after it; `survival` is what a second loss leaves.
+fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) -> CrashReport {
+    let mut machine = Machine::with_counters(counters);
+    let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
+    let auditor = machine.audited(true, true, Some(facts));
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(true).full_check_every(3);
+    machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
+        if explorer.wants_full_check() {
+            explorer.full_check(&machine.snapshot(true), machine, Some(&machine.codec), steps);
+        }
+        if explorer.wants_nested() {
+            let drained = Drained { snapshot: machine.snapshot(true), left: Vec::new(), forbidden: None };
+            let loss = PowerLoss {
+                drain: None,
+                battery: Battery::WriteOnly,
+                survival,
+                boot_pads: false,
+                codec: Some(&machine.codec),
+            };
+            explorer.nested_check(&drained, machine, &loss, steps);
+        }
+    });
+    assert_eq!(explorer.internal_errors(), [] as [String; 0]);
+    explorer.report(run())
+}
+
+const SPLIT: CounterLayout = CounterLayout::Split { minor_bits: 2 };
+const WORDS: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+
+#[test]
+fn recovery_survives_power_failures_after_every_step_of_it() {
+    for counters in [SPLIT, WORDS] {
+        let report = explore(counters, Survival::OF_ALL, STEPS);
+        assert_eq!(report.violations, []);
+        assert_eq!(report.recovered, report.crash_points);
+        assert!(report.nested_points > report.distinct_states, "{} second failures", report.nested_points);
+        assert!(report.coverage.contains(&format!("{} times", report.nested_points)), "{}", report.coverage);
+        assert!(report.coverage.contains("once more"));
+    }
+}
+
+#[test]
+fn a_status_register_that_a_second_failure_loses_is_found_and_told_with_its_step() {
+    let report = explore(SPLIT, Survival { status: false, ..Survival::OF_ALL }, STEPS);
+    let first = report.violations.iter().find(|violation| violation.rule == Rule::Line).expect("lines are lost");
+    let step = first.nested_event.expect("it takes a second failure");
+    assert!(first.explanation.contains(&format!("again after step {step} of the recovery")), "{}", first.explanation);
+    assert!(first.reproduce.ends_with(&format!("--nested --at-event {}", first.crash_event)), "{}", first.reproduce);
+    assert!(report.violations.iter().all(|violation| violation.nested_event.is_some()));
+    assert!(report.recovered < report.crash_points && !report.holds());
+}
+
+#[test]
+fn a_global_register_that_a_second_failure_loses_repeats_pads() {
+    let survival = Survival { global_counter: GlobalCounterSurvives::Not, ..Survival::OF_ALL };
+    let report = explore(WORDS, survival, &[]);
+    let found = report.violations.iter().find(|violation| violation.rule == Rule::PadReuse).expect("a pad is repeated");
+    assert!(found.nested_event.is_some());
+    assert!(found.explanation.contains("again after step"), "{}", found.explanation);
+}
+
+#[test]
+fn persistent_caches_are_judged_when_what_leaves_them_is_told_and_a_refusing_battery_fails_the_point() {
+    let machine = Machine::new(2);
+    let auditor = Auditor::new(AuditSetup {
+        base: machine.codec.base.clone(),
+        cores: 1,
+        cipher: None,
+        log: None,
+        line_atomic: LineAtomicity::Every,
+        secret: false,
+        status_survives: true,
+        eadr: Some(EadrFacts { shadow: None }),
+        program: None,
+    });
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).drains(true);
+    let drained = |forbidden| Drained { snapshot: AdrSnapshot::default(), left: Vec::new(), forbidden };
+    explorer.event_over(0);
+    assert!(explorer.wants_power_loss() && explorer.wants_survivors());
+    assert_eq!(explorer.report(run()).crash_points, 0, "not judged before that");
+    explorer.power_lost(&drained(None));
+    assert!(!explorer.wants_power_loss());
+    explorer.power_lost(&drained(None));
+    assert_eq!((explorer.report(run()).crash_points, explorer.report(run()).recovered), (1, 1));
+    explorer.event_over(0);
+    let forbidden = Forbidden { act: "a pad", needs: Battery::WriteComputeOrder, has: Battery::WriteOnly };
+    explorer.power_lost(&drained(Some(forbidden)));
+    let report = explorer.report(run());
+    assert_eq!((report.crash_points, report.recovered, report.violation_count), (2, 1, 1));
+    let violation = &report.violations[0];
+    assert_eq!((violation.rule, violation.crash_event, violation.nested_event), (Rule::Battery, 2, None));
+    assert!(violation.explanation.contains("takes a pad"), "{}", violation.explanation);
+    assert_eq!(serde_json::to_value(violation).unwrap()["rule"], "battery");
+}

@@ -12,8 +12,6 @@
 mod boot;
 mod codec;
 mod restore;
-#[cfg(test)]
-mod shadow_tests;
 mod survivors;
 #[cfg(test)]
 mod tests;
