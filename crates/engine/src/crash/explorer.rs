@@ -138,6 +138,8 @@ impl Explorer {
         if !self.drains || self.power_lost_at.replace(event) == Some(event) {
             return;
         }
+        let status = drained.snapshot.status.map(|status| (status.page, status.old_major, status.done));
+        self.auditor.reencryption_left(status);
         self.auditor.power_lost(&drained.left, &drained.snapshot.registers);
         if std::mem::take(&mut self.wants_power_loss) {
             self.judge();

@@ -9,9 +9,11 @@ use super::explorer::watch_next_writes;
 use super::power::{Drained, PowerLoss};
 use super::report::Found;
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
-use crate::design::parts::{Forbidden, RecoveryStep};
+use crate::design::parts::{Counter, Forbidden, RecoveryStep};
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page, ProgramRecovery};
+use crate::message::{
+    CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, Page, ProgramRecovery, xor,
+};
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -107,6 +109,7 @@ impl<'a> Nested<'a> {
         // A leak of the boot itself needs no second power failure; one of the next loss of power is one after the last step.
         let by_itself = !whole.watcher().watch.clean();
         self.ask_next_pads(&mut whole, &[self.first]);
+        self.live_again(&whole);
         let Touching { watch, touched } = whole.into_observer();
         let leaks = self.auditor.leaks_told(watch.finish());
         if !leaks.is_empty() {
@@ -132,6 +135,52 @@ impl<'a> Nested<'a> {
             }
         }
         self.result
+    }
+
+    /// A whole second life: the machine has recovered and runs on, the slots that were dirty are dirty again with other bytes,
+    /// and power is lost. These bytes must leave under pads of their own and come back, and a third life must have pads of
+    /// its own, too.
+    fn live_again(&mut self, boot: &Boot<'_, Touching<'a>>) {
+        let Some((codec, region)) = self.loss.codec.and_then(|codec| Some((codec, codec.shadow()?))) else { return };
+        let mut held = boot.power_lost();
+        if !held.lines.is_empty() {
+            // What was put back into the caches is the first life's still.
+            return;
+        }
+        let slots: BTreeMap<u64, Line> = self.first.slots(region).collect();
+        let mut newest = BTreeMap::new();
+        for (&slot, &line) in &slots {
+            let plaintext = boot.line(line).map(|byte| !byte ^ slot as u8);
+            let pad = codec.pad(region.pad_line(slot), Counter { major: held.registers.boot_counter, minor: 0 });
+            held.lines.push(OnChipLine {
+                slot,
+                level: 0,
+                core: 0,
+                line,
+                resident: if self.loss.boot_pads { xor(&plaintext, &pad) } else { plaintext },
+                plaintext,
+                newest: !newest.contains_key(&line),
+            });
+            newest.entry(line).or_insert(plaintext);
+        }
+        let second = self.loss.strike(held, boot.memory());
+        let mut watch = boot.watcher().watch.clone();
+        watch.power_lost(&second.left);
+        let mut again = Boot::new(boot.memory(), &second.snapshot, self.loss.codec, self.steps, self.touching(watch));
+        again.finish();
+        let when = format!("after event {}, and again in the life after that", self.auditor.events());
+        if let Some((line, _)) = newest.iter().find(|(line, bytes)| again.line(**line) != **bytes) {
+            let explanation = format!(
+                "If power fails {when}, the line at {:#x} does not hold what it held when power failed again.",
+                line.address()
+            );
+            self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), None);
+        }
+        self.ask_next_pads(&mut again, &[self.first, &second]);
+        for mut violation in self.auditor.leaks_told(again.into_observer().watch.finish()) {
+            violation.explanation.push_str(&format!(" This is so if power fails {when}."));
+            self.found(violation, None);
+        }
     }
 
     /// Power is lost after `step`, with which the boot has come this far.
@@ -257,7 +306,11 @@ impl<'a> Nested<'a> {
     }
 
     fn broken(&mut self, violation: Violation) {
-        self.result.found.push(Found { violation, nested_event: Some(self.event) });
+        self.found(violation, Some(self.event));
+    }
+
+    fn found(&mut self, violation: Violation, nested_event: Option<u64>) {
+        self.result.found.push(Found { violation, nested_event });
     }
 }
 
