@@ -10,8 +10,25 @@ import time
 
 import counterpoint as cp
 
-DESIGNS = ("secpm", "secpm-no-cwr", "fca", "sca", "co-located", "co-located-cc", "hw-log", "easy-pm")
+DESIGNS = (
+    "secpm",
+    "secpm-no-cwr",
+    "fca",
+    "sca",
+    "co-located",
+    "co-located-cc",
+    "hw-log",
+    "easy-pm",
+    "eadr",
+    "eadr-cme",
+    "eadr-all-operation",
+    "bbe",
+    "sepencr",
+)
 TX_SIZES = (64, 128, 256, 512, 1024)
+
+NESTED_TRANSACTIONS = 4
+"""So few are run where power fails again at every step of every recovery."""
 
 
 def queue(choice: random.Random, name: str, sizes: tuple[int, ...]) -> list[str]:
@@ -82,18 +99,20 @@ def main() -> int:
     for seed in itertools.count(arguments.first_seed):
         choice = random.Random(seed)
         design, workload = choice.choice(DESIGNS), choice.choice(workloads)
+        nested = choice.random() < 0.25
         verdict = cp.crash(
             design,
             workload,
             machine="small",
             set=machine(choice),
             tx_size=choice.choice(TX_SIZES),
-            transactions=50,
+            transactions=NESTED_TRANSACTIONS if nested else 50,
+            nested=nested,
             cores=choice.choice((1, 1, 2, 3)),
             footprint="128KiB",
             seed=seed,
         )
-        crashes += verdict.crash_points
+        crashes += verdict.crash_points + verdict.nested_points
         if not verdict.holds:
             first = verdict.violations[0]
             print(f"{design} on {workload} does not hold: {first.explanation}\n{first.reproduce}")

@@ -4,7 +4,6 @@
 
 mod common;
 
-use common::END;
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::cipher::{Keys, PadCipher};
 use counterpoint_engine::config::{self, ByteSize, Machine, Variant};
@@ -132,7 +131,6 @@ proptest! {
 
     #[test]
     fn counters_and_data_fit_at_every_event(machine in machines(), requests in requests()) {
-        assert!(END > 256 * 64);
         for name in ["eadr-all-operation", "eadr-cme"] {
             explore(&machine, name, Variant::Hardened, &requests)?;
         }

@@ -60,8 +60,7 @@ fn judge(design: &Design, case: &Case) -> CrashReport {
     let source = Source::open(&config, design.form, 32 << 20).unwrap();
     let cancel = AtomicBool::new(false);
     let command = "counterpoint crash".to_owned();
-    let report =
-        explore(&config, design, &source, CrashPlan::All, case.nested, command, &|_| {}, &cancel).unwrap();
+    let report = explore(&config, design, &source, CrashPlan::All, case.nested, command, &|_| {}, &cancel).unwrap();
     assert_eq!(report.internal_errors, [] as [String; 0], "{} on {}", design.name, case.workload);
     report
 }

@@ -11,9 +11,7 @@ use super::report::Found;
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::design::parts::{Counter, Forbidden, RecoveryStep};
 use crate::kernel::Ps;
-use crate::message::{
-    CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, Page, ProgramRecovery, xor,
-};
+use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, Page, ProgramRecovery, xor};
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
