@@ -197,7 +197,13 @@ fn a_boot_counter_that_does_not_go_up_repeats_the_pads_of_the_caches() {
     let restore = RecoveryStep::RestoreShadow { stamp: StampSource::Metadata, into: RestoreInto::Memory };
     let steps: &'static [RecoveryStep] = Box::leak(Box::new([RecoveryStep::ResumeReencryption, restore]));
     let broken = Design { recovery: steps, ..find("sepencr", Variant::Hardened) };
-    caught(&broken, &Case { transactions: 4, nested: true, ..Case::of("array") }, &[Rule::PadReuse]);
+    let case = Case { transactions: 4, nested: true, ..Case::of("array") };
+    caught(&broken, &case, &[Rule::PadReuse]);
+    assert!(judge(&broken, &Case { nested: false, ..case }).holds(), "it takes a second life");
+    for violation in judge(&broken, &case).violations {
+        assert!(violation.nested_event.is_some(), "{}", violation.explanation);
+        assert!(violation.reproduce.contains(" --nested "), "{}", violation.reproduce);
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl<'a> Nested<'a> {
         // A leak of the boot itself needs no second power failure; one of the next loss of power is one after the last step.
         let by_itself = !whole.watcher().watch.clean();
         self.ask_next_pads(&mut whole, &[self.first]);
-        self.live_again(&whole);
+        self.live_again(&whole, steps);
         let Touching { watch, touched } = whole.into_observer();
         let leaks = self.auditor.leaks_told(watch.finish());
         if !leaks.is_empty() {
@@ -137,8 +137,8 @@ impl<'a> Nested<'a> {
 
     /// A whole second life: the machine has recovered and runs on, the slots that were dirty are dirty again with other bytes,
     /// and power is lost. These bytes must leave under pads of their own and come back, and a third life must have pads of
-    /// its own, too.
-    fn live_again(&mut self, boot: &Boot<'_, Touching<'a>>) {
+    /// its own, too. `steps`: those of the recovery, all of which have been performed.
+    fn live_again(&mut self, boot: &Boot<'_, Touching<'a>>, steps: u64) {
         let Some((codec, region)) = self.loss.codec.and_then(|codec| Some((codec, codec.shadow()?))) else { return };
         let mut held = boot.power_lost();
         if !held.lines.is_empty() {
@@ -172,12 +172,12 @@ impl<'a> Nested<'a> {
                 "If power fails {when}, the line at {:#x} does not hold what it held when power failed again.",
                 line.address()
             );
-            self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), None);
+            self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), Some(steps));
         }
         self.ask_next_pads(&mut again, &[self.first, &second]);
         for mut violation in self.auditor.leaks_told(again.into_observer().watch.finish()) {
             violation.explanation.push_str(&format!(" This is so if power fails {when}."));
-            self.found(violation, None);
+            self.found(violation, Some(steps));
         }
     }
 
