@@ -49,7 +49,7 @@ DECISIONS: dict[str, tuple[int | str, ...]] = {
     "eadr.cme_levels": (1, 2, 3),
     "eadr.xor_cycles": (0, 1),
     "program.footprint": ("256KiB", "512KiB", "1MiB", "4MiB"),
-    "program.think_instructions": (0, 2000),
+    "program.think_instructions": (0, 2000, 8000),
     "l2.latency_cycles": (4, 8, 16),
     "l3.latency_cycles": (15, 30, 60),
 }

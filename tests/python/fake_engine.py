@@ -70,7 +70,7 @@ _SEPENCR: dict[str, dict[str, Any]] = {
     "l2": {"size": "1MiB", "latency_cycles": 8},
     "l3": {"size": "2MiB", "latency_cycles": 30},
     "eadr": {"cme_levels": 3, "xor_cycles": 1},
-    "program": {"think_instructions": 0, "footprint": "512KiB", "footprint_per_core": True},
+    "program": {"think_instructions": 8000, "footprint": "512KiB", "footprint_per_core": True},
 }
 
 

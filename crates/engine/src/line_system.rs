@@ -92,6 +92,13 @@ impl<O: Observer> LineSystem<O> {
         controller.accept_counter_writeback(&mut Context { queue, device, observer }, at, line, WriteToken(token));
     }
 
+    /// `line`, which rests encrypted in the caches above, is about to turn dirty there: `core` asks for its next counter, which
+    /// reaches the controller at `at`.
+    pub fn turn_dirty(&mut self, at: Ps, core: CoreId, line: Line) {
+        let Self { queue, controller, device, observer, .. } = self;
+        controller.accept_bump(&mut Context { queue, device, observer }, at, core, line);
+    }
+
     /// Begins a transaction of `core`; that reaches the log manager at `at`.
     pub fn begin_transaction(&mut self, at: Ps, core: CoreId) {
         let Self { queue, controller, device, observer, .. } = self;

@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(cycles([&l1, &l2, &l3]), cycles([&secpm.l1, &secpm.l2, &secpm.l3]));
         assert_eq!(controller.counter_cache_latency_cycles, secpm.controller.counter_cache_latency_cycles);
         assert_eq!((controller.wpq_high_watermark, controller.wpq_low_watermark), (64 * 3 / 4, 64 / 4));
-        assert_eq!((program.think_instructions, program.total_footprint(1)), (0, 512 << 10));
+        assert_eq!((program.think_instructions, program.total_footprint(1)), (8_000, 512 << 10));
         assert_eq!(eadr.battery, BatterySupply::AsNeeded);
     }
 
