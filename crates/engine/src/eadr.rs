@@ -29,16 +29,23 @@ pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> 
     Ok(())
 }
 
-/// What the battery of `machine` supports under `design`. Refuses one that does not support what the design's drain
-/// needs.
-pub fn battery(design: &Design, machine: &Machine) -> Result<Battery, ConfigError> {
-    let needs = design.drain().map_or(Battery::WriteOnly, |drain| drain.needs());
-    let has = match machine.eadr.battery {
-        BatterySupply::AsNeeded => needs,
+/// What the battery of `machine` supports under `design`.
+pub fn supplied(design: &Design, machine: &Machine) -> Battery {
+    match machine.eadr.battery {
+        BatterySupply::AsNeeded => needed(design),
         BatterySupply::WriteOnly => Battery::WriteOnly,
         BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
         BatterySupply::AllOperation => Battery::AllOperation,
-    };
+    }
+}
+
+fn needed(design: &Design) -> Battery {
+    design.drain().map_or(Battery::WriteOnly, |drain| drain.needs())
+}
+
+/// The same; refuses a battery that does not support what the design's drain needs.
+pub fn battery(design: &Design, machine: &Machine) -> Result<Battery, ConfigError> {
+    let (needs, has) = (needed(design), supplied(design, machine));
     if has >= needs {
         return Ok(has);
     }

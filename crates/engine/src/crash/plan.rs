@@ -47,8 +47,8 @@ impl CrashPlan {
             None => "Power does not fail again during recovery.".to_owned(),
             Some((states, points)) => format!(
                 "In {states} of the states power failed once more, after every step of the boot and after every write of \
-                 the program's recovery: {points} times, each followed by another boot and recovery. It does not fail a \
-                 third time."
+                 the program's recovery: {points} times, each followed by another boot and recovery. Where there is a \
+                 shadow cache, it also failed once in the life after an undisturbed recovery."
             ),
         };
         let extent = match self {

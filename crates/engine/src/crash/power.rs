@@ -4,10 +4,11 @@
 //! Fault model: power fails between two events. The battery lasts for what its model supports (sepencr Table I) and every
 //! act is checked against it; a design that asks for more is stopped there, and what has left until then has left.
 
-use crate::config::{BatterySupply, GlobalRegister, Machine};
+use crate::config::{GlobalRegister, Machine};
 use crate::design::parts::{
     Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RegisterName,
 };
+use crate::eadr;
 use crate::kernel::Ps;
 use crate::message::{
     DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, ShadowRegion, ShadowRegisters, xor,
@@ -143,12 +144,7 @@ impl<'a> PowerLoss<'a> {
         let drain = design.drain();
         Self {
             drain,
-            battery: match machine.eadr.battery {
-                BatterySupply::AsNeeded => drain.map_or(Battery::WriteOnly, |drain| drain.needs()),
-                BatterySupply::WriteOnly => Battery::WriteOnly,
-                BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
-                BatterySupply::AllOperation => Battery::AllOperation,
-            },
+            battery: eadr::supplied(design, machine),
             survival: Survival::of(design, machine.counters.global_register),
             boot_pads: design.cache_pads == CachePads::BootPads,
             codec,
@@ -302,6 +298,12 @@ impl OnBattery for Draining<'_> {
     }
 
     fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
+        let shadow = self.path.codec().and_then(|codec| codec.shadow());
+        let slot = shadow.zip(media.as_line()).and_then(|(region, line)| region.slot_of(line));
+        assert!(
+            carries.is_some() || slot.is_none(),
+            "a data line of the shadow cache leaves without word of the line that it holds: its secrecy cannot be judged"
+        );
         self.leave(media, bytes, carries, false);
     }
 
