@@ -172,7 +172,7 @@ def test_points_are_those_of_the_machines_figures(cli: Cli, arguments: str, poin
 @pytest.mark.parametrize(
     ("arguments", "warmup"),
     [
-        ("-d eadr --tx-size 64,1024", {4096, 256}),
+        ("-d eadr --tx-size 64,1024", {16384, 1024}),
         ("-d eadr --warmup 7", {7}),
         ("-d eadr -w some/trace.log", {None}),
         ("-d eadr --machine secpm", {None}),

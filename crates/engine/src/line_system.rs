@@ -60,30 +60,18 @@ impl<O: Observer> LineSystem<O> {
 
     /// Sends a write that reaches the controller at `at`.
     pub fn write(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_write(
-            &mut Context { queue, device, observer },
-            at,
-            line,
-            bytes,
-            &[0; 64],
-            WriteToken(token),
-            false,
-        );
+        self.send(at, line, bytes, token, false);
     }
 
     /// The same of a line that holds a `CounterAtomic` variable.
     pub fn write_counter_atomic(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
+        self.send(at, line, bytes, token, true);
+    }
+
+    fn send(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32, counter_atomic: bool) {
         let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_write(
-            &mut Context { queue, device, observer },
-            at,
-            line,
-            bytes,
-            &[0; 64],
-            WriteToken(token),
-            true,
-        );
+        let mut cx = Context { queue, device, observer };
+        controller.accept_write(&mut cx, at, line, bytes, &[0; 64], WriteToken(token), counter_atomic);
     }
 
     /// Sends a `counter_cache_writeback` for the counters around `line` that reaches the controller at `at`.
