@@ -2,8 +2,8 @@
 and what the decisions that the paper leaves open do to them.
 
 Preset `sepencr`, variant `published`, one seed, one core and transactions of 64 B where a figure does not vary them.
-Before measuring, each core writes twice its footprint, so that what the caches hold is dirty, as the paper has it "after
-system warm-up". What the warm-up does to the figures is among the decisions.
+Before measuring, each core writes twice its footprint, so that what the caches hold is dirty, as the paper has it
+"after system warm-up". What the warm-up does to the figures is among the decisions.
 """
 
 from __future__ import annotations

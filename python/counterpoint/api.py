@@ -43,8 +43,8 @@ SEPENCR_CORES = (1, 2, 4, 8)
 """Numbers of cores there, with the smallest of these transactions: its Figure 11."""
 
 SEPENCR_WARMUP_BYTES = 1 << 20
-"""User data that each core writes there before measuring begins, twice the preset's footprint: then nearly every line of
-the structure has been written, and what the caches hold is dirty ("after system warm-up", section VI)."""
+"""User data that each core writes there before measuring begins, twice the preset's footprint: then nearly every line
+of the structure has been written, and what the caches hold is dirty ("after system warm-up", section VI)."""
 
 
 @dataclass(frozen=True)
