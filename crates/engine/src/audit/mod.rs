@@ -1,6 +1,6 @@
-//! The auditors: they watch what stages say ([`crate::message::Observer`]), know what the program meant ([`Ledger`]), and judge at any
-//! instant what a power failure would leave. They recompute truth from bytes, with their own reading of counters and
-//! their own use of AES, and share no code with the mechanisms they check.
+//! The auditors: they watch what stages say ([`crate::message::Observer`]), know what the program meant ([`Ledger`]), and
+//! judge at any instant what a power failure would leave. They recompute truth from bytes, with their own reading of
+//! counters and their own use of AES, and share no code with the mechanisms they check.
 //!
 //! ```text
 //! program -> Ledger -> core                      golden states

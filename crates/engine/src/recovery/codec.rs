@@ -3,6 +3,8 @@
 use super::{LineCodec, LogCodec, ReencryptionStatus};
 use crate::design::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, ShadowRegion, xor};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
@@ -10,6 +12,8 @@ pub struct SchemeCodec {
     scheme: Box<dyn CounterScheme>,
     pads: Box<dyn PadSource>,
     base: Arc<dyn BaseImage>,
+    /// Blocks as they are before anything is stored, of those that have been asked for: boots ask again and again.
+    base_blocks: RefCell<FxHashMap<CounterBlock, LineBytes>>,
     log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
     shadow: Option<ShadowRegion>,
 }
@@ -17,7 +21,7 @@ pub struct SchemeCodec {
 impl SchemeCodec {
     /// The codec of a design whose memory started as `base`.
     pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
-        Self { scheme, pads, base, log: None, shadow: None }
+        Self { scheme, pads, base, base_blocks: RefCell::default(), log: None, shadow: None }
     }
 
     /// The same of a design whose hardware keeps a log in `region`; `feedback` has the log's key.
@@ -41,7 +45,9 @@ impl LineCodec for SchemeCodec {
     }
 
     fn base_block(&self, block: CounterBlock) -> LineBytes {
-        self.scheme.initial(self.scheme.coverage().mask(block, |line| self.base.populated(line)))
+        *self.base_blocks.borrow_mut().entry(block).or_insert_with(|| {
+            self.scheme.initial(self.scheme.coverage().mask(block, |line| self.base.populated(line)))
+        })
     }
 
     fn decrypt(
