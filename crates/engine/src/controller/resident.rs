@@ -5,7 +5,7 @@
 
 use super::request::{LineWaiter, Source, Stage, Turn};
 use super::state::{Context, Controller, Response};
-use crate::design::parts::NextCounter;
+use super::write_path::Bumped;
 use crate::kernel::Ps;
 use crate::message::{CoreId, DevicePort, Event, Line, LineBytes, Observer, xor};
 
@@ -64,42 +64,13 @@ impl Controller {
             self.writes[slot].stage = Stage::Waiting;
             return;
         }
-        let (id, index) = (self.coverage.block(line), self.coverage.index(line));
-        let encryption = self.encryption.as_ref().expect("lines rest encrypted");
-        let Some(block) = self.counters.get_mut(id) else {
-            self.fetch_counter(cx, id, Some(super::request::CounterWaiter::Write(slot)));
-            return;
-        };
-        let mut renews = false;
-        let counter = match turn {
-            Turn::Renewed(of) if !self.resident.contains_key(&line.0) => {
-                // It has left meanwhile, under the old counter: it is read back and encrypted like any other.
-                return self.turned(cx, slot, |controller, cx| controller.reencrypt_line(cx, of));
-            }
-            Turn::Renewed(_) => {
-                renews = true;
-                encryption.scheme.restart_line(block, index)
-            }
-            Turn::Dirty(_) => match encryption.scheme.next(block, index, 0) {
-                NextCounter::Is(counter) => {
-                    encryption.scheme.set(block, index, counter);
-                    counter
-                }
-                NextCounter::Overflow if self.rsr.active => {
-                    self.rsr.overflowing.push_back(slot);
-                    return;
-                }
-                NextCounter::Overflow => {
-                    let old = *block;
-                    encryption.scheme.advance_major(block, encryption.parts.minor_reset);
-                    let counter = encryption.scheme.restart_line(block, index);
-                    self.begin_reencryption(cx, line.page(), old, counter.major - 1, index);
-                    renews = true;
-                    counter
-                }
-            },
-        };
-        self.counters.set_dirty(id);
+        if let Turn::Renewed(index) = turn
+            && !self.resident.contains_key(&line.0)
+        {
+            // It has left meanwhile, under the old counter: it is read back and encrypted like any other.
+            return self.turned(cx, slot, |controller, cx| controller.reencrypt_line(cx, index));
+        }
+        let Some(Bumped { counter, renews, .. }) = self.bump_in_block(cx, slot, true) else { return };
         self.resident.insert(line.0, counter);
         self.stats.pads += 1;
         if renews {

@@ -7,12 +7,12 @@ use crate::kernel::Ps;
 use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
 /// What a write gets when its counter is bumped.
-struct Bumped {
-    counter: Counter,
+pub(super) struct Bumped {
+    pub counter: Counter,
     /// The page's block, if the counter lies in one.
-    block: LineBytes,
+    pub block: LineBytes,
     /// It puts its line under the page's new major counter.
-    renews: bool,
+    pub renews: bool,
 }
 
 impl Controller {
@@ -229,7 +229,7 @@ impl Controller {
     }
 
     /// The write in `slot` takes its line's next counter in the block of its page; `None` if it has to wait.
-    fn bump_in_block<D: DevicePort, O: Observer>(
+    pub(super) fn bump_in_block<D: DevicePort, O: Observer>(
         &mut self,
         cx: &mut Context<'_, D, O>,
         slot: u32,
@@ -242,13 +242,13 @@ impl Controller {
             self.fetch_counter(cx, id, Some(CounterWaiter::Write(slot)));
             return None;
         };
-        // With the data, or now.
-        let now = encryption.parts.update == CounterUpdate::AtBump;
-        let next = match source {
-            Source::Reencryption(_) => NextCounter::Is(Counter { minor: 0, ..encryption.scheme.counter(block, index) }),
-            Source::Caches(_) | Source::Rested(_) | Source::Log(_) | Source::Turn(_) => {
-                encryption.scheme.next(block, index, 0)
-            }
+        // With the data, or now; always now if no data goes with it.
+        let now = encryption.parts.update == CounterUpdate::AtBump || matches!(source, Source::Turn(_));
+        let renewed = matches!(source, Source::Reencryption(_) | Source::Turn(Turn::Renewed(_)));
+        let next = if renewed {
+            NextCounter::Is(Counter { minor: 0, ..encryption.scheme.counter(block, index) })
+        } else {
+            encryption.scheme.next(block, index, 0)
         };
         let (counter, overflows) = match next {
             NextCounter::Is(counter) => {
@@ -276,7 +276,7 @@ impl Controller {
             self.counters.set_dirty(id);
         }
         let block = *self.counters.peek(id).expect("bumped just now");
-        Some(Bumped { counter, block, renews: overflows || matches!(source, Source::Reencryption(_)) })
+        Some(Bumped { counter, block, renews: overflows || renewed })
     }
 
     /// `Event::PadReady`: the line is encrypted and wants its place in the queue.

@@ -175,9 +175,14 @@ impl<'a> Nested<'a> {
             self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), Some(steps));
         }
         self.ask_next_pads(&mut again, &[self.first, &second]);
-        for mut violation in self.auditor.leaks_told(again.into_observer().watch.finish()) {
+        self.tell_leaks(again.into_observer().watch, &when, steps);
+    }
+
+    /// What `watch` saw leave the chip when power failed `when`, the second time after step `event` of the recovery.
+    fn tell_leaks(&mut self, watch: BootWatch<'_>, when: &str, event: u64) {
+        for mut violation in self.auditor.leaks_told(watch.finish()) {
             violation.explanation.push_str(&format!(" This is so if power fails {when}."));
-            self.found(violation, Some(steps));
+            self.found(violation, Some(event));
         }
     }
 
@@ -244,10 +249,7 @@ impl<'a> Nested<'a> {
             }
         }
         self.ask_next_pads(&mut again, &[self.first, second]);
-        for mut violation in self.auditor.leaks_told(again.into_observer().watch.finish()) {
-            violation.explanation.push_str(&format!(" This is so if power fails {when}."));
-            self.broken(violation);
-        }
+        self.tell_leaks(again.into_observer().watch, when, self.event);
     }
 
     /// The boot, then the program's recovery; gives the number of steps after which power may fail again.
