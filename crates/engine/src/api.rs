@@ -2,7 +2,7 @@
 //! is not completely described.
 
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
-use crate::crash::CrashPlan;
+use crate::crash::{CrashPlan, Exploration};
 use crate::design::{self, parts::Design};
 use crate::eadr;
 use crate::explore::explore;
@@ -314,12 +314,12 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()).into());
     }
     let run = prepare(&request, &CRASH)?;
-    let plan = crash_plan(&request)?;
+    let exploration = Exploration { plan: crash_plan(&request)?, nested: u32::from(request.nested), stop_at: None };
     let total = transactions_of(&run);
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let command = command_line(&request, &run.config);
-    let report = explore(&run.config, &run.design, &run.source, plan, request.nested, command, &report, cancel)?;
+    let report = explore(&run.config, &run.design, &run.source, &exploration, command, &report, cancel)?;
     Ok(serde_json::to_string(&report).expect("a report serialises"))
 }
 

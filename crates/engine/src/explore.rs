@@ -5,7 +5,7 @@ use crate::audit::{
 };
 use crate::cipher::Keys;
 use crate::config::{ConfigError, RunConfig};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Explorer, PowerLoss, Survival};
+use crate::crash::{CrashReport, CrashRun, Exercised, Exploration, Explorer, PowerLoss, Survival};
 use crate::design::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::device::Image;
 use crate::eadr::shadow_region;
@@ -41,14 +41,12 @@ const EVENTS_PER_DRAIN: u64 = 16;
 /// ... and the exploration of second power failures from a state.
 const EVENTS_PER_NESTED_CHECK: u64 = 2048;
 
-/// Lets power fail where `plan` says, and again during recovery if `nested`. `command` is the command line that starts the
-/// same run. `progress` is told how many transactions have ended since it was last told.
+/// Lets power fail as `exploration` says. `command` is the command line that starts the same run. `progress` is told how many transactions have ended since it was last told.
 pub fn explore(
     config: &RunConfig,
     design: &Design,
     source: &Source,
-    plan: CrashPlan,
-    nested: bool,
+    exploration: &Exploration,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
@@ -60,7 +58,7 @@ pub fn explore(
         return Err(ConfigError("engine.bytes = false leaves nothing to check after a crash: true".to_owned()).into());
     }
     let bases = Bases::default();
-    let total = if plan.needs_total() { events_of(config, design, source, &bases, cancel)? } else { 0 };
+    let total = if exploration.plan.needs_total() { events_of(config, design, source, &bases, cancel)? } else { 0 };
     let started = Instant::now();
     let mut job = source.job(&bases, cancel)?;
     let base = Arc::clone(&job.base);
@@ -105,7 +103,8 @@ pub fn explore(
     });
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
-    let explorer = Explorer::new(auditor, plan, total).drains(loss.drain.is_some()).nested(nested);
+    let explorer =
+        Explorer::new(auditor, exploration.plan, total).drains(loss.drain.is_some()).nested(exploration.nested > 0);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     system.run(|system| {

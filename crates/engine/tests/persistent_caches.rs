@@ -4,7 +4,7 @@
 
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
-use counterpoint_engine::crash::{CrashPlan, CrashReport};
+use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design::parts::{
     Battery, CounterUpdate, CrashDrain, Design, Domain, Encryption, Forbidden, OnBattery, PersistenceDomain,
     RecoveryStep, Register, RegisterName, RestoreInto, StampSource,
@@ -60,7 +60,8 @@ fn judge(design: &Design, case: &Case) -> CrashReport {
     let source = Source::open(&config, design.form, 32 << 20).unwrap();
     let cancel = AtomicBool::new(false);
     let command = "counterpoint crash".to_owned();
-    let report = explore(&config, design, &source, CrashPlan::All, case.nested, command, &|_| {}, &cancel).unwrap();
+    let exploration = Exploration { nested: u32::from(case.nested), ..Exploration::of(CrashPlan::All) };
+    let report = explore(&config, design, &source, &exploration, command, &|_| {}, &cancel).unwrap();
     assert_eq!(report.internal_errors, [] as [String; 0], "{} on {}", design.name, case.workload);
     report
 }

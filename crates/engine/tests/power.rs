@@ -3,7 +3,7 @@
 
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
-use counterpoint_engine::crash::{CrashPlan, CrashReport};
+use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design::parts::{
     Admit, AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, LogEncryption,
     MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WritePath, WritebackOrder,
@@ -54,7 +54,16 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20).unwrap();
     let cancel = AtomicBool::new(false);
-    explore(&config, design, &source, CrashPlan::All, false, "counterpoint crash".to_owned(), &|_| {}, &cancel).unwrap()
+    explore(
+        &config,
+        design,
+        &source,
+        &Exploration::of(CrashPlan::All),
+        "counterpoint crash".to_owned(),
+        &|_| {},
+        &cancel,
+    )
+    .unwrap()
 }
 
 fn rules(report: &CrashReport) -> Vec<Rule> {

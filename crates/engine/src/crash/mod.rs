@@ -26,6 +26,6 @@ mod report;
 mod tests;
 
 pub use explorer::Explorer;
-pub use plan::CrashPlan;
+pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
 pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};

@@ -1,5 +1,6 @@
 //! Where power fails.
 
+use crate::audit::Rule;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
@@ -13,6 +14,24 @@ pub enum CrashPlan {
     Sample(NonZeroU64),
     /// This one only, counted from 1.
     At(u64),
+}
+
+/// What of the crashes of a run is explored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exploration {
+    /// After which events power fails.
+    pub plan: CrashPlan,
+    /// How many times in a row power may fail again during recovery; 0: never.
+    pub nested: u32,
+    /// The first violation of this rule ends the run; `None`: none does.
+    pub stop_at: Option<Rule>,
+}
+
+impl Exploration {
+    /// Power fails as `plan` says, not again during recovery, and nothing ends the run early.
+    pub fn of(plan: CrashPlan) -> Self {
+        Self { plan, nested: 0, stop_at: None }
+    }
 }
 
 impl CrashPlan {
