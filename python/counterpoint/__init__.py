@@ -16,6 +16,8 @@ its answers Python types::
 
     cp.annotations("sca", "btree").annotations
 
+    cp.litmus(["torn-pair"]).verdicts
+
 Engine calls release the GIL, so they run in parallel from threads, and they stop on Ctrl-C.
 """
 
@@ -42,6 +44,7 @@ from .api import (
 )
 from .errors import Interrupted
 from .frame import frame
+from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .report import write_report
 from .request import ANNOTATIONS, CommonOptions, RunOptions
 from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
@@ -64,10 +67,12 @@ __all__ = [
     "EngineError",
     "InputError",
     "Interrupted",
+    "LitmusReport",
     "Machine",
     "Run",
     "RunOptions",
     "Stats",
+    "Verdict",
     "Violation",
     "Workload",
     "__version__",
@@ -77,6 +82,8 @@ __all__ = [
     "designs",
     "engine_version",
     "frame",
+    "litmus",
+    "litmus_tests",
     "machines",
     "replay",
     "resolve",

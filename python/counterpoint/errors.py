@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .annotations import Annotations
+    from .litmus import LitmusReport
     from .results import Crash, Run
 
 
@@ -17,13 +18,19 @@ class Interrupted(KeyboardInterrupt):
         runs: the simulations that were finished, in the order in which they were asked for.
         verdict: of a crash run, the verdict over the points tried so far.
         annotations: of a check of annotations, the verdicts over those that were finished.
+        litmus: of litmus tests, the report over the rows that were finished.
     """
 
     def __init__(
-        self, runs: Sequence[Run] = (), verdict: Crash | None = None, annotations: Annotations | None = None
+        self,
+        runs: Sequence[Run] = (),
+        verdict: Crash | None = None,
+        annotations: Annotations | None = None,
+        litmus: LitmusReport | None = None,
     ) -> None:
         """Keeps what was finished."""
         super().__init__("interrupted")
         self.runs = list(runs)
         self.verdict = verdict
         self.annotations = annotations
+        self.litmus = litmus

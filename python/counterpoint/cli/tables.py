@@ -15,6 +15,8 @@ from rich.text import Text
 from .. import api, units
 from ..annotations import Annotations, Outcome
 from ..frame import along, mean, steps
+from ..litmus import HOLDS, LitmusReport
+from ..litmus import Verdict as LitmusVerdict
 from ..results import AtCrash, Crash, Run, Violation
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ _VIOLATIONS_SHOWN = 3
 
 _SECRETS = ("plaintext", "pad_reuse")
 """Rules that a crash may break and lose nothing."""
+
+_OBSERVED = {"differs": "fails in another way", "void": "shows nothing"}
+"""Verdicts of litmus tests that need words."""
 
 _PARTS = {"l1": "L1", "l2": "L2", "l3": "L3", "counter-cache": "counter cache"}
 """Parts of what a battery drains, as people call them."""
@@ -356,3 +361,42 @@ def _failed(without: Outcome) -> tuple[str, str, str, str]:
 def _first(outcome: Outcome, subject: str) -> Iterable[RenderableType]:
     if outcome.first is not None:
         yield from _explained(outcome.first, subject)
+
+
+def litmus(report: LitmusReport) -> RenderableType:
+    """What was expected of each row and what came out; what did not come out as expected is explained."""
+    rows = units.count_of(len(report.verdicts), "litmus row")
+    strange = [verdict for verdict in report.verdicts if not verdict.as_expected]
+    if strange:
+        sentence, colour = f"{units.number(len(strange))} of {rows} did not end as expected.", "red"
+    else:
+        sentence, colour = f"As expected: all {rows}.", "green"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("litmus test", "design", "variant", "case", "expected", "observed", "rule"):
+        table.add_column(column, no_wrap=True)
+    above = ""
+    for verdict in report.verdicts:
+        test, row = verdict.test, verdict.row
+        name, above = Text("" if test.name == above else test.name, style="bold"), test.name
+        rule = Text((verdict.rule or "-").replace("_", " "))
+        observed = Text(verdict.observed, style=_verdict_style(verdict))
+        table.add_row(name, row.design, row.variant, row.case or "-", row.expected, observed, rule)
+    head = Panel(Text(sentence), title="litmus tests", title_align="left", border_style=colour, expand=False)
+    return Group(head, Text(""), table, *(part for verdict in strange for part in _unexpected(verdict)))
+
+
+def _verdict_style(verdict: LitmusVerdict) -> str:
+    if not verdict.as_expected:
+        return "bold red reverse"
+    return "green" if verdict.observed == HOLDS else "red"
+
+
+def _unexpected(verdict: LitmusVerdict) -> Iterable[RenderableType]:
+    row = verdict.row
+    case = f", {row.case}" if row.case else ""
+    yield Text("")
+    subject = f"{verdict.test.name}: {row.design} ({row.variant}{case}): {row.expected} was expected"
+    yield Text(f"{subject}, and it {_OBSERVED.get(verdict.observed, verdict.observed)}", style="bold red")
+    yield Text(verdict.explanation)
+    yield Text("reproduce:", style="dim")
+    yield Text(f"  {verdict.reproduce}", no_wrap=True, overflow="ignore")

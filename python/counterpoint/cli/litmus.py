@@ -1,0 +1,37 @@
+"""`litmus`: small crash runs, each for one sentence of a paper, and whether they end as they must."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..errors import Interrupted
+from ..litmus import litmus as judge
+from . import options, screen, tables
+from .crash import VIOLATED
+
+
+def litmus(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Litmus tests; all where none is named.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run the litmus tests, and check that what must break breaks and what must hold holds."""
+    interrupted = False
+    try:
+        with screen.progress("litmus tests") as progress:
+            report = judge(options.names(names), progress=progress)
+    except Interrupted as stop:
+        if stop.litmus is None:
+            raise
+        report, interrupted = stop.litmus, True
+    if as_json:
+        screen.print_json(report.to_dict())
+    else:
+        screen.output().print(tables.litmus(report))
+    if interrupted:
+        screen.stop_interrupted(f"{len(report.verdicts)} rows were finished")
+    if not report.as_expected:
+        raise typer.Exit(VIOLATED)
