@@ -7,6 +7,7 @@ must fail by the rule, and in the way, that the test is about.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import os
 import shlex
@@ -49,6 +50,7 @@ _RUN = (
     "at_event",
     "nested",
 )
+_MEETS = tuple(field.name for field in dataclasses.fields(Exercised))
 _PULSE = 0.1
 
 
@@ -198,15 +200,16 @@ class LitmusReport:
         }
 
 
-def litmus_tests(source: str | os.PathLike[str] = LITMUS) -> list[LitmusTest]:
+def litmus_tests(source: str | os.PathLike[str] | None = None) -> list[LitmusTest]:
     """The litmus tests of a list, in its order.
 
     Args:
-        source: a TOML document; how it is laid out is said at the head of `LITMUS`.
+        source: a TOML document, default `LITMUS`, which says at its head how it is laid out.
 
     Raises:
         InputError: a list that cannot be read, in one sentence.
     """
+    source = LITMUS if source is None else source
     try:
         document = tomllib.loads(Path(source).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -218,7 +221,7 @@ def litmus_tests(source: str | os.PathLike[str] = LITMUS) -> list[LitmusTest]:
 def litmus(
     names: Iterable[str] | None = None,
     *,
-    source: str | os.PathLike[str] = LITMUS,
+    source: str | os.PathLike[str] | None = None,
     workers: int = 0,
     progress: api.Progress | None = None,
 ) -> LitmusReport:
@@ -226,7 +229,7 @@ def litmus(
 
     Args:
         names: of tests; default all.
-        source: the list that they are in.
+        source: the list that they are in, a TOML document; default `LITMUS`.
         workers: crash runs at a time; 0 is one per processor. The verdicts do not depend on it.
         progress: told how many rows are done.
 
@@ -337,8 +340,8 @@ def _row(layers: Iterable[Mapping[str, Any]], place: str) -> Row:
     if expected not in (HOLDS, FAILS):
         raise InputError(f"a row of {place} expects '{expected}'; it must be {HOLDS} or {FAILS}")
     for what in merged.get("met", ()):
-        if what not in Exercised.__slots__:
-            raise InputError(f"a row of {place} must meet '{what}'; known: {', '.join(Exercised.__slots__)}")
+        if what not in _MEETS:
+            raise InputError(f"a row of {place} must meet '{what}'; known: {', '.join(_MEETS)}")
     if expected == FAILS and not rules:
         raise InputError(f"a row of {place} must fail and names no rules")
     failing = expected == FAILS
