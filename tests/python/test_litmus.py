@@ -267,3 +267,19 @@ class TestTheHoles:
         assert "the caches and the program disagree" in outcome.err
         assert cli(*arguments, "--set", "controller.aes_units=1").code == 0
         assert cli(*(word if word != "published" else "hardened" for word in arguments)).code == 0
+
+
+def test_the_page_lists_every_test() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "litmus.md").read_text(encoding="utf-8")
+    listed = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")]
+    expected = [
+        [
+            f"`{test.name}`",
+            str(test.number or ""),
+            test.title,
+            test.paper,
+            ", ".join(f"`{rule}`" for rule in dict.fromkeys(rule for row in test.rows for rule in row.rules)),
+        ]
+        for test in TESTS.values()
+    ]
+    assert [cells for cells in listed if len(cells) == len(expected[0])] == expected
