@@ -261,6 +261,8 @@ def crash(
     points: int | str | None = None,
     at_event: int | None = None,
     nested: bool = False,
+    explore: str | None = None,
+    states: int | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -273,6 +275,10 @@ def crash(
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
+        explore: `"schedule"` (default), the one that this machine and seed give, or `"legal"`: at every fence of the program
+            every durable state that the persistency model and the rules of the hardware allow.
+        states: legal states, as recovery can tell them apart, that are judged at one fence before the rest of them is
+            bounded and sampled.
         leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
             programs have it.
         progress: told how many points are done.
@@ -291,6 +297,10 @@ def crash(
         asked["leave_out"] = check_annotation(leave_out)
     if nested:
         asked["nested"] = True
+    if explore is not None:
+        asked["explore"] = explore
+    if states is not None:
+        asked["states"] = count("states", states)
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

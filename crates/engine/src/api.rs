@@ -6,6 +6,7 @@ use crate::crash::{CrashPlan, Exploration};
 use crate::design::{self, parts::Design};
 use crate::eadr;
 use crate::explore::explore;
+use crate::explore_legal::explore_legal;
 use crate::job::{Bases, Source};
 use crate::message::Annotation;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
@@ -62,6 +63,10 @@ pub struct Request {
     pub at_event: Option<Value>,
     /// Power fails again during recovery.
     pub nested: bool,
+    /// What is explored: "schedule" (the simulated one) or "legal" (every legal state at every fence).
+    pub explore: Option<String>,
+    /// Classes of legal states judged at one fence before the rest is bounded and sampled.
+    pub states: Option<Value>,
 }
 
 /// What a crash run takes where a timing run takes more.
@@ -319,7 +324,19 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let command = command_line(&request, &run.config);
-    let report = explore(&run.config, &run.design, &run.source, &exploration, command, &report, cancel)?;
+    let (config, design, source) = (&run.config, &run.design, &run.source);
+    let states = integer("states", request.states.as_ref())?;
+    let report = match (request.explore.as_deref(), states) {
+        (Some("legal"), Some(0)) => return Err(ConfigError("states: 0 is not at least 1".to_owned()).into()),
+        (Some("legal"), _) => explore_legal(config, design, source, &exploration, states, command, &report, cancel)?,
+        (None | Some("schedule"), None) => explore(config, design, source, &exploration, command, &report, cancel)?,
+        (None | Some("schedule"), Some(_)) => {
+            return Err(ConfigError("states: only 'explore legal' counts states".to_owned()).into());
+        }
+        (Some(other), _) => {
+            return Err(ConfigError(format!("explore '{other}' does not exist: schedule or legal")).into());
+        }
+    };
     Ok(serde_json::to_string(&report).expect("a report serialises"))
 }
 
@@ -353,6 +370,12 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
     }
     if let Some(annotation) = config.leave_out {
         words.push(format!("--leave-out {}", annotation.name()));
+    }
+    if let Some(explore) = request.explore.as_ref().filter(|explore| *explore != "schedule") {
+        words.push(format!("--explore {explore}"));
+    }
+    if let Some(states) = &request.states {
+        words.push(format!("--states {states}"));
     }
     if config.allow_truncated {
         words.push("--allow-truncated".to_owned());

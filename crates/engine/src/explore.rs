@@ -182,7 +182,7 @@ fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
 }
 
 /// Puts a ledger between each program and its core; a trace has transactions nobody could judge.
-fn keep_ledgers(job: &mut Job, source: &Source) -> Option<ProgramFacts> {
+pub(crate) fn keep_ledgers(job: &mut Job, source: &Source) -> Option<ProgramFacts> {
     let recovery = source.recovery()?;
     let (sender, records) = ledger_channel();
     let programs = std::mem::take(&mut job.programs);

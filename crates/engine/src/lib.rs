@@ -20,8 +20,10 @@ pub mod design;
 pub mod device;
 pub mod eadr;
 mod explore;
+mod explore_legal;
 mod job;
 pub mod kernel;
+mod legal;
 mod line_system;
 pub mod mechanism;
 pub mod message;
@@ -34,6 +36,7 @@ mod timeline;
 pub mod workload;
 
 pub use explore::explore;
+pub use explore_legal::explore_legal;
 pub use job::{Bases, Source};
 pub use line_system::LineSystem;
 pub use simulate::{Failure, simulate, simulate_observed};

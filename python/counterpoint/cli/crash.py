@@ -23,6 +23,14 @@ def crash(
         typer.Option("--at-event", metavar="N", parser=options.whole_number, help="Crash after this event alone."),
     ] = None,
     nested: Annotated[bool, typer.Option("--nested", help="Cut power again after every step of recovery.")] = False,
+    explore: Annotated[
+        str | None,
+        typer.Option("--explore", metavar="schedule|legal", help="The simulated schedule, or every legal state."),
+    ] = None,
+    states: Annotated[
+        int | None,
+        typer.Option("--states", metavar="N", parser=options.whole_number, help="Legal states to judge at a fence."),
+    ] = None,
     machine: options.MachineName = None,
     set_: options.Set = None,
     tx_size: options.TxSize = None,
@@ -49,6 +57,8 @@ def crash(
                 points=points,
                 at_event=at_event,
                 nested=nested,
+                explore=explore,
+                states=states,
                 machine=machine,
                 set=set_,
                 tx_size=tx_size,

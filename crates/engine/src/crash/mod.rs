@@ -29,3 +29,4 @@ pub use explorer::Explorer;
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
 pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};
+pub(crate) use report::{Findings, Found};

@@ -61,14 +61,14 @@ impl CrashRun {
 
 /// A violation, and where power failed for the second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub violation: Violation,
     /// `None`: it did not.
     pub nested_event: Option<u64>,
 }
 
 /// How many of what were judged, and what was found.
-pub(super) struct Findings {
+pub(crate) struct Findings {
     pub crash_points: u64,
     pub nested_points: u64,
     pub recovered: u64,
@@ -138,7 +138,7 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
-    pub(super) fn new(run: CrashRun, findings: Findings) -> Self {
+    pub(crate) fn new(run: CrashRun, findings: Findings) -> Self {
         let reported = |found: &Found| {
             let violation = &found.violation;
             ReportedViolation {

@@ -1,0 +1,108 @@
+//! One exploration of legal states from configuration to report: the program runs once on its design, for its history alone.
+
+use crate::config::{ConfigError, Machine, RunConfig};
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Exploration};
+use crate::design::parts::Design;
+use crate::explore::keep_ledgers;
+use crate::job::{Bases, Source};
+use crate::legal::{Hardware, LegalExplorer, LegalSetup, STATES_PER_POINT};
+use crate::line_system::encryption_parts;
+use crate::message::Coverage;
+use crate::recovery::{LineCodec, SchemeCodec};
+use crate::simulate::{Failure, Watch};
+use crate::system::System;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Minor counters of explored states: the widest.
+const MINOR_BITS: u32 = 7;
+
+/// Lets power fail at every fence of the program in every state that is legal there. `exploration` may name one of the
+/// points; power does not fail again. `states_per_point`: classes of states judged at one fence before the rest is bounded
+/// and sampled. `command` is the command line that starts the same run, `progress` is told how many transactions have ended
+/// since it was last told.
+pub fn explore_legal(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    states_per_point: Option<u64>,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    if let Err(why) = design.promise.crash_consistent {
+        return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
+    }
+    let hardware = Hardware::of(design, &config.machine)?;
+    refuse(config, source, exploration)?;
+    let started = Instant::now();
+    let bases = Bases::default();
+    let mut job = source.job(&bases, cancel)?;
+    let base = Arc::clone(&job.base);
+    let facts = keep_ledgers(&mut job, source).expect("what is no trace can recover");
+    let machine = wide_minors(&config.machine);
+    let codec = encryption_parts(&machine, design, config.seed)?
+        .map(|parts| SchemeCodec::new(parts.scheme, parts.pads, Arc::clone(&base)));
+    let explorer = LegalExplorer::new(LegalSetup {
+        hardware,
+        line_atomic: design.promise.line_atomic,
+        secret: design.promise.secret,
+        base,
+        coverage: codec.as_ref().map_or(Coverage::LINE, LineCodec::coverage),
+        program: facts.recovery,
+        records: facts.records,
+        codec: codec.as_ref().map(|codec| codec as &dyn LineCodec),
+        recovery: design.recovery,
+        exploration: *exploration,
+        states_per_point: states_per_point.unwrap_or(STATES_PER_POINT),
+        seed: config.seed,
+        cancel,
+    });
+    let mut system = System::new(config, design, job, explorer)?;
+    let mut watch = Watch::new(progress, cancel);
+    let mut stopped = false;
+    system.run(|system| {
+        stopped = system.observer.stopped();
+        if stopped { ControlFlow::Break(()) } else { watch.after(system) }
+    });
+    if !stopped {
+        watch.finish(&system)?;
+    }
+    let stats = system.controller.stats(system.queue.now());
+    let exercised = Exercised {
+        evictions: system.cache.counts().dirty_evictions,
+        counter_misses: stats.counter_misses,
+        wpq_full: stats.full_events,
+        reencryptions: stats.reencryptions,
+    };
+    Ok(system.observer.report(CrashRun {
+        design: config.design.clone(),
+        variant: config.variant,
+        workload: config.workload.clone(),
+        seed: config.seed,
+        command,
+        transactions: Some(config.transactions),
+        exercised,
+        seconds: started.elapsed().as_secs_f64(),
+    }))
+}
+
+fn refuse(config: &RunConfig, source: &Source, exploration: &Exploration) -> Result<(), ConfigError> {
+    let refused = match exploration {
+        _ if source.is_trace() => "a recorded program has no recovery that could be run over them: a workload",
+        _ if config.cores != 1 => "legal states of several cores are not explored: 1 core",
+        Exploration { nested: 1.., .. } => "power does not fail again during recovery there: without nested",
+        Exploration { plan: CrashPlan::Sample(_), .. } => "every fence is a point: 'all' or one event",
+        _ => return Ok(()),
+    };
+    Err(ConfigError(format!("explore legal: {refused}")))
+}
+
+fn wide_minors(machine: &Machine) -> Machine {
+    let mut machine = machine.clone();
+    machine.counters.minor_bits = MINOR_BITS;
+    machine
+}

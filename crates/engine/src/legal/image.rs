@@ -1,0 +1,119 @@
+//! One legal state as bytes: ciphertexts under real pads, counter blocks, and the boot from them.
+//!
+//! Only whether a line's counter is that of its data matters, not how far it has counted; so a line that decrypts has been
+//! written once, and one that is behind or ahead once more. Minor counters have seven bits here, whatever the machine has.
+
+use super::history::LineHistory;
+use super::space::Reading;
+use crate::message::{BaseImage, Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit};
+use crate::recovery::{LineCodec, Media};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What of one line lies on the media.
+pub(super) struct Encoded {
+    /// `None`: what lay there before the run.
+    pub ciphertext: Option<LineBytes>,
+    /// How often its counter has gone up in the block on the media.
+    pub bumps: u32,
+}
+
+/// Encrypts lines as hardware leaves them.
+pub(super) struct Encoder<'a> {
+    /// `None`: memory holds plaintext, or counters that cannot be apart from their lines.
+    pub codec: Option<&'a dyn LineCodec>,
+    pub base: Arc<dyn BaseImage>,
+}
+
+impl Encoder<'_> {
+    /// What a boot reads of `line`, of which `version` was written back last, if its counter stands so to it.
+    pub fn read_back(&self, line: Line, of: &LineHistory, version: usize, reading: Reading) -> LineBytes {
+        let codec = self.codec.expect("without counters lines read as they were stored");
+        let encoded = self.encode(line, of, version, reading);
+        let ciphertext = encoded.ciphertext.unwrap_or_else(|| self.before(codec, line));
+        codec.decrypt(line, &ciphertext, &self.block_of(codec, line, encoded.bumps), None)
+    }
+
+    /// The line on the media.
+    pub fn encode(&self, line: Line, of: &LineHistory, version: usize, reading: Reading) -> Encoded {
+        let plaintext = &of.version(version).bytes;
+        let written = version > 0 || of.covered_at.is_some();
+        let Some(codec) = self.codec else {
+            return Encoded { ciphertext: written.then_some(*plaintext), bumps: 0 };
+        };
+        let (of_data, bumps) = match (written, reading) {
+            (false, Reading::CounterAhead) => (0, 1),
+            (false, _) => (0, 0),
+            (true, Reading::Intact) => (1, 1),
+            (true, Reading::CounterAhead) => (1, 2),
+            (true, Reading::CounterBehind) => (2, 1),
+            (true, Reading::CounterFromBefore) => (1, 0),
+        };
+        let ciphertext = written.then(|| codec.encrypt(line, plaintext, &self.block_of(codec, line, of_data)));
+        Encoded { ciphertext, bumps }
+    }
+
+    /// The block of `line` with its counter gone up `bumps` times.
+    fn block_of(&self, codec: &dyn LineCodec, line: Line, bumps: u32) -> LineBytes {
+        let mut block = codec.base_block(codec.coverage().block(line));
+        bump(codec, line, &mut block, bumps);
+        block
+    }
+
+    /// The ciphertext of `line` from before the run.
+    fn before(&self, codec: &dyn LineCodec, line: Line) -> LineBytes {
+        let plaintext = self.base.line(line);
+        plaintext.map_or([0; 64], |plaintext| codec.encrypt(line, plaintext, &self.block_of(codec, line, 0)))
+    }
+}
+
+/// A line's counters, global ones too, do not depend on other lines here.
+fn bump(codec: &dyn LineCodec, line: Line, block: &mut LineBytes, bumps: u32) {
+    let mut register = 16 + 4 * line.0;
+    for _ in 0..bumps {
+        assert!(codec.bump(line, block, &mut register), "seven bits hold three writes");
+    }
+}
+
+/// The media with what a state put there.
+pub(super) struct StateImage {
+    base: Arc<dyn BaseImage>,
+    stored: FxHashMap<MediaLine, LineBytes>,
+    /// Above every counter that was used.
+    pub register: u64,
+}
+
+impl StateImage {
+    pub fn new(encoder: &Encoder<'_>, lines: impl Iterator<Item = (Line, Encoded)>) -> Self {
+        let mut image = Self { base: Arc::clone(&encoder.base), stored: FxHashMap::default(), register: 16 };
+        for (line, encoded) in lines {
+            image.register = image.register.max(16 + 4 * line.0 + 4);
+            if let Some(ciphertext) = encoded.ciphertext {
+                image.stored.insert(MediaLine::data(line), ciphertext);
+            }
+            if let Some(codec) = encoder.codec {
+                let block = codec.coverage().block(line);
+                let bytes = image.stored.entry(MediaLine::counter(block)).or_insert_with(|| codec.base_block(block));
+                bump(codec, line, bytes, encoded.bumps);
+            }
+        }
+        image
+    }
+}
+
+impl Media for StateImage {
+    fn content(&self, media: MediaLine) -> Content<'_> {
+        if let Some(bytes) = self.stored.get(&media) {
+            return Content::Stored(bytes);
+        }
+        media.as_line().and_then(|line| self.base.line(line)).map_or(Content::Never, Content::Base)
+    }
+
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        for (media, bytes) in &self.stored {
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! From one schedule to every legal one: at each fence of a program all durable states that the persistency model and the
+//! rules of the design's hardware allow, whatever the caches, queues and circuits of one simulated run happened to do.
+//!
+//! ```text
+//! program -> History          contents between fences, golden states
+//! design's parts -> Hardware  how far a counter on the media may be from its data
+//! both -> Space               legal states in factors; Encoder: with real pads
+//! Space -> Search             recovery, once for every way in which what it reads can differ
+//!       -> judge              verdict over all that recovery did not read
+//! one state in a thousand, and every broken one -> StateImage -> Boot: the same verdict from a real boot
+//! ```
+//!
+//! The state just before a fence completes is the richest of its epoch: what was legal after any earlier store of the
+//! epoch is legal there, too. So fences are the points at which power fails here.
+
+mod explain;
+mod explorer;
+mod hardware;
+mod history;
+mod image;
+mod judge;
+mod search;
+mod space;
+mod tally;
+
+pub(crate) use explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
+pub(crate) use hardware::Hardware;

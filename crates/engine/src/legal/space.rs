@@ -1,0 +1,109 @@
+//! All durable states that are legal at one point of the program, in factors: groups of lines that share a counter block,
+//! ways in which that block may have reached the media, and for each of these what every line may read as, independently
+//! of the others.
+
+use crate::message::{Line, LineBytes};
+use rustc_hash::FxHashMap;
+
+/// How a line decrypts at the next boot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reading {
+    /// As it was stored: its data and its counter belong together.
+    Intact,
+    /// The counter on the media is that of a later write, whose data is lost.
+    CounterAhead,
+    /// The counter on the media is that of an earlier write.
+    CounterBehind,
+    /// The counter on the media is from before the run.
+    CounterFromBefore,
+}
+
+/// What a line may read as.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    /// Of its history.
+    pub version: usize,
+    pub reading: Reading,
+    pub bytes: LineBytes,
+}
+
+/// What is left open about one line.
+pub(super) struct OpenLine {
+    pub line: Line,
+    pub group: usize,
+    /// For each mode of its group.
+    pub candidates: Vec<Vec<Candidate>>,
+}
+
+/// Lines whose readings depend on the same counter block.
+pub(super) struct Group {
+    /// In how many ways the block may have reached the media.
+    pub modes: usize,
+    /// The one in which counters and data are nearest to each other.
+    pub nearest: usize,
+    /// As indices into the lines of the space.
+    pub lines: Vec<usize>,
+}
+
+/// The legal states.
+pub(super) struct Space {
+    pub lines: Vec<OpenLine>,
+    pub groups: Vec<Group>,
+    pub by_line: FxHashMap<Line, usize>,
+    /// So many lines at most may have a counter that is ahead.
+    pub ahead_max: u32,
+}
+
+impl Space {
+    pub fn new(ahead_max: u32) -> Self {
+        Self { lines: Vec::new(), groups: Vec::new(), by_line: FxHashMap::default(), ahead_max }
+    }
+
+    /// Adds a group: for each line its candidates in each of `modes` modes, of which counters and data are nearest to each
+    /// other in `nearest`. Lines about which nothing is open are left out.
+    pub fn add(&mut self, modes: usize, nearest: usize, lines: Vec<(Line, Vec<Vec<Candidate>>)>) {
+        let group = self.groups.len();
+        let mut members = Vec::new();
+        for (line, mut candidates) in lines {
+            debug_assert_eq!(candidates.len(), modes);
+            for of_mode in &mut candidates {
+                drop_equal(of_mode);
+            }
+            let first = candidates[0].first().cloned();
+            let only_intact = |of_mode: &Vec<Candidate>| {
+                of_mode.len() == 1 && first.as_ref().is_some_and(|first| first.bytes == of_mode[0].bytes)
+            };
+            if candidates.iter().all(only_intact) && first.is_some_and(|first| first.version == 0) {
+                continue;
+            }
+            members.push(self.lines.len());
+            self.by_line.insert(line, self.lines.len());
+            self.lines.push(OpenLine { line, group, candidates });
+        }
+        if !members.is_empty() {
+            self.groups.push(Group { modes, nearest, lines: members });
+        }
+    }
+
+    /// About how many states there are: products and sums of what is open, before anything is told apart or left out.
+    pub fn size(&self) -> f64 {
+        let of_mode = |group: &Group, mode: usize| -> f64 {
+            group.lines.iter().map(|&line| self.lines[line].candidates[mode].len() as f64).product()
+        };
+        let of_group = |group: &Group| -> f64 { (0..group.modes).map(|mode| of_mode(group, mode)).sum() };
+        self.groups.iter().map(of_group).product()
+    }
+}
+
+/// Keeps the first of candidates with equal bytes; one whose counter is not ahead counts least against the limit.
+fn drop_equal(candidates: &mut Vec<Candidate>) {
+    let mut kept: Vec<Candidate> = Vec::with_capacity(candidates.len());
+    for candidate in candidates.drain(..) {
+        match kept.iter_mut().find(|known| known.bytes == candidate.bytes) {
+            Some(known) if known.reading == Reading::CounterAhead => *known = candidate,
+            Some(_) => {}
+            None => kept.push(candidate),
+        }
+    }
+    *candidates = kept;
+}

@@ -1,0 +1,56 @@
+//! What an exploration of legal states has covered, and the sentence about it.
+
+/// Counts over all points of a run.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub points: u64,
+    /// Points at which every legal state was judged.
+    pub exhaustive: u64,
+    /// Legal states, over all points; about.
+    pub legal: f64,
+    /// Classes of states judged: recovery tells them apart.
+    pub judged: u64,
+    pub booted: u64,
+    /// Of the points that were not exhausted: states drawn, legal states there, and the least number of lines that differed
+    /// from all or nothing having arrived in every possible way.
+    pub drawn: u64,
+    pub legal_there: f64,
+    pub bound: Option<u32>,
+    /// Points at which the search ended because what it found was enough.
+    pub broken_off: u64,
+}
+
+impl Tally {
+    /// The sentence.
+    pub fn coverage(&self) -> String {
+        let Self { points, exhaustive, judged, booted, broken_off, .. } = self;
+        let mut told = format!(
+            "At {points} fences, every durable state that the persistency model and the rules of the hardware allow: {} of \
+             them, judged as {judged} classes that recovery can tell apart; {booted} were also booted from an image.",
+            about(self.legal)
+        );
+        if *exhaustive == *points {
+            return told + " Exhaustive: no legal state is left out.";
+        }
+        told += &format!(" Exhaustive at {exhaustive} of the fences.");
+        if *broken_off > 0 {
+            told += &format!(" At {broken_off} the search ended with the first state that does not recover.");
+        }
+        let sampled = points - exhaustive - broken_off;
+        if sampled > 0 {
+            let bound = self.bound.unwrap_or(0);
+            let lines = if bound == 1 { "line" } else { "lines" };
+            told += &format!(
+                " At {sampled}, bounded {bound}: every state in which at most {bound} {lines} are anything else than all \
+                 arrived or all not; and sampled {} of {}.",
+                self.drawn,
+                about(self.legal_there)
+            );
+        }
+        told
+    }
+}
+
+fn about(states: f64) -> String {
+    if states < 1e6 { format!("{states}") } else { format!("about {states:.1e}") }
+}
