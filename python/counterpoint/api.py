@@ -263,6 +263,8 @@ def crash(
     nested: bool = False,
     explore: str | None = None,
     states: int | None = None,
+    schedules: int | None = None,
+    schedule: int | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -275,10 +277,13 @@ def crash(
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
-        explore: `"schedule"` (default), the one that this machine and seed give, or `"legal"`: at every fence of the program
-            every durable state that the persistency model and the rules of the hardware allow.
+        explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
+            prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that the
+            persistency model and the rules of the hardware allow.
         states: legal states, as recovery can tell them apart, that are judged at one fence before the rest of them is
             bounded and sampled.
+        schedules: how many schedules; default 16.
+        schedule: number of one schedule; 0 (default) is that of the machine by itself.
         leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
             programs have it.
         progress: told how many points are done.
@@ -301,6 +306,10 @@ def crash(
         asked["explore"] = explore
     if states is not None:
         asked["states"] = count("states", states)
+    if schedules is not None:
+        asked["schedules"] = count("schedules", schedules)
+    if schedule is not None:
+        asked["schedule"] = count("schedule", schedule)
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

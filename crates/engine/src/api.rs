@@ -2,10 +2,10 @@
 //! is not completely described.
 
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
-use crate::crash::{CrashPlan, Exploration};
+use crate::crash::{CrashPlan, CrashReport, Exploration};
 use crate::design::{self, parts::Design};
 use crate::eadr;
-use crate::explore::explore;
+use crate::explore::{explore, explore_schedules};
 use crate::explore_legal::explore_legal;
 use crate::job::{Bases, Source};
 use crate::message::Annotation;
@@ -63,8 +63,13 @@ pub struct Request {
     pub at_event: Option<Value>,
     /// Power fails again during recovery.
     pub nested: bool,
-    /// What is explored: "schedule" (the simulated one) or "legal" (every legal state at every fence).
+    /// What is explored: "schedule" (the simulated one, or another), "schedules" (several) or "legal" (every legal state at
+    /// every fence).
     pub explore: Option<String>,
+    /// How many schedules.
+    pub schedules: Option<Value>,
+    /// Which one.
+    pub schedule: Option<Value>,
     /// Classes of legal states judged at one fence before the rest is bounded and sampled.
     pub states: Option<Value>,
 }
@@ -82,6 +87,9 @@ struct Defaults {
 const TIMING: Defaults = Defaults { tx_size: 1024, transactions: 2_000, warmup_share: 10, footprint_max: u64::MAX };
 /// Crash: every event of a short run over a structure small enough to check completely.
 const CRASH: Defaults = Defaults { tx_size: 256, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
+
+/// Schedules explored where their number is not given.
+const SCHEDULES: u64 = 16;
 
 impl Request {
     fn parse(text: &str) -> Result<Self, ConfigError> {
@@ -319,25 +327,50 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()).into());
     }
     let run = prepare(&request, &CRASH)?;
-    let exploration = Exploration { plan: crash_plan(&request)?, nested: u32::from(request.nested), stop_at: None };
+    let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
+    let exploration =
+        Exploration { plan: crash_plan(&request)?, nested: u32::from(request.nested), schedule, stop_at: None };
     let total = transactions_of(&run);
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let command = command_line(&request, &run.config);
-    let (config, design, source) = (&run.config, &run.design, &run.source);
-    let states = integer("states", request.states.as_ref())?;
-    let report = match (request.explore.as_deref(), states) {
-        (Some("legal"), Some(0)) => return Err(ConfigError("states: 0 is not at least 1".to_owned()).into()),
-        (Some("legal"), _) => explore_legal(config, design, source, &exploration, states, command, &report, cancel)?,
-        (None | Some("schedule"), None) => explore(config, design, source, &exploration, command, &report, cancel)?,
-        (None | Some("schedule"), Some(_)) => {
-            return Err(ConfigError("states: only 'explore legal' counts states".to_owned()).into());
-        }
-        (Some(other), _) => {
-            return Err(ConfigError(format!("explore '{other}' does not exist: schedule or legal")).into());
-        }
-    };
+    let report = explore_as_asked(&request, &run, &exploration, command, &report, cancel)?;
     Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+/// The simulated schedule, several, or every legal state.
+fn explore_as_asked(
+    request: &Request,
+    run: &Prepared,
+    exploration: &Exploration,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    let Prepared { config, design, source, .. } = run;
+    let count = |name: &'static str, value: &Option<Value>| match integer(name, value.as_ref())? {
+        Some(0) => Err(ConfigError(format!("{name}: 0 is not at least 1"))),
+        count => Ok(count),
+    };
+    let refuse = |name: &str, only: &str| Err(ConfigError(format!("{name}: only explore '{only}' takes it")).into());
+    let (states, schedules) = (count("states", &request.states)?, count("schedules", &request.schedules)?);
+    match (request.explore.as_deref().unwrap_or("schedule"), states, schedules) {
+        ("schedule", None, None) => explore(config, design, source, exploration, command, progress, cancel),
+        ("schedules", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
+        ("schedules", None, schedules) => {
+            let schedules = schedules.unwrap_or(SCHEDULES);
+            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
+        }
+        ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
+        ("legal", states, None) => {
+            explore_legal(config, design, source, exploration, states, command, progress, cancel)
+        }
+        ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
+        ("schedule" | "legal", _, Some(_)) => refuse("schedules", "schedules"),
+        (other, ..) => {
+            Err(ConfigError(format!("explore '{other}' does not exist: schedule, schedules or legal")).into())
+        }
+    }
 }
 
 fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
@@ -371,8 +404,12 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
     if let Some(annotation) = config.leave_out {
         words.push(format!("--leave-out {}", annotation.name()));
     }
-    if let Some(explore) = request.explore.as_ref().filter(|explore| *explore != "schedule") {
+    // Of several schedules one shows it again.
+    if let Some(explore) = request.explore.as_ref().filter(|explore| *explore == "legal") {
         words.push(format!("--explore {explore}"));
+    }
+    if let Some(schedule) = &request.schedule {
+        words.push(format!("--schedule {schedule}"));
     }
     if let Some(states) = &request.states {
         words.push(format!("--states {states}"));

@@ -5,9 +5,10 @@ use crate::audit::{
 };
 use crate::cipher::Keys;
 use crate::config::{ConfigError, RunConfig};
-use crate::crash::{CrashReport, CrashRun, Exercised, Exploration, Explorer, PowerLoss, Survival};
+use crate::crash::{CrashReport, CrashRun, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival};
 use crate::design::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::device::Image;
+use crate::disturbance::Disturbance;
 use crate::eadr::shadow_region;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
@@ -51,6 +52,51 @@ pub fn explore(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
+    explore_knowing(config, design, source, exploration, &mut KnownStates::default(), command, progress, cancel)
+}
+
+/// The same in `schedules` schedules, of which the first is that of the machine by itself, until `exploration` says that
+/// enough was found. A state that an earlier one has met is not explored again.
+pub fn explore_schedules(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    schedules: u64,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    let mut known = KnownStates::default();
+    let mut all: Option<CrashReport> = None;
+    for schedule in 0..schedules {
+        let exploration = Exploration { schedule, ..*exploration };
+        let command = if schedule > 0 { format!("{command} --schedule {schedule}") } else { command.clone() };
+        // The bar shows transactions of one run.
+        let share = |ended: u64| {
+            if schedule == 0 {
+                progress(ended)
+            }
+        };
+        let report = explore_knowing(config, design, source, &exploration, &mut known, command, &share, cancel)?;
+        all = Some(match all {
+            None => report,
+            Some(before) => before.and(report),
+        });
+    }
+    Ok(all.expect("at least one schedule").over_schedules(schedules))
+}
+
+fn explore_knowing(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    known: &mut KnownStates,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
     if let Err(why) = design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
     }
@@ -58,7 +104,11 @@ pub fn explore(
         return Err(ConfigError("engine.bytes = false leaves nothing to check after a crash: true".to_owned()).into());
     }
     let bases = Bases::default();
-    let total = if exploration.plan.needs_total() { events_of(config, design, source, &bases, cancel)? } else { 0 };
+    let total = if exploration.plan.needs_total() {
+        events_of(config, design, source, exploration, &bases, cancel)?
+    } else {
+        0
+    };
     let started = Instant::now();
     let mut job = source.job(&bases, cancel)?;
     let base = Arc::clone(&job.base);
@@ -103,14 +153,18 @@ pub fn explore(
     });
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
-    let explorer =
-        Explorer::new(auditor, exploration.plan, total).drains(loss.drain.is_some()).nested(exploration.nested > 0);
+    let explorer = Explorer::new(auditor, exploration.plan, total)
+        .knowing(std::mem::take(known))
+        .drains(loss.drain.is_some())
+        .nested(exploration.nested > 0);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
+    let mut disturbance = Disturbance::of(config, design, exploration.schedule);
     system.run(|system| {
         if system.observer.wants_survivors() {
             watch.spend(look(system, &loss, design.recovery));
         }
+        disturbance.after(system);
         watch.after(system)
     });
     watch.finish(&system)?;
@@ -125,7 +179,7 @@ pub fn explore(
         wpq_full: stats.full_events,
         reencryptions: stats.reencryptions,
     };
-    Ok(system.observer.report(CrashRun {
+    let report = system.observer.report(CrashRun {
         design: config.design.clone(),
         variant: config.variant,
         workload: config.workload.clone(),
@@ -134,7 +188,9 @@ pub fn explore(
         transactions: (!source.is_trace()).then_some(config.transactions),
         exercised,
         seconds: started.elapsed().as_secs_f64(),
-    }))
+    });
+    *known = system.observer.into_known();
+    Ok(report)
 }
 
 /// Hands the true survivors of a power failure now to the explorer, for whatever it wants of them; gives how many events
@@ -200,12 +256,17 @@ fn events_of(
     config: &RunConfig,
     design: &Design,
     source: &Source,
+    exploration: &Exploration,
     bases: &Bases,
     cancel: &AtomicBool,
 ) -> Result<u64, Failure> {
     let mut system = System::new(config, design, source.job(bases, cancel)?, NoObserver)?;
     let mut watch = Watch::new(&|_| {}, cancel);
-    system.run(|system| watch.after(system));
+    let mut disturbance = Disturbance::of(config, design, exploration.schedule);
+    system.run(|system| {
+        disturbance.after(system);
+        watch.after(system)
+    });
     watch.finish(&system)?;
     Ok(system.queue.events())
 }

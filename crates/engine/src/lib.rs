@@ -18,6 +18,7 @@ pub mod cpu;
 pub mod crash;
 pub mod design;
 pub mod device;
+mod disturbance;
 pub mod eadr;
 mod explore;
 mod explore_legal;
@@ -35,7 +36,7 @@ mod system;
 mod timeline;
 pub mod workload;
 
-pub use explore::explore;
+pub use explore::{explore, explore_schedules};
 pub use explore_legal::explore_legal;
 pub use job::{Bases, Source};
 pub use line_system::LineSystem;

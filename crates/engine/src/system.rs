@@ -10,7 +10,8 @@ use crate::eadr::shadow_region;
 use crate::kernel::{Ps, Queue};
 use crate::line_system::encryption_parts;
 use crate::message::{
-    BaseImage, Event, Line, LineBytes, MemoryRequest, Observer, OnChipLine, OpSource, ProgramLayout, ShadowRegisters,
+    BaseImage, CachePort, CoreId, Event, Line, LineBytes, MemoryRequest, Observer, OnChipLine, OpSource, ProgramLayout,
+    ShadowRegisters,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub struct System<O> {
     flushed: bool,
     responses: Vec<Response>,
     requests: Vec<MemoryRequest>,
-    wakes: Vec<(crate::message::CoreId, crate::message::Wake)>,
+    wakes: Vec<(CoreId, crate::message::Wake)>,
 }
 
 impl<O: Observer> System<O> {
@@ -82,6 +83,13 @@ impl<O: Observer> System<O> {
             }
         }
         lines
+    }
+
+    /// A prefetch by `core`, which nobody waits for.
+    pub(crate) fn prefetch(&mut self, core: CoreId, line: Line) {
+        // Whether there is a register for it or not: nobody is told.
+        let _ = self.cache.own(self.queue.now(), core, line, true);
+        self.route();
     }
 
     /// When measuring began, in picoseconds.

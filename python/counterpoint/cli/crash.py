@@ -25,11 +25,23 @@ def crash(
     nested: Annotated[bool, typer.Option("--nested", help="Cut power again after every step of recovery.")] = False,
     explore: Annotated[
         str | None,
-        typer.Option("--explore", metavar="schedule|legal", help="The simulated schedule, or every legal state."),
+        typer.Option(
+            "--explore",
+            metavar="schedule|schedules|legal",
+            help="The simulated schedule, others beside it, or every legal state.",
+        ),
     ] = None,
     states: Annotated[
         int | None,
         typer.Option("--states", metavar="N", parser=options.whole_number, help="Legal states to judge at a fence."),
+    ] = None,
+    schedules: Annotated[
+        int | None,
+        typer.Option("--schedules", metavar="N", parser=options.whole_number, help="Schedules to explore."),
+    ] = None,
+    schedule: Annotated[
+        int | None,
+        typer.Option("--schedule", metavar="N", parser=options.whole_number, help="Explore this schedule."),
     ] = None,
     machine: options.MachineName = None,
     set_: options.Set = None,
@@ -59,6 +71,8 @@ def crash(
                 nested=nested,
                 explore=explore,
                 states=states,
+                schedules=schedules,
+                schedule=schedule,
                 machine=machine,
                 set=set_,
                 tx_size=tx_size,

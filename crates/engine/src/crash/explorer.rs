@@ -28,6 +28,14 @@ const WRITES_AHEAD: usize = 64;
 /// Disagreements between view and boot that are told one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
 
+/// Durable states that other runs have met: none of them is explored twice.
+#[derive(Default)]
+pub struct KnownStates {
+    durable: FxHashSet<u64>,
+    /// Those in whose recovery power has failed again.
+    nested: FxHashSet<u64>,
+}
+
 /// Explores the crash points of one run.
 pub struct Explorer {
     auditor: Auditor,
@@ -36,7 +44,9 @@ pub struct Explorer {
     full_check_every: u64,
     points: u64,
     recovered: u64,
-    states: FxHashSet<u64>,
+    known: KnownStates,
+    /// New ones among them.
+    states: u64,
     full_checks: u64,
     wants_full_check: bool,
     violation_checked: bool,
@@ -56,7 +66,7 @@ pub struct Explorer {
     nested: bool,
     wants_nested: bool,
     /// States explored so, and second power failures.
-    nested_states: FxHashSet<u64>,
+    nested_states: u64,
     nested_points: u64,
     /// What the explorer found itself.
     found: Collector<Found>,
@@ -77,7 +87,8 @@ impl Explorer {
             full_check_every: FULL_CHECK_EVERY_STATES,
             points: 0,
             recovered: 0,
-            states: FxHashSet::default(),
+            known: KnownStates::default(),
+            states: 0,
             full_checks: 0,
             wants_full_check: false,
             violation_checked: false,
@@ -90,13 +101,24 @@ impl Explorer {
             power_lost_at: None,
             nested: false,
             wants_nested: false,
-            nested_states: FxHashSet::default(),
+            nested_states: 0,
             nested_points: 0,
             found: Collector::default(),
             last_point_recovered: true,
             disagreements: Vec::new(),
             disagreement_count: 0,
         }
+    }
+
+    /// Other runs have met `known`.
+    pub fn knowing(mut self, known: KnownStates) -> Self {
+        self.known = known;
+        self
+    }
+
+    /// What this run and those before it have met.
+    pub fn into_known(self) -> KnownStates {
+        self.known
     }
 
     /// Boots every `states`-th distinct durable state for real; 1 for all of them.
@@ -165,7 +187,7 @@ impl Explorer {
     /// boot sequence `steps`.
     pub fn nested_check(&mut self, drained: &Drained, media: &dyn Media, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) {
         self.wants_nested = false;
-        let thorough = (self.nested_states.len() as u64 - 1).is_multiple_of(self.full_check_every);
+        let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
         let result = Nested::new(&self.auditor, loss, steps, drained, thorough).explore(media);
         self.nested_points += result.points;
         self.booted(result.found.is_empty());
@@ -289,12 +311,12 @@ impl Explorer {
     /// The report, once the run has ended.
     pub fn report(&self, run: CrashRun) -> CrashReport {
         let events = self.auditor.events();
-        let states = self.states.len() as u64;
+        let states = self.states;
         let mut internal_errors = self.disagreements.clone();
         if self.disagreement_count > internal_errors.len() as u64 {
             internal_errors.push(format!("{} disagreements in all", self.disagreement_count));
         }
-        let nested = self.nested.then_some((self.nested_states.len() as u64, self.nested_points));
+        let nested = self.nested.then_some((self.nested_states, self.nested_points));
         let seen = |violation: &Violation| Found { violation: violation.clone(), nested_event: None };
         CrashReport::new(
             run,
@@ -316,14 +338,15 @@ impl Explorer {
         self.points += 1;
         self.last_point_recovered = self.auditor.judge();
         self.recovered += u64::from(self.last_point_recovered);
-        let new_state = self.states.insert(self.auditor.state_hash());
+        let new_state = self.known.durable.insert(self.auditor.state_hash());
+        self.states += u64::from(new_state);
         self.wants_nested =
-            self.nested && self.last_point_recovered && self.nested_states.insert(self.auditor.state_hash());
+            self.nested && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
+        self.nested_states += u64::from(self.wants_nested);
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
-        let whole = self.points == 1
-            || first_violation
-            || (new_state && (self.states.len() as u64).is_multiple_of(self.full_check_every));
+        let whole =
+            self.points == 1 || first_violation || (new_state && self.states.is_multiple_of(self.full_check_every));
         // Scanning the log takes most of a boot, so these are points at which it would find nothing to undo.
         let asks = [false, true].map(|log| {
             let of_log = |&line: &Line| self.auditor.is_hardware_log(line) == log;

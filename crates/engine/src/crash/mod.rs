@@ -25,7 +25,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use explorer::Explorer;
+pub use explorer::{Explorer, KnownStates};
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
 pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};

@@ -23,6 +23,8 @@ pub struct Exploration {
     pub plan: CrashPlan,
     /// How many times in a row power may fail again during recovery; 0: never.
     pub nested: u32,
+    /// Which schedule: 0 is that of the machine by itself, the others are disturbed at random.
+    pub schedule: u64,
     /// The first violation of this rule ends the run; `None`: none does.
     pub stop_at: Option<Rule>,
 }
@@ -30,7 +32,7 @@ pub struct Exploration {
 impl Exploration {
     /// Power fails as `plan` says, not again during recovery, and nothing ends the run early.
     pub fn of(plan: CrashPlan) -> Self {
-        Self { plan, nested: 0, stop_at: None }
+        Self { plan, nested: 0, schedule: 0, stop_at: None }
     }
 }
 

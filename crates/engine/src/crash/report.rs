@@ -137,6 +137,10 @@ pub struct CrashReport {
     pub host: HostFigures,
 }
 
+fn points_per_second(points: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { points as f64 / seconds } else { 0.0 }
+}
+
 impl CrashReport {
     pub(crate) fn new(run: CrashRun, findings: Findings) -> Self {
         let reported = |found: &Found| {
@@ -154,7 +158,7 @@ impl CrashReport {
             }
         };
         let violations = findings.violations.iter().map(reported).collect();
-        let points_per_second = if run.seconds > 0.0 { findings.crash_points as f64 / run.seconds } else { 0.0 };
+        let points_per_second = points_per_second(findings.crash_points, run.seconds);
         Self {
             schema: 1,
             design: run.design,
@@ -172,6 +176,37 @@ impl CrashReport {
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }
+    }
+
+    /// This and what another schedule of the same program gave.
+    pub(crate) fn and(mut self, other: CrashReport) -> Self {
+        self.crash_points += other.crash_points;
+        self.nested_points += other.nested_points;
+        self.distinct_states += other.distinct_states;
+        self.recovered += other.recovered;
+        self.exercised.evictions += other.exercised.evictions;
+        self.exercised.counter_misses += other.exercised.counter_misses;
+        self.exercised.wpq_full += other.exercised.wpq_full;
+        self.exercised.reencryptions += other.exercised.reencryptions;
+        if self.violations.is_empty() {
+            self.violations = other.violations;
+        }
+        self.violation_count += other.violation_count;
+        self.internal_errors.extend(other.internal_errors);
+        self.host.seconds += other.host.seconds;
+        self.host.points_per_second = points_per_second(self.crash_points, self.host.seconds);
+        self
+    }
+
+    /// What was covered, if this is what `schedules` schedules gave.
+    pub(crate) fn over_schedules(mut self, schedules: u64) -> Self {
+        self.coverage = format!(
+            "Sampled: {schedules} schedules of the same program, of a number that nobody knows. In the others hardware \
+             prefetches at random moments push dirty lines and counter blocks out and keep queues and circuits busy. They \
+             have {} crash points and {} distinct durable states together. Of the first: {}",
+            self.crash_points, self.distinct_states, self.coverage
+        );
+        self
     }
 
     /// Whether every rule held and the program agrees with itself.

@@ -58,7 +58,10 @@ impl Hardware {
     /// That of `design` on `machine`; the error says why it cannot be explored so.
     pub(crate) fn of(design: &Design, machine: &Machine) -> Result<Self, ConfigError> {
         let refuse = |why: &str| {
-            Err(ConfigError(format!("explore legal: design '{}' {why}; explore its schedules: schedule", design.name)))
+            Err(ConfigError(format!(
+                "explore legal: design '{}' {why}; explore several of its schedules: schedules",
+                design.name
+            )))
         };
         if matches!(design.domain, PersistenceDomain::Eadr { .. }) {
             return refuse("keeps its caches, whose content is one legal state after every store");

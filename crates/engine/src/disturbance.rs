@@ -1,0 +1,66 @@
+//! Another schedule of the same program: at random moments hardware prefetches, which may come at any time, take the places
+//! of dirty lines in the caches and of blocks in the counter cache, and keep banks, queues and circuits busy. What the
+//! program does stays the same, what leaves the chip when does not.
+
+use crate::config::RunConfig;
+use crate::design::parts::Design;
+use crate::eadr;
+use crate::kernel::Random;
+use crate::message::{CoreId, LINE_BYTES, Line, Observer};
+use crate::system::System;
+
+/// Prefetches for each way that a line may be in, until the next line is chosen.
+const PREFETCHES_PER_WAY: u64 = 4;
+
+/// The disturbances of one schedule.
+pub(crate) struct Disturbance {
+    /// `None`: the schedule of the machine by itself.
+    random: Option<Random>,
+    /// A prefetch follows one of so many events.
+    events_between: u64,
+    /// Lines that programs may have.
+    lines: u64,
+    /// Lines this far apart compete for the same ways, of which there are so many.
+    stride: u64,
+    ways: u64,
+    /// The line whose place is taken, and how many prefetches are still to do so.
+    place: Line,
+    left: u64,
+}
+
+impl Disturbance {
+    /// Those of schedule number `schedule` of a run of `design`; number 0 has none.
+    pub fn of(config: &RunConfig, design: &Design, schedule: u64) -> Self {
+        let l3 = &config.machine.l3;
+        let ways = u64::from(l3.ways);
+        Self {
+            random: (schedule > 0).then(|| Random::stream(config.seed, &format!("disturbance.{schedule}"))),
+            events_between: 1 << (schedule % 5 + 1),
+            lines: eadr::program_capacity(&config.machine, design, config.cores) / LINE_BYTES,
+            stride: (l3.size.0 / LINE_BYTES / ways).max(1),
+            ways,
+            place: Line(0),
+            left: 0,
+        }
+    }
+
+    /// To be called after each event.
+    pub fn after<O: Observer>(&mut self, system: &mut System<O>) {
+        let Some(random) = &mut self.random else { return };
+        if random.below(self.events_between) > 0 {
+            return;
+        }
+        if self.left == 0 {
+            let dirty = system.cache.on_chip();
+            self.place = match dirty.len() as u64 {
+                0 => Line(random.below(self.lines)),
+                held => dirty[random.below(held) as usize].line,
+            };
+            self.left = PREFETCHES_PER_WAY * self.ways;
+        }
+        self.left -= 1;
+        let core = random.below(system.cores.len() as u64) as CoreId;
+        let away = self.stride * (1 + random.below(16 * self.ways));
+        system.prefetch(core, Line((self.place.0 + away) % self.lines));
+    }
+}
