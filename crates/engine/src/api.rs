@@ -8,6 +8,7 @@ use crate::eadr;
 use crate::explore::{explore, explore_schedules};
 use crate::explore_legal::explore_legal;
 use crate::job::{Bases, Source};
+use crate::legal;
 use crate::message::Annotation;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
@@ -362,11 +363,22 @@ fn explore_as_asked(
             explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
         }
         ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
-        ("legal", states, None) => {
+        ("legal", states, None) if legal::explains(config, design, source) => {
             explore_legal(config, design, source, exploration, states, command, progress, cancel)
         }
+        // What is legal there is known of no more than its schedules.
+        ("legal", None, schedules) if !legal::explains(config, design, source) => {
+            let schedules = schedules.unwrap_or(SCHEDULES);
+            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
+        }
         ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
-        ("schedule" | "legal", _, Some(_)) => refuse("schedules", "schedules"),
+        ("schedule", _, Some(_)) => refuse("schedules", "schedules"),
+        ("legal", Some(_), _) => {
+            let what = "states: what leaves caches that persist, a log that hardware writes, several cores and recorded \
+                        programs are explored by schedules";
+            Err(ConfigError(what.to_owned()).into())
+        }
+        ("legal", None, Some(_)) => refuse("schedules", "schedules"),
         (other, ..) => {
             Err(ConfigError(format!("explore '{other}' does not exist: schedule, schedules or legal")).into())
         }

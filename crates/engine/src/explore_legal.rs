@@ -36,8 +36,8 @@ pub fn explore_legal(
     if let Err(why) = design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
     }
-    let hardware = Hardware::of(design, &config.machine)?;
-    refuse(config, source, exploration)?;
+    let hardware = Hardware::of(design, &config.machine);
+    refuse(exploration)?;
     let started = Instant::now();
     let bases = Bases::default();
     let mut job = source.job(&bases, cancel)?;
@@ -90,11 +90,11 @@ pub fn explore_legal(
     }))
 }
 
-fn refuse(config: &RunConfig, source: &Source, exploration: &Exploration) -> Result<(), ConfigError> {
+fn refuse(exploration: &Exploration) -> Result<(), ConfigError> {
     let refused = match exploration {
-        _ if source.is_trace() => "a recorded program has no recovery that could be run over them: a workload",
-        _ if config.cores != 1 => "legal states of several cores are not explored: 1 core",
-        Exploration { nested: 1.., .. } => "power does not fail again during recovery there: without nested",
+        Exploration { nested: 1.., .. } => {
+            "power does not fail again during recovery there; explore 'schedules' with nested"
+        }
         Exploration { plan: CrashPlan::Sample(_), .. } => "every fence is a point: 'all' or one event",
         _ => return Ok(()),
     };

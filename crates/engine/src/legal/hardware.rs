@@ -10,10 +10,10 @@
 use super::history::{BlockHistory, History, LineHistory};
 use super::image::Encoder;
 use super::space::{Candidate, Reading, Space};
-use crate::config::{ConfigError, Machine};
+use crate::config::Machine;
 use crate::design::parts::{
-    Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, PersistenceDomain, RegisterName,
-    WritePath, WritebackOrder,
+    Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, RegisterName, WritePath,
+    WritebackOrder,
 };
 use crate::message::{CounterBlock, Line};
 
@@ -55,25 +55,13 @@ enum Mode {
 }
 
 impl Hardware {
-    /// That of `design` on `machine`; the error says why it cannot be explored so.
-    pub(crate) fn of(design: &Design, machine: &Machine) -> Result<Self, ConfigError> {
-        let refuse = |why: &str| {
-            Err(ConfigError(format!(
-                "explore legal: design '{}' {why}; explore several of its schedules: schedules",
-                design.name
-            )))
-        };
-        if matches!(design.domain, PersistenceDomain::Eadr { .. }) {
-            return refuse("keeps its caches, whose content is one legal state after every store");
-        }
-        if design.log.is_some() {
-            return refuse("has a log that hardware writes, in an order of its own");
-        }
+    /// That of `design` on `machine`.
+    pub(crate) fn of(design: &Design, machine: &Machine) -> Self {
         let Some(parts) = design.encryption else {
-            return Ok(Self { counters: None, overflow_shows: None, ahead_max: 0 });
+            return Self { counters: None, overflow_shows: None, ahead_max: 0 };
         };
         if parts.store != CounterStore::Region {
-            return Ok(Self { counters: None, overflow_shows: None, ahead_max: 0 });
+            return Self { counters: None, overflow_shows: None, ahead_max: 0 };
         }
         let scheme = (parts.counters)(&machine.counters);
         let status_kept = design.register_domain(RegisterName::ReencryptionStatus) != Domain::Volatile;
@@ -83,7 +71,7 @@ impl Hardware {
         let shows = splits && (parts.minor_reset == MinorReset::AtOnce || !status_kept || in_steps);
         let queued_pairs = parts.write_path.at_encrypted(true) == Admit::Unready;
         let units = machine.controller.aes_units;
-        Ok(Self {
+        Self {
             counters: Some(Counters {
                 write_path: parts.write_path,
                 early: parts.update == CounterUpdate::AtBump,
@@ -93,7 +81,7 @@ impl Hardware {
             }),
             overflow_shows: shows.then_some(1 << machine.counters.minor_bits),
             ahead_max: if queued_pairs { units + machine.controller.wpq_entries } else { units },
-        })
+        }
     }
 
     /// Whether a covered `counter_cache_writeback` leaves nothing of its lines behind.

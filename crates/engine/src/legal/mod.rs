@@ -23,5 +23,16 @@ mod search;
 mod space;
 mod tally;
 
+use crate::config::RunConfig;
+use crate::design::parts::{Design, PersistenceDomain};
+use crate::job::Source;
+
+/// Whether the legal states of this run follow from its program and the rules of its hardware: one core, whose recovery can
+/// be run over any of them, and caches and software log that power loss finds as they are.
+pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> bool {
+    let adr = matches!(design.domain, PersistenceDomain::Adr);
+    adr && design.log.is_none() && config.cores == 1 && !source.is_trace()
+}
+
 pub(crate) use explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 pub(crate) use hardware::Hardware;
