@@ -8,6 +8,7 @@ use crate::eadr;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
 use crate::message::Annotation;
+use crate::scene;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -321,6 +322,21 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     let command = command_line(&request, &run.config);
     let report = explore(&run.config, &run.design, &run.source, &exploration, command, &report, cancel)?;
     Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+/// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
+pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    let request = Request::parse(request)?;
+    let run = prepare(&request, &CRASH)?;
+    let at_event = match crash_plan(&request)? {
+        CrashPlan::At(event) => Some(event),
+        _ => None,
+    };
+    let total = transactions_of(&run);
+    let done = AtomicU64::new(0);
+    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+    let command = command_line(&request, &run.config);
+    scene::scene(&run.config, &run.design, &run.source, at_event, command, &report, cancel)
 }
 
 fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
