@@ -38,11 +38,12 @@ from .api import (
     resolve,
     run,
     run_matrix,
+    scene,
     workloads,
 )
 from .errors import Interrupted
 from .frame import frame
-from .report import write_report
+from .report import write_crash_page, write_report
 from .request import ANNOTATIONS, CommonOptions, RunOptions
 from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
 
@@ -82,6 +83,8 @@ __all__ = [
     "resolve",
     "run",
     "run_matrix",
+    "scene",
     "workloads",
+    "write_crash_page",
     "write_report",
 ]

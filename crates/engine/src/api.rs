@@ -310,10 +310,7 @@ fn run_one(
 
 /// Lets power fail and gives `crash --json`.
 pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
-    let request = Request::parse(request)?;
-    if request.timeline.is_some() {
-        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()).into());
-    }
+    let request = crash_request(request)?;
     let run = prepare(&request, &CRASH)?;
     let exploration = Exploration { plan: crash_plan(&request)?, nested: u32::from(request.nested), stop_at: None };
     let total = transactions_of(&run);
@@ -324,9 +321,17 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     Ok(serde_json::to_string(&report).expect("a report serialises"))
 }
 
+fn crash_request(text: &str) -> Result<Request, ConfigError> {
+    let request = Request::parse(text)?;
+    if request.timeline.is_some() {
+        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()));
+    }
+    Ok(request)
+}
+
 /// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
 pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
-    let request = Request::parse(request)?;
+    let request = crash_request(request)?;
     let run = prepare(&request, &CRASH)?;
     let at_event = match crash_plan(&request)? {
         CrashPlan::At(event) => Some(event),

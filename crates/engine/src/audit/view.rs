@@ -85,9 +85,7 @@ impl Auditor {
     /// this says nothing, and what has leaked during the run has leaked for ever.
     pub fn stands(&self, violation: &Violation) -> bool {
         match violation.rule {
-            Rule::Line => {
-                violation.line.and_then(|line| self.lines.find(line)).is_some_and(|id| self.is_wrong(id))
-            }
+            Rule::Line => violation.line.and_then(|line| self.lines.find(line)).is_some_and(|id| self.is_wrong(id)),
             Rule::Atomicity | Rule::Durability => self
                 .transactions
                 .as_ref()

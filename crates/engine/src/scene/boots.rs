@@ -54,7 +54,8 @@ impl Gathered {
 
     fn close(&mut self) {
         let Some(kind) = self.kind.take() else { return };
-        let many = |one: &str, more: &str| if self.count == 1 { format!("1 {one}") } else { format!("{} {more}", self.count) };
+        let many =
+            |one: &str, more: &str| if self.count == 1 { format!("1 {one}") } else { format!("{} {more}", self.count) };
         let lines = many("line", "lines");
         let text = match kind {
             Kind::Drained => format!(
@@ -175,7 +176,8 @@ pub fn registers(
         told.push(("global counter", value));
     }
     if loss.codec.is_some_and(|codec| codec.log().is_some()) {
-        let set = |core: u16, buckets: usize, headers: u32| format!("core {core}: {buckets} buckets, {headers} headers");
+        let set =
+            |core: u16, buckets: usize, headers: u32| format!("core {core}: {buckets} buckets, {headers} headers");
         let sets = snapshot.log.iter().map(|set_of| {
             set(set_of.core, set_of.buckets.len(), set_of.buckets.iter().map(|bucket| bucket.records).sum())
         });

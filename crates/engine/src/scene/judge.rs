@@ -141,6 +141,8 @@ impl<T: Clone + Eq + Hash> Table<T> {
 struct Booted {
     told: usize,
     violations: Vec<usize>,
+    /// It broke no rule.
+    kept: bool,
 }
 
 /// Asks the auditors after each event.
@@ -212,7 +214,8 @@ impl<'a> Judge<'a> {
 
         let violations: BTreeSet<usize> =
             [&self.standing, &battery, &booted.violations].into_iter().flatten().chain(&self.leaked).copied().collect();
-        let verdict = Verdict { recovers: explorer.recovers(), violations: violations.into_iter().collect() };
+        let recovers = explorer.recovers() && booted.kept;
+        let verdict = Verdict { recovers, violations: violations.into_iter().collect() };
         let layout = explorer.auditor().counter_layout();
         let now = (
             Some(self.registers.place(registers(&drained, &self.loss, layout, global))),
@@ -268,13 +271,15 @@ impl<'a> Judge<'a> {
     fn booted(&mut self, explorer: &mut Explorer, drained: &Drained, media: &ImageMedia<'_>) -> Booted {
         let state = explorer.auditor().state_hash();
         let known = self.booted.contains_key(&state);
-        let mut violations = Vec::new();
+        let (mut violations, mut kept) = (Vec::new(), true);
         if explorer.wants_full_check() || !known {
             explorer.want_full_check();
             explorer.full_check(&drained.snapshot, media, self.loss.codec, self.steps);
             let told = explorer.take_told();
+            kept = told.is_empty();
             // What a boot found before, it need not tell again.
-            let same = |old: &Violation, new: &Violation| (old.rule, old.line, old.core) == (new.rule, new.line, new.core);
+            let same =
+                |old: &Violation, new: &Violation| (old.rule, old.line, old.core) == (new.rule, new.line, new.core);
             let (mut old, mut new) = (Vec::new(), Vec::new());
             for violation in told {
                 match self.violations.iter().rposition(|known| same(known, &violation)) {
@@ -290,11 +295,12 @@ impl<'a> Judge<'a> {
             let program = explorer.auditor().program();
             let told = boot_told(drained, media, &self.loss, self.steps, program.as_deref());
             let told = self.boots.place(told);
-            self.booted.insert(state, Booted { told, violations: Vec::new() });
+            self.booted.insert(state, Booted { told, violations: Vec::new(), kept });
         }
         let booted = self.booted.get_mut(&state).expect("it was put there");
         violations.retain(|place| !booted.violations.contains(place));
         booted.violations.extend(violations);
+        booted.kept &= kept;
         booted.clone()
     }
 

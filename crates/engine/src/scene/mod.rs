@@ -10,6 +10,8 @@
 mod boots;
 mod judge;
 mod recorder;
+#[cfg(test)]
+mod tests;
 
 use crate::config::{ConfigError, RunConfig};
 use crate::crash::{CrashPlan, Explorer, PowerLoss};
@@ -86,9 +88,8 @@ pub fn scene(
     let layout = design.media_layout(&config.machine.counters);
     let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, hardware_log);
     // Every new state is booted for real: a window can afford it.
-    let mut explorer = Explorer::new(auditor, CrashPlan::Between { first, last }, 0)
-        .full_check_every(1)
-        .drains(loss.drain.is_some());
+    let mut explorer =
+        Explorer::new(auditor, CrashPlan::Between { first, last }, 0).full_check_every(1).drains(loss.drain.is_some());
     if first == 1 {
         explorer.take_told();
     }
@@ -119,9 +120,12 @@ pub fn scene(
     let (explorer, recorder) = system.observer;
     if let Some(event) = at_event.filter(|&event| event > recorder.event()) {
         let events = recorder.event();
-        return Err(ConfigError(format!("at_event: {event} is not an event of the run, which has 1 to {events}")).into());
+        return Err(
+            ConfigError(format!("at_event: {event} is not an event of the run, which has 1 to {events}")).into()
+        );
     }
-    let transactions = if source.is_trace() { String::new() } else { format!(" --transactions {}", config.transactions) };
+    let transactions =
+        if source.is_trace() { String::new() } else { format!(" --transactions {}", config.transactions) };
     let picture = judge.picture(explorer.auditor(), &recorder, explorer.internal_errors());
     let scene = Scene {
         schema: 1,
