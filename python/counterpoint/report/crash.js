@@ -34,7 +34,8 @@ function stateAt(n) {
   for (const point of scene.points) {
     if (point.n > n) break;
     for (const change of point.lines || [])
-      lines[change[0]] = { state: change[1], durable: change[2], data: change[3], inFlight: change[4], wrong: change[5], n: point.n };
+      lines[change[0]] = { state: change[1], durable: change[2], data: change[3], inFlight: change[4], wrong: change[5],
+        restored: change[6], n: point.n };
     for (const [core, transaction, stage] of point.cores || []) cores.set(core, { transaction, stage });
   }
   return { lines, cores };
@@ -111,6 +112,8 @@ function draw() {
   add(grip, "line", { x1: 0, x2: 0, y1: 20, y2: height });
   add(grip, "rect", { x: -26, y: 1, width: 52, height: 20, rx: 10 });
   add(grip, "text", { x: 0, y: 15.5, "text-anchor": "middle" });
+  $("range").style.marginLeft = `${x(first) - 8}px`;
+  $("range").style.width = `${(count - 1) * perEvent + 16}px`;
   place();
 }
 const tone = n => !verdictOf(n).recovers ? "broken" : verdictOf(n).violations.length ? "leaks" : "kept";
@@ -136,7 +139,8 @@ function make(name, text, className) {
 }
 const counterText = counter => counter === null || counter === undefined ? "none"
   : scene.counters === "split" ? `${counter[0]}.${counter[1]}` : String(counter[0]);
-const STATE_TONE = ["kept", "flight", "older", "broken", "broken", "clear"];
+const STATE_TONE = ["kept", "flight", "older", "broken", "broken", "clear", "older"];
+const RESTORED = scene.lanes.includes("hardware log") ? "the hardware's log puts its old bytes back" : "restored from the shadow cache";
 
 function counters(line) {
   if (!scene.counters) return "";
@@ -159,7 +163,9 @@ function showLines(lines) {
     }
     state.append(make("i", "", "dot " + STATE_TONE[seen.state]), scene.states[seen.state]);
     if (seen.inFlight) state.append(make("small", seen.state === 1 ? "" : "newer stores in flight"));
+    if (seen.restored) state.append(make("small", RESTORED));
     const mixed = seen.data && seen.durable && String(seen.data) !== String(seen.durable);
+    if (mixed && seen.state === 0) state.append(make("small", "it held zeros, and reads as zero"));
     const under = make("td", counters(seen), mixed ? "mixed" : "");
     row.append(where, state, under);
     if (seen.n === now && now > first) row.classList.add("now");

@@ -49,6 +49,7 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
         seed=scene["seed"],
         variant=scene["variant"],
         encrypted=scene["counters"] is not None,
+        split=scene["counters"] == "split",
         engine=api.engine_version(),
         colours=colours,
         light=lambda colour: colour,

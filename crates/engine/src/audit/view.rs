@@ -17,6 +17,8 @@ pub struct LineView<'a> {
     pub covered: &'a LineBytes,
     /// Everything stored since, in order.
     pub later: &'a [LineBytes],
+    /// The boot puts it back: from the shadow cache, or its old bytes from the hardware's log.
+    pub restored: bool,
     /// It is flagged as lying in the clear.
     pub in_the_clear: bool,
     /// The counter with which it decrypts: the durable one, seen through the status register. `None`: it has none.
@@ -35,6 +37,7 @@ impl Auditor {
                 found: if self.eadr { record.booted() } else { &record.durable.plain },
                 covered: &record.history.covered,
                 later: &record.history.later,
+                restored: record.restored.is_some(),
                 in_the_clear: record.durable.in_the_clear(),
                 counter: cell.filter(|_| !self.is_chained_log(record.role)).map(|cell| plain(cell.effective)),
                 wrong: record.history.is_bad(),

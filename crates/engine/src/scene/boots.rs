@@ -60,7 +60,7 @@ impl Gathered {
         let text = match kind {
             Kind::Drained => format!(
                 "{} drained to the media ({} data, {} counters)",
-                many("queued write", "queued writes"),
+                many("write", "writes"),
                 self.count - self.counters,
                 self.counters
             ),
@@ -129,7 +129,8 @@ pub fn boot_told(
             cores.push((layout.core, !layout.log.is_empty(), report));
         }
     }
-    let with_log = cores.into_iter().filter(|(_, has_log, _)| *has_log);
+    let hardware_logged = loss.codec.is_some_and(|codec| codec.log().is_some());
+    let with_log = cores.into_iter().filter(|(_, has_log, _)| *has_log && !hardware_logged);
     for (core, _, report) in with_log {
         let undone = match report.undone {
             0 => "nothing to undo".to_owned(),
@@ -176,8 +177,10 @@ pub fn registers(
         told.push(("global counter", value));
     }
     if loss.codec.is_some_and(|codec| codec.log().is_some()) {
-        let set =
-            |core: u16, buckets: usize, headers: u32| format!("core {core}: {buckets} buckets, {headers} headers");
+        let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let set = |core: u16, buckets: usize, headers: u32| {
+            format!("core {core}: {}, {}", many(buckets as u64, "bucket"), many(headers.into(), "header"))
+        };
         let sets = snapshot.log.iter().map(|set_of| {
             set(set_of.core, set_of.buckets.len(), set_of.buckets.iter().map(|bucket| bucket.records).sum())
         });

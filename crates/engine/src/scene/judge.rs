@@ -28,10 +28,19 @@ enum State {
     Zero,
     Garbage,
     InTheClear,
+    Chained,
 }
 
-const STATES: [&str; 6] =
-    ["as flushed", "newer, in flight", "older", "reads as zero", "does not decrypt", "in the clear"];
+/// In the order of [`State`].
+const STATES: [&str; 7] = [
+    "as flushed",
+    "newer, in flight",
+    "older",
+    "reads as zero",
+    "does not decrypt",
+    "in the clear",
+    "in the log's chain",
+];
 
 /// Counters are major and minor.
 type Counter = (u64, u8);
@@ -44,10 +53,12 @@ struct Seen {
     data_counter: Option<Counter>,
     in_flight: bool,
     wrong: bool,
+    restored: bool,
 }
 
-/// Line, state, durable counter, counter of the data, whether stores to it are in flight, whether it breaks the line rule.
-type LineChange = (usize, u8, Option<Counter>, Option<Counter>, bool, bool);
+/// Line, state, durable counter, counter of the data, whether stores to it are in flight, whether it breaks the line rule,
+/// whether the boot puts it back from the shadow cache or its old bytes from the hardware's log.
+type LineChange = (usize, u8, Option<Counter>, Option<Counter>, bool, bool, bool);
 
 /// What changed with an event.
 #[derive(Default, Serialize)]
@@ -107,7 +118,7 @@ pub struct Picture {
     last: u64,
     /// "split": major and minor counters; "word": one number; null: memory holds plaintext.
     counters: Option<&'static str>,
-    states: [&'static str; 6],
+    states: [&'static str; 7],
     lines: Vec<ToldLine>,
     registers: Vec<Vec<(&'static str, String)>>,
     boots: Vec<Vec<Step>>,
@@ -308,13 +319,17 @@ impl<'a> Judge<'a> {
     fn lines(&mut self, auditor: &Auditor, recorder: &Recorder) -> Vec<LineChange> {
         let mut changes = Vec::new();
         for (index, view) in auditor.line_views().enumerate() {
-            let state = state_of(&view, auditor, recorder);
+            let state = match auditor.is_hardware_log(view.line) {
+                true => log_state(&view, recorder, &self.loss),
+                false => state_of(&view, auditor, recorder),
+            };
             let seen = Seen {
                 state,
                 counter: view.counter,
                 data_counter: self.seen.get(index).and_then(|(seen, _)| seen.data_counter),
                 in_flight: !view.later.is_empty(),
                 wrong: view.wrong,
+                restored: view.restored,
             };
             let known = self.seen.get(index);
             if known.is_some_and(|(old, found)| *old == seen && found == view.found)
@@ -329,7 +344,8 @@ impl<'a> Judge<'a> {
                 None => self.seen.push((seen, *view.found)),
             }
             if is_news {
-                changes.push((index, seen.state as u8, seen.counter, seen.data_counter, seen.in_flight, seen.wrong));
+                let Seen { state, counter, data_counter, in_flight, wrong, restored } = seen;
+                changes.push((index, state as u8, counter, data_counter, in_flight, wrong, restored));
             }
         }
         changes
@@ -407,6 +423,24 @@ fn state_of(view: &LineView<'_>, auditor: &Auditor, recorder: &Recorder) -> Stat
     } else if view.counter == Some((0, 0)) {
         State::Zero
     } else if auditor.counter_layout().is_none() || recorder.has_held(view.line, view.found) {
+        State::Older
+    } else {
+        State::Garbage
+    }
+}
+
+/// The same of a line of the hardware's log, which no program stores to: against what the controller last wrote.
+fn log_state(view: &LineView<'_>, recorder: &Recorder, loss: &PowerLoss<'_>) -> State {
+    let log = loss.codec.and_then(|codec| codec.log());
+    let untouched = *view.found == [0; 64];
+    if log.is_some_and(|log| log.lacks_counter(view.line)) {
+        return if untouched { State::AsFlushed } else { State::Chained };
+    }
+    if recorder.latest(view.line).map_or(untouched, |latest| latest == view.found) {
+        State::AsFlushed
+    } else if view.counter == Some((0, 0)) {
+        State::Zero
+    } else if recorder.has_held(view.line, view.found) {
         State::Older
     } else {
         State::Garbage

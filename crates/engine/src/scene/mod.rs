@@ -84,9 +84,9 @@ pub fn scene(
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
     let cores = job.programs.len() as CoreId;
-    let hardware_log = codec.is_some_and(|codec| codec.log().is_some());
+    let log = codec.and_then(|codec| codec.log()).map(|log| log.region);
     let layout = design.media_layout(&config.machine.counters);
-    let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, hardware_log);
+    let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, log);
     // Every new state is booted for real: a window can afford it.
     let mut explorer =
         Explorer::new(auditor, CrashPlan::Between { first, last }, 0).full_check_every(1).drains(loss.drain.is_some());

@@ -2,8 +2,8 @@
 
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{
-    BaseImage, Circuit, CoreId, CounterBlock, CounterCacheAct, Line, LineBytes, MediaLayout, MediaLine, MediaOp,
-    MediaUnit, Observer, Page,
+    BaseImage, Circuit, CoreId, CounterBlock, CounterCacheAct, Line, LineBytes, LogRegion, MediaLayout, MediaLine,
+    MediaOp, MediaUnit, Observer, Page,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -48,6 +48,8 @@ struct Versions {
 pub struct Recorder {
     window: RangeInclusive<u64>,
     layout: MediaLayout,
+    /// The log that hardware writes.
+    log: Option<LogRegion>,
     base: Arc<dyn BaseImage>,
     /// Events that are over.
     events: u64,
@@ -81,14 +83,15 @@ impl Recorder {
         layout: MediaLayout,
         base: Arc<dyn BaseImage>,
         cores: CoreId,
-        hardware_log: bool,
+        log: Option<LogRegion>,
     ) -> Self {
         let stages = ["caches", "counter cache", "AES", "WPQ", "device", "hardware log"];
-        let stages = stages.iter().take(if hardware_log { 6 } else { 5 });
+        let stages = stages.iter().take(if log.is_some() { 6 } else { 5 });
         let lanes = (0..cores).map(|core| format!("core {core}")).chain(stages.map(|&name| name.to_owned()));
         Self {
             window,
             layout,
+            log,
             base,
             events: 0,
             cores: usize::from(cores),
@@ -112,6 +115,11 @@ impl Recorder {
     pub fn has_held(&self, line: Line, bytes: &LineBytes) -> bool {
         let base = self.base.line(line).map_or(*bytes == [0; 64], |base| base == bytes);
         base || self.versions.get(&line).is_some_and(|versions| versions.known.contains(&hash_of(bytes)))
+    }
+
+    /// What was stored to `line` last, or what the controller wrote to it if it belongs to the hardware's log.
+    pub fn latest(&self, line: Line) -> Option<&LineBytes> {
+        self.versions.get(&line).map(|versions| &versions.latest)
     }
 
     /// Whether anything happened to `line` in the window.
@@ -225,7 +233,13 @@ impl Observer for Recorder {
             mark.text = "the controller gets the read".into();
         }
     }
-    fn write_arrived(&mut self, _now: Ps, line: Line, _plaintext: &LineBytes) {
+    fn write_arrived(&mut self, _now: Ps, line: Line, plaintext: &LineBytes) {
+        if self.log.is_some_and(|log| log.contains(line)) {
+            let new = || Versions { latest: [0; 64], known: FxHashSet::default() };
+            let versions = self.versions.entry(line).or_insert_with(new);
+            versions.latest = *plaintext;
+            versions.known.insert(hash_of(plaintext));
+        }
         if let Some(mark) = self.stage(CACHES, "write-back", MediaLine::data(line)) {
             mark.text = "the controller gets the line".into();
         }

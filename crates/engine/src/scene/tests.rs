@@ -150,7 +150,7 @@ fn recovery_is_told_where_there_is_something_to_undo() {
         assert!(texts.iter().any(|text| text.contains(words)), "{design}: {texts:?}");
     };
     told("secpm", "drained to the media");
-    told("secpm", "log entries undone");
+    told("secpm", "1 log entry undone");
     told("hw-log", "put back from the hardware's log");
     told("bbe", "restored from the shadow cache");
 }
