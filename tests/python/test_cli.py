@@ -300,6 +300,8 @@ def test_the_page_of_a_crash_shows_the_run_that_was_crashed(cli: Cli, fake: pyte
     shown = {"seed": 7, "transactions": 3, "machine": "small", "set": ["counters.minor_bits=3"], "cores": 2}
     assert shown.items() <= asked[0].items()
     assert asked[0]["at_event"] == 517, "the first violation"
+    assert cli(*command.split(), "--at-event", "600", "--out", str(tmp_path)).code == 1
+    assert asked[1]["at_event"] == 600, "the crash asked for"
 
 
 def test_ctrl_c_while_the_page_is_drawn_keeps_the_verdict(cli: Cli, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:

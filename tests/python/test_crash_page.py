@@ -148,7 +148,6 @@ def test_the_panels_follow_the_keys(opened: Opened) -> None:
     assert opened.event() == 1, "there is nothing before the first event"
     tab.keyboard.press("End")
     assert opened.event() == _FAILS_AT + 100
-    assert tab.get_attribute("#range", "value") is not None
     assert int(tab.input_value("#range")) == _FAILS_AT + 100
 
 

@@ -79,7 +79,13 @@ def crash(
     if out is not None and not interrupted:
         with screen.progress(f"drawing {design} on {workload}") as progress:
             page = write_crash_page(
-                verdict, out, workload=workload, leave_out=leave_out, progress=progress, **options_of_run
+                verdict,
+                out,
+                workload=workload,
+                at_event=at_event if verdict.crash_points else None,
+                leave_out=leave_out,
+                progress=progress,
+                **options_of_run,
             )
         screen.note(f"page: {page}")
         screen.note(f"trace for Perfetto: {page.with_name('crash.trace.json')}")

@@ -42,6 +42,7 @@ def write_crash_page(
     folder: str | os.PathLike[str],
     *,
     workload: str | os.PathLike[str] | None = None,
+    at_event: int | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -55,6 +56,7 @@ def write_crash_page(
         verdict: what `crash` gave.
         folder: made where it is missing.
         workload: what was crashed, where it is the path of a trace that has moved since; default the verdict's.
+        at_event: the crash that it opens at, rather than these.
         leave_out: as for `crash`.
         progress: told how far the simulation is.
         **options: as for `crash`; the run is only the same if they are.
@@ -67,7 +69,7 @@ def write_crash_page(
     from . import crash_page
 
     path = prepare_folder(folder)
-    event, smaller = crash_page.opening(verdict)
+    event, smaller = crash_page.opening(verdict) if at_event is None else (at_event, {})
     scene = api.scene(
         verdict.design,
         verdict.workload if workload is None else workload,
