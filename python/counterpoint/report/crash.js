@@ -144,6 +144,7 @@ const RESTORED = scene.lanes.includes("hardware log") ? "the hardware's log puts
 
 function counters(line) {
   if (!scene.counters) return "";
+  if (!line.data && line.state === 3) return `durable ${counterText(line.durable)}`;
   if (!line.data) return line.durable && line.durable.some(part => part) ? `durable ${counterText(line.durable)}` : "never written";
   const durable = line.durable === null ? "" : `, durable ${counterText(line.durable)}`;
   return `data ${counterText(line.data)}${durable}`;
