@@ -40,12 +40,13 @@ from .api import (
     resolve,
     run,
     run_matrix,
+    scene,
     workloads,
 )
 from .errors import Interrupted
 from .frame import frame
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
-from .report import write_report
+from .report import write_crash_page, write_report
 from .request import ANNOTATIONS, CommonOptions, RunOptions
 from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
 
@@ -89,6 +90,8 @@ __all__ = [
     "resolve",
     "run",
     "run_matrix",
+    "scene",
     "workloads",
+    "write_crash_page",
     "write_report",
 ]

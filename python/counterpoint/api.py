@@ -318,6 +318,44 @@ def crash(
     return Crash.from_dict(json.loads(answer))
 
 
+def scene(
+    design: str,
+    workload: str | os.PathLike[str],
+    *,
+    at_event: int | None = None,
+    leave_out: str | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[RunOptions],
+) -> dict[str, Any]:
+    """What stages do around an event of a crash run, and after each event what a power failure would leave.
+
+    It is what `crash.html` draws. Lists are by event of the window, from `first` to `last`; `points` tell what changed,
+    with indices into `lines`, `registers`, `boots`, `verdicts` and `violations`.
+
+    Args:
+        design: name of a design that claims to survive.
+        workload: name of a workload, or path of a trace.
+        at_event: the event that is looked at; default the beginning of the run.
+        leave_out: an annotation that the program does without, one of `ANNOTATIONS`.
+        progress: told how far the simulation is.
+        **options: see `RunOptions`.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C.
+    """
+    asked = request(design, workload, options)
+    if at_event is not None:
+        asked["at_event"] = count("at_event", at_event)
+    if leave_out is not None:
+        asked["leave_out"] = check_annotation(leave_out)
+    try:
+        document: dict[str, Any] = json.loads(_engine.scene(json.dumps(asked), progress))
+    except _engine.Interrupted:
+        raise Interrupted() from None
+    return document
+
+
 def form_of(design: str) -> str | None:
     """The form of the program that a design runs; None for a design that does not exist, which the engine refuses."""
     return {known.name: known.form for known in designs()}.get(design)

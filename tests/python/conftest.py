@@ -15,7 +15,7 @@ from counterpoint.cli import main
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The front on an engine that answers at once; what is returned changes it further."""
-    for name in ("describe", "resolve", "run_many", "replay", "crash"):
+    for name in ("describe", "resolve", "run_many", "replay", "crash", "scene"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name))
     return monkeypatch
 

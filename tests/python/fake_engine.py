@@ -321,3 +321,55 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         "violations": violations,
         "host": {"seconds": 0.1, "points_per_second": 10_000.0},
     }
+
+
+def scene(request: str, progress: Progress = None) -> str:
+    """A window of three events: a store, a flush that persists, and a fence after which `write-back` fails."""
+    asked = json.loads(request)
+    fails = asked["design"] == "write-back"
+    event = asked.get("at_event")
+    first = 1 if event is None else event - 1
+    document = {
+        "schema": 1,
+        "design": asked["design"],
+        "variant": asked.get("variant", "hardened"),
+        "workload": asked["workload"],
+        "seed": asked.get("seed", 1),
+        "command": f"counterpoint crash {asked['design']} {asked['workload']}",
+        "at_event": event,
+        "first": first,
+        "last": first + 2,
+        "ns": [1.0, 2.0, 2.5],
+        "queued": [0, 1, 1],
+        "lanes": ["core 0", "caches", "counter cache", "AES", "WPQ", "device"],
+        "marks": [
+            {"n": first, "lane": 1, "kind": "store", "line": 64, "core": 0, "text": "8 bytes at offset 0"},
+            {"n": first + 1, "lane": 3, "kind": "pad for a write", "line": 64, "unit": 0, "span": [1.5, 2.0]},
+            {"n": first + 1, "lane": 4, "kind": "data persists", "line": 64},
+            {"n": first + 2, "lane": 0, "kind": "fence complete", "core": 0},
+        ],
+        "counters": "split",
+        "states": ["as flushed", "newer, in flight", "older", "reads as zero", "does not decrypt", "in the clear"],
+        "lines": [{"address": 64, "role": "heap of core 0"}],
+        "registers": [[["re-encryption status", "free"]]],
+        "boots": [[{"text": "1 write drained to the media (1 data, 0 counters)"}]],
+        "verdicts": [{"recovers": True, "violations": []}] + [{"recovers": False, "violations": [0]}] * fails,
+        "violations": [
+            {
+                "rule": "line",
+                "crash_event": first + 2,
+                "core": 0,
+                "transaction": 0,
+                "stage": "prepare",
+                "line": 64,
+                "explanation": "Its counter </script><b>was lost</b>.",
+            }
+        ]
+        * fails,
+        "points": [
+            {"n": first, "lines": [[0, 0, [0, 0], None, True, False, False]], "registers": 0, "boot": 0, "verdict": 0},
+            {"n": first + 2, "lines": [[0, 3, [0, 0], [0, 1], False, True, False]], "verdict": int(fails)},
+        ],
+        "internal_errors": [],
+    }
+    return json.dumps(document)

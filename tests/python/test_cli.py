@@ -279,6 +279,40 @@ def test_crash_that_holds(cli: Cli, tmp_path: Path) -> None:
     assert outcome.code == 0
     assert "Holds" in outcome.out
     assert json.loads((tmp_path / "new" / "crash.json").read_text())["crash_points"] == 1000
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == [
+        "crash.html",
+        "crash.json",
+        "crash.trace.json",
+    ]
+    assert f"page: {tmp_path / 'new' / 'crash.html'}" in outcome.err
+
+
+def test_the_page_of_a_crash_shows_the_run_that_was_crashed(cli: Cli, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[dict[str, object]] = []
+
+    def drawn(request: str, progress: object) -> str:
+        asked.append(json.loads(request))
+        return fake_engine.scene(request)
+
+    fake.setattr(_engine, "scene", drawn)
+    command = "crash write-back btree --seed 7 --transactions 3 --machine small --set counters.minor_bits=3 --cores 2"
+    assert cli(*command.split(), "--out", str(tmp_path)).code == 1
+    shown = {"seed": 7, "transactions": 3, "machine": "small", "set": ["counters.minor_bits=3"], "cores": 2}
+    assert shown.items() <= asked[0].items()
+    assert asked[0]["at_event"] == 517, "the first violation"
+    assert cli(*command.split(), "--at-event", "600", "--out", str(tmp_path)).code == 1
+    assert asked[1]["at_event"] == 600, "the crash asked for"
+
+
+def test_ctrl_c_while_the_page_is_drawn_keeps_the_verdict(cli: Cli, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(*_: object) -> str:
+        raise _engine.Interrupted(None)
+
+    fake.setattr(_engine, "scene", interrupted)
+    outcome = cli("crash", "secpm", "btree", "--out", str(tmp_path))
+    assert outcome.code == 130
+    assert "Holds" in outcome.out
+    assert [file.name for file in tmp_path.iterdir()] == ["crash.json"]
 
 
 def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:

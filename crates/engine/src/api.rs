@@ -10,6 +10,7 @@ use crate::explore_legal::explore_legal;
 use crate::job::{Bases, Source};
 use crate::legal;
 use crate::message::Annotation;
+use crate::scene;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -323,10 +324,7 @@ fn run_one(
 
 /// Lets power fail and gives `crash --json`.
 pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
-    let request = Request::parse(request)?;
-    if request.timeline.is_some() {
-        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()).into());
-    }
+    let request = crash_request(request)?;
     let run = prepare(&request, &CRASH)?;
     let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
     let exploration =
@@ -383,6 +381,29 @@ fn explore_as_asked(
             Err(ConfigError(format!("explore '{other}' does not exist: schedule, schedules or legal")).into())
         }
     }
+}
+
+fn crash_request(text: &str) -> Result<Request, ConfigError> {
+    let request = Request::parse(text)?;
+    if request.timeline.is_some() {
+        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()));
+    }
+    Ok(request)
+}
+
+/// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
+pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    let request = crash_request(request)?;
+    let run = prepare(&request, &CRASH)?;
+    let at_event = match crash_plan(&request)? {
+        CrashPlan::At(event) => Some(event),
+        _ => None,
+    };
+    let total = transactions_of(&run);
+    let done = AtomicU64::new(0);
+    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+    let command = command_line(&request, &run.config);
+    scene::scene(&run.config, &run.design, &run.source, at_event, command, &report, cancel)
 }
 
 fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {

@@ -5,14 +5,16 @@ use crate::audit::{
 };
 use crate::cipher::Keys;
 use crate::config::{ConfigError, RunConfig};
-use crate::crash::{CrashReport, CrashRun, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival};
+use crate::crash::{
+    CrashReport, CrashRun, Drained, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival,
+};
 use crate::design::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::device::Image;
 use crate::disturbance::Disturbance;
 use crate::eadr::shadow_region;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
-use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, OpSource};
+use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, Observer, OpSource};
 use crate::recovery::{HeldState, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
@@ -21,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// The device image as a boot reads it.
-struct ImageMedia<'a>(&'a Image);
+pub(crate) struct ImageMedia<'a>(pub &'a Image);
 
 impl Media for ImageMedia<'_> {
     fn content(&self, media: MediaLine) -> crate::message::Content<'_> {
@@ -42,75 +44,36 @@ const EVENTS_PER_DRAIN: u64 = 16;
 /// ... and the exploration of second power failures from a state.
 const EVENTS_PER_NESTED_CHECK: u64 = 2048;
 
-/// Lets power fail as `exploration` says. `command` is the command line that starts the same run. `progress` is told how many transactions have ended since it was last told.
-pub fn explore(
-    config: &RunConfig,
-    design: &Design,
-    source: &Source,
-    exploration: &Exploration,
-    command: String,
-    progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
-) -> Result<CrashReport, Failure> {
-    explore_knowing(config, design, source, exploration, &mut KnownStates::default(), command, progress, cancel)
-}
-
-/// The same in `schedules` schedules, of which the first is that of the machine by itself, until `exploration` says that
-/// enough was found. A state that an earlier one has met is not explored again.
-pub fn explore_schedules(
-    config: &RunConfig,
-    design: &Design,
-    source: &Source,
-    exploration: &Exploration,
-    schedules: u64,
-    command: String,
-    progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
-) -> Result<CrashReport, Failure> {
-    let mut known = KnownStates::default();
-    let mut all: Option<CrashReport> = None;
-    for schedule in 0..schedules {
-        let exploration = Exploration { schedule, ..*exploration };
-        let command = if schedule > 0 { format!("{command} --schedule {schedule}") } else { command.clone() };
-        // The bar shows transactions of one run.
-        let share = |ended: u64| {
-            if schedule == 0 {
-                progress(ended)
-            }
-        };
-        let report = explore_knowing(config, design, source, &exploration, &mut known, command, &share, cancel)?;
-        all = Some(match all {
-            None => report,
-            Some(before) => before.and(report),
-        });
-    }
-    Ok(all.expect("at least one schedule").over_schedules(schedules))
-}
-
-fn explore_knowing(
-    config: &RunConfig,
-    design: &Design,
-    source: &Source,
-    exploration: &Exploration,
-    known: &mut KnownStates,
-    command: String,
-    progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
-) -> Result<CrashReport, Failure> {
+/// Refuses a run whose crashes say nothing.
+pub(crate) fn check_crashable(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
     if let Err(why) = design.promise.crash_consistent {
-        return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
+        return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)));
     }
     if !config.machine.engine.bytes {
-        return Err(ConfigError("engine.bytes = false leaves nothing to check after a crash: true".to_owned()).into());
+        return Err(ConfigError("engine.bytes = false leaves nothing to check after a crash: true".to_owned()));
     }
-    let bases = Bases::default();
-    let total = if exploration.plan.needs_total() {
-        events_of(config, design, source, exploration, &bases, cancel)?
-    } else {
-        0
-    };
-    let started = Instant::now();
-    let mut job = source.job(&bases, cancel)?;
+    Ok(())
+}
+
+/// A run that auditors watch.
+pub(crate) struct Audited {
+    /// Its programs, with a ledger before each.
+    pub job: Job,
+    /// The auditors.
+    pub auditor: Auditor,
+    /// The encryption as a boot needs it; `None`: memory holds plaintext.
+    pub codec: Option<SchemeCodec>,
+}
+
+/// The run of `config` with auditors who have seen nothing yet.
+pub(crate) fn audited(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    bases: &Bases,
+    cancel: &AtomicBool,
+) -> Result<Audited, Failure> {
+    let mut job = source.job(bases, cancel)?;
     let base = Arc::clone(&job.base);
     let program = keep_ledgers(&mut job, source);
     let cores = job.programs.len();
@@ -151,6 +114,74 @@ fn explore_knowing(
             None => codec,
         }
     });
+    Ok(Audited { job, auditor, codec })
+}
+
+/// Lets power fail as `exploration` says. `command` is the command line that starts the same run. `progress` is told how
+/// many transactions have ended since it was last told.
+pub fn explore(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    explore_knowing(config, design, source, exploration, &mut KnownStates::default(), command, progress, cancel)
+}
+
+/// The same in `schedules` schedules, of which the first is that of the machine by itself. A state that an earlier one has
+/// met is not explored again.
+pub fn explore_schedules(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    schedules: u64,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    let mut known = KnownStates::default();
+    let mut all: Option<CrashReport> = None;
+    for schedule in 0..schedules {
+        let exploration = Exploration { schedule, ..*exploration };
+        let command = if schedule > 0 { format!("{command} --schedule {schedule}") } else { command.clone() };
+        // The bar shows transactions of one run.
+        let share = |ended: u64| {
+            if schedule == 0 {
+                progress(ended)
+            }
+        };
+        let report = explore_knowing(config, design, source, &exploration, &mut known, command, &share, cancel)?;
+        all = Some(match all {
+            None => report,
+            Some(before) => before.and(report),
+        });
+    }
+    Ok(all.expect("at least one schedule").over_schedules(schedules))
+}
+
+fn explore_knowing(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    known: &mut KnownStates,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    check_crashable(config, design)?;
+    let bases = Bases::default();
+    let total = if exploration.plan.needs_total() {
+        events_of(config, design, source, exploration, &bases, cancel)?
+    } else {
+        0
+    };
+    let started = Instant::now();
+    let Audited { job, auditor, codec } = audited(config, design, source, &bases, cancel)?;
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
     let explorer = Explorer::new(auditor, exploration.plan, total)
@@ -196,20 +227,9 @@ fn explore_knowing(
 /// Hands the true survivors of a power failure now to the explorer, for whatever it wants of them; gives how many events
 /// that is worth.
 fn look(system: &mut System<Explorer>, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) -> u64 {
-    let lines = if loss.drain.is_some() { system.on_chip() } else { Vec::new() };
-    let System { observer, controller, device, .. } = system;
-    let held = controller.snapshot();
-    let held = HeldState {
-        wpq: held.wpq,
-        counters: held.counters,
-        status: held.rsr.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done }),
-        global_counter: held.global_counter,
-        log: held.log,
-        lines,
-        ..HeldState::default()
-    };
+    let drained = struck(system, loss);
+    let System { observer, device, .. } = system;
     let media = ImageMedia(device.image());
-    let drained = loss.strike(held, &media);
     observer.power_lost(&drained);
     if observer.wants_full_check() {
         observer.full_check(&drained.snapshot, &media, loss.codec, steps);
@@ -219,6 +239,22 @@ fn look(system: &mut System<Explorer>, loss: &PowerLoss<'_>, steps: &[RecoverySt
         return EVENTS_PER_NESTED_CHECK;
     }
     EVENTS_PER_DRAIN
+}
+
+/// What a power failure now leaves.
+pub(crate) fn struck<O: Observer>(system: &System<O>, loss: &PowerLoss<'_>) -> Drained {
+    let lines = if loss.drain.is_some() { system.on_chip() } else { Vec::new() };
+    let held = system.controller.snapshot();
+    let held = HeldState {
+        wpq: held.wpq,
+        counters: held.counters,
+        status: held.rsr.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done }),
+        global_counter: held.global_counter,
+        log: held.log,
+        lines,
+        ..HeldState::default()
+    };
+    loss.strike(held, &ImageMedia(system.device.image()))
 }
 
 /// Where the recovery of `design` takes the counters of the shadow cache from.

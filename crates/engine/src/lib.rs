@@ -5,7 +5,7 @@
 //! ```text
 //! workload / trace -> cpu -> cache -> controller -> device
 //!                       (a Design decides at the marked points; stages own time, queues and bytes)
-//! side rooms that only watch or act between events: crash, recovery, audit, stats, timeline
+//! side rooms that only watch or act between events: crash, recovery, audit, stats, timeline, scene
 //! ```
 
 pub mod api;
@@ -30,6 +30,7 @@ pub mod mechanism;
 pub mod message;
 mod power_cost;
 pub mod recovery;
+mod scene;
 mod simulate;
 pub mod stats;
 mod system;

@@ -43,6 +43,13 @@ fn crash(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
     drive::drive(py, progress, |report, cancel| api::crash(request, report, cancel))
 }
 
+/// Gives the picture of a crash: a window of events and what a power failure after each would leave.
+#[pyfunction]
+#[pyo3(signature = (request, progress=None))]
+fn scene(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::scene(request, report, cancel))
+}
+
 /// The module `counterpoint._engine`.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -52,6 +59,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(crash, module)?)?;
+    module.add_function(wrap_pyfunction!(scene, module)?)?;
     module.add("InputError", module.py().get_type::<errors::InputError>())?;
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("Interrupted", module.py().get_type::<errors::Interrupted>())?;

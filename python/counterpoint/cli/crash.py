@@ -8,7 +8,8 @@ import typer
 
 from .. import api
 from ..errors import Interrupted
-from ..report import prepare_folder, write_json
+from ..report import prepare_folder, write_crash_page, write_json
+from ..request import RunOptions
 from . import options, screen, tables
 
 VIOLATED = 1
@@ -60,6 +61,18 @@ def crash(
     """Cut power after every event, recover, and prove or refute that nothing was lost or leaked."""
     if out is not None:
         prepare_folder(out)
+    options_of_run: RunOptions = {
+        "machine": machine,
+        "set": set_,
+        "tx_size": tx_size,
+        "transactions": transactions,
+        "warmup": warmup,
+        "cores": cores,
+        "footprint": footprint,
+        "seed": seed,
+        "variant": variant,
+        "allow_truncated": allow_truncated,
+    }
     interrupted = False
     try:
         with screen.progress(f"crashing {design} on {workload}") as progress:
@@ -73,18 +86,9 @@ def crash(
                 states=states,
                 schedules=schedules,
                 schedule=schedule,
-                machine=machine,
-                set=set_,
-                tx_size=tx_size,
-                transactions=transactions,
-                warmup=warmup,
-                cores=cores,
-                footprint=footprint,
-                seed=seed,
-                variant=variant,
-                allow_truncated=allow_truncated,
                 leave_out=leave_out,
                 progress=progress,
+                **options_of_run,
             )
     except Interrupted as stop:
         if stop.verdict is None:
@@ -96,6 +100,19 @@ def crash(
         screen.output().print(tables.verdict(verdict))
     if out is not None:
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
+    if out is not None and not interrupted:
+        with screen.progress(f"drawing {design} on {workload}") as progress:
+            page = write_crash_page(
+                verdict,
+                out,
+                workload=workload,
+                at_event=at_event if verdict.crash_points else None,
+                leave_out=leave_out,
+                progress=progress,
+                **options_of_run,
+            )
+        screen.note(f"page: {page}")
+        screen.note(f"trace for Perfetto: {page.with_name('crash.trace.json')}")
     if interrupted:
         screen.stop_interrupted(f"{verdict.crash_points} crash points were tried")
     if not verdict.holds:

@@ -1,17 +1,21 @@
-"""Results as files: a self-contained page, a picture, a JSON document. Each appears whole or not at all."""
+"""Results as files: self-contained pages, a picture, JSON documents. Each appears whole or not at all."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
+from ..request import RunOptions
+from ..results import Crash
 from .files import prepare_folder, write_json, write_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["prepare_folder", "write_json", "write_report"]
+    from ..api import Progress
+
+__all__ = ["prepare_folder", "write_crash_page", "write_json", "write_report"]
 
 
 def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command: str | None = None) -> Path:
@@ -31,3 +35,48 @@ def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command
     path = prepare_folder(folder)
     write_text(path / "compare.svg", picture.draw(frame))
     return write_text(path / "report.html", page.render(frame, command))
+
+
+def write_crash_page(
+    verdict: Crash,
+    folder: str | os.PathLike[str],
+    *,
+    workload: str | os.PathLike[str] | None = None,
+    at_event: int | None = None,
+    leave_out: str | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[RunOptions],
+) -> Path:
+    """Writes `crash.html`, and the same window as `crash.trace.json`, into a folder; returns the path of the page.
+
+    The page opens at the smallest run known to fail, else at the first crash from which recovery fails, else at the
+    first violation, else in the middle of the beginning of the run, which is simulated once more for it.
+
+    Args:
+        verdict: what `crash` gave.
+        folder: made where it is missing.
+        workload: what was crashed, where it is the path of a trace that has moved since; default the verdict's.
+        at_event: the crash that it opens at, rather than these.
+        leave_out: as for `crash`.
+        progress: told how far the simulation is.
+        **options: as for `crash`; the run is only the same if they are.
+
+    Raises:
+        InputError: bad input, or the folder cannot be written to.
+        Interrupted: Ctrl-C.
+    """
+    from .. import api
+    from . import crash_page
+
+    path = prepare_folder(folder)
+    event, smaller = crash_page.opening(verdict) if at_event is None else (at_event, {})
+    scene = api.scene(
+        verdict.design,
+        verdict.workload if workload is None else workload,
+        at_event=event,
+        leave_out=leave_out,
+        progress=progress,
+        **{**options, **smaller},
+    )
+    write_json(crash_page.trace(scene), path / "crash.trace.json")
+    return write_text(path / "crash.html", crash_page.render(scene, verdict))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any, Literal
 
-import jinja2
 import polars as pl
 
 from .. import api, units
 from ..frame import along, steps
 from . import charts, colours
+from .templates import template
 
 _AXES: dict[Literal["cores", "tx_size"], str] = {"tx_size": "transaction size", "cores": "cores"}
 """What a comparison may be drawn over."""
@@ -55,7 +55,7 @@ def render(frame: pl.DataFrame, command: str | None) -> str:
     eadr = api.any_flush_free(colour_of)
     columns = _TABLE_COLUMNS | (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
     points = frame.group_by("tx_size", "cores", maintain_order=True)
-    return _template().render(
+    return template("page.html").render(
         execution_times=_execution_times(frame, colour_of) if eadr else [],
         scalings=[_scaling(group, colour_of) for group in _along(frame, "cores")],
         sections=[_section(group, colour_of, list(columns), logged=logged, eadr=eadr) for _, group in points],
@@ -70,17 +70,6 @@ def render(frame: pl.DataFrame, command: str | None) -> str:
         counter_legend=[(part.name, part.colour) for part in charts.COUNTER_WRITES],
         columns=list(columns.values()),
     )
-
-
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("counterpoint.report", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("page.html")
 
 
 def _along(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[pl.DataFrame]:

@@ -131,6 +131,11 @@ impl Durable {
         self.cipher.as_ref()
     }
 
+    /// Whether the lines of the hardware's log have counters.
+    pub fn log_has_counters(&self) -> bool {
+        self.log.is_some()
+    }
+
     /// `media` entered the persistence domain.
     pub fn persisted(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
         let hash = unit_hash(media, bytes);

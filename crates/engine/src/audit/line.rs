@@ -46,6 +46,11 @@ impl History {
         }
     }
 
+    /// The line breaks the rule, as of the last judgement.
+    pub fn is_bad(&self) -> bool {
+        self.bad
+    }
+
     /// What the program sees in the line.
     pub fn latest(&self) -> &LineBytes {
         self.later.last().unwrap_or(&self.covered)

@@ -47,11 +47,13 @@ mod test_codec;
 mod tests;
 mod timeline;
 mod transaction;
+mod view;
 mod violation;
 
 pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub use view::LineView;
 pub(crate) use violation::Collector;
 pub use violation::{Rule, Violation};
 

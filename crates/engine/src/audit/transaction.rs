@@ -252,6 +252,11 @@ impl Transactions {
         self.cores.iter().filter(|state| state.bad).count() as u64
     }
 
+    /// Whether `core` is wrong now.
+    pub fn is_bad(&self, core: CoreId) -> bool {
+        self.cores.iter().any(|state| state.core == core && state.bad)
+    }
+
     /// Whether the program's recovery would write anything, as of the last judgement.
     pub fn recovery_writes(&self) -> bool {
         self.cores.iter().any(|state| !state.overlay.is_empty())

@@ -53,22 +53,37 @@ pub(crate) struct Collector<V = Violation> {
     seen: FxHashSet<(Rule, Option<Line>)>,
     pub explained: Vec<V>,
     pub count: u64,
+    /// What was added since this was last taken, all of it explained; `None`: nobody wants it.
+    told: Option<Vec<V>>,
 }
 
 impl<V> Default for Collector<V> {
     fn default() -> Self {
-        Self { seen: FxHashSet::default(), explained: Vec::new(), count: 0 }
+        Self { seen: FxHashSet::default(), explained: Vec::new(), count: 0, told: None }
     }
 }
 
-impl<V> Collector<V> {
+impl<V: Clone> Collector<V> {
     /// Counts a violation; `explain` is called if it is a new one and there is room.
     pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> V) {
         self.count += 1;
         let room = self.explained.len() < EXPLAINED_MAX || !self.seen.iter().any(|(known, _)| *known == rule);
-        if room && self.seen.insert((rule, line)) {
-            self.explained.push(explain());
+        let new = room && self.seen.insert((rule, line));
+        if !new && self.told.is_none() {
+            return;
         }
+        let violation = explain();
+        if let Some(told) = &mut self.told {
+            told.push(violation.clone());
+        }
+        if new {
+            self.explained.push(violation);
+        }
+    }
+
+    /// Takes what was added since the last call, all of it explained. What was added before the first call is left out.
+    pub fn take_told(&mut self) -> Vec<V> {
+        self.told.replace(Vec::new()).unwrap_or_default()
     }
 }
 

@@ -4,7 +4,7 @@
 use super::request::{BankRead, CounterEviction, CounterWaiter, Fetch, Source, Stage};
 use super::state::{Context, Controller};
 use crate::design::parts::{Counter, CounterStore, CounterUpdate};
-use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine, Observer};
+use crate::message::{Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer};
 
 impl Controller {
     /// Has the block `id` brought into the counter cache and `waiter` told.
@@ -65,16 +65,19 @@ impl Controller {
             (None, CounterStore::InlineCached) => {
                 let mut block = [0; 64];
                 scheme.set(&mut block, index, counter);
-                self.put_in_cache(id, block);
+                self.put_in_cache(cx, id, block);
             }
             (None, CounterStore::Region | CounterStore::Inline) => {}
         }
     }
 
     /// Puts a block into the counter cache; a dirty one that makes room asks for an entry.
-    fn put_in_cache(&mut self, id: CounterBlock, block: LineBytes) {
+    fn put_in_cache<D, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, id: CounterBlock, block: LineBytes) {
+        let now = cx.queue.now();
+        cx.observer.counter_cache(now, id, CounterCacheAct::Filled);
         if let Some(evicted) = self.counters.insert(id, block) {
             self.stats.counter_evictions += 1;
+            cx.observer.counter_cache(now, evicted.id, CounterCacheAct::Evicted { dirty: evicted.dirty });
             if evicted.dirty {
                 let bump = self.bumps;
                 self.evictions.push_back(CounterEviction { id: evicted.id, block: evicted.block, bump });
@@ -89,7 +92,7 @@ impl Controller {
         self.fetching.remove(at);
         if !self.counters.contains(id) {
             let block = self.newest_block(cx.device, id);
-            self.put_in_cache(id, block);
+            self.put_in_cache(cx, id, block);
         }
         for (line, counter) in std::mem::take(&mut self.fetches[slot].updates) {
             self.update_counter(cx, line, counter, true);

@@ -5,7 +5,7 @@ use super::request::{BankRead, CounterWaiter, LineWaiter, Read, Source, Write};
 use super::state::{Context, Controller, Response};
 use crate::design::parts::{Counter, CounterStore};
 use crate::kernel::Ps;
-use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
+use crate::message::{Circuit, Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
 
 impl Controller {
     /// Takes a read that reaches the controller at `at`; `token` comes back with the bytes.
@@ -37,6 +37,7 @@ impl Controller {
     pub(super) fn start_read<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let Read { line, source, .. } = self.reads[slot];
         let now = cx.queue.now();
+        cx.observer.read_arrived(now, line);
         if let Some(write) = self.newest_write(line, source) {
             // Not yet in the queue, so still in the clear on the chip.
             self.stats.forwarded_reads += 1;
@@ -87,11 +88,13 @@ impl Controller {
                 }
                 Source::Caches(_) if self.counters.get_mut(self.coverage.block(line)).is_some() => {
                     self.stats.counter_hits += 1;
+                    cx.observer.counter_cache(now, self.coverage.block(line), CounterCacheAct::Hit);
                     self.counter_known_at(cx, slot, now + self.timing.counter_cache);
                 }
                 Source::Rested(_) | Source::Log(_) | Source::Turn(_) => unreachable!("these read nothing"),
                 Source::Caches(_) => {
                     self.stats.counter_misses += 1;
+                    cx.observer.counter_cache(now, self.coverage.block(line), CounterCacheAct::Miss);
                     self.fetch_counter(cx, self.coverage.block(line), Some(CounterWaiter::Read(slot)));
                 }
             }
@@ -160,6 +163,7 @@ impl Controller {
                 (0..self.read_units.len()).min_by_key(|&unit| self.read_units[unit]).expect("one circuit at least");
             let done = known.max(self.read_units[unit]) + self.timing.aes;
             self.read_units[unit] = done;
+            cx.observer.pad(self.reads[slot].line, Circuit::Read(unit as u32), done - self.timing.aes, done);
             self.stats.pads += 1;
             self.stats.aes_busy_ps += self.timing.aes;
             self.reads[slot].pad_at = Some(done);

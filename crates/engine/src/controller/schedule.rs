@@ -80,6 +80,7 @@ impl Controller {
         self.wpq.mark_issued(slot);
         let entry = self.wpq.entry(slot);
         let issued = cx.device.issue(now, entry.media, entry.location, MediaOp::Write);
+        cx.observer.device_access(now, bank, entry.media, MediaOp::Write, issued.data_end);
         state.busy = true;
         cx.queue.schedule(issued.data_end, Event::WriteAccepted { slot });
         cx.queue.schedule(issued.bank_free, Event::BankFree { bank });
@@ -102,6 +103,7 @@ impl Controller {
             return;
         }
         let issued = cx.device.issue(now, media, location, MediaOp::Read);
+        cx.observer.device_access(now, bank, media, MediaOp::Read, issued.data_end);
         let state = &mut self.banks[bank as usize];
         state.streak = if chosen == 0 { 0 } else { state.streak + 1 };
         state.busy = true;

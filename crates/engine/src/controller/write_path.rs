@@ -4,7 +4,7 @@ use super::request::{Cipher, CounterWaiter, LogWrite, Part, Source, Stage, Turn,
 use super::state::{Context, Controller};
 use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 use crate::kernel::Ps;
-use crate::message::{DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
+use crate::message::{Circuit, CounterCacheAct, DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
 
 /// What a write gets when its counter is bumped.
 pub(super) struct Bumped {
@@ -127,6 +127,8 @@ impl Controller {
         } else {
             self.stats.counter_misses += 1;
         }
+        let act = if hit { CounterCacheAct::Hit } else { CounterCacheAct::Miss };
+        cx.observer.counter_cache(cx.queue.now(), id, act);
         if hit || !needs_block {
             cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
         }
@@ -206,8 +208,10 @@ impl Controller {
         write.stage = Stage::Encrypting;
         write.bump = self.bumps;
         write.unit = unit;
+        let (now, line) = (cx.queue.now(), write.line);
         self.in_units.push(slot);
-        cx.queue.schedule(cx.queue.now() + latency, Event::PadReady { slot });
+        cx.observer.pad(line, Circuit::Write(unit), now, now + latency);
+        cx.queue.schedule(now + latency, Event::PadReady { slot });
     }
 
     /// The write of `line` takes the next value of the global counter.

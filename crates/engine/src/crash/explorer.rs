@@ -302,6 +302,17 @@ impl Explorer {
         &self.auditor
     }
 
+    /// Whether every rule held at the last crash point, the leaks of the run itself aside.
+    pub fn recovers(&self) -> bool {
+        self.last_point_recovered
+    }
+
+    /// Takes the violations found since the last call, all of them explained. Those before the first call are left out.
+    pub fn take_told(&mut self) -> Vec<Violation> {
+        let own = self.found.take_told();
+        self.auditor.take_told().into_iter().chain(own.into_iter().map(|found| found.violation)).collect()
+    }
+
     /// Where a real boot and the auditors' view disagreed. Not a fault of the design but of this program: the two
     /// compute the same thing by different ways. Empty, or the results cannot be trusted.
     pub fn internal_errors(&self) -> &[String] {

@@ -14,6 +14,13 @@ pub enum CrashPlan {
     Sample(NonZeroU64),
     /// This one only, counted from 1.
     At(u64),
+    /// Those from `first` to `last`, counted from 1.
+    Between {
+        /// The first of them.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
 }
 
 /// What of the crashes of a run is explored.
@@ -42,6 +49,7 @@ impl CrashPlan {
         match self {
             CrashPlan::All => true,
             CrashPlan::At(at) => event == at,
+            CrashPlan::Between { first, last } => (first..=last).contains(&event),
             CrashPlan::Sample(points) => {
                 let reached = |event: u64| u128::from(event) * u128::from(points.get()) / u128::from(total.max(1));
                 event <= total && reached(event) > reached(event - 1)
@@ -78,6 +86,9 @@ impl CrashPlan {
                 format!("Power failed after {points} evenly spaced events of the run's {events}")
             }
             CrashPlan::At(at) => format!("Power failed after event {at} of the run's {events}"),
+            CrashPlan::Between { first, last } => {
+                format!("Power failed after the events {first} to {last} of the run's {events}")
+            }
         };
         format!(
             "{extent}, which leaves {states} distinct durable states; {full_checks} of them were also booted from the \

@@ -19,7 +19,7 @@ pub use event::Event;
 pub use hardware_log::{
     BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot,
 };
-pub use observer::{NoObserver, Observer};
+pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
 pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,

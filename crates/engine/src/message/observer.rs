@@ -2,8 +2,30 @@
 //!
 //! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing.
 
-use super::{CoreId, Line, LineBytes, MediaLine};
+use super::{CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaOp, Page};
 use crate::kernel::Ps;
+
+/// What the counter cache did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterCacheAct {
+    /// It had the block.
+    Hit,
+    /// It had not.
+    Miss,
+    /// The block came in.
+    Filled,
+    /// The block made room for another one; `dirty`: with counters that memory has not seen.
+    Evicted { dirty: bool },
+}
+
+/// An AES circuit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Circuit {
+    /// One of those for reads.
+    Read(u32),
+    /// One of those for writes.
+    Write(u32),
+}
 
 /// Everything that can be watched. All methods default to doing nothing.
 pub trait Observer {
@@ -39,7 +61,15 @@ pub trait Observer {
     /// The log of the transaction of `core` is freed: it has committed.
     fn log_freed(&mut self, _now: Ps, _core: CoreId) {}
     /// The re-encryption status register changed; `None` when freed. `old_major`, done bits.
-    fn reencryption(&mut self, _now: Ps, _page: super::Page, _old_major: u64, _done: u64, _finished: bool) {}
+    fn reencryption(&mut self, _now: Ps, _page: Page, _old_major: u64, _done: u64, _finished: bool) {}
+    /// The controller got a read of `line`.
+    fn read_arrived(&mut self, _now: Ps, _line: Line) {}
+    /// The counter cache was asked for a block, took one in or let one go.
+    fn counter_cache(&mut self, _now: Ps, _block: CounterBlock, _act: CounterCacheAct) {}
+    /// `circuit` works on `line` from `from` until `until`, which may lie ahead.
+    fn pad(&mut self, _line: Line, _circuit: Circuit, _from: Ps, _until: Ps) {}
+    /// `bank` began to read or write `media`; the data have crossed the bus at `until`.
+    fn device_access(&mut self, _now: Ps, _bank: u16, _media: MediaLine, _op: MediaOp, _until: Ps) {}
     /// An event has happened completely: a power failure may fall here.
     fn event_over(&mut self, _now: Ps) {}
 }
@@ -49,3 +79,39 @@ pub trait Observer {
 pub struct NoObserver;
 
 impl Observer for NoObserver {}
+
+/// Lets two observers watch, the first one first.
+macro_rules! both {
+    ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
+        impl<A: Observer, B: Observer> Observer for (A, B) {
+            $(fn $method(&mut self, $($argument: $kind),*) {
+                self.0.$method($($argument),*);
+                self.1.$method($($argument),*);
+            })*
+        }
+    };
+}
+
+both! {
+    stored(now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]);
+    marked_counter_atomic(now: Ps, core: CoreId, line: Line);
+    flushed(now: Ps, core: CoreId, line: Line);
+    counters_flushed(now: Ps, core: CoreId, line: Line);
+    fenced(now: Ps, core: CoreId);
+    transaction_began(now: Ps, core: CoreId, number: u64);
+    transaction_ended(now: Ps, core: CoreId, number: u64);
+    evicted(now: Ps, line: Line);
+    write_arrived(now: Ps, line: Line, plaintext: &LineBytes);
+    persisted(now: Ps, media: MediaLine, bytes: &LineBytes);
+    coalesced(now: Ps, media: MediaLine);
+    bus_write(now: Ps, media: MediaLine, bytes: &LineBytes);
+    logged(now: Ps, core: CoreId, line: Line);
+    log_extended(now: Ps, core: CoreId, bucket: u32, records: u32);
+    log_freed(now: Ps, core: CoreId);
+    reencryption(now: Ps, page: Page, old_major: u64, done: u64, finished: bool);
+    read_arrived(now: Ps, line: Line);
+    counter_cache(now: Ps, block: CounterBlock, act: CounterCacheAct);
+    pad(line: Line, circuit: Circuit, from: Ps, until: Ps);
+    device_access(now: Ps, bank: u16, media: MediaLine, op: MediaOp, until: Ps);
+    event_over(now: Ps);
+}

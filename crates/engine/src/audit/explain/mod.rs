@@ -102,7 +102,7 @@ const GLOBAL_NEAR: u64 = 4_096;
 
 /// The counter that the stored bytes of the line were really encrypted with, found by trying those near the durable
 /// one against every version that the program may have written.
-fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
+pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
     let record = lines.record(id);
     let cell = lines.cell(record.line)?;
     let stored = record.durable.found()?;

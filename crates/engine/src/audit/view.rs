@@ -1,0 +1,122 @@
+//! What the auditors know, to be looked at: every line as a power failure would leave it, and which violations still stand.
+
+use super::counter::Counter;
+use super::lines::{Id, Role};
+use super::{Auditor, CounterLayout, Rule, Violation, explain};
+use crate::message::{CoreId, Line, LineBytes};
+
+/// One line after a power failure now, as of the last judgement. Counters are major and minor; a global one, or one of the
+/// line's own, is all major.
+#[derive(Clone, Copy, Debug)]
+pub struct LineView<'a> {
+    /// The line.
+    pub line: Line,
+    /// What a boot makes of it: what it decrypts to, or what the shadow cache holds of it.
+    pub found: &'a LineBytes,
+    /// What the newest completed fence covers.
+    pub covered: &'a LineBytes,
+    /// Everything stored since, in order.
+    pub later: &'a [LineBytes],
+    /// The boot puts it back: from the shadow cache, or its old bytes from the hardware's log.
+    pub restored: bool,
+    /// It is flagged as lying in the clear.
+    pub in_the_clear: bool,
+    /// The counter with which it decrypts: the durable one, seen through the status register. `None`: it has none.
+    pub counter: Option<(u64, u8)>,
+    /// It breaks the line rule.
+    pub wrong: bool,
+}
+
+impl Auditor {
+    /// Every line that anything happened to, in a fixed order.
+    pub fn line_views(&self) -> impl Iterator<Item = LineView<'_>> {
+        self.lines.records.iter().map(|record| {
+            let cell = self.lines.cell(record.line).filter(|_| self.durable.cipher().is_some());
+            LineView {
+                line: record.line,
+                found: if self.eadr { record.booted() } else { &record.durable.plain },
+                covered: &record.history.covered,
+                later: &record.history.later,
+                restored: record.restored.is_some(),
+                in_the_clear: record.durable.in_the_clear(),
+                counter: cell.filter(|_| !self.is_chained_log(record.role)).map(|cell| plain(cell.effective)),
+                wrong: record.history.is_bad(),
+            }
+        })
+    }
+
+    /// The counter under which the bytes that a boot finds of `line` were encrypted; `None` if it has none, or if it is
+    /// neither near the durable one nor gives anything that the program has stored since the last fence over the line.
+    pub fn counter_used(&self, line: Line) -> Option<(u64, u8)> {
+        let (cipher, id) = (self.durable.cipher()?, self.lines.find(line)?);
+        let record = self.lines.record(id);
+        if self.is_chained_log(record.role) || record.durable.in_the_clear() {
+            return None;
+        }
+        if record.durable.found().is_none() {
+            return self.lines.base(line).map(|_| plain(cipher.base()));
+        }
+        let effective = self.lines.cell(line)?.effective;
+        let (plaintext, history) = (&record.durable.plain, &record.history);
+        if effective != Counter::NEVER && (*plaintext == history.covered || history.later.contains(plaintext)) {
+            return Some(plain(effective));
+        }
+        explain::counter_used(&self.lines, cipher, &self.durable, id).map(plain)
+    }
+
+    /// Whose memory `line` is and what for.
+    pub fn role(&self, line: Line) -> String {
+        match self.lines.find(line).map(|id| self.lines.record(id).role) {
+            Some(Role::Heap(core)) => format!("heap of core {core}"),
+            Some(Role::Log(core)) => format!("log of core {core}"),
+            Some(Role::HardwareLog) => "hardware log".into(),
+            Some(Role::Other) | None => "other".into(),
+        }
+    }
+
+    /// How counters lie on the media; `None`: memory holds plaintext.
+    pub fn counter_layout(&self) -> Option<CounterLayout> {
+        self.durable.cipher().map(|cipher| cipher.layout())
+    }
+
+    /// The transaction of `core` that is in flight or would be next, and the stage it is in.
+    pub fn transaction_of(&self, core: CoreId) -> (Option<u64>, Option<&'static str>) {
+        self.in_flight(Some(core))
+    }
+
+    /// Whether what `violation` tells is still so, as of the last judgement; of the violations of a boot or of a battery
+    /// this says nothing, and what has leaked during the run has leaked for ever.
+    pub fn stands(&self, violation: &Violation) -> bool {
+        match violation.rule {
+            Rule::Line => violation.line.and_then(|line| self.lines.find(line)).is_some_and(|id| self.is_wrong(id)),
+            Rule::Atomicity | Rule::Durability => self
+                .transactions
+                .as_ref()
+                .zip(violation.core)
+                .is_some_and(|(transactions, core)| transactions.is_bad(core)),
+            Rule::Plaintext | Rule::PadReuse => {
+                let of = |line: Line, rule| violation.line == Some(line) && violation.rule == rule;
+                self.loss_leaks.iter().any(|(line, leak)| of(*line, leak.rule()))
+            }
+            Rule::Structure | Rule::Battery => false,
+        }
+    }
+
+    /// Takes the violations found since the last call, all of them explained. Those before the first call are left out.
+    pub fn take_told(&mut self) -> Vec<Violation> {
+        self.collector.take_told()
+    }
+
+    fn is_wrong(&self, id: Id) -> bool {
+        self.lines.record(id).history.is_bad()
+    }
+
+    /// A line of the hardware's log that has no counter.
+    fn is_chained_log(&self, role: Role) -> bool {
+        role == Role::HardwareLog && !self.durable.log_has_counters()
+    }
+}
+
+fn plain(counter: Counter) -> (u64, u8) {
+    (counter.major, counter.minor)
+}

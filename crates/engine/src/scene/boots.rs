@@ -1,0 +1,205 @@
+//! What a boot does after a power failure, told in a few sentences, and what registers it begins with.
+
+use crate::audit::CounterLayout;
+use crate::crash::{Drained, PowerLoss};
+use crate::design::parts::RecoveryStep;
+use crate::message::{Line, MediaLine, NoObserver, ProgramRecovery};
+use crate::recovery::{Boot, BootStep, GlobalCounter, Media};
+use serde::Serialize;
+
+/// How many lines a step names.
+const LINES_NAMED: usize = 16;
+
+/// Steps of a boot of one kind, one after another.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Step {
+    text: String,
+    /// Byte addresses of the first lines concerned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<u64>,
+}
+
+/// Gathers steps of the same kind that follow one another.
+#[derive(Default)]
+struct Gathered {
+    steps: Vec<Step>,
+    kind: Option<Kind>,
+    count: usize,
+    counters: usize,
+    lines: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Drained,
+    Reencrypted,
+    Undone,
+    Encrypted,
+    Restored,
+    PadRenewed,
+    Written,
+}
+
+impl Gathered {
+    fn one(&mut self, kind: Kind, line: Option<Line>) {
+        if self.kind != Some(kind) {
+            self.close();
+            self.kind = Some(kind);
+        }
+        self.count += 1;
+        if self.lines.len() < LINES_NAMED {
+            self.lines.extend(line.map(Line::address));
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(kind) = self.kind.take() else { return };
+        let many =
+            |one: &str, more: &str| if self.count == 1 { format!("1 {one}") } else { format!("{} {more}", self.count) };
+        let lines = many("line", "lines");
+        let text = match kind {
+            Kind::Drained => format!(
+                "{} drained to the media ({} data, {} counters)",
+                many("write", "writes"),
+                self.count - self.counters,
+                self.counters
+            ),
+            Kind::Reencrypted => format!("{lines} of the page encrypted anew"),
+            Kind::Undone => format!("{lines} put back from the hardware's log"),
+            Kind::Encrypted => format!("{lines} that lay in the clear encrypted"),
+            Kind::Restored => format!("{lines} restored from the shadow cache"),
+            Kind::PadRenewed => format!("{lines} of the caches put under pads of the new boot counter"),
+            Kind::Written => format!("{lines} written by the program's recovery"),
+        };
+        // What drains is the durable state itself, which is shown line by line.
+        let lines = if kind == Kind::Drained { Vec::new() } else { std::mem::take(&mut self.lines) };
+        self.steps.push(Step { text, lines });
+        (self.count, self.counters) = (0, 0);
+        self.lines.clear();
+    }
+
+    fn say(&mut self, text: String) {
+        self.close();
+        self.steps.push(Step { text, lines: Vec::new() });
+    }
+
+    fn step(&mut self, step: BootStep) {
+        match step {
+            BootStep::Drained(media) => {
+                self.one(Kind::Drained, media.as_line());
+                self.counters += usize::from(MediaLine::is_counter(media));
+            }
+            BootStep::RegistersLoaded => self.close(),
+            BootStep::ReencryptionBegan(page) => {
+                self.say(format!("re-encryption of the page at {:#x} begins", page.line(0).address()));
+            }
+            BootStep::Reencrypted(line) => self.one(Kind::Reencrypted, Some(line)),
+            BootStep::ReencryptionFinished => self.say("the status register is freed".into()),
+            BootStep::Undone(line) => self.one(Kind::Undone, Some(line)),
+            BootStep::LogFreed(core) => self.say(format!("the hardware's log of core {core} is freed")),
+            BootStep::Encrypted(line) => self.one(Kind::Encrypted, Some(line)),
+            BootStep::BootCounterAdvanced => self.say("the boot counter goes up by one".into()),
+            BootStep::Restored { line, .. } => self.one(Kind::Restored, Some(line)),
+            BootStep::ShadowConsumed => self.say("the shadow cache is marked as consumed".into()),
+            BootStep::CachePadRenewed(_) => self.one(Kind::PadRenewed, None),
+            BootStep::Written(line) => self.one(Kind::Written, Some(line)),
+        }
+    }
+}
+
+/// Boots from what `drained` left over `media`, lets the program recover, and tells what happened.
+pub fn boot_told(
+    drained: &Drained,
+    media: &dyn Media,
+    loss: &PowerLoss<'_>,
+    steps: &[RecoveryStep],
+    program: Option<&dyn ProgramRecovery>,
+) -> Vec<Step> {
+    let mut told = Gathered::default();
+    let mut boot = Boot::new(media, &drained.snapshot, loss.codec, steps, NoObserver);
+    while let Some(step) = boot.step() {
+        told.step(step);
+    }
+    told.close();
+    let mut cores = Vec::new();
+    if let Some(program) = program {
+        for layout in program.layouts() {
+            let report = boot.recover_program_watched(program, layout.core, &mut |_, step| told.step(step));
+            told.close();
+            cores.push((layout.core, !layout.log.is_empty(), report));
+        }
+    }
+    let hardware_logged = loss.codec.is_some_and(|codec| codec.log().is_some());
+    let with_log = cores.into_iter().filter(|(_, has_log, _)| *has_log && !hardware_logged);
+    for (core, _, report) in with_log {
+        let undone = match report.undone {
+            0 => "nothing to undo".to_owned(),
+            1 => format!("1 log entry undone ({} bytes)", report.bytes_restored),
+            entries => format!("{entries} log entries undone ({} bytes)", report.bytes_restored),
+        };
+        let abandoned = match report.abandoned {
+            0 => String::new(),
+            entries => format!(", {entries} incomplete abandoned"),
+        };
+        told.say(format!("program recovery of core {core}: {undone}{abandoned}"));
+    }
+    told.steps
+}
+
+/// The registers that the boot finds, by name. `layout`: how counters lie; `global`: there is a global counter.
+pub fn registers(
+    drained: &Drained,
+    loss: &PowerLoss<'_>,
+    layout: Option<CounterLayout>,
+    global: bool,
+) -> Vec<(&'static str, String)> {
+    let snapshot = &drained.snapshot;
+    let mut told = Vec::new();
+    if matches!(layout, Some(CounterLayout::Split { .. })) {
+        let status = match &snapshot.status {
+            _ if !loss.survival.status => "lost with power".to_owned(),
+            None => "free".to_owned(),
+            Some(status) => format!(
+                "page at {:#x}, old major counter {}, {} of 64 lines done",
+                status.page.line(0).address(),
+                status.old_major,
+                status.done.count_ones()
+            ),
+        };
+        told.push(("re-encryption status", status));
+    }
+    if global {
+        let value = match snapshot.global_counter {
+            GlobalCounter::Kept(value) => value.to_string(),
+            GlobalCounter::Scanned => "lost; the boot takes the largest on the media".to_owned(),
+            GlobalCounter::Lost => "lost; counting begins anew".to_owned(),
+        };
+        told.push(("global counter", value));
+    }
+    if loss.codec.is_some_and(|codec| codec.log().is_some()) {
+        let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let set = |core: u16, buckets: usize, headers: u32| {
+            format!("core {core}: {}, {}", many(buckets as u64, "bucket"), many(headers.into(), "header"))
+        };
+        let sets = snapshot.log.iter().map(|set_of| {
+            set(set_of.core, set_of.buckets.len(), set_of.buckets.iter().map(|bucket| bucket.records).sum())
+        });
+        let sets: Vec<String> = sets.collect();
+        let sets = match sets.is_empty() {
+            _ if !loss.survival.log => "lost with power".to_owned(),
+            true => "no transaction".to_owned(),
+            false => sets.join("; "),
+        };
+        told.push(("log metadata", sets));
+    }
+    if loss.codec.is_some_and(|codec| codec.shadow().is_some()) {
+        let registers = snapshot.registers;
+        told.push(("incr-counter", registers.incr_counter.to_string()));
+        told.push(("boot counter", registers.boot_counter.to_string()));
+        told.push(("shadow cache consumed to", registers.consumed.to_string()));
+    }
+    if !drained.left.is_empty() {
+        told.push(("left the caches on battery", format!("{} writes", drained.left.len())));
+    }
+    told
+}

@@ -1,0 +1,146 @@
+//! The picture of a crash: a window of events of a run, told stage by stage, and after each of them what a power failure
+//! would leave, what the boot would do and what the auditors say. The run is that of a crash exploration, with the same
+//! auditors; here they are only asked for more.
+//!
+//! ```text
+//! run -> Explorer (auditors)  -> Judge: durable lines, registers, boot, verdict, each told where it changes
+//!     -> Recorder             -> marks in the lanes of the stages
+//! ```
+
+mod boots;
+mod judge;
+mod recorder;
+#[cfg(test)]
+mod tests;
+
+use crate::config::{ConfigError, RunConfig};
+use crate::crash::{CrashPlan, Explorer, PowerLoss};
+use crate::design::parts::Design;
+use crate::explore::{Audited, audited, check_crashable};
+use crate::job::{Bases, Source};
+use crate::message::CoreId;
+use crate::recovery::LineCodec;
+use crate::simulate::{Failure, Watch};
+use crate::system::System;
+use judge::{Judge, Picture};
+use recorder::{Mark, Recorder};
+use serde::Serialize;
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Events of the window before the one that is looked at ...
+const EVENTS_BEFORE: u64 = 400;
+/// ... and after it.
+const EVENTS_AFTER: u64 = 100;
+/// What the judgement of a crash point here is worth in events, for progress and interruption.
+const EVENTS_PER_POINT: u64 = 256;
+
+/// The document.
+#[derive(Serialize)]
+struct Scene {
+    schema: u32,
+    design: String,
+    variant: &'static str,
+    workload: String,
+    seed: u64,
+    /// The command that starts the same run; `--at-event N` may follow.
+    command: String,
+    /// The event that was asked for.
+    at_event: Option<u64>,
+    /// The first event of the window.
+    first: u64,
+    /// The time of each event of the window, in ns.
+    ns: Vec<f64>,
+    /// Entries of the write pending queue after each event.
+    queued: Vec<i64>,
+    lanes: Vec<String>,
+    marks: Vec<Mark>,
+    #[serde(flatten)]
+    picture: Picture,
+}
+
+/// The events that are shown around `at_event`.
+fn window(at_event: Option<u64>) -> RangeInclusive<u64> {
+    let last = at_event.map_or(EVENTS_BEFORE + EVENTS_AFTER, |event| event.saturating_add(EVENTS_AFTER));
+    at_event.map_or(1, |event| event.saturating_sub(EVENTS_BEFORE).max(1))..=last
+}
+
+/// The picture of the crash after `at_event`, or of the beginning of the run, as JSON. `command` is the command line that
+/// starts the same run. `progress` is told how many transactions have ended since it was last told.
+pub fn scene(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    at_event: Option<u64>,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<String, Failure> {
+    check_crashable(config, design)?;
+    let window = window(at_event);
+    let (first, last) = (*window.start(), *window.end());
+    let Audited { job, auditor, codec } = audited(config, design, source, &Bases::default(), cancel)?;
+    let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+    let loss = PowerLoss::new(design, &config.machine, codec);
+    let cores = job.programs.len() as CoreId;
+    let log = codec.and_then(|codec| codec.log()).map(|log| log.region);
+    let layout = design.media_layout(&config.machine.counters);
+    let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, log);
+    // Every new state is booted for real: a window can afford it.
+    let mut explorer =
+        Explorer::new(auditor, CrashPlan::Between { first, last }, 0).full_check_every(1).drains(loss.drain.is_some());
+    if first == 1 {
+        explorer.take_told();
+    }
+    let mut system = System::new(config, design, job, (explorer, recorder))?;
+    let mut watch = Watch::new(progress, cancel);
+    let mut judge = Judge::new(design, loss, cores);
+    let mut over = false;
+    system.run(|system| {
+        let event = system.observer.1.event();
+        if event + 1 == first {
+            system.observer.0.take_told();
+        }
+        if event >= first {
+            judge.point(system);
+            watch.spend(EVENTS_PER_POINT);
+        }
+        over = event >= last;
+        let goes_on = watch.after(system);
+        if over { ControlFlow::Break(()) } else { goes_on }
+    });
+    if cancel.load(std::sync::atomic::Ordering::Relaxed) {
+        return Err(Failure::Cancelled);
+    }
+    if !over {
+        watch.finish(&system)?;
+        source.verdict()?;
+    }
+    let (explorer, recorder) = system.observer;
+    if let Some(event) = at_event.filter(|&event| event > recorder.event()) {
+        let events = recorder.event();
+        return Err(
+            ConfigError(format!("at_event: {event} is not an event of the run, which has 1 to {events}")).into()
+        );
+    }
+    let transactions =
+        if source.is_trace() { String::new() } else { format!(" --transactions {}", config.transactions) };
+    let picture = judge.picture(explorer.auditor(), &recorder, explorer.internal_errors());
+    let scene = Scene {
+        schema: 1,
+        design: config.design.clone(),
+        variant: config.variant.name(),
+        workload: config.workload.clone(),
+        seed: config.seed,
+        command: format!("{command}{transactions}"),
+        at_event,
+        first,
+        ns: recorder.ns,
+        queued: recorder.queued_after,
+        lanes: recorder.lanes,
+        marks: recorder.marks,
+        picture,
+    };
+    Ok(serde_json::to_string(&scene).expect("a scene serialises"))
+}

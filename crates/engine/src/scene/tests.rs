@@ -1,0 +1,164 @@
+//! The picture says what the auditors say, the same every time, of every design.
+
+use crate::api;
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+
+fn picture(request: &Value) -> String {
+    api::scene(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).expect("a run that can be crashed")
+}
+
+fn scene(request: &Value) -> Value {
+    serde_json::from_str(&picture(request)).unwrap()
+}
+
+fn crash(request: &Value) -> Value {
+    serde_json::from_str(&api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).unwrap()).unwrap()
+}
+
+/// What the page shows after one event.
+#[derive(Clone, Default)]
+struct Shown {
+    /// Per line: state, whether stores are in flight, whether it breaks the line rule.
+    lines: Vec<Option<(String, bool, bool)>>,
+    verdict: usize,
+}
+
+/// What the page shows after each event of the window, in order.
+fn shown(scene: &Value) -> Vec<(u64, Shown)> {
+    let mut now = Shown { lines: vec![None; list(scene, "lines").len()], verdict: 0 };
+    let (first, last) = (scene["first"].as_u64().unwrap(), scene["last"].as_u64().unwrap());
+    let mut points = list(scene, "points").iter().peekable();
+    let mut all = Vec::new();
+    for n in first..=last {
+        if let Some(point) = points.next_if(|point| point["n"] == n) {
+            for change in point["lines"].as_array().into_iter().flatten() {
+                let state = scene["states"][index(&change[1])].as_str().unwrap().to_owned();
+                now.lines[index(&change[0])] = Some((state, change[4] == true, change[5] == true));
+            }
+            if !point["verdict"].is_null() {
+                now.verdict = index(&point["verdict"]);
+            }
+        }
+        all.push((n, now.clone()));
+    }
+    assert!(points.next().is_none(), "points are in order and in the window");
+    all
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
+    value[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
+}
+
+fn index(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_say_so() {
+    let request = json!({"design": "write-back", "workload": "queue", "transactions": 20, "at_event": 219});
+    let scene = scene(&request);
+    let found = crash(&request);
+    let line_rule = |violation: &&Value| violation["rule"] == "line";
+    let known = list(&found, "violations").iter().filter(line_rule).filter(|violation| violation["crash_event"] == 219);
+    let known: Vec<&Value> = known.collect();
+    assert!(!known.is_empty());
+    let mut wrong_ones = 0;
+    for (n, shown) in shown(&scene) {
+        let verdict = &scene["verdicts"][shown.verdict];
+        let standing = list(verdict, "violations").iter().map(|place| &scene["violations"][index(place)]);
+        let broken: Vec<&Value> = standing.filter(line_rule).map(|violation| &violation["line"]).collect();
+        for (place, line) in shown.lines.iter().enumerate() {
+            let Some((state, in_flight, wrong)) = line else { continue };
+            let unreadable = state == "reads as zero" || state == "does not decrypt";
+            let address = &scene["lines"][place]["address"];
+            // The design promises nothing of lines in flight.
+            assert_eq!(*wrong, unreadable && !in_flight, "after event {n}, line {address}: {state}");
+            assert!(!broken.contains(&address) || *wrong, "after event {n}, line {address}");
+            wrong_ones += usize::from(*wrong);
+        }
+        if n == 219 {
+            for violation in &known {
+                assert!(broken.contains(&&violation["line"]), "{violation}");
+                let told = list(&scene, "violations");
+                assert!(told.iter().any(|told| told["explanation"] == violation["explanation"]), "{violation}");
+            }
+        }
+    }
+    assert!(wrong_ones > 0);
+}
+
+#[test]
+fn a_point_recovers_in_the_picture_where_it_recovers_for_the_explorer() {
+    for (design, workload) in [("write-back", "queue"), ("write-through", "btree"), ("secpm", "btree")] {
+        let request = json!({"design": design, "workload": workload, "transactions": 20});
+        let at = |event: u64| {
+            let mut request = request.clone();
+            request["at_event"] = event.into();
+            request
+        };
+        let scene = scene(&at(900));
+        let mut recovered = [0, 0];
+        for (n, shown) in shown(&scene).into_iter().step_by(37) {
+            let recovers = scene["verdicts"][shown.verdict]["recovers"] == true;
+            assert_eq!(recovers, crash(&at(n))["recovered"] == 1, "{design} after event {n}");
+            recovered[usize::from(recovers)] += 1;
+        }
+        assert!(recovered[1] > 0 || design == "write-back", "{design} recovers somewhere");
+        assert!(recovered[0] > 0 || design != "write-back", "{design} fails somewhere");
+    }
+}
+
+#[test]
+fn every_design_has_a_picture_without_internal_errors_and_the_same_twice() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for name in crate::design::names() {
+        let request =
+            json!({"design": name, "workload": "btree", "machine": null, "transactions": 12, "at_event": 1500});
+        let design = api::find_design(name, crate::config::Variant::Hardened).unwrap();
+        if design.promise.crash_consistent.is_err() {
+            assert!(api::scene(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).is_err(), "{name}");
+            continue;
+        }
+        let text = picture(&request);
+        assert_eq!(text, picture(&request), "{name}");
+        assert!(text.len() < 1 << 20, "{name}: {} bytes", text.len());
+        let scene: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(scene["internal_errors"], json!([]), "{name}");
+        assert_eq!(list(&scene, "ns").len() as u64, 1 + scene["last"].as_u64().unwrap() - 1100, "{name}");
+        assert!(scene["lines"].as_array().is_some_and(|lines| !lines.is_empty()), "{name}");
+        assert!(list(&scene, "queued").iter().all(|entries| entries.as_i64().unwrap() >= 0), "{name}");
+        let last = list(&scene, "lanes").len();
+        for mark in list(&scene, "marks") {
+            assert!(index(&mark["lane"]) < last, "{name}");
+            kinds.insert(mark["kind"].as_str().unwrap().to_owned());
+        }
+    }
+    for kind in ["store", "flush", "fence complete", "hit", "miss", "fill", "pad for a read", "pad for a write"] {
+        assert!(kinds.contains(kind), "{kind}");
+    }
+    for kind in ["data persists", "counter persists", "device read", "device write", "line logged", "record durable"] {
+        assert!(kinds.contains(kind), "{kind}");
+    }
+}
+
+#[test]
+fn recovery_is_told_where_there_is_something_to_undo() {
+    let told = |design: &str, words: &str| {
+        let scene = scene(&json!({"design": design, "workload": "btree", "transactions": 12, "at_event": 1500}));
+        let steps = list(&scene, "boots").iter().flat_map(|boot| boot.as_array().unwrap().clone());
+        let texts: Vec<String> = steps.map(|step| step["text"].as_str().unwrap().to_owned()).collect();
+        assert!(texts.iter().any(|text| text.contains(words)), "{design}: {texts:?}");
+    };
+    told("secpm", "drained to the media");
+    told("secpm", "1 log entry undone");
+    told("hw-log", "put back from the hardware's log");
+    told("bbe", "restored from the shadow cache");
+}
+
+#[test]
+fn an_event_that_the_run_does_not_have_is_refused_in_a_sentence() {
+    let request = json!({"design": "secpm", "workload": "array", "transactions": 1, "at_event": 10_000_000});
+    let refused = api::scene(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(refused.starts_with("at_event: 10000000 is not an event of the run, which has 1 to "), "{refused}");
+}

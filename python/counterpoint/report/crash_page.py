@@ -1,0 +1,113 @@
+"""`crash.html`: one crash to look at and to drag about, without a network; and its window as a trace for Perfetto."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from .. import api, units
+from ..results import Crash
+from . import colours
+from .templates import template
+
+_LEAKS = ("plaintext", "pad_reuse")
+"""Rules whose violations do not keep a program from recovering."""
+
+_SHAPE = ("transactions", "warmup", "tx_size", "footprint", "cores")
+"""What a smaller run differs in from the run that it was found in."""
+
+
+def opening(verdict: Crash) -> tuple[int | None, dict[str, Any]]:
+    """The crash at which the page opens, and in what the run that shows it differs from the one judged.
+
+    The smallest run known to fail; else the first crash from which recovery fails; else the first violation; None where
+    there is none.
+    """
+    for smaller in verdict.document.get("shrunk") or ():
+        return smaller["crash_event"], {"warmup": 0} | {name: smaller[name] for name in _SHAPE if name in smaller}
+    failures = [violation for violation in verdict.violations if violation.rule not in _LEAKS]
+    for violation in failures or verdict.violations:
+        return violation.crash_event, {}
+    return None, {}
+
+
+def render(scene: Mapping[str, Any], verdict: Crash) -> str:
+    """The page of a scene, as `api.scene` gives it, of the run that `verdict` is about."""
+    first, last = scene["first"], scene["last"]
+    asked = scene["at_event"]
+    # "<" cannot end the script in which the document lies.
+    document = json.dumps(scene, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    return template("crash.html").render(
+        title=f"{scene['design']} on {PurePath(scene['workload']).name}",
+        outcome=_outcome(verdict),
+        scene=document,
+        open=(first + last) // 2 if asked is None else asked,
+        first=first,
+        last=last,
+        seed=scene["seed"],
+        variant=scene["variant"],
+        encrypted=scene["counters"] is not None,
+        split=scene["counters"] == "split",
+        engine=api.engine_version(),
+        colours=colours,
+        light=lambda colour: colour,
+        dark=lambda colour: colours.DARK[colour],
+    )
+
+
+def _outcome(verdict: Crash) -> str:
+    crashes = units.count_of(verdict.crash_points, "crash", "es")
+    if verdict.holds:
+        return f"Of {crashes} that were tried, every one recovered and nothing leaked."
+    failed = verdict.crash_points - verdict.recovered
+    if failed:
+        return f"{units.number(failed)} of {crashes} that were tried failed."
+    return f"Of {crashes} that were tried none failed, yet a rule was broken."
+
+
+def trace(scene: Mapping[str, Any]) -> dict[str, Any]:
+    """The window as Perfetto and chrome://tracing read it: a process for each lane, and one for the verdict."""
+    return {"displayTimeUnit": "ns", "traceEvents": list(_trace_events(scene))}
+
+
+def _trace_events(scene: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    lanes, first, times = scene["lanes"], scene["first"], scene["ns"]
+    crash = len(lanes) + 1
+    for lane, name in enumerate([*lanes, "a crash"], start=1):
+        yield {"ph": "M", "name": "process_name", "pid": lane, "args": {"name": name}}
+        yield {"ph": "M", "name": "process_sort_index", "pid": lane, "args": {"sort_index": lane}}
+    for mark in scene["marks"]:
+        arguments = {"event": mark["n"]}
+        if "line" in mark:
+            arguments["line"] = hex(mark["line"])
+        if "text" in mark:
+            arguments["what"] = mark["text"]
+        place = {"pid": mark["lane"] + 1, "tid": mark.get("unit", int(mark.get("block", False)))}
+        name = f"{mark['kind']} (counters)" if mark.get("block") and "span" in mark else mark["kind"]
+        common = {"name": name, "args": arguments, **place}
+        if "span" in mark:
+            begin, end = mark["span"]
+            yield {"ph": "X", "ts": begin / 1e3, "dur": (end - begin) / 1e3, **common}
+        else:
+            yield {"ph": "i", "s": "t", "ts": times[mark["n"] - first] / 1e3, **common}
+    queue = lanes.index("WPQ") + 1
+    for time, entries in zip(times, scene["queued"], strict=True):
+        yield {"ph": "C", "ts": time / 1e3, "pid": queue, "name": "entries", "args": {"entries": entries}}
+    verdicts = [point for point in scene["points"] if "verdict" in point]
+    ends = [times[point["n"] - first] for point in verdicts[1:]] + [times[-1]] if verdicts else []
+    for point, end in zip(verdicts, ends, strict=True):
+        verdict, begin = scene["verdicts"][point["verdict"]], times[point["n"] - first]
+        rules = sorted({scene["violations"][place]["rule"] for place in verdict["violations"]})
+        arguments = {"event": point["n"], "rules": ", ".join(rules)}
+        name = "recovers" if verdict["recovers"] else "a rule is broken"
+        yield {
+            "ph": "X",
+            "ts": begin / 1e3,
+            "dur": (end - begin) / 1e3,
+            "pid": crash,
+            "tid": 0,
+            "name": name,
+            "args": arguments,
+        }
