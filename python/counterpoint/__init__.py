@@ -33,6 +33,7 @@ from .api import (
     crash,
     designs,
     engine_version,
+    faults,
     machines,
     replay,
     resolve,
@@ -44,7 +45,7 @@ from .errors import Interrupted
 from .frame import frame
 from .report import write_report
 from .request import ANNOTATIONS, CommonOptions, RunOptions
-from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
+from .results import Crash, Design, Fault, Machine, Run, Stats, Violation, Workload
 
 __version__ = engine_version()
 
@@ -62,6 +63,7 @@ __all__ = [
     "Crash",
     "Design",
     "EngineError",
+    "Fault",
     "InputError",
     "Interrupted",
     "Machine",
@@ -76,6 +78,7 @@ __all__ = [
     "crash",
     "designs",
     "engine_version",
+    "faults",
     "frame",
     "machines",
     "replay",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .request import CommonOptions, RunOptions, Size, bytes_of, check_annotation, check_points, count, request
-from .results import Crash, Design, Machine, Run, Workload, build
+from .request import CommonOptions, RunOptions, Size, bytes_of, check_annotation, check_name, check_points, count, request
+from .results import Crash, Design, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,6 +94,11 @@ def workloads() -> list[Workload]:
 def machines() -> list[Machine]:
     """The machine presets that exist."""
     return [build(Machine, machine) for machine in _describe()["machines"]]
+
+
+def faults() -> list[Fault]:
+    """The mechanisms that `crash` can switch off."""
+    return [build(Fault, fault) for fault in _describe()["faults"]]
 
 
 def engine_version() -> str:
@@ -261,6 +266,8 @@ def crash(
     points: int | str | None = None,
     at_event: int | None = None,
     nested: bool = False,
+    nested_depth: int | None = None,
+    fault: str | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -273,6 +280,8 @@ def crash(
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
+        nested_depth: do that so many times in a row, 1 to 4; 1 where `nested` is given alone.
+        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
         leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
             programs have it.
         progress: told how many points are done.
@@ -291,6 +300,10 @@ def crash(
         asked["leave_out"] = check_annotation(leave_out)
     if nested:
         asked["nested"] = True
+    if nested_depth is not None:
+        asked["nested_depth"] = count("nested_depth", nested_depth)
+    if fault is not None:
+        asked["fault"] = check_name("fault", fault)
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

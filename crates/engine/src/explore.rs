@@ -74,7 +74,7 @@ pub fn explore(
         records: parts.region.records,
         layout: parts.region.layout,
         key: keys.log[..key_bytes].to_vec(),
-        registers_survive: survival.log,
+        registers_survive: survival.log && design.recovery.contains(&RecoveryStep::UndoHardwareLog),
     });
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
@@ -104,7 +104,7 @@ pub fn explore(
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
     let explorer =
-        Explorer::new(auditor, exploration.plan, total).drains(loss.drain.is_some()).nested(exploration.nested > 0);
+        Explorer::new(auditor, exploration.plan, total).drains(loss.drain.is_some()).nested(exploration.nested);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     system.run(|system| {
@@ -131,6 +131,7 @@ pub fn explore(
         workload: config.workload.clone(),
         seed: config.seed,
         command,
+        fault: exploration.fault,
         transactions: (!source.is_trace()).then_some(config.transactions),
         exercised,
         seconds: started.elapsed().as_secs_f64(),

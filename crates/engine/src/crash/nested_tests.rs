@@ -17,6 +17,7 @@ fn run() -> CrashRun {
         workload: "pair".into(),
         seed: 1,
         command: "counterpoint crash secpm pair --seed 1".into(),
+        fault: None,
         transactions: Some(5),
         exercised: Exercised::default(),
         seconds: 0.5,
@@ -28,7 +29,7 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
     let mut machine = Machine::with_counters(counters);
     let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
     let auditor = machine.audited(true, true, Some(facts));
-    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(true).full_check_every(3);
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(1).full_check_every(3);
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
         if explorer.wants_full_check() {
             explorer.full_check(&machine.snapshot(true), machine, Some(&machine.codec), steps);

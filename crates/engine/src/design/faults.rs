@@ -49,6 +49,7 @@ faults! {
     CounterWriteThrough "counter-write-through" "Counters stay in the counter cache until they are evicted."
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
+    ResumeReencryption "resume-reencryption" "The boot does not take up an interrupted page re-encryption."
     OldMinors "old-minors" "Page re-encryption resets all minor counters at once."
     DoneBitWithPair "done-bit-with-pair" "The done bit of a re-encrypted line is set an event after its pair is appended."
     ReadyBit "ready-bit" "The data of a pair is ready when it is queued, whether its counter block is queued or not."
@@ -82,6 +83,7 @@ const RECOVERIES: &[&[RecoveryStep]] = &[
     &[RecoveryStep::ResumeReencryption, restore(StampSource::Location)],
     &[RecoveryStep::AdvanceBootCounter, RecoveryStep::ResumeReencryption, restore(StampSource::Location)],
     &[RecoveryStep::AdvanceBootCounter, RecoveryStep::ResumeReencryption, restore(StampSource::LowestBit)],
+    &[RecoveryStep::AdvanceBootCounter, restore(StampSource::Metadata)],
     &[
         RecoveryStep::RestoreShadow { stamp: StampSource::BootCounter, into: RestoreInto::Caches },
         RecoveryStep::RenewCachePads,
@@ -154,6 +156,7 @@ impl Fault {
                 then(reduces, || parts.coalescing = CounterCoalescing::AnyInWpq)
             }),
             Fault::ReencryptionStatus => lost(design, RegisterName::ReencryptionStatus),
+            Fault::ResumeReencryption => skipped(design, RecoveryStep::ResumeReencryption),
             Fault::OldMinors => encryption(design, |parts| {
                 then(parts.minor_reset == MinorReset::WithDoneBit, || parts.minor_reset = MinorReset::AtOnce)
             }),
