@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .request import CommonOptions, RunOptions, Size, bytes_of, check_annotation, check_name, check_points, count, request
+from .request import (
+    CommonOptions,
+    RunOptions,
+    Size,
+    bytes_of,
+    check_annotation,
+    check_name,
+    check_points,
+    count,
+    request,
+)
 from .results import Crash, Design, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:

@@ -324,7 +324,9 @@ def test_a_mechanism_that_is_switched_off_is_told(cli: Cli) -> None:
 def test_power_that_fails_three_times_in_a_row(cli: Cli) -> None:
     outcome = cli("crash", "bbe", "btree", "--nested-depth", "3", "--variant", "published")
     assert outcome.code == 1
-    place = "power lost after event 88, again after step 3 of the recovery, again after step 1 of the recovery from that"
+    place = (
+        "power lost after event 88, again after step 3 of the recovery, again after step 1 of the recovery from that"
+    )
     assert place in outcome.out
 
 
