@@ -120,6 +120,7 @@ impl ShadowCache {
                     continue;
                 }
                 let counter = match self.source {
+                    StampSource::Nowhere => continue,
                     // After the first power loss of a life no stamp is older than one that its lowest bit tells.
                     StampSource::Metadata | StampSource::LowestBit if stamp <= registers.consumed => continue,
                     StampSource::Metadata | StampSource::LowestBit => stamp,

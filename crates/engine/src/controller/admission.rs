@@ -280,10 +280,9 @@ impl Controller {
     /// a copy of the block.
     fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
         let encryption = self.encryption.as_ref().expect("it has a counter");
-        if encryption.scheme.global() || !self.rsr.pending(line) {
+        if encryption.scheme.global() || !self.rsr.pending(line) || counter.major != self.rsr.old_major {
             return counter;
         }
-        debug_assert_eq!(counter.major, self.rsr.old_major);
         if let Some(old) = &mut self.rsr.old_block {
             encryption.scheme.set(old, self.coverage.index(line), counter);
         }

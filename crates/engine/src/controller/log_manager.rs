@@ -294,11 +294,7 @@ impl Controller {
                 let metadata = BucketMetadata { valid_headers: place + 1, header_iv, log_iv };
                 let write = LogWrite { part: Part::Metadata, ..write };
                 self.send_log_write(cx, write, region.metadata(bucket), &metadata.encode());
-                if self.log_parts().order == LogOrder::HeaderFirst {
-                    self.record_durable(cx, index);
-                }
             }
-            Part::Metadata if self.log_parts().order == LogOrder::HeaderFirst => {}
             Part::Header | Part::Metadata => self.record_durable(cx, index),
         }
     }

@@ -5,6 +5,9 @@
 //! - the flag bit by which CWR tells counter entries apart: addresses of lines and of counter blocks differ, so that it
 //!   saves comparisons and decides nothing;
 //! - the boot step that encrypts plain lines and the renewal of cache pads: only readings that fail anyway have them;
+//! - the boot step that takes up an interrupted page re-encryption: lines are read by the status register, and the next write
+//!   to the page goes on with it, so that it may as well be done then;
+//! - the wait for the number of valid headers: its line needs no pad and is queued before any line that the header let go;
 //! - the 72-byte transfer of co-located counters: taken apart it is another design, `write-through`;
 //! - the register of bbe that advances before the line leaves: a drain on battery is not cut short.
 
@@ -49,7 +52,6 @@ faults! {
     CounterWriteThrough "counter-write-through" "Counters stay in the counter cache until they are evicted."
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
-    ResumeReencryption "resume-reencryption" "The boot does not take up an interrupted page re-encryption."
     OldMinors "old-minors" "Page re-encryption resets all minor counters at once."
     DoneBitWithPair "done-bit-with-pair" "The done bit of a re-encrypted line is set an event after its pair is appended."
     ReadyBit "ready-bit" "The data of a pair is ready when it is queued, whether its counter block is queued or not."
@@ -61,7 +63,6 @@ faults! {
     LogBeforeData "log-before-data" "A modified line is not held back until its log entry and header have persisted."
     LogCounters "log-counters" "Counters of log lines stay in the counter cache until they are evicted."
     IvFreshness "iv-freshness" "The chains of every log bucket begin with the same initial vectors."
-    ValidHeaderNumber "valid-header-number" "A modified line waits for its log header, but not for the number of valid headers."
     RecentCiphertext "recent-ciphertext" "The recent-ciphertext registers are never written: every line of a chain follows the same block."
     CounterDrain "counter-drain" "Dirty counter blocks do not leave on battery."
     NewestCopy "newest-copy" "Every cached copy of a line leaves on battery, the oldest last."
@@ -72,7 +73,7 @@ faults! {
     SlotPad "slot-pad" "Every slot of the shadow cache has the pad of the first."
     BootCounter "boot-counter" "The boot counter does not survive a loss of power."
     AdvanceBootCounter "advance-boot-counter" "The boot counter does not go up at boot."
-    RestoreShadow "restore-shadow" "The boot does not put the shadow cache back."
+    RestoreShadow "restore-shadow" "The boot takes nothing out of the shadow cache."
     ShadowConsumed "shadow-consumed" "The register that says that the shadow cache has been consumed does not survive a loss of power."
     EpochTag "epoch-tag" "Recovery does not look at the stamps of slots and goes by their places."
     EpochBits "epoch-bits" "The stamps of slots have one bit."
@@ -83,7 +84,8 @@ const RECOVERIES: &[&[RecoveryStep]] = &[
     &[RecoveryStep::ResumeReencryption, restore(StampSource::Location)],
     &[RecoveryStep::AdvanceBootCounter, RecoveryStep::ResumeReencryption, restore(StampSource::Location)],
     &[RecoveryStep::AdvanceBootCounter, RecoveryStep::ResumeReencryption, restore(StampSource::LowestBit)],
-    &[RecoveryStep::AdvanceBootCounter, restore(StampSource::Metadata)],
+    &[RecoveryStep::ResumeReencryption, restore(StampSource::Nowhere)],
+    &[RecoveryStep::AdvanceBootCounter, RecoveryStep::ResumeReencryption, restore(StampSource::Nowhere)],
     &[
         RecoveryStep::RestoreShadow { stamp: StampSource::BootCounter, into: RestoreInto::Caches },
         RecoveryStep::RenewCachePads,
@@ -156,7 +158,6 @@ impl Fault {
                 then(reduces, || parts.coalescing = CounterCoalescing::AnyInWpq)
             }),
             Fault::ReencryptionStatus => lost(design, RegisterName::ReencryptionStatus),
-            Fault::ResumeReencryption => skipped(design, RecoveryStep::ResumeReencryption),
             Fault::OldMinors => encryption(design, |parts| {
                 then(parts.minor_reset == MinorReset::WithDoneBit, || parts.minor_reset = MinorReset::AtOnce)
             }),
@@ -197,9 +198,6 @@ impl Fault {
             Fault::IvFreshness => hardware_log(design, |log| {
                 then(matches!(log.encryption, LogEncryption::Feedback), || log.chains = LogChains::ConstantVectors)
             }),
-            Fault::ValidHeaderNumber => hardware_log(design, |log| {
-                then(matches!(log.encryption, LogEncryption::Feedback), || log.order = LogOrder::HeaderFirst)
-            }),
             Fault::RecentCiphertext => hardware_log(design, |log| {
                 then(matches!(log.encryption, LogEncryption::Feedback), || log.chains = LogChains::Unlinked)
             }),
@@ -237,10 +235,7 @@ impl Fault {
             }),
             Fault::BootCounter => lost(design, RegisterName::BootCounter),
             Fault::AdvanceBootCounter => skipped(design, RecoveryStep::AdvanceBootCounter),
-            Fault::RestoreShadow => {
-                let step = design.recovery.iter().find(|step| matches!(step, RecoveryStep::RestoreShadow { .. }))?;
-                skipped(design, *step)
-            }
+            Fault::RestoreShadow => stamped(design, StampSource::Nowhere),
             Fault::ShadowConsumed => lost(design, RegisterName::ShadowConsumed),
             Fault::EpochTag => stamped(design, StampSource::Location),
             Fault::EpochBits if !design.recovery.contains(&RecoveryStep::AdvanceBootCounter) => None,
@@ -346,7 +341,6 @@ mod tests {
         let wraps = [
             Fault::LogBeforeData,
             Fault::IvFreshness,
-            Fault::ValidHeaderNumber,
             Fault::RecentCiphertext,
             Fault::CounterDrain,
             Fault::NewestCopy,

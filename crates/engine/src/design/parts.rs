@@ -217,6 +217,8 @@ pub enum StampSource {
     /// From the slot's metadata, which keep only the lowest bit of it: it is the newest stamp with that bit that an earlier
     /// life can have used. A seeded fault: an epoch tag of one bit. The boot counter has gone up before.
     LowestBit,
+    /// From nowhere: no slot is taken to hold anything. A seeded fault.
+    Nowhere,
 }
 
 /// Where a recovery puts what the shadow cache held.
@@ -375,8 +377,6 @@ pub enum LogEncryption {
 pub enum LogOrder {
     /// Its entry and the header that names it have persisted; of chains the number of valid headers, too.
     LogFirst,
-    /// Its entry and the header. A seeded fault: of chains, nobody waits for the number of valid headers.
-    HeaderFirst,
     /// Nothing. A seeded fault.
     AnyOrder,
 }

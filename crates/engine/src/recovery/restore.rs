@@ -49,6 +49,7 @@ pub(super) fn live_slots(
         for (index, slot) in group.clone().enumerate() {
             let Some(metadata) = SlotMetadata::get(&bytes, index) else { continue };
             let counter = match stamp {
+                StampSource::Nowhere => continue,
                 StampSource::Metadata if metadata.stamp <= registers.consumed => continue,
                 StampSource::Metadata => metadata.stamp,
                 StampSource::Location => registers.incr_counter.wrapping_sub(region.slots).wrapping_add(slot),
