@@ -35,6 +35,7 @@ from .api import (
     crash,
     designs,
     engine_version,
+    faults,
     machines,
     replay,
     resolve,
@@ -48,7 +49,7 @@ from .frame import frame
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .report import write_crash_page, write_report
 from .request import ANNOTATIONS, CommonOptions, RunOptions
-from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
+from .results import Crash, Design, Fault, Machine, Run, Stats, Violation, Workload
 
 __version__ = engine_version()
 
@@ -66,6 +67,7 @@ __all__ = [
     "Crash",
     "Design",
     "EngineError",
+    "Fault",
     "InputError",
     "Interrupted",
     "LitmusReport",
@@ -82,6 +84,7 @@ __all__ = [
     "crash",
     "designs",
     "engine_version",
+    "faults",
     "frame",
     "litmus",
     "litmus_tests",

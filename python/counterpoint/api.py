@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .request import CommonOptions, RunOptions, Size, bytes_of, check_annotation, check_points, count, request
-from .results import Crash, Design, Machine, Run, Workload, build
+from .request import (
+    CommonOptions,
+    RunOptions,
+    Size,
+    bytes_of,
+    check_annotation,
+    check_name,
+    check_points,
+    count,
+    request,
+)
+from .results import Crash, Design, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,6 +104,11 @@ def workloads() -> list[Workload]:
 def machines() -> list[Machine]:
     """The machine presets that exist."""
     return [build(Machine, machine) for machine in _describe()["machines"]]
+
+
+def faults() -> list[Fault]:
+    """The mechanisms that `crash` can switch off."""
+    return [build(Fault, fault) for fault in _describe()["faults"]]
 
 
 def engine_version() -> str:
@@ -265,6 +280,8 @@ def crash(
     states: int | None = None,
     schedules: int | None = None,
     schedule: int | None = None,
+    nested_depth: int | None = None,
+    fault: str | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -284,6 +301,8 @@ def crash(
             bounded and sampled.
         schedules: how many schedules; default 16.
         schedule: number of one schedule; 0 (default) is that of the machine by itself.
+        nested_depth: do that so many times in a row, 1 to 4; 1 where `nested` is given alone.
+        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
         leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
             programs have it.
         progress: told how many points are done.
@@ -310,6 +329,10 @@ def crash(
         asked["schedules"] = count("schedules", schedules)
     if schedule is not None:
         asked["schedule"] = count("schedule", schedule)
+    if nested_depth is not None:
+        asked["nested_depth"] = count("nested_depth", nested_depth)
+    if fault is not None:
+        asked["fault"] = check_name("fault", fault)
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

@@ -148,6 +148,13 @@ def check_annotation(name: object) -> str:
     raise InputError(f"annotation '{text}' does not exist{question} (known: {known})")
 
 
+def check_name(option: str, value: object) -> str:
+    """`value`, a name that the engine knows or refuses."""
+    if not isinstance(value, str):
+        raise InputError(f"{option} is '{value}'; it must be a name")
+    return value
+
+
 def _assignments(values: Mapping[str, object] | Iterable[str]) -> list[str]:
     if isinstance(values, str):
         return [values]

@@ -259,6 +259,8 @@ class Violation:
         rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure` or `battery`.
         crash_event: power was lost after this event.
         nested_event: and again after this step of the recovery, counted from 1; None if it was not.
+        nested_events: the same for each time that it was lost again, first to last: a step of the recovery, of the
+            recovery from that, and so on.
         core: the core concerned.
         transaction: the transaction in flight or concerned.
         stage: `prepare`, `mutate` or `commit`, where that transaction was; None where it has no stages or none is
@@ -271,6 +273,7 @@ class Violation:
     rule: str
     crash_event: int
     nested_event: int | None
+    nested_events: tuple[int, ...]
     core: int | None
     transaction: int | None
     stage: str | None
@@ -292,6 +295,7 @@ class Crash:
     """The auditors' verdict over every crash tried.
 
     Attributes:
+        fault: the mechanism that was switched off, one of `faults()`; None if none was.
         crash_points: power failures tried.
         nested_points: power failures tried during recoveries.
         distinct_states: different durable states met.
@@ -305,6 +309,7 @@ class Crash:
 
     design: str
     variant: str
+    fault: str | None
     workload: str
     seed: int
     crash_points: int
@@ -364,6 +369,20 @@ class Workload:
     name: str
     summary: str
     has_log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A mechanism that `crash` can switch off.
+
+    Attributes:
+        summary: what is switched off, in a sentence.
+        designs: the designs that have the mechanism, in one reading at least.
+    """
+
+    name: str
+    summary: str
+    designs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,10 @@ def describe() -> str:
                 }
                 for name in ("secpm", "secpm-workshop", "easy-pm", "sepencr", "small")
             ],
+            "faults": [
+                {"name": "staging-register", "summary": "No register.", "designs": ["secpm-no-cwr", "secpm"]},
+                {"name": "epoch-bits", "summary": "Stamps of one bit.", "designs": ["sepencr"]},
+            ],
         }
     )
 
@@ -284,17 +288,24 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         broken = [(517 + n, "line", "mutate") for n in range(7)]
     if _ANNOTATIONS[_form(asked["design"])]:
         broken = _WITHOUT.get(asked.get("leave_out"), [])
-    nested = 3 if asked.get("nested") and asked["design"] == "bbe" and asked.get("variant") == "published" else None
+    again = asked.get("nested") or "nested_depth" in asked
+    nested = 3 if again and asked["design"] == "bbe" and asked.get("variant") == "published" else None
     if nested:
         broken = [(88, "pad_reuse", "commit")]
+    nested_events = [nested, *range(1, asked.get("nested_depth", 1))] if nested else []
+    if asked.get("fault"):
+        broken = [(91, "line", "prepare")]
     command = f"counterpoint crash {asked['design']} {asked['workload']} --transactions 2"
     if "leave_out" in asked:
         command += f" --leave-out {asked['leave_out']}"
+    if "fault" in asked:
+        command += f" --fault {asked['fault']}"
     violations = [
         {
             "rule": rule,
             "crash_event": event,
             "nested_event": nested,
+            "nested_events": nested_events,
             "core": 0,
             "transaction": 1,
             "stage": stage,
@@ -308,10 +319,11 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         "schema": 1,
         "design": asked["design"],
         "variant": asked.get("variant", "hardened"),
+        "fault": asked.get("fault"),
         "workload": asked["workload"],
         "seed": asked.get("seed", 1),
         "crash_points": 1000,
-        "nested_points": 640 if asked.get("nested") else 0,
+        "nested_points": 640 if again else 0,
         "distinct_states": 321,
         "recovered": 1000 if nested else 1000 - len(violations),
         "exercised": {"evictions": 12, "counter_misses": 5, "wpq_full": 3, "reencryptions": 2},

@@ -112,6 +112,11 @@ class TestCalls:
     def test_crash_gives_a_verdict(self) -> None:
         assert cp.crash("secpm", "btree").holds
         assert cp.crash("bbe", "btree", nested=True).nested_points == 640
+        deep = cp.crash("bbe", "btree", nested_depth=3, variant="published").violations[0]
+        assert (deep.nested_event, deep.nested_events) == (3, (3, 1, 2))
+        assert cp.crash("secpm", "btree", fault="staging-register").fault == "staging-register"
+        with pytest.raises(cp.InputError, match="fault is '7'"):
+            cp.crash("secpm", "btree", fault=7)  # type: ignore[arg-type]
         v = cp.crash("write-back", "btree", points=10, at_event=None)
         assert not v.holds
         assert v.violations[0].rule == "line"
@@ -124,6 +129,7 @@ class TestCalls:
         assert {design.name for design in cp.designs() if not design.crash_consistent} == {"ideal"}
         assert [workload.name for workload in cp.workloads() if not workload.has_log] == ["linked-list"]
         assert cp.machines()[0].values["controller"]["wpq_entries"] == 32
+        assert [fault.designs for fault in cp.faults()] == [("secpm-no-cwr", "secpm"), ("sepencr",)]
 
     def test_bad_input_is_a_value_error(self) -> None:
         with pytest.raises(cp.InputError, match="nearest") as caught:

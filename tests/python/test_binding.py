@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,7 @@ def test_what_the_engine_describes_has_the_types_of_the_front() -> None:
     assert set(cp.COMPARE_WORKLOADS) <= {workload.name for workload in cp.workloads()}
     assert set(cp.EASY_PM_WORKLOADS) <= {workload.name for workload in cp.workloads()}
     assert {design.form for design in cp.designs()} >= set(ANNOTATIONS_OF)
+    assert {name for fault in cp.faults() for name in fault.designs} < {design.name for design in cp.designs()}
     presets = {machine.name for machine in cp.machines()}
     assert {design.machine for design in cp.designs()} <= presets
 
@@ -89,6 +91,31 @@ def test_power_may_fail_again_during_recovery() -> None:
     verdict = cp.crash("bbe", "queue", machine="small", transactions=3, tx_size=64, footprint="16KiB", nested=True)
     assert verdict.holds
     assert verdict.nested_points > 0
+
+
+def test_a_mechanism_that_is_off_is_missed_and_the_command_says_so() -> None:
+    small = {"machine": "small", "transactions": 3, "tx_size": 64, "footprint": "16KiB"}
+    assert cp.crash("secpm", "linked-list", **small).holds  # type: ignore[arg-type]
+    verdict = cp.crash("secpm", "linked-list", fault="staging-register", **small)  # type: ignore[arg-type]
+    assert not verdict.holds
+    assert verdict.fault == "staging-register"
+    assert verdict.coverage.startswith("With a seeded fault, staging-register: ")
+    assert " --fault staging-register " in verdict.violations[0].reproduce
+
+
+@pytest.mark.parametrize(
+    ("design", "options", "sentence"),
+    [
+        ("secpm", {"fault": "staging"}, "fault 'staging' does not exist: did you mean 'staging-register'"),
+        ("fca", {"fault": "staging-register"}, "design 'fca', as hardened, does not have that mechanism"),
+        ("ideal", {"fault": "staging-register"}, "design 'ideal' cannot be crash-tested"),
+        ("secpm", {"nested_depth": 0}, "nested_depth: 0 is not from 1 to 4"),
+        ("secpm", {"nested_depth": 5}, "nested_depth: 5 is not from 1 to 4"),
+    ],
+)
+def test_faults_and_depths_that_cannot_be_had(design: str, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(cp.InputError, match=sentence):
+        cp.crash(design, "array", transactions=1, machine="small", **options)
 
 
 def test_workers_do_not_change_results() -> None:

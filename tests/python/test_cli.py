@@ -17,7 +17,7 @@ from counterpoint import _engine
 pytestmark = pytest.mark.usefixtures("fake")
 
 
-@pytest.mark.parametrize("command", ["designs", "workloads", "machines"])
+@pytest.mark.parametrize("command", ["designs", "workloads", "machines", "faults"])
 def test_what_exists_is_listed_one_line_each(cli: Cli, command: str) -> None:
     found = json.loads(fake_engine.describe())[command]
     outcome = cli(command)
@@ -343,6 +343,25 @@ def test_a_crash_that_loses_nothing_but_a_secret_says_so(cli: Cli, fake: pytest.
     outcome = cli("crash", "write-back", "btree")
     assert outcome.code == 1
     assert "of 1,000 crashes none failed, yet secrets leaked" in outcome.out
+
+
+def test_a_mechanism_that_is_switched_off_is_told(cli: Cli) -> None:
+    outcome = cli("crash", "secpm", "btree", "--fault", "staging-register")
+    assert outcome.code == 1
+    assert "secpm (hardened) on btree, seed 1, staging-register switched off" in outcome.out
+    document = json.loads(cli("crash", "secpm", "btree", "--fault", "staging-register", "--json").out)
+    assert document["fault"] == "staging-register"
+    assert " --fault staging-register " in document["violations"][0]["reproduce"]
+    assert json.loads(cli("crash", "secpm", "btree", "--json").out)["fault"] is None
+
+
+def test_power_that_fails_three_times_in_a_row(cli: Cli) -> None:
+    outcome = cli("crash", "bbe", "btree", "--nested-depth", "3", "--variant", "published")
+    assert outcome.code == 1
+    place = (
+        "power lost after event 88, again after step 3 of the recovery, again after step 1 of the recovery from that"
+    )
+    assert place in outcome.out
 
 
 def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPatch) -> None:

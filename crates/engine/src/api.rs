@@ -3,7 +3,7 @@
 
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::crash::{CrashPlan, CrashReport, Exploration};
-use crate::design::{self, parts::Design};
+use crate::design::{self, faults::Fault, parts::Design};
 use crate::eadr;
 use crate::explore::{explore, explore_schedules};
 use crate::explore_legal::explore_legal;
@@ -74,7 +74,14 @@ pub struct Request {
     pub schedule: Option<Value>,
     /// Classes of legal states judged at one fence before the rest is bounded and sampled.
     pub states: Option<Value>,
+    /// How many times in a row, 1 to 4.
+    pub nested_depth: Option<Value>,
+    /// A mechanism of the design that is switched off.
+    pub fault: Option<String>,
 }
+
+/// The most power failures in a row during recovery: the work grows with the power of their number.
+const MAX_DEPTH: u64 = 4;
 
 /// What a crash run takes where a timing run takes more.
 struct Defaults {
@@ -98,13 +105,35 @@ impl Request {
         serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
     }
 
+    /// The mechanism that is switched off.
+    fn seeded_fault(&self) -> Result<Option<Fault>, ConfigError> {
+        self.fault.as_deref().map(Fault::find).transpose()
+    }
+
+    /// A design that no crash is allowed for is refused later, for that reason.
+    fn without_mechanism(&self, design: Design) -> Result<Design, ConfigError> {
+        match self.seeded_fault()? {
+            Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply(&design),
+            _ => Ok(design),
+        }
+    }
+
+    /// How many times in a row power fails again during recovery.
+    fn depth(&self) -> Result<u32, ConfigError> {
+        match integer("nested_depth", self.nested_depth.as_ref())? {
+            None => Ok(u32::from(self.nested)),
+            Some(depth @ 1..=MAX_DEPTH) => Ok(depth as u32),
+            Some(depth) => Err(ConfigError(format!("nested_depth: {depth} is not from 1 to {MAX_DEPTH}"))),
+        }
+    }
+
     fn resolve(&self, defaults: &Defaults) -> Result<(RunConfig, Design), ConfigError> {
         let variant = match self.variant.as_deref() {
             None => Variant::Hardened,
             Some(name) => Variant::from_name(name)
                 .ok_or_else(|| ConfigError(format!("variant '{name}' does not exist: published or hardened")))?,
         };
-        let design = find_design(&self.design, variant)?;
+        let design = self.without_mechanism(find_design(&self.design, variant)?)?;
         let machine = config::load_machine(self.machine.as_deref().unwrap_or(design.machine), &self.set)?;
         let number = |name, value: &Option<Value>, default| integer(name, value.as_ref()).map(|n| n.unwrap_or(default));
         let transactions = number("transactions", &self.transactions, defaults.transactions)?;
@@ -195,8 +224,23 @@ pub fn describe() -> String {
         .filter_map(|name| config::preset(name).ok())
         .map(|machine: Machine| json!({"name": machine.name, "source": machine.source, "values": machine}))
         .collect();
-    json!({"engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines})
-        .to_string()
+    let has = |fault: Fault, name| {
+        let readings = [Variant::Published, Variant::Hardened].map(|variant| design::find(name, variant));
+        let mut tested = readings.into_iter().flatten().filter(|design| design.promise.crash_consistent.is_ok());
+        tested.any(|design| fault.apply(&design).is_ok())
+    };
+    let faults: Vec<Value> = Fault::ALL
+        .iter()
+        .map(|&fault| {
+            let designs: Vec<&str> = design::names().filter(|name| has(fault, name)).collect();
+            json!({"name": fault.name(), "summary": fault.summary(), "designs": designs})
+        })
+        .collect();
+    json!({
+        "engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines,
+        "faults": faults,
+    })
+    .to_string()
 }
 
 /// Validates a request and gives the complete configuration.
@@ -233,6 +277,9 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
         runs: Vec<Request>,
     }
     let batch: Batch = serde_json::from_str(request).map_err(|error| ConfigError(format!("request: {error}")))?;
+    if let Some(fault) = batch.runs.iter().find_map(|run| run.fault.as_ref()) {
+        return Err(ConfigError(format!("fault {fault}: only a crash exploration switches a mechanism off")).into());
+    }
     let prepared = batch.runs.iter().map(|run| prepare(run, &TIMING)).collect::<Result<Vec<_>, _>>()?;
     let mut timelines = HashSet::new();
     if let Some(path) = prepared.iter().filter_map(|run| run.timeline.as_ref()).find(|path| !timelines.insert(*path)) {
@@ -326,9 +373,13 @@ fn run_one(
 pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
     let request = crash_request(request)?;
     let run = prepare(&request, &CRASH)?;
-    let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
-    let exploration =
-        Exploration { plan: crash_plan(&request)?, nested: u32::from(request.nested), schedule, stop_at: None };
+    let exploration = Exploration {
+        plan: crash_plan(&request)?,
+        nested: request.depth()?,
+        schedule: integer("schedule", request.schedule.as_ref())?.unwrap_or(0),
+        fault: request.seeded_fault()?,
+        stop_at: None,
+    };
     let total = transactions_of(&run);
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
@@ -433,6 +484,9 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
     if workload::find(&config.workload).is_some() {
         words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
         words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
+    }
+    if let Some(fault) = &request.fault {
+        words.push(format!("--fault {fault}"));
     }
     if let Some(annotation) = config.leave_out {
         words.push(format!("--leave-out {}", annotation.name()));

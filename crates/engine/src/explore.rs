@@ -87,7 +87,7 @@ pub(crate) fn audited(
         records: parts.region.records,
         layout: parts.region.layout,
         key: keys.log[..key_bytes].to_vec(),
-        registers_survive: survival.log,
+        registers_survive: survival.log && design.recovery.contains(&RecoveryStep::UndoHardwareLog),
     });
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
@@ -187,7 +187,7 @@ fn explore_knowing(
     let explorer = Explorer::new(auditor, exploration.plan, total)
         .knowing(std::mem::take(known))
         .drains(loss.drain.is_some())
-        .nested(exploration.nested > 0);
+        .nested(exploration.nested);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     let mut disturbance = Disturbance::of(config, design, exploration.schedule);
@@ -216,6 +216,7 @@ fn explore_knowing(
         workload: config.workload.clone(),
         seed: config.seed,
         command,
+        fault: exploration.fault,
         transactions: (!source.is_trace()).then_some(config.transactions),
         exercised,
         seconds: started.elapsed().as_secs_f64(),

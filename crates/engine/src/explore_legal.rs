@@ -83,6 +83,7 @@ pub fn explore_legal(
         variant: config.variant,
         workload: config.workload.clone(),
         seed: config.seed,
+        fault: exploration.fault,
         command,
         transactions: Some(config.transactions),
         exercised,

@@ -142,6 +142,8 @@ pub(crate) fn encryption_parts(
         log = Some(LogParts {
             region,
             encryption: part.encryption,
+            order: part.order,
+            chains: part.chains,
             feedback: Box::new(FeedbackCipher::new(&keys.log, key_bits)?),
             random: Random::stream(seed, "log.initial-vectors"),
         });

@@ -272,7 +272,33 @@ fn the_report_has_every_key_of_the_contract() {
     keys(&report["exercised"], &["evictions", "counter_misses", "wpq_full", "reencryptions"]);
     keys(&report["host"], &["seconds", "points_per_second"]);
     keys(&report["violations"][0], &["rule", "crash_event", "nested_event", "transaction", "stage", "line"]);
-    keys(&report["violations"][0], &["explanation", "reproduce"]);
+    keys(&report["violations"][0], &["explanation", "reproduce", "nested_events"]);
+    assert!(report["fault"].is_null());
+}
+
+#[test]
+fn a_mechanism_that_is_off_is_named_and_its_violation_is_shown_again_by_one_command() {
+    let request = json!({
+        "design": "secpm", "workload": "linked-list", "machine": "small", "transactions": 20, "fault": "staging-register",
+    });
+    let report = assert_fails(&request, &["line", "durability", "structure", "atomicity"]);
+    assert_eq!(report["fault"], "staging-register");
+    assert_reproduces(&request, &report);
+}
+
+#[test]
+fn faults_and_depths_that_cannot_be_had_are_refused_in_a_sentence() {
+    let request = json!({"design": "secpm", "workload": "array", "machine": "small", "transactions": 1});
+    for (over, sentence) in [
+        (json!({"fault": "staging"}), "fault 'staging' does not exist: did you mean 'staging-register'?"),
+        (json!({"fault": "ready-bit"}), "fault 'ready-bit': design 'secpm', as hardened, does not have that mechanism"),
+        (json!({"fault": "staging-register", "design": "ideal"}), "design 'ideal' cannot be crash-tested"),
+        (json!({"nested_depth": 0}), "nested_depth: 0 is not from 1 to 4"),
+        (json!({"nested_depth": 5}), "nested_depth: 5 is not from 1 to 4"),
+    ] {
+        let told = refusal(&with(&request, over));
+        assert!(told.starts_with(sentence), "{told}");
+    }
 }
 
 #[test]

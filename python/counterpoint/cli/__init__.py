@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command("designs")(listing.designs)
 app.command("workloads")(listing.workloads)
 app.command("machines")(listing.machines)
+app.command("faults")(listing.faults)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("crash")(crash.crash)

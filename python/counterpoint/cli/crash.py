@@ -24,6 +24,15 @@ def crash(
         typer.Option("--at-event", metavar="N", parser=options.whole_number, help="Crash after this event alone."),
     ] = None,
     nested: Annotated[bool, typer.Option("--nested", help="Cut power again after every step of recovery.")] = False,
+    nested_depth: Annotated[
+        int | None,
+        typer.Option(
+            "--nested-depth", metavar="N", parser=options.whole_number, help="Do so N times in a row, 1 to 4."
+        ),
+    ] = None,
+    fault: Annotated[
+        str | None, typer.Option("--fault", metavar="FAULT", help="Switch a mechanism of the design off.")
+    ] = None,
     explore: Annotated[
         str | None,
         typer.Option(
@@ -82,6 +91,8 @@ def crash(
                 points=points,
                 at_event=at_event,
                 nested=nested,
+                nested_depth=nested_depth,
+                fault=fault,
                 explore=explore,
                 states=states,
                 schedules=schedules,

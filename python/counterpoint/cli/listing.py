@@ -1,4 +1,4 @@
-"""`designs`, `workloads`, `machines`: what exists, one line each."""
+"""`designs`, `workloads`, `machines`, `faults`: what exists, one line each."""
 
 from __future__ import annotations
 
@@ -43,6 +43,17 @@ def machines(as_json: Json = False) -> None:
     table = _table("machine", "source")
     for machine in found:
         table.add_row(machine.name, machine.source)
+    return screen.output().print(table)
+
+
+def faults(as_json: Json = False) -> None:
+    """List the mechanisms that crash --fault can switch off."""
+    found = api.faults()
+    if as_json:
+        return _print_json("faults", found)
+    table = _table("fault", "what is switched off", "designs")
+    for fault in found:
+        table.add_row(fault.name, fault.summary, ", ".join(fault.designs))
     return screen.output().print(table)
 
 

@@ -250,6 +250,8 @@ class _Figures:
 def verdict(crash: Crash) -> RenderableType:
     """The verdict, how much it covers, and each violation in words."""
     subject = f"{crash.design} ({crash.variant}) on {PurePath(crash.workload).name}, seed {crash.seed}"
+    if crash.fault is not None:
+        subject += f", {crash.fault} switched off"
     if crash.holds:
         again = f" and {units.number(crash.nested_points)} more during recovery" if crash.nested_points else ""
         tried = units.count_of(crash.crash_points, "crash", "es")
@@ -312,8 +314,8 @@ def _rule(violation: Violation) -> str:
 
 def _place(violation: Violation) -> str:
     place = f"power lost after event {violation.crash_event}"
-    if violation.nested_event is not None:
-        place += f", again after step {violation.nested_event} of the recovery"
+    for index, event in enumerate(violation.nested_events):
+        place += f", again after step {event} of the recovery" + (" from that" if index else "")
     if violation.transaction is not None:
         place += f", transaction {violation.transaction}" + (f" ({violation.stage})" if violation.stage else "")
     if violation.line is not None:

@@ -49,6 +49,12 @@ impl<'a> BootWatch<'a> {
         }
     }
 
+    /// A hash of all that this future adds to what the auditors know and that can decide what they say of what follows: equal
+    /// for two futures of one power loss in which the same pads were used for the same bytes.
+    pub fn state_hash(&self) -> u128 {
+        self.secrecy.as_ref().map_or(0, Branch::state_hash)
+    }
+
     /// Whether pads matter: the design promises secrecy.
     pub fn watches_pads(&self) -> bool {
         self.secrecy.is_some()

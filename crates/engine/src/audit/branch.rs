@@ -3,9 +3,10 @@
 //! of the same past do not happen together with it.
 
 use super::counter::CounterCipher;
+use super::durable::{mix, unit_hash};
 use super::lines::Lines;
 use super::secrecy::{Earlier, InFlight, Leak, Pads, Secrecy, Use, Way, block_of, examine, meet, note_base};
-use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion};
+use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, ShadowRegion};
 use rustc_hash::FxHashMap;
 
 /// What has happened in a future beyond its past.
@@ -106,6 +107,10 @@ impl Layers<'_> {
     }
 }
 
+fn finish(hash: u64) -> u64 {
+    mix(hash ^ hash >> 29, 0xc4ce_b9fe_1a85_ec53) ^ hash >> 32
+}
+
 fn meet_in(past: &Secrecy, loss: Option<&Future>, own: &mut Pads, pad: u128, user: Use) -> Option<Use> {
     match past.pads.get(&pad).or_else(|| loss?.pads.get(&pad)) {
         Some(earlier) => (earlier.plaintext != user.plaintext).then_some(*earlier),
@@ -140,6 +145,24 @@ impl<'a> Branch<'a> {
     /// The future after a power loss.
     pub fn new(past: &'a Secrecy, loss: &'a Future, around: Surroundings<'a>) -> Self {
         Self { past, loss, own: Future::default(), around }
+    }
+
+    /// See [`super::BootWatch::state_hash`]. Where and when a pad was used only words what is told.
+    pub fn state_hash(&self) -> u128 {
+        let of_pad = |seed: u64, pad: u128, plaintext: u128| {
+            let words = [pad as u64, (pad >> 64) as u64, plaintext as u64, (plaintext >> 64) as u64];
+            finish(words.into_iter().fold(seed, mix))
+        };
+        let of_line = |seed: u64, line: Line, known: &InFlight| {
+            let bytes = unit_hash(MediaLine::data(line), &known.current);
+            finish(mix(mix(mix(seed, line.0), bytes), u64::from(known.base_used) << 1 | u64::from(known.program_data)))
+        };
+        let hash = |seed: u64| {
+            let pads = self.own.pads.iter().map(|(pad, user)| of_pad(seed, *pad, user.plaintext));
+            let lines = self.own.lines.iter().map(|(line, known)| of_line(!seed, *line, known));
+            pads.chain(lines).fold(0, u64::wrapping_add)
+        };
+        u128::from(hash(0x243f_6a88_85a3_08d3)) << 64 | u128::from(hash(0x1319_8a2e_0370_7344))
     }
 
     fn layers(&mut self) -> Layers<'_> {

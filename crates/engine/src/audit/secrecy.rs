@@ -82,7 +82,7 @@ pub(super) struct InFlight {
     /// The plaintext of the last write that persisted, or the base.
     pub current: LineBytes,
     /// The program has written the line, or it was populated.
-    program_data: bool,
+    pub program_data: bool,
     /// The pad of the populated base has been noted.
     pub base_used: bool,
     pub pending: VecDeque<LineBytes>,

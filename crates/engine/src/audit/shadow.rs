@@ -120,8 +120,10 @@ impl ShadowCache {
                     continue;
                 }
                 let counter = match self.source {
-                    StampSource::Metadata if stamp <= registers.consumed => continue,
-                    StampSource::Metadata => stamp,
+                    StampSource::Nowhere => continue,
+                    // After the first power loss of a life no stamp is older than one that its lowest bit tells.
+                    StampSource::Metadata | StampSource::LowestBit if stamp <= registers.consumed => continue,
+                    StampSource::Metadata | StampSource::LowestBit => stamp,
                     StampSource::Location => {
                         registers.incr_counter.wrapping_sub(self.region.slots).wrapping_add(number)
                     }

@@ -3,7 +3,7 @@
 
 use super::request::{Cipher, CounterRequest, CounterWaiter, Source, Stage, Write};
 use super::state::{Context, Controller, Response};
-use super::wpq::Arrival;
+use super::wpq::{Arrival, Entry};
 use crate::design::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
 
@@ -14,8 +14,8 @@ enum Request {
     CounterOf(u32),
     /// The data of a write whose counter needs nothing more, or goes beside it.
     Data(u32),
-    /// The data of a write with its ready bit clear.
-    Unready(u32),
+    /// The data of a write whose counter block follows; `ready`: its ready bit does not wait for that.
+    CounterFollows { slot: u32, ready: bool },
     /// Both in one event.
     Pair(u32),
     /// A dirty block that left the counter cache.
@@ -53,7 +53,7 @@ impl Controller {
 
     fn fits(&self, request: Request) -> bool {
         match request {
-            Request::Data(_) | Request::Unready(_) => self.wpq.free(false) >= 1,
+            Request::Data(_) | Request::CounterFollows { .. } => self.wpq.free(false) >= 1,
             Request::CounterOf(_) => self.wpq.free(true) >= 1,
             Request::Pair(_) if self.wpq.apart() => self.wpq.free(false) >= 1 && self.wpq.free(true) >= 1,
             Request::Pair(_) => self.wpq.free(false) >= 2,
@@ -106,8 +106,8 @@ impl Controller {
                 self.append_data(cx, slot, true);
                 self.finish_write(cx, slot);
             }
-            Request::Unready(slot) => {
-                self.append_data(cx, slot, false);
+            Request::CounterFollows { slot, ready } => {
+                self.append_data(cx, slot, ready);
                 self.want_counter_entry(cx, slot);
             }
             Request::Pair(slot) => {
@@ -179,7 +179,8 @@ impl Controller {
         Some(match admit {
             Admit::Pair if write.counter_admitted => Request::Data(slot),
             Admit::Pair => Request::Pair(slot),
-            Admit::Unready => Request::Unready(slot),
+            Admit::Unready => Request::CounterFollows { slot, ready: false },
+            Admit::DataThenCounter => Request::CounterFollows { slot, ready: true },
             Admit::Nothing | Admit::Counter | Admit::Data | Admit::Inline => Request::Data(slot),
         })
     }
@@ -188,6 +189,15 @@ impl Controller {
     fn merges(&self, id: CounterBlock) -> Option<u32> {
         let ready = self.coalescing() == Some(CounterCoalescing::ReadyEntries) && self.config.counter_wpq_merging;
         if ready { self.wpq.superseded(MediaLine::counter(id)) } else { None }
+    }
+
+    /// The queued counter entry that a new one for `media` removes.
+    fn removed_by(&self, media: MediaLine) -> Option<u32> {
+        match self.coalescing()? {
+            CounterCoalescing::Off | CounterCoalescing::ReadyEntries => None,
+            CounterCoalescing::InWpq => self.wpq.superseded(media),
+            CounterCoalescing::AnyInWpq => self.wpq.oldest_counter(),
+        }
     }
 
     fn coalescing(&self) -> Option<CounterCoalescing> {
@@ -216,14 +226,12 @@ impl Controller {
             cx.observer.persisted(now, media, &block);
             return;
         }
-        if self.coalescing() == Some(CounterCoalescing::InWpq)
-            && let Some(older) = self.wpq.superseded(media)
-        {
-            let epoch = self.wpq.remove(older).epoch;
+        if let Some(older) = self.removed_by(media) {
+            let Entry { epoch, media: removed, .. } = *self.wpq.remove(older);
             if epoch == self.epoch {
                 self.stats.counter_writes_coalesced += 1;
             }
-            cx.observer.coalesced(now, media);
+            cx.observer.coalesced(now, removed);
         }
         self.append(cx, media, block, bump, true, None);
     }
@@ -272,10 +280,9 @@ impl Controller {
     /// a copy of the block.
     fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
         let encryption = self.encryption.as_ref().expect("it has a counter");
-        if encryption.scheme.global() || !self.rsr.pending(line) {
+        if encryption.scheme.global() || !self.rsr.pending(line) || counter.major != self.rsr.old_major {
             return counter;
         }
-        debug_assert_eq!(counter.major, self.rsr.old_major);
         if let Some(old) = &mut self.rsr.old_block {
             encryption.scheme.set(old, self.coverage.index(line), counter);
         }

@@ -4,6 +4,7 @@
 use super::log_set::Chain;
 use super::request::{LogWrite, Part, Source, Write};
 use super::state::{Context, Controller};
+use crate::design::parts::LogChains;
 use crate::message::{CipherBlock, DevicePort, Observer};
 
 impl Controller {
@@ -30,8 +31,9 @@ impl Controller {
             self.writes[slot].ciphertext = self.log_parts().feedback.encrypt(&previous, &self.writes[slot].plaintext());
         }
         let Write { ciphertext, .. } = self.writes[slot];
+        let linked = self.log_parts().chains != LogChains::Unlinked;
         let chain = self.chain(slot);
-        chain.advance(&ciphertext);
+        chain.advance(linked.then_some(&ciphertext));
         if let Some(&(next, _)) = chain.waiting.front() {
             self.want_unit(cx, next);
         }

@@ -15,6 +15,7 @@
 use super::log_set::{LogSet, Record};
 use super::request::{LogWrite, Part, Source, Stage};
 use super::state::{Context, Controller, Response};
+use crate::design::parts::{LogChains, LogOrder};
 use crate::kernel::{Ps, Slab};
 use crate::message::{
     BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, LogSnapshot, Observer,
@@ -209,6 +210,9 @@ impl Controller {
 
     /// The initial vectors of the header chain and of the log chain of bucket `number`, for its next transaction.
     fn initial_vectors(&mut self, number: u32) -> [CipherBlock; 2] {
+        if self.log_parts().chains == LogChains::ConstantVectors {
+            return [CipherBlock::default(); 2];
+        }
         let kept = self.manager().kept_vectors.as_ref().and_then(|kept| kept[number as usize]);
         if let Some(vectors) = kept {
             return vectors;
@@ -264,11 +268,13 @@ impl Controller {
     ) -> bool {
         let Some(manager) = &self.log_manager else { return false };
         let Some((index, open)) = manager.record_naming(line) else { return false };
-        self.writes[slot].stage = Stage::BehindLog;
+        if self.log_parts().order != LogOrder::AnyOrder {
+            self.writes[slot].stage = Stage::BehindLog;
+        }
         if open {
             self.close_record(cx, index);
         }
-        true
+        self.log_parts().order != LogOrder::AnyOrder
     }
 
     /// A line of the log has persisted.

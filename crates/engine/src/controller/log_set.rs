@@ -52,10 +52,12 @@ impl Chain {
         self.waiting.front().and_then(|(_, vector)| *vector).unwrap_or(self.recent)
     }
 
-    /// The oldest waiting line is `ciphertext`.
-    pub fn advance(&mut self, ciphertext: &LineBytes) {
+    /// The oldest waiting line is encrypted; the register takes the end of `ciphertext`.
+    pub fn advance(&mut self, ciphertext: Option<&LineBytes>) {
         self.waiting.pop_front();
-        self.recent.copy_from_slice(&ciphertext[ciphertext.len() - IV_BYTES..]);
+        if let Some(ciphertext) = ciphertext {
+            self.recent.copy_from_slice(&ciphertext[ciphertext.len() - IV_BYTES..]);
+        }
     }
 }
 

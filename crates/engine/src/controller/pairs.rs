@@ -7,6 +7,7 @@
 
 use super::request::{CounterRequest, CounterWaiter, Stage, Write};
 use super::state::{Context, Controller};
+use crate::design::parts::Admit;
 use crate::message::{DevicePort, MediaLine, Observer};
 
 impl Controller {
@@ -24,7 +25,7 @@ impl Controller {
     /// There is an entry for the counter block of write `slot`: the pair becomes ready.
     pub(super) fn complete_pair<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
         let now = cx.queue.now();
-        let Write { line, ciphertext, counter, entry, .. } = self.writes[slot];
+        let Write { line, ciphertext, counter, entry, source, counter_atomic, .. } = self.writes[slot];
         let id = self.coverage.block(line);
         let scheme = &self.encryption.as_ref().expect("only encrypted writes have counters").scheme;
         let block = match self.counters.peek_mut(id) {
@@ -53,6 +54,10 @@ impl Controller {
         }
         self.bumps += 1;
         self.append_counter(cx, id, block, self.bumps);
+        if self.write_path_of(source).at_encrypted(counter_atomic) != Admit::Unready {
+            // The data went its own way.
+            return self.finish_write(cx, slot);
+        }
         self.wpq.set_ready(entry);
         self.drain_if_high(cx);
         cx.observer.persisted(now, MediaLine::data(line), &ciphertext);

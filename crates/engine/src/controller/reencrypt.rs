@@ -78,7 +78,9 @@ impl Controller {
         let reset = self.encryption.as_ref().expect("a page is being re-encrypted").parts.minor_reset;
         match reset {
             MinorReset::WithDoneBit => self.set_done(cx, index),
-            MinorReset::AtOnce => cx.queue.schedule(cx.queue.now(), Event::ReencryptDone { index }),
+            MinorReset::AtOnce | MinorReset::BeforeDoneBit => {
+                cx.queue.schedule(cx.queue.now(), Event::ReencryptDone { index })
+            }
         }
     }
 

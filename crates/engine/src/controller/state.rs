@@ -10,7 +10,8 @@ use super::stats::ControllerStats;
 use super::wpq::{Room, Wpq};
 use crate::config::CfbLatency;
 use crate::design::parts::{
-    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogEncryption, PadSource, WritePath, WriteQueues,
+    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogChains, LogEncryption, LogOrder, PadSource,
+    WritePath, WriteQueues,
 };
 use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
 use crate::message::{
@@ -134,6 +135,10 @@ pub struct LogParts {
     pub region: LogRegion,
     /// How its lines are encrypted.
     pub encryption: LogEncryption,
+    /// What modified lines wait for.
+    pub order: LogOrder,
+    /// How chains are linked.
+    pub chains: LogChains,
     /// Cipher feedback under the log's key.
     pub feedback: Box<dyn FeedbackSource>,
     /// Where initial vectors come from: a hardware random number generator, repeatable here.

@@ -205,6 +205,13 @@ impl Wpq {
         (0..self.codes.len() as u32).find(|&slot| self.codes[slot as usize] == code && !self.entries[slot].issued)
     }
 
+    /// The oldest counter entry that has not been issued.
+    pub fn oldest_counter(&self) -> Option<u32> {
+        let slots = (0..self.codes.len() as u32).filter(|&slot| self.codes[slot as usize] != EMPTY);
+        let waiting = slots.filter(|&slot| self.entries[slot].media.is_counter() && !self.entries[slot].issued);
+        waiting.min_by_key(|&slot| self.entries[slot].sequence)
+    }
+
     /// The oldest entry that waits for `bank`.
     pub fn oldest(&self, bank: u16) -> Option<u32> {
         let head = self.heads[bank as usize];

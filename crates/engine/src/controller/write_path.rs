@@ -185,7 +185,8 @@ impl Controller {
         write.counter = counter;
         write.block = block;
         write.renews = renews;
-        write.counter_admitted = defers || matches!(at_encrypted, Admit::Unready | Admit::Inline);
+        write.counter_admitted =
+            defers || matches!(at_encrypted, Admit::Unready | Admit::DataThenCounter | Admit::Inline);
         write.owes_counter = at_bump == Admit::Counter;
         if at_bump == Admit::Counter {
             self.asking.push(slot);

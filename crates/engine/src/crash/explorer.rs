@@ -1,7 +1,8 @@
 //! The explorer: an observer that passes everything on to the auditors and decides at the end of each event whether
 //! power fails there.
 
-use super::nested::{Nested, battery_gave_up};
+use super::nested::Nested;
+use super::path::battery_gave_up;
 use super::plan::CrashPlan;
 use super::power::{Drained, PowerLoss};
 use super::report::{CrashReport, CrashRun, Findings, Found};
@@ -62,8 +63,8 @@ pub struct Explorer {
     wants_power_loss: bool,
     /// The last event after which that was told.
     power_lost_at: Option<u64>,
-    /// Power fails again during recovery.
-    nested: bool,
+    /// How many times in a row power fails again during recovery.
+    nested: u32,
     wants_nested: bool,
     /// States explored so, and second power failures.
     nested_states: u64,
@@ -99,7 +100,7 @@ impl Explorer {
             drains: false,
             wants_power_loss: false,
             power_lost_at: None,
-            nested: false,
+            nested: 0,
             wants_nested: false,
             nested_states: 0,
             nested_points: 0,
@@ -133,9 +134,9 @@ impl Explorer {
         self
     }
 
-    /// If `nested`, power fails again during the recovery from every distinct state that recovers.
-    pub fn nested(mut self, nested: bool) -> Self {
-        self.nested = nested;
+    /// Power fails again `depth` times in a row during the recovery from every distinct state that recovers.
+    pub fn nested(mut self, depth: u32) -> Self {
+        self.nested = depth;
         self
     }
 
@@ -171,7 +172,7 @@ impl Explorer {
                 let auditor = &self.auditor;
                 self.found.add(Rule::Battery, None, || {
                     let told = battery_gave_up(&format!("after event {event}"), forbidden);
-                    Found { violation: auditor.broken(Rule::Battery, None, None, told), nested_event: None }
+                    Found { violation: auditor.broken(Rule::Battery, None, None, told), nested_events: Vec::new() }
                 });
             }
         }
@@ -188,7 +189,7 @@ impl Explorer {
     pub fn nested_check(&mut self, drained: &Drained, media: &dyn Media, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) {
         self.wants_nested = false;
         let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
-        let result = Nested::new(&self.auditor, loss, steps, drained, thorough).explore(media);
+        let result = Nested::new(&self.auditor, loss, steps, drained, thorough).to_depth(self.nested).explore(media);
         self.nested_points += result.points;
         self.booted(result.found.is_empty());
         for found in result.found {
@@ -327,8 +328,8 @@ impl Explorer {
         if self.disagreement_count > internal_errors.len() as u64 {
             internal_errors.push(format!("{} disagreements in all", self.disagreement_count));
         }
-        let nested = self.nested.then_some((self.nested_states, self.nested_points));
-        let seen = |violation: &Violation| Found { violation: violation.clone(), nested_event: None };
+        let nested = (self.nested > 0).then_some((self.nested_states, self.nested_points, self.nested));
+        let seen = |violation: &Violation| Found { violation: violation.clone(), nested_events: Vec::new() };
         CrashReport::new(
             run,
             Findings {
@@ -352,7 +353,7 @@ impl Explorer {
         let new_state = self.known.durable.insert(self.auditor.state_hash());
         self.states += u64::from(new_state);
         self.wants_nested =
-            self.nested && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
+            self.nested > 0 && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
         self.nested_states += u64::from(self.wants_nested);
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;

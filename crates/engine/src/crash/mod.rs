@@ -14,9 +14,11 @@
 //! ```
 
 mod explorer;
+mod met;
 mod nested;
 #[cfg(test)]
 mod nested_tests;
+mod path;
 mod plan;
 mod power;
 #[cfg(test)]

@@ -1,61 +1,45 @@
 //! Power fails again during recovery. From one durable state the boot goes step by step, then the program's recovery
 //! write by write; after each, power is lost, a second boot runs to its end, the program recovers, and what is then in
-//! memory is compared with what the auditors expect of a recovery that nobody disturbs.
+//! memory is compared with what the auditors expect of a recovery that nobody disturbs. Below a state whose recovery
+//! keeps every rule the same happens to that recovery, and so on to a depth: a tree of lives, along each way through which
+//! the auditors remember every pad.
 //!
 //! Lines that no boot from this state writes read as they did at the first power failure, of which the auditors have
-//! judged every line; so only those are compared that the undisturbed or the second boot touches, or that left the caches.
+//! judged every line; so only those are compared that the undisturbed recovery or one of those on the way touches, or that
+//! left the caches.
 
 use super::explorer::watch_next_writes;
+use super::met::{Met, digest};
+use super::path::{Path, Touching, battery_gave_up};
 use super::power::{Drained, PowerLoss};
 use super::report::Found;
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
-use crate::design::parts::{Counter, Forbidden, RecoveryStep};
-use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, Page, ProgramRecovery, xor};
+use crate::design::parts::{Counter, RecoveryStep};
+use crate::message::{Line, MediaLine, MediaUnit, OnChipLine, ProgramRecovery, xor};
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The sentence about a battery that gave up.
-pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
-    let Forbidden { act, needs, has } = forbidden;
-    format!(
-        "When power fails {when}, what is to leave the chip takes {act}, for which the battery must support {needs:?}; \
-         it supports {has:?}."
-    )
-}
-
-/// An observer that remembers what is written.
-struct Touching<'a> {
-    watch: BootWatch<'a>,
-    touched: BTreeSet<MediaLine>,
-}
-
-impl Observer for Touching<'_> {
-    fn write_arrived(&mut self, now: Ps, line: Line, plaintext: &LineBytes) {
-        self.watch.write_arrived(now, line, plaintext);
-    }
-    fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        self.touched.insert(media);
-        self.watch.persisted(now, media, bytes);
-    }
-    fn log_freed(&mut self, now: Ps, core: CoreId) {
-        self.watch.log_freed(now, core);
-    }
-    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.watch.reencryption(now, page, old_major, done, finished);
-    }
-}
-
 /// What the exploration of one state gave.
 pub(super) struct NestedResult {
-    /// Second power failures.
+    /// Power failures during recovery that were judged.
     pub points: u64,
     /// What broke.
     pub found: Vec<Found>,
 }
 
-/// Explores the second power failures after one loss of power.
+/// A recovery on the way: its boot begins with what the last loss of power on `path` left over `media`.
+struct Life<'b, 'a> {
+    media: &'b dyn Media,
+    /// Of what boots have stored over the media of the run.
+    digest: u128,
+    path: &'b Path<'b>,
+    watch: BootWatch<'a>,
+    /// What the recoveries before it have stored.
+    touched: BTreeSet<MediaLine>,
+}
+
+/// Explores the power failures during recovery after one loss of power.
 pub(super) struct Nested<'a> {
     auditor: &'a Auditor,
     loss: &'a PowerLoss<'a>,
@@ -68,10 +52,10 @@ pub(super) struct Nested<'a> {
     expected: BTreeSet<Line>,
     /// Those that it writes.
     written: BTreeSet<Line>,
-    /// Steps of the recovery so far.
-    event: u64,
-    /// Writes of the recovery so far and what was left when power was last lost.
-    last: Option<(u64, Drained)>,
+    /// How many times in a row power fails.
+    depth: u32,
+    met: Met,
+    prunes: bool,
     result: NestedResult,
 }
 
@@ -92,10 +76,24 @@ impl<'a> Nested<'a> {
             thorough,
             expected: first.lines().collect(),
             written: BTreeSet::new(),
-            event: 0,
-            last: None,
+            depth: 1,
+            met: Met::default(),
+            prunes: true,
             result: NestedResult { points: 0, found: Vec::new() },
         }
+    }
+
+    /// Power fails so many times in a row.
+    pub fn to_depth(mut self, depth: u32) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// States that were met before are explored again.
+    #[cfg(test)]
+    pub fn without_pruning(mut self) -> Self {
+        self.prunes = false;
+        self
     }
 
     /// Explores all of them over `media`.
@@ -111,28 +109,69 @@ impl<'a> Nested<'a> {
         let Touching { watch, touched } = whole.into_observer();
         let leaks = self.auditor.leaks_told(watch.finish());
         if !leaks.is_empty() {
-            let nested_event = (!by_itself).then_some(steps);
-            self.result.found.extend(leaks.into_iter().map(|violation| Found { violation, nested_event }));
+            let nested_events = if by_itself { Vec::new() } else { vec![steps] };
+            let found = leaks.into_iter().map(|violation| Found { violation, nested_events: nested_events.clone() });
+            self.result.found.extend(found);
             return self.result;
         }
         self.expected.extend(self.lines_of(&touched));
         self.written.extend(touched.iter().filter_map(|media| media.as_line()));
+        let path = Path::from(self.first);
+        let watch = self.auditor.boot_watch();
+        self.fail_everywhere(Life { media, digest: 0, path: &path, watch, touched: BTreeSet::new() }, self.depth);
+        self.result
+    }
+
+    /// Lets power fail after every step of a recovery, `left` times in a row.
+    fn fail_everywhere(&mut self, life: Life<'_, 'a>, left: u32) {
+        let Life { media, digest, path, watch, touched } = life;
+        let snapshot = &path.losses.last().expect("a life begins with a loss of power").snapshot;
+        let mut boot = Boot::new(media, snapshot, self.loss.codec, self.steps, Touching { watch, touched });
         let program = self.program.clone();
-        let mut boot =
-            Boot::new(media, snapshot, self.loss.codec, self.steps, self.touching(self.auditor.boot_watch()));
+        // Steps so far, and writes with what was left when power was last lost.
+        let (mut event, mut last) = (0, None);
+        let mut fail = |boot: &Boot<'_, Touching<'a>>, step| {
+            event += 1;
+            let drained = self.loss.strike(boot.power_lost(), boot.memory());
+            if last.as_ref().is_some_and(|(writes, before)| *writes == boot.writes() && *before == drained) {
+                return;
+            }
+            self.fail_again(boot, (media, digest), &path.and(event, step, &drained), &drained, left);
+            last = Some((boot.writes(), drained));
+        };
         while let Some(step) = boot.step() {
             if !matches!(step, BootStep::Drained(_)) {
-                self.fail_again(&boot, step);
+                fail(&boot, step);
             }
         }
         if let Some(program) = &program {
             for layout in program.layouts() {
-                boot.recover_program_watched(program.as_ref(), layout.core, &mut |boot, step| {
-                    self.fail_again(boot, step);
-                });
+                boot.recover_program_watched(program.as_ref(), layout.core, &mut fail);
             }
         }
-        self.result
+    }
+
+    /// Power is lost at the end of `path`, with which `boot` has come this far over `below`, and leaves `drained`.
+    fn fail_again(
+        &mut self,
+        boot: &Boot<'_, Touching<'a>>,
+        (below, known): (&dyn Media, u128),
+        path: &Path<'_>,
+        drained: &Drained,
+        left: u32,
+    ) {
+        let Touching { watch, touched } = boot.watcher();
+        let (mut watch, touched) = (watch.clone(), touched.clone());
+        watch.power_lost(&drained.left);
+        let digest = digest(boot.memory(), below, known);
+        if self.prunes && self.met.before(digest, watch.state_hash(), drained, left) {
+            return;
+        }
+        self.result.points += 1;
+        let life = Life { media: boot.memory(), digest, path, watch, touched };
+        if self.judge(&life) && left > 1 {
+            self.fail_everywhere(life, left - 1);
+        }
     }
 
     /// A whole second life: the machine has recovered and runs on, the slots that were dirty are dirty again with other bytes,
@@ -172,50 +211,35 @@ impl<'a> Nested<'a> {
                 "If power fails {when}, the line at {:#x} does not hold what it held when power failed again.",
                 line.address()
             );
-            self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), Some(steps));
+            self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), vec![steps]);
         }
         self.ask_next_pads(&mut again, &[self.first, &second]);
-        self.tell_leaks(again.into_observer().watch, &when, steps);
+        self.tell_leaks(again.into_observer().watch, &when, vec![steps]);
     }
 
-    /// What `watch` saw leave the chip when power failed `when`, the second time after step `event` of the recovery.
-    fn tell_leaks(&mut self, watch: BootWatch<'_>, when: &str, event: u64) {
+    /// What `watch` saw leave the chip when power failed `when`, again after these steps of recoveries.
+    fn tell_leaks(&mut self, watch: BootWatch<'_>, when: &str, events: Vec<u64>) {
         for mut violation in self.auditor.leaks_told(watch.finish()) {
             violation.explanation.push_str(&format!(" This is so if power fails {when}."));
-            self.found(violation, Some(event));
+            self.found(violation, events.clone());
         }
     }
 
-    /// Power is lost after `step`, with which the boot has come this far.
-    fn fail_again(&mut self, boot: &Boot<'_, Touching<'a>>, step: BootStep) {
-        self.event += 1;
-        let second = self.loss.strike(boot.power_lost(), boot.memory());
-        let writes = boot.writes();
-        if self.last.as_ref().is_some_and(|(before, drained)| *before == writes && *drained == second) {
-            return;
+    /// The whole recovery and what it must show; whether it does.
+    fn judge(&mut self, life: &Life<'_, 'a>) -> bool {
+        let before = self.result.found.len();
+        let Life { media, path, watch, touched, .. } = life;
+        let drained = path.losses.last().expect("a life begins with a loss of power");
+        let event = self.auditor.events();
+        if let Some(forbidden) = &drained.forbidden {
+            let told = battery_gave_up(&path.when(event), forbidden);
+            self.broken(self.auditor.broken(Rule::Battery, None, None, told), path);
         }
-        self.result.points += 1;
-        let when = format!(
-            "after event {} and again after step {} of the recovery ({})",
-            self.auditor.events(),
-            self.event,
-            told(step)
-        );
-        if let Some(forbidden) = &second.forbidden {
-            self.broken(self.auditor.broken(Rule::Battery, None, None, battery_gave_up(&when, forbidden)));
-        }
-        self.boot_again(boot, &second, &when);
-        self.last = Some((writes, second));
-    }
-
-    /// The second boot and what it must show.
-    fn boot_again(&mut self, boot: &Boot<'_, Touching<'a>>, second: &Drained, when: &str) {
-        let mut watch = boot.watcher().watch.clone();
-        watch.power_lost(&second.left);
-        let mut again = Boot::new(boot.memory(), &second.snapshot, self.loss.codec, self.steps, self.touching(watch));
+        let observer = Touching { watch: watch.clone(), touched: touched.clone() };
+        let mut again = Boot::new(*media, &drained.snapshot, self.loss.codec, self.steps, observer);
         self.recover(&mut again);
         let mut lines = self.lines_of(&again.watcher().touched);
-        lines.extend(second.lines());
+        lines.extend(path.losses.iter().flat_map(|drained| drained.lines()));
         let wrong = |line: &Line| {
             let hidden = self.loss.codec.and_then(|codec| codec.shadow()).is_some_and(|region| region.contains(*line));
             !hidden && self.auditor.recovered_line(*line).is_some_and(|expected| again.line(*line) != expected)
@@ -231,25 +255,32 @@ impl<'a> Nested<'a> {
                 more => format!(" Nor do {} other lines.", more - 1),
             };
             let explanation = format!(
-                "If power fails {when}, the line at {:#x} does not hold after the second recovery what it holds after one \
-                 that is not disturbed.{others}",
+                "If power fails {}, the line at {:#x} does not hold after the {} recovery what it holds after one that \
+                 is not disturbed.{others}",
+                path.when(event),
                 line.address(),
+                path.last_recovery(),
             );
-            self.broken(self.auditor.broken(Rule::Line, None, Some(line), explanation));
+            self.broken(self.auditor.broken(Rule::Line, None, Some(line), explanation), path);
         }
         if let Some(program) = self.program.clone().filter(|_| self.thorough) {
             for layout in program.layouts() {
                 if let Err(what) = program.check(layout.core, &mut again) {
                     let core = layout.core;
                     let explanation = format!(
-                        "If power fails {when}, the structure of core {core} is broken after the second recovery: {what}"
+                        "If power fails {}, the structure of core {core} is broken after the {} recovery: {what}",
+                        path.when(event),
+                        path.last_recovery(),
                     );
-                    self.broken(self.auditor.broken(Rule::Structure, Some(core), None, explanation));
+                    self.broken(self.auditor.broken(Rule::Structure, Some(core), None, explanation), path);
                 }
             }
         }
-        self.ask_next_pads(&mut again, &[self.first, second]);
-        self.tell_leaks(again.into_observer().watch, when, self.event);
+        self.ask_next_pads(&mut again, &path.losses);
+        if !again.watcher().watch.clean() {
+            self.tell_leaks(again.into_observer().watch, &path.when(event), path.events());
+        }
+        self.result.found.len() == before
     }
 
     /// The boot, then the program's recovery; gives the number of steps after which power may fail again.
@@ -305,30 +336,11 @@ impl<'a> Nested<'a> {
         Touching { watch, touched: BTreeSet::new() }
     }
 
-    fn broken(&mut self, violation: Violation) {
-        self.found(violation, Some(self.event));
+    fn broken(&mut self, violation: Violation, path: &Path<'_>) {
+        self.found(violation, path.events());
     }
 
-    fn found(&mut self, violation: Violation, nested_event: Option<u64>) {
-        self.result.found.push(Found { violation, nested_event });
-    }
-}
-
-fn told(step: BootStep) -> String {
-    let at = |line: Line| format!("the line at {:#x}", line.address());
-    match step {
-        BootStep::Drained(_) => "a queued write was drained".to_owned(),
-        BootStep::RegistersLoaded => "the registers were loaded".to_owned(),
-        BootStep::ReencryptionBegan(page) => format!("the re-encryption of page {:#x} began", page.0),
-        BootStep::Reencrypted(line) => format!("{} was encrypted anew with its page", at(line)),
-        BootStep::ReencryptionFinished => "the re-encryption of a page ended".to_owned(),
-        BootStep::Undone(line) => format!("{} was put back from the hardware's log", at(line)),
-        BootStep::LogFreed(core) => format!("the log of core {core} was freed"),
-        BootStep::Encrypted(line) => format!("{}, which lay in the clear, was encrypted", at(line)),
-        BootStep::BootCounterAdvanced => "the boot counter went up".to_owned(),
-        BootStep::Restored { slot, line } => format!("{} was put back from slot {slot} of the shadow cache", at(line)),
-        BootStep::ShadowConsumed => "the shadow cache was declared consumed".to_owned(),
-        BootStep::CachePadRenewed(slot) => format!("slot {slot} of the caches got its new pad"),
-        BootStep::Written(line) => format!("the program wrote {}", at(line)),
+    fn found(&mut self, violation: Violation, nested_events: Vec<u64>) {
+        self.result.found.push(Found { violation, nested_events });
     }
 }

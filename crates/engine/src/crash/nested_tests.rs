@@ -1,12 +1,14 @@
 //! Second power failures on the scripted machine, and losses of power as the explorer judges them.
 
+use super::nested::Nested;
 use super::*;
 use crate::audit::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
-use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule};
+use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
 use crate::config::Variant;
 use crate::design::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
-use crate::message::{Coverage, Observer};
+use crate::message::{Coverage, Line, Observer};
 use crate::recovery::AdrSnapshot;
+use std::collections::BTreeSet;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
 
@@ -17,6 +19,7 @@ fn run() -> CrashRun {
         workload: "pair".into(),
         seed: 1,
         command: "counterpoint crash secpm pair --seed 1".into(),
+        fault: None,
         transactions: Some(5),
         exercised: Exercised::default(),
         seconds: 0.5,
@@ -28,7 +31,7 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
     let mut machine = Machine::with_counters(counters);
     let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
     let auditor = machine.audited(true, true, Some(facts));
-    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(true).full_check_every(3);
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(1).full_check_every(3);
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
         if explorer.wants_full_check() {
             explorer.full_check(&machine.snapshot(true), machine, Some(&machine.codec), steps);
@@ -82,6 +85,74 @@ fn a_global_register_that_a_second_failure_loses_repeats_pads() {
     let found = report.violations.iter().find(|violation| violation.rule == Rule::PadReuse).expect("a pad is repeated");
     assert!(found.nested_event.is_some());
     assert!(found.explanation.contains("again after step"), "{}", found.explanation);
+}
+
+/// The tree of recoveries from some states of the test program, to `depth`: what is broken where, with pruning and
+/// without, and how many failures each took.
+fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], depth: u32) -> [(Broken, u64); 2] {
+    let mut machine = Machine::with_counters(counters);
+    let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
+    let auditor = machine.audited(true, true, Some(facts));
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
+    let mut trees = [(Broken::new(), 0), (Broken::new(), 0)];
+    machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
+        if !explorer.wants_nested() || !explorer.auditor().events().is_multiple_of(24) {
+            return;
+        }
+        let drained = Drained { snapshot: machine.snapshot(true), left: Vec::new(), forbidden: None };
+        let loss = PowerLoss {
+            drain: None,
+            battery: Battery::WriteOnly,
+            survival,
+            boot_pads: false,
+            codec: Some(&machine.codec),
+        };
+        for ((broken, points), prunes) in trees.iter_mut().zip([true, false]) {
+            let nested = Nested::new(explorer.auditor(), &loss, steps, &drained, false).to_depth(depth);
+            let result = if prunes { nested } else { nested.without_pruning() }.explore(machine);
+            *points += result.points;
+            broken.extend(result.found.iter().map(|found| {
+                let Violation { rule, crash_event, line, .. } = &found.violation;
+                (*crash_event, format!("{rule:?}"), *line, found.nested_events.len())
+            }));
+        }
+    });
+    trees
+}
+
+/// Event, rule, line, and how many times power failed again.
+type Broken = BTreeSet<(u64, String, Option<Line>, usize)>;
+
+#[test]
+fn pruning_loses_no_violation() {
+    let no_global = Survival { global_counter: GlobalCounterSurvives::Not, ..Survival::OF_ALL };
+    let no_status = Survival { status: false, ..Survival::OF_ALL };
+    for (counters, survival, steps, holds) in [
+        (SPLIT, Survival::OF_ALL, STEPS, true),
+        (WORDS, Survival::OF_ALL, &[], true),
+        (SPLIT, no_status, STEPS, false),
+        (WORDS, no_global, &[], false),
+    ] {
+        for depth in [1, 2] {
+            let [(pruned, fewer), (whole, more)] = trees(counters, survival, steps, depth);
+            assert_eq!(pruned, whole, "{counters:?} to depth {depth}");
+            assert_eq!(pruned.is_empty(), holds, "{counters:?} to depth {depth}");
+            assert!(
+                fewer <= more && (depth == 1 || !holds || steps.is_empty() || fewer < more),
+                "{fewer} of {more} at depth {depth}"
+            );
+        }
+    }
+}
+
+#[test]
+fn recovery_survives_power_failures_during_recoveries_from_power_failures() {
+    let [once, twice] = [1, 2].map(|depth| {
+        let [(broken, points), _] = trees(SPLIT, Survival::OF_ALL, STEPS, depth);
+        assert_eq!(broken, Broken::new());
+        points
+    });
+    assert!(twice > 2 * once, "{twice} after {once}");
 }
 
 #[test]

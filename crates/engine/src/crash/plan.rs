@@ -1,6 +1,7 @@
 //! Where power fails.
 
 use crate::audit::Rule;
+use crate::design::faults::Fault;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
@@ -32,6 +33,8 @@ pub struct Exploration {
     pub nested: u32,
     /// Which schedule: 0 is that of the machine by itself, the others are disturbed at random.
     pub schedule: u64,
+    /// The mechanism that is switched off in the design that is explored; told in the report.
+    pub fault: Option<Fault>,
     /// The first violation of this rule ends the run; `None`: none does.
     pub stop_at: Option<Rule>,
 }
@@ -39,7 +42,7 @@ pub struct Exploration {
 impl Exploration {
     /// Power fails as `plan` says, not again during recovery, and nothing ends the run early.
     pub fn of(plan: CrashPlan) -> Self {
-        Self { plan, nested: 0, schedule: 0, stop_at: None }
+        Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None }
     }
 }
 
@@ -63,22 +66,31 @@ impl CrashPlan {
     }
 
     /// One sentence about what a run that followed the plan covers.
-    /// `nested`: over how many states and second power failures during recovery, if there were any.
+    /// `nested`: over how many states and power failures during recovery, and how many in a row, if there were any.
     pub fn coverage(
         self,
         points: u64,
         states: u64,
         events: u64,
         full_checks: u64,
-        nested: Option<(u64, u64)>,
+        nested: Option<(u64, u64, u32)>,
     ) -> String {
         let again = match nested {
             None => "Power does not fail again during recovery.".to_owned(),
-            Some((states, points)) => format!(
-                "In {states} of the states power failed once more, after every step of the boot and after every write of \
-                 the program's recovery: {points} times, each followed by another boot and recovery. Where there is a \
-                 shadow cache, it also failed once in the life after an undisturbed recovery."
-            ),
+            Some((states, points, depth)) => {
+                let deeper = match depth {
+                    1 => String::new(),
+                    depth => format!(
+                        "So it did during the recoveries from that, {depth} times in a row, but for recoveries that had \
+                         broken a rule and for states met before. "
+                    ),
+                };
+                format!(
+                    "In {states} of the states power failed once more, after every step of the boot and after every \
+                     write of the program's recovery: {points} times, each followed by another boot and recovery. \
+                     {deeper}Where there is a shadow cache, it also failed once in the life after an undisturbed recovery."
+                )
+            }
         };
         let extent = match self {
             CrashPlan::All => format!("Power failed after each of the {events} events of the run"),

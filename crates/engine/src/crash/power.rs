@@ -242,7 +242,8 @@ impl<'a> Draining<'a> {
         for (media, bytes) in &held.wpq {
             path.store(*media, bytes);
         }
-        for (block, bytes) in &held.counters {
+        let drains = loss.drain.is_some_and(CrashDrain::drains_counters);
+        for (block, bytes) in held.counters.iter().filter(|_| drains) {
             path.store(MediaLine::counter(*block), bytes);
             leaving.persisted(0, MediaLine::counter(*block), bytes);
         }

@@ -2,6 +2,7 @@
 
 use crate::audit::{Rule, Violation};
 use crate::config::Variant;
+use crate::design::faults::Fault;
 use crate::message::Line;
 use serde::Serialize;
 
@@ -41,6 +42,8 @@ pub struct CrashRun {
     /// The command that starts the same run, from `counterpoint crash` on, without `--transactions`, `--points` and
     /// `--at-event`.
     pub command: String,
+    /// The mechanism that is switched off.
+    pub fault: Option<Fault>,
     /// Transactions asked for per core; `None` for a trace.
     pub transactions: Option<u64>,
     /// What it met.
@@ -54,17 +57,21 @@ impl CrashRun {
     /// beginning of a longer one, because structures are laid out with room for every transaction and cores look ahead.
     fn reproduce(&self, found: &Found) -> String {
         let transactions = self.transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
-        let nested = if found.nested_event.is_some() { " --nested" } else { "" };
+        let nested = match found.nested_events.len() {
+            0 => String::new(),
+            1 => " --nested".to_owned(),
+            depth => format!(" --nested-depth {depth}"),
+        };
         format!("{}{transactions}{nested} --at-event {}", self.command, found.violation.crash_event)
     }
 }
 
-/// A violation, and where power failed for the second time.
+/// A violation, and where power failed again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub violation: Violation,
-    /// `None`: it did not.
-    pub nested_event: Option<u64>,
+    /// After which steps of recoveries, first to last; empty: it did not.
+    pub nested_events: Vec<u64>,
 }
 
 /// How many of what were judged, and what was found.
@@ -88,6 +95,8 @@ pub struct ReportedViolation {
     pub crash_event: u64,
     /// Power fails again after this event of the recovery; null where it does not.
     pub nested_event: Option<u64>,
+    /// The same for each time that power fails again, first to last: steps of the recovery, of the recovery from that, and so on.
+    pub nested_events: Vec<u64>,
     /// The core concerned.
     pub core: Option<u16>,
     /// The transaction in flight.
@@ -111,13 +120,15 @@ pub struct CrashReport {
     pub design: String,
     /// Reading of its paper.
     pub variant: Variant,
+    /// The mechanism that is switched off, by name.
+    pub fault: Option<&'static str>,
     /// Workload.
     pub workload: String,
     /// Seed.
     pub seed: u64,
     /// Power failures judged.
     pub crash_points: u64,
-    /// Second power failures during recovery.
+    /// Power failures during recovery, of each that leaves the same state as another only one.
     pub nested_points: u64,
     /// Distinct durable states among them.
     pub distinct_states: u64,
@@ -148,7 +159,8 @@ impl CrashReport {
             ReportedViolation {
                 rule: violation.rule,
                 crash_event: violation.crash_event,
-                nested_event: found.nested_event,
+                nested_event: found.nested_events.first().copied(),
+                nested_events: found.nested_events.clone(),
                 core: violation.core,
                 transaction: violation.transaction,
                 stage: violation.stage,
@@ -163,6 +175,7 @@ impl CrashReport {
             schema: 1,
             design: run.design,
             variant: run.variant,
+            fault: run.fault.map(Fault::name),
             workload: run.workload,
             seed: run.seed,
             crash_points: findings.crash_points,
@@ -170,7 +183,12 @@ impl CrashReport {
             distinct_states: findings.distinct_states,
             recovered: findings.recovered,
             exercised: run.exercised,
-            coverage: findings.coverage,
+            coverage: match run.fault {
+                Some(fault) => {
+                    format!("With a seeded fault, {}: {} {}", fault.name(), fault.summary(), findings.coverage)
+                }
+                None => findings.coverage,
+            },
             violations,
             violation_count: findings.violation_count,
             internal_errors: findings.internal_errors,

@@ -17,6 +17,7 @@ fn run() -> CrashRun {
         workload: "pair".into(),
         seed: 1,
         command: "counterpoint crash secpm pair --seed 1".into(),
+        fault: None,
         transactions: Some(5),
         exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
         seconds: 0.5,

@@ -2,7 +2,7 @@
 //! section IV-A, second baseline). A power failure loses it and the log entry with it: not crash consistent.
 
 use super::hw_log;
-use super::parts::{Design, HardwareLog, LogEncryption};
+use super::parts::{Design, HardwareLog, LogChains, LogEncryption, LogOrder};
 use crate::config::Variant;
 use crate::mechanism::write_path::Deferred;
 use crate::message::LogLayout;
@@ -15,6 +15,8 @@ pub(super) const fn design(variant: Variant) -> Design {
         log: Some(HardwareLog {
             layout: LogLayout::Records,
             encryption: LogEncryption::Counter { write_path: &Deferred },
+            order: LogOrder::LogFirst,
+            chains: LogChains::Linked,
         }),
         ..hw_log::design(variant)
     }

@@ -4,7 +4,10 @@
 //! *Published* and *hardened* differ as in `hw-log`, in what becomes of the counter of a line that is evicted.
 
 use super::hw_log;
-use super::parts::{CachePads, Design, Domain, HardwareLog, LogEncryption, PersistenceDomain, Register, RegisterName};
+use super::parts::{
+    CachePads, Design, Domain, HardwareLog, LogChains, LogEncryption, LogOrder, PersistenceDomain, Register,
+    RegisterName,
+};
 use crate::config::Variant;
 use crate::message::LogLayout;
 
@@ -13,7 +16,12 @@ pub(super) const fn design(variant: Variant) -> Design {
         name: "easy-pm",
         summary: "hardware undo logging, counter mode for data, cipher feedback in two chains for the log",
         paper: "easy-pm, sections III-C and III-D",
-        log: Some(HardwareLog { layout: LogLayout::Chains, encryption: LogEncryption::Feedback }),
+        log: Some(HardwareLog {
+            layout: LogLayout::Chains,
+            encryption: LogEncryption::Feedback,
+            order: LogOrder::LogFirst,
+            chains: LogChains::Linked,
+        }),
         cache_pads: CachePads::None,
         domain: PersistenceDomain::Adr,
         registers: &[

@@ -7,8 +7,8 @@
 
 use super::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, HardwareLog,
-    LineAtomicity, LogEncryption, MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register,
-    RegisterName, WriteQueues, WritebackOrder,
+    LineAtomicity, LogChains, LogEncryption, LogOrder, MinorReset, PersistenceDomain, ProgramForm, Promise,
+    RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
 };
 use crate::config::Variant;
 use crate::mechanism::line_counters;
@@ -39,6 +39,8 @@ pub(super) const fn design(variant: Variant) -> Design {
         log: Some(HardwareLog {
             layout: LogLayout::Records,
             encryption: LogEncryption::Counter { write_path: &StagedPair },
+            order: LogOrder::LogFirst,
+            chains: LogChains::Linked,
         }),
         cache_pads: CachePads::None,
         domain: PersistenceDomain::Adr,

@@ -1,5 +1,6 @@
-//! What decides: the traits ([`parts`]), the list, and one small file per design.
+//! What decides: the traits ([`parts`]), the list, one small file per design, and what can be switched off ([`faults`]).
 
+pub mod faults;
 pub mod parts;
 
 mod adr;

@@ -44,6 +44,9 @@ pub enum Admit {
     /// The data line with its ready bit clear: it does not leave the chip until its counter block has entered the
     /// counter write queue, an event that sets both ready bits.
     Unready,
+    /// The data line, ready at once; its counter block enters the counter write queue later. A seeded fault: pairs without
+    /// ready bits.
+    DataThenCounter,
     /// The data line and its counter as one 72-byte entry.
     Inline,
 }
@@ -117,6 +120,9 @@ pub enum CounterCoalescing {
     /// A block that enters the counter write queue takes the place of an older one of its address that is ready and
     /// not issued, if the machine's queue merges.
     ReadyEntries,
+    /// A new counter entry removes the oldest one that has not been issued, whatever its address. A seeded fault: CWR that
+    /// does not compare addresses.
+    AnyInWpq,
 }
 
 /// What page re-encryption does to the minors that are not done yet.
@@ -126,6 +132,8 @@ pub enum MinorReset {
     AtOnce,
     /// A line's old minor survives until its done bit (hardened).
     WithDoneBit,
+    /// A line's old minor survives until its pair is appended, and the done bit is set an event later. A seeded fault.
+    BeforeDoneBit,
 }
 
 /// Which losses of power a register survives.
@@ -206,6 +214,11 @@ pub enum StampSource {
     Location,
     /// It is the boot counter.
     BootCounter,
+    /// From the slot's metadata, which keep only the lowest bit of it: it is the newest stamp with that bit that an earlier
+    /// life can have used. A seeded fault: an epoch tag of one bit. The boot counter has gone up before.
+    LowestBit,
+    /// From nowhere: no slot is taken to hold anything. A seeded fault.
+    Nowhere,
 }
 
 /// Where a recovery puts what the shadow cache held.
@@ -290,6 +303,10 @@ pub trait CrashDrain: Send + Sync {
     fn needs(&self) -> Battery;
     /// Lines go to the shadow cache instead of their own addresses.
     fn uses_shadow(&self) -> bool;
+    /// Dirty counter blocks leave before the lines do.
+    fn drains_counters(&self) -> bool {
+        true
+    }
     /// Lets `lines`, in the order of their slots, leave the chip.
     fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden>;
 }
@@ -355,6 +372,26 @@ pub enum LogEncryption {
     Feedback,
 }
 
+/// What a modified line waits for in the controller before it may leave for its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogOrder {
+    /// Its entry and the header that names it have persisted; of chains the number of valid headers, too.
+    LogFirst,
+    /// Nothing. A seeded fault.
+    AnyOrder,
+}
+
+/// How chains of log lines begin and go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogChains {
+    /// From initial vectors as the machine draws them, each line after the ciphertext of the one before it.
+    Linked,
+    /// From vectors that are always the same. A seeded fault.
+    ConstantVectors,
+    /// Each line but the first after the same ciphertext: the recent-ciphertext register is never written. A seeded fault.
+    Unlinked,
+}
+
 /// An undo log that hardware writes.
 #[derive(Clone, Copy)]
 pub struct HardwareLog {
@@ -362,6 +399,10 @@ pub struct HardwareLog {
     pub layout: LogLayout,
     /// How they are encrypted.
     pub encryption: LogEncryption,
+    /// What modified lines wait for.
+    pub order: LogOrder,
+    /// How chains are linked.
+    pub chains: LogChains,
 }
 
 /// Cipher feedback mode over lines: CFB-128, four blocks to a line.

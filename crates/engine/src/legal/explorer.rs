@@ -304,7 +304,7 @@ impl Examiner<'_> {
 
     fn add(&mut self, history: &History, rule: Rule, line: Option<Line>, told: String) {
         let violation = violation(history, self.events, rule, line, told);
-        self.found.add(rule, line, || Found { violation, nested_event: None });
+        self.found.add(rule, line, || Found { violation, nested_events: Vec::new() });
     }
 }
 

@@ -5,4 +5,5 @@ pub mod drain;
 pub mod global_counters;
 pub mod line_counters;
 pub mod pads;
+pub mod seeded;
 pub mod write_path;

@@ -49,16 +49,27 @@ pub(super) fn live_slots(
         for (index, slot) in group.clone().enumerate() {
             let Some(metadata) = SlotMetadata::get(&bytes, index) else { continue };
             let counter = match stamp {
+                StampSource::Nowhere => continue,
                 StampSource::Metadata if metadata.stamp <= registers.consumed => continue,
                 StampSource::Metadata => metadata.stamp,
                 StampSource::Location => registers.incr_counter.wrapping_sub(region.slots).wrapping_add(slot),
                 StampSource::BootCounter => registers.boot_counter,
+                StampSource::LowestBit => match newest_with_bit_of(metadata.stamp, registers.boot_counter) {
+                    stamp if stamp <= registers.consumed => continue,
+                    stamp => stamp,
+                },
             };
             live.push(LiveSlot { slot, line: metadata.line, counter });
         }
         next = group.end;
     }
     live
+}
+
+/// The newest stamp before `boot_counter` whose lowest bit is that of `stamp`.
+fn newest_with_bit_of(stamp: u64, boot_counter: u64) -> u64 {
+    let last = boot_counter.saturating_sub(1);
+    last.saturating_sub((last ^ stamp) & 1)
 }
 
 /// Up to which stamp the shadow cache is consumed when every slot is back: the largest that a drain has used. A design has

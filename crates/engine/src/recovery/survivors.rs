@@ -12,6 +12,12 @@ pub trait Media {
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Shows every counter block that is stored, in whatever order.
     fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes));
+    /// What boots have stored for `media` over what a device holds, if they have.
+    fn changed(&self, _media: MediaLine) -> Option<&LineBytes> {
+        None
+    }
+    /// Shows what the last of them has stored, in whatever order.
+    fn last_changes(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {}
 }
 
 /// The re-encryption status register (secpm section 3.5): 20 bytes of page number, old major counter and done bits.
@@ -100,6 +106,14 @@ impl<'a> Memory<'a> {
 }
 
 impl Media for Memory<'_> {
+    fn changed(&self, media: MediaLine) -> Option<&LineBytes> {
+        self.written.get(&media).or_else(|| self.media.changed(media))
+    }
+
+    fn last_changes(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.written.iter().for_each(|(media, bytes)| show(*media, bytes));
+    }
+
     fn content(&self, media: MediaLine) -> Content<'_> {
         self.written.get(&media).map_or_else(|| self.media.content(media), Content::Stored)
     }

@@ -64,7 +64,9 @@ pub fn assert_reproduces(request: &Value, report: &Value) {
         let [option, value] = pair else { panic!("{command}: {pair:?}") };
         let value = value.trim_matches('\'');
         match *option {
-            "--variant" | "--machine" | "--leave-out" => again[option[2..].replace('-', "_")] = json!(value),
+            "--variant" | "--machine" | "--leave-out" | "--fault" => {
+                again[option[2..].replace('-', "_")] = json!(value)
+            }
             "--set" => again["set"].as_array_mut().unwrap().push(json!(value)),
             number => again[number[2..].replace('-', "_")] = json!(value.parse::<u64>().unwrap()),
         }

@@ -1,0 +1,119 @@
+//! States that a power failure during recovery has left before. Two that are equal have the same futures, and the auditors
+//! say the same of them: what lies in memory over what the run left, what is drained to it, the registers that survive, and
+//! every pad used so far with the bytes under it.
+
+use super::power::Drained;
+use crate::message::{LineBytes, MediaLine};
+use crate::recovery::Media;
+use rustc_hash::FxHashMap;
+
+/// States met, each with how many more power failures followed it.
+#[derive(Default)]
+pub(super) struct Met {
+    states: FxHashMap<(u128, u128), Vec<(Drained, u32)>>,
+}
+
+impl Met {
+    /// Whether the state in which `drained` is left over a memory of this digest, with these pads used, was met with
+    /// at least `left` more power failures; if not, it is from now on.
+    pub fn before(&mut self, memory: u128, pads: u128, drained: &Drained, left: u32) -> bool {
+        let alike = self.states.entry((memory, pads)).or_default();
+        match alike.iter_mut().find(|(known, _)| known == drained) {
+            Some((_, known)) if *known >= left => true,
+            Some((_, known)) => {
+                *known = left;
+                false
+            }
+            None => {
+                alike.push((drained.clone(), left));
+                false
+            }
+        }
+    }
+}
+
+/// A digest of what boots have stored over the media, where `below`, whose digest is `known`, lies beneath the last of
+/// them.
+pub(super) fn digest(memory: &dyn Media, below: &dyn Media, known: u128) -> u128 {
+    let mut digest = known;
+    memory.last_changes(&mut |media, bytes| {
+        digest ^= of_line(media, bytes);
+        if let Some(old) = below.changed(media) {
+            digest ^= of_line(media, old);
+        }
+    });
+    digest
+}
+
+/// Two lanes of multiply and rotate, ended as in MurmurHash3.
+fn of_line(media: MediaLine, bytes: &LineBytes) -> u128 {
+    let lane = |seed: u64, odd: u64| {
+        let words = bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight bytes")));
+        let hash = words.fold(seed ^ media.code(), |hash, word| (hash ^ word).wrapping_mul(odd).rotate_left(29));
+        let hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        hash ^ hash >> 33
+    };
+    let (high, low) =
+        (lane(0x243f_6a88_85a3_08d3, 0x87c3_7b91_1142_53d5), lane(0x1319_8a2e_0370_7344, 0x4cf5_ad43_2745_937f));
+    u128::from(high) << 64 | u128::from(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Content, CounterBlock, Line, ShadowRegisters};
+    use crate::recovery::AdrSnapshot;
+    use std::collections::BTreeMap;
+
+    struct Layer<'a> {
+        below: Option<&'a Layer<'a>>,
+        own: BTreeMap<MediaLine, LineBytes>,
+    }
+
+    impl Media for Layer<'_> {
+        fn content(&self, _media: MediaLine) -> Content<'_> {
+            Content::Never
+        }
+        fn counter_blocks(&self, _show: &mut dyn FnMut(CounterBlock, &LineBytes)) {}
+        fn changed(&self, media: MediaLine) -> Option<&LineBytes> {
+            self.own.get(&media).or_else(|| self.below.and_then(|below| below.changed(media)))
+        }
+        fn last_changes(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+            self.own.iter().for_each(|(media, bytes)| show(*media, bytes));
+        }
+    }
+
+    fn layer<'a>(below: Option<&'a Layer<'a>>, lines: &[(u64, u8)]) -> Layer<'a> {
+        let own = lines.iter().map(|(line, byte)| (MediaLine::data(Line(*line)), [*byte; 64])).collect();
+        Layer { below, own }
+    }
+
+    #[test]
+    fn what_lies_in_memory_counts_and_not_which_boot_stored_it() {
+        let device = layer(None, &[]);
+        let at_once = digest(&layer(Some(&device), &[(1, 7), (2, 8)]), &device, 0);
+        let first = layer(Some(&device), &[(1, 5), (2, 8)]);
+        let known = digest(&first, &device, 0);
+        assert_ne!(known, at_once);
+        assert_eq!(digest(&layer(Some(&first), &[(1, 7)]), &first, known), at_once);
+        assert_eq!(digest(&layer(Some(&first), &[]), &first, known), known);
+        let swapped = digest(&layer(Some(&device), &[(1, 8), (2, 7)]), &device, 0);
+        assert_ne!(swapped, at_once);
+    }
+
+    #[test]
+    fn a_state_is_known_only_if_as_many_failures_followed_it_and_all_of_it_is_equal() {
+        let drained = |consumed| {
+            let registers = ShadowRegisters { consumed, ..ShadowRegisters::default() };
+            Drained { snapshot: AdrSnapshot { registers, ..AdrSnapshot::default() }, left: Vec::new(), forbidden: None }
+        };
+        let mut met = Met::default();
+        assert!(!met.before(1, 2, &drained(0), 2));
+        assert!(met.before(1, 2, &drained(0), 1) && met.before(1, 2, &drained(0), 2));
+        assert!(!met.before(1, 2, &drained(0), 3) && met.before(1, 2, &drained(0), 3));
+        for (memory, pads, consumed) in [(2, 2, 0), (1, 1, 0), (1, 2, 1)] {
+            assert!(!met.before(memory, pads, &drained(consumed), 1), "{memory} {pads} {consumed}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The way to a power failure: after which step of which recovery power was lost before, in words, too.
+
+use super::power::Drained;
+use crate::audit::BootWatch;
+use crate::design::parts::Forbidden;
+use crate::kernel::Ps;
+use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::recovery::BootStep;
+use std::collections::BTreeSet;
+
+/// The losses of power of one future, first to last.
+#[derive(Clone)]
+pub(super) struct Path<'p> {
+    /// What each left, that of the run included.
+    pub losses: Vec<&'p Drained>,
+    /// After which step of its recovery power was lost again, counted from 1, and what that step was.
+    pub steps: Vec<(u64, BootStep)>,
+}
+
+impl<'p> Path<'p> {
+    /// Power was lost in the run.
+    pub fn from(first: &'p Drained) -> Self {
+        Self { losses: vec![first], steps: Vec::new() }
+    }
+
+    /// It is lost again after step `event` of the recovery, which was `step`, and that leaves `drained`.
+    pub fn and<'q>(&self, event: u64, step: BootStep, drained: &'q Drained) -> Path<'q>
+    where
+        'p: 'q,
+    {
+        let losses = self.losses.iter().copied().chain([drained]).collect();
+        let steps = self.steps.iter().copied().chain([(event, step)]).collect();
+        Path { losses, steps }
+    }
+
+    /// The steps of the recoveries.
+    pub fn events(&self) -> Vec<u64> {
+        self.steps.iter().map(|(event, _)| *event).collect()
+    }
+
+    /// When power failed: "after event 7 and again after step 2 of the recovery (...)".
+    pub fn when(&self, event: u64) -> String {
+        let mut when = format!("after event {event}");
+        for (index, (event, step)) in self.steps.iter().enumerate() {
+            let which = if index == 0 { "the recovery" } else { "the recovery from that" };
+            when += &format!(" and again after step {event} of {which} ({})", told(*step));
+        }
+        when
+    }
+
+    /// The recovery that follows, counted in words.
+    pub fn last_recovery(&self) -> &'static str {
+        ["first", "second", "third", "fourth", "fifth"].get(self.steps.len()).copied().unwrap_or("last")
+    }
+}
+
+/// The sentence about a battery that gave up.
+pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
+    let Forbidden { act, needs, has } = forbidden;
+    format!(
+        "When power fails {when}, what is to leave the chip takes {act}, for which the battery must support {needs:?}; \
+         it supports {has:?}."
+    )
+}
+
+/// An observer that remembers what is written.
+pub(super) struct Touching<'a> {
+    pub watch: BootWatch<'a>,
+    pub touched: BTreeSet<MediaLine>,
+}
+
+impl Observer for Touching<'_> {
+    fn write_arrived(&mut self, now: Ps, line: Line, plaintext: &LineBytes) {
+        self.watch.write_arrived(now, line, plaintext);
+    }
+    fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.touched.insert(media);
+        self.watch.persisted(now, media, bytes);
+    }
+    fn log_freed(&mut self, now: Ps, core: CoreId) {
+        self.watch.log_freed(now, core);
+    }
+    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
+        self.watch.reencryption(now, page, old_major, done, finished);
+    }
+}
+
+fn told(step: BootStep) -> String {
+    let at = |line: Line| format!("the line at {:#x}", line.address());
+    match step {
+        BootStep::Drained(_) => "a queued write was drained".to_owned(),
+        BootStep::RegistersLoaded => "the registers were loaded".to_owned(),
+        BootStep::ReencryptionBegan(page) => format!("the re-encryption of page {:#x} began", page.0),
+        BootStep::Reencrypted(line) => format!("{} was encrypted anew with its page", at(line)),
+        BootStep::ReencryptionFinished => "the re-encryption of a page ended".to_owned(),
+        BootStep::Undone(line) => format!("{} was put back from the hardware's log", at(line)),
+        BootStep::LogFreed(core) => format!("the log of core {core} was freed"),
+        BootStep::Encrypted(line) => format!("{}, which lay in the clear, was encrypted", at(line)),
+        BootStep::BootCounterAdvanced => "the boot counter went up".to_owned(),
+        BootStep::Restored { slot, line } => format!("{} was put back from slot {slot} of the shadow cache", at(line)),
+        BootStep::ShadowConsumed => "the shadow cache was declared consumed".to_owned(),
+        BootStep::CachePadRenewed(slot) => format!("slot {slot} of the caches got its new pad"),
+        BootStep::Written(line) => format!("the program wrote {}", at(line)),
+    }
+}

@@ -1,0 +1,195 @@
+//! The power of the auditors: every mechanism that can be switched off is caught where it is, and where it is not the same
+//! exploration finds nothing.
+
+use counterpoint_engine::Source;
+use counterpoint_engine::audit::Rule;
+use counterpoint_engine::config::{self, RunConfig, Variant};
+use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
+use counterpoint_engine::design::faults::Fault;
+use counterpoint_engine::design::parts::Design;
+use counterpoint_engine::{design, explore};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+use std::sync::atomic::AtomicBool;
+
+/// A fault and a run in which it shows.
+struct Row {
+    fault: Fault,
+    design: &'static str,
+    workload: &'static str,
+    sets: &'static [&'static str],
+    transactions: u64,
+    /// How many times in a row power fails again during recovery.
+    nested: u32,
+    /// Rules of which one is broken at least; none, if it is the real boot that tells.
+    rules: &'static [Rule],
+}
+
+const fn row(fault: Fault, design: &'static str, workload: &'static str, rules: &'static [Rule]) -> Row {
+    Row { fault, design, workload, sets: &[], transactions: 40, nested: 0, rules }
+}
+
+const fn with(row: Row, sets: &'static [&'static str]) -> Row {
+    Row { sets, ..row }
+}
+
+/// A short run, with power failures during its recoveries.
+const fn again(row: Row, nested: u32) -> Row {
+    Row { nested, transactions: 4, ..row }
+}
+
+const LOST: &[Rule] = &[Rule::Line, Rule::Durability, Rule::Atomicity, Rule::Structure];
+/// No rule: what the queue has taken counts as durable for the auditors, so that they and the real boot disagree about a block
+/// that was removed and not replaced. That voids the verdict.
+const BY_BOOT: &[Rule] = &[];
+const REUSED: &[Rule] = &[Rule::PadReuse];
+const CLEAR: &[Rule] = &[Rule::Plaintext];
+/// A counter cache of one block: counters are late.
+const ONE_BLOCK: &[&str] = &["controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
+const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
+const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
+const EARLY_OVERFLOW: &[&str] = &["counters.minor_bits=1"];
+
+const ROWS: &[Row] = &[
+    row(Fault::StagingRegister, "secpm", "linked-list", LOST),
+    row(Fault::StagingRegister, "secpm-no-cwr", "array", LOST),
+    with(row(Fault::AppendOrder, "secpm", "array", LOST), FOUR_CIRCUITS),
+    with(row(Fault::CounterWriteThrough, "secpm", "btree", LOST), NO_OVERFLOW),
+    row(Fault::CounterWriteThrough, "fca", "linked-list", LOST),
+    with(row(Fault::CounterWriteThrough, "hw-log", "array", REUSED), NO_OVERFLOW),
+    with(row(Fault::CwrAddressCheck, "secpm", "array", BY_BOOT), NO_OVERFLOW),
+    row(Fault::CwrAddressCheck, "secpm", "btree", BY_BOOT),
+    row(Fault::ReencryptionStatus, "secpm", "array", LOST),
+    row(Fault::ReencryptionStatus, "eadr-cme", "array", LOST),
+    row(Fault::OldMinors, "secpm", "array", LOST),
+    row(Fault::OldMinors, "bbe", "array", LOST),
+    row(Fault::DoneBitWithPair, "secpm", "array", LOST),
+    with(row(Fault::ReadyBit, "fca", "array", LOST), ONE_BLOCK),
+    with(row(Fault::ReadyBit, "sca", "array", LOST), ONE_BLOCK),
+    row(Fault::CounterUpdate, "fca", "linked-list", LOST),
+    with(row(Fault::CounterUpdate, "bbe", "array", LOST), EARLY_OVERFLOW),
+    row(Fault::WritebackOrder, "sca", "array", LOST),
+    row(Fault::GlobalCounter, "fca", "hash", REUSED),
+    row(Fault::GlobalCounter, "sca", "hash", REUSED),
+    row(Fault::GlobalCounter, "co-located", "hash", REUSED),
+    row(Fault::GlobalCounter, "co-located-cc", "hash", REUSED),
+    row(Fault::LogMetadata, "hw-log", "array", LOST),
+    row(Fault::LogMetadata, "easy-pm", "array", LOST),
+    row(Fault::UndoHardwareLog, "hw-log", "array", LOST),
+    row(Fault::UndoHardwareLog, "easy-pm", "array", LOST),
+    row(Fault::LogBeforeData, "hw-log", "array", LOST),
+    row(Fault::LogBeforeData, "easy-pm", "array", LOST),
+    row(Fault::LogCounters, "hw-log", "array", LOST),
+    row(Fault::IvFreshness, "easy-pm", "array", REUSED),
+    row(Fault::RecentCiphertext, "easy-pm", "array", REUSED),
+    row(Fault::CounterDrain, "eadr-all-operation", "array", LOST),
+    row(Fault::CounterDrain, "bbe", "array", LOST),
+    row(Fault::CounterDrain, "sepencr", "array", LOST),
+    row(Fault::NewestCopy, "eadr", "btree", LOST),
+    row(Fault::NewestCopy, "eadr-all-operation", "btree", LOST),
+    row(Fault::CachePads, "eadr-cme", "array", CLEAR),
+    row(Fault::CachePads, "sepencr", "array", CLEAR),
+    row(Fault::BatteryEncryption, "eadr-all-operation", "array", CLEAR),
+    row(Fault::BatteryEncryption, "bbe", "array", CLEAR),
+    again(row(Fault::IncrCounter, "bbe", "array", REUSED), 1),
+    again(row(Fault::IncrCounterStep, "bbe", "array", REUSED), 1),
+    row(Fault::SlotPad, "bbe", "array", LOST),
+    again(row(Fault::BootCounter, "sepencr", "array", REUSED), 1),
+    again(row(Fault::AdvanceBootCounter, "sepencr", "array", REUSED), 1),
+    row(Fault::RestoreShadow, "bbe", "array", LOST),
+    row(Fault::RestoreShadow, "sepencr", "array", LOST),
+    again(row(Fault::ShadowConsumed, "sepencr", "array", LOST), 1),
+    row(Fault::EpochTag, "sepencr", "array", LOST),
+    again(row(Fault::EpochBits, "sepencr", "array", LOST), 2),
+];
+
+fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
+    let sets: Vec<String> = row.sets.iter().map(|set| (*set).to_owned()).collect();
+    let config = RunConfig {
+        design: design.name.to_owned(),
+        variant: design.variant,
+        workload: row.workload.to_owned(),
+        machine: config::load_machine("small", &sets).unwrap(),
+        tx_size: 128,
+        transactions: row.transactions,
+        warmup: 0,
+        cores: 1,
+        footprint: 16 << 10,
+        seed: 1,
+        allow_truncated: false,
+        leave_out: None,
+    };
+    config::validate_run(&config).unwrap();
+    let source = Source::open(&config, design.form, 32 << 20).unwrap();
+    let exploration = Exploration { nested: row.nested, fault, ..Exploration::of(CrashPlan::All) };
+    let command = "counterpoint crash".to_owned();
+    explore(&config, design, &source, &exploration, command, &|_| {}, &AtomicBool::new(false)).unwrap()
+}
+
+fn rules(report: &CrashReport) -> BTreeSet<String> {
+    report.violations.iter().map(|violation| format!("{:?}", violation.rule)).collect()
+}
+
+/// What is wrong with a row, if anything is.
+fn weakness(row: &Row) -> Option<String> {
+    let of = format!("{} on {} and {}, nested {}", row.fault.name(), row.design, row.workload, row.nested);
+    let intact = design::find(row.design, Variant::Hardened).unwrap();
+    let report = judge(&intact, row, None);
+    if !report.holds() {
+        return Some(format!("{of}: intact, {:?} {:?}", report.violations.first(), report.internal_errors.first()));
+    }
+    let broken = match row.fault.apply(&intact) {
+        Ok(broken) => broken,
+        Err(error) => return Some(format!("{of}: {}", error.0)),
+    };
+    let report = judge(&broken, row, Some(row.fault));
+    if row.rules.is_empty() {
+        let found = !report.internal_errors.is_empty() && !report.holds();
+        return (!found).then(|| format!("{of}: the boot agrees with the auditors"));
+    }
+    if !report.internal_errors.is_empty() {
+        return Some(format!("{of}: {} errors, {}", report.internal_errors.len(), report.internal_errors[0]));
+    }
+    if !report.violations.iter().any(|violation| row.rules.contains(&violation.rule)) {
+        return Some(format!("{of}: broke {:?}", rules(&report)));
+    }
+    if report.fault != Some(row.fault.name()) || !report.coverage.contains(row.fault.summary()) {
+        return Some(format!("{of}: told as {:?}: {}", report.fault, report.coverage));
+    }
+    None
+}
+
+#[test]
+fn every_mechanism_is_missed_when_it_is_off() {
+    let told = |row: &Row| {
+        let stopped = |_| Some(format!("{} on {} and {}: it panicked", row.fault.name(), row.design, row.workload));
+        catch_unwind(|| weakness(row)).unwrap_or_else(stopped)
+    };
+    let weak: Vec<String> = ROWS.par_iter().filter_map(told).collect();
+    assert!(weak.is_empty(), "{}", weak.join("\n"));
+}
+
+#[test]
+fn every_fault_has_a_row() {
+    for fault in Fault::ALL {
+        assert!(ROWS.iter().any(|row| row.fault == *fault), "{} has no row", fault.name());
+    }
+}
+
+/// A stamp of one bit tells two epochs apart: the third is the first again.
+#[test]
+fn a_stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
+    let of = |nested| again(row(Fault::EpochBits, "sepencr", "array", LOST), nested);
+    let broken = Fault::EpochBits.apply(&design::find("sepencr", Variant::Hardened).unwrap()).unwrap();
+    for nested in [0, 1] {
+        let report = judge(&broken, &of(nested), Some(Fault::EpochBits));
+        assert!(report.holds(), "depth {nested}: {:?}", report.violations.first());
+    }
+    let report = judge(&broken, &of(2), Some(Fault::EpochBits));
+    let first = &report.violations[0];
+    assert_eq!((first.nested_events.len(), first.nested_event), (2, Some(first.nested_events[0])));
+    assert!(first.reproduce.contains(" --nested-depth 2 --at-event "), "{}", first.reproduce);
+    assert!(first.explanation.contains("of the recovery from that"), "{}", first.explanation);
+    assert!(report.coverage.contains("2 times in a row"), "{}", report.coverage);
+}
