@@ -1,13 +1,15 @@
 //! What the front calls: requests in, reports out, both JSON. Everything here validates first; nothing starts that
 //! is not completely described.
 
+use crate::blame::{ExploreOn, blame};
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
-use crate::crash::{CrashPlan, Exploration};
+use crate::crash::{Blame, CrashPlan, CrashReport, Exploration};
 use crate::design::{self, parts::Design};
 use crate::eadr;
 use crate::explore::explore;
 use crate::job::{Bases, Source};
-use crate::message::Annotation;
+use crate::message::Omission;
+use crate::shrink::shrink;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -52,7 +54,7 @@ pub struct Request {
     pub seed: Option<Value>,
     /// Accept a trace that is cut off.
     pub allow_truncated: bool,
-    /// An annotation that the program leaves out.
+    /// An annotation, or a step of its protocol, that the program leaves out.
     pub leave_out: Option<String>,
     /// File for a timeline that Perfetto reads.
     pub timeline: Option<String>,
@@ -62,6 +64,10 @@ pub struct Request {
     pub at_event: Option<Value>,
     /// Power fails again during recovery.
     pub nested: bool,
+    /// Look for smaller runs that break the same rules; by default where every event is a crash point.
+    pub shrink: Option<bool>,
+    /// Find out who is to blame; the default.
+    pub blame: Option<bool>,
 }
 
 /// What a crash run takes where a timing run takes more.
@@ -107,7 +113,11 @@ impl Request {
                 .unwrap_or(machine.program.total_footprint(cores).min(defaults.footprint_max)),
             seed: number("seed", &self.seed, 1)?,
             allow_truncated: self.allow_truncated,
-            leave_out: self.leave_out.as_deref().map(|name| find_annotation(name, &design)).transpose()?,
+            leave_out: self
+                .leave_out
+                .as_deref()
+                .map(|name| find_omission(name, &self.workload, &design))
+                .transpose()?,
             machine,
         };
         config::validate_run(&config)?;
@@ -122,21 +132,27 @@ pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> 
     design::find(name, variant).ok_or_else(|| unknown_name("design", name, &known))
 }
 
-/// The annotation called `name` of the programs that `design` runs.
-fn find_annotation(name: &str, design: &Design) -> Result<Annotation, ConfigError> {
-    let known = Annotation::ALL.map(Annotation::name);
-    let annotation = Annotation::ALL.into_iter().find(|annotation| annotation.name() == name);
-    let annotation = annotation.ok_or_else(|| unknown_name("annotation", name, &known))?;
-    if annotation.form() == design.form {
-        return Ok(annotation);
+/// What is called `name` in the programs that `design` runs.
+fn find_omission(name: &str, workload: &str, design: &Design) -> Result<Omission, ConfigError> {
+    let known: Vec<&str> = Omission::all().map(Omission::name).collect();
+    let omission = Omission::all().find(|omission| omission.name() == name);
+    let omission = omission.ok_or_else(|| unknown_name("leave_out", name, &known))?;
+    if !omission.is_in(design.form) {
+        let of_design: Vec<&str> =
+            Omission::all().filter(|omission| omission.is_in(design.form)).map(Omission::name).collect();
+        return Err(ConfigError(format!(
+            "leave_out {name}: the programs that design '{}' runs do not have it (they have: {})",
+            design.name,
+            of_design.join(", ")
+        )));
     }
-    let of_design: Vec<&str> = Annotation::of(design.form).map(Annotation::name).collect();
-    let have = if of_design.is_empty() {
-        "have no annotations".to_owned()
-    } else {
-        format!("do not have that annotation (they have: {})", of_design.join(", "))
-    };
-    Err(ConfigError(format!("leave_out {name}: the programs that design '{}' runs {have}", design.name)))
+    let keeps_no_log = workload::find(workload).is_some_and(|workload| !workload.has_log);
+    match omission {
+        Omission::Step(step) if step.needs_log() && keeps_no_log => {
+            Err(ConfigError(format!("leave_out {name}: workload '{workload}' writes no log and does not have it")))
+        }
+        _ => Ok(omission),
+    }
 }
 
 fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
@@ -200,13 +216,17 @@ struct Prepared {
 
 fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
     let (config, design) = request.resolve(defaults)?;
+    open(config, design, request.timeline.clone())
+}
+
+fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<Prepared, ConfigError> {
     let capacity = eadr::program_capacity(&config.machine, &design, config.cores);
     let source = Source::open(&config, design.form, capacity)?;
     if source.is_trace() && config.cores != 1 {
         return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));
     }
     let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
-    Ok(Prepared { config, design, source, timeline: request.timeline.clone() })
+    Ok(Prepared { config, design, source, timeline })
 }
 
 /// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
@@ -315,12 +335,48 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     }
     let run = prepare(&request, &CRASH)?;
     let exploration = Exploration { plan: crash_plan(&request)?, nested: u32::from(request.nested), stop_at: None };
-    let total = transactions_of(&run);
-    let done = AtomicU64::new(0);
-    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-    let command = command_line(&request, &run.config);
-    let report = explore(&run.config, &run.design, &run.source, &exploration, command, &report, cancel)?;
+    let everywhere = exploration.plan == CrashPlan::All;
+    if request.shrink == Some(true) && !everywhere {
+        return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()).into());
+    }
+    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+    let tell = |ended: u64| {
+        progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total.load(Ordering::Relaxed));
+    };
+    let look = |run: &Prepared, exploration: &Exploration| {
+        let Prepared { config, design, source, .. } = run;
+        // A run that ended early did what there was to do.
+        let begun_at = done.load(Ordering::Relaxed);
+        total.store(begun_at + transactions_of(run), Ordering::Relaxed);
+        let report = explore(config, design, source, exploration, command_line(&request, config), &tell, cancel);
+        done.store(total.load(Ordering::Relaxed), Ordering::Relaxed);
+        report
+    };
+    let mut look_at = |config: &RunConfig, design: &Design, exploration: &Exploration| {
+        config::validate_run(config)?;
+        eadr::validate(config, design)?;
+        look(&open(config.clone(), *design, None)?, exploration)
+    };
+    let mut report = look(&run, &exploration)?;
+    if request.shrink.unwrap_or(everywhere) && !run.source.is_trace() {
+        let mut of_design = |config: &RunConfig, exploration: &Exploration| look_at(config, &run.design, exploration);
+        report.shrunk = shrink(&run.config, &exploration, &report, &mut of_design);
+    }
+    if request.blame.unwrap_or(true) {
+        report.blame = who_is_to_blame(&run, &exploration, &report, &mut look_at);
+    }
     Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+/// Interrupted, it leaves the question open: what was found stands.
+fn who_is_to_blame(
+    run: &Prepared,
+    exploration: &Exploration,
+    report: &CrashReport,
+    look_at: &mut ExploreOn<'_>,
+) -> Option<Blame> {
+    let is_trace = run.source.is_trace();
+    blame(&run.config, &run.design, is_trace, exploration, report, look_at).unwrap_or_default()
 }
 
 fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
@@ -351,8 +407,8 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
         words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
         words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
     }
-    if let Some(annotation) = config.leave_out {
-        words.push(format!("--leave-out {}", annotation.name()));
+    if let Some(omission) = config.leave_out {
+        words.push(format!("--leave-out {}", omission.name()));
     }
     if config.allow_truncated {
         words.push("--allow-truncated".to_owned());

@@ -15,6 +15,7 @@ use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, Media
 use crate::recovery::{HeldState, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -105,17 +106,25 @@ pub fn explore(
     let loss = PowerLoss::new(design, &config.machine, codec);
     let explorer =
         Explorer::new(auditor, exploration.plan, total).drains(loss.drain.is_some()).nested(exploration.nested > 0);
+    let explorer = explorer.stop_at(exploration.stop_at);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     system.run(|system| {
         if system.observer.wants_survivors() {
             watch.spend(look(system, &loss, design.recovery));
         }
+        if system.observer.stopped() {
+            return ControlFlow::Break(());
+        }
         watch.after(system)
     });
-    watch.finish(&system)?;
-    system.observer.want_full_check();
-    look(&mut system, &loss, design.recovery);
+    if system.observer.stopped() {
+        watch.leave(&system)?;
+    } else {
+        watch.finish(&system)?;
+        system.observer.want_full_check();
+        look(&mut system, &loss, design.recovery);
+    }
     source.verdict()?;
     let now = system.queue.now();
     let stats = system.controller.stats(now);

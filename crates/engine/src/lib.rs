@@ -10,6 +10,7 @@
 
 pub mod api;
 pub mod audit;
+mod blame;
 pub mod cache;
 pub mod cipher;
 pub mod config;
@@ -27,6 +28,7 @@ pub mod mechanism;
 pub mod message;
 mod power_cost;
 pub mod recovery;
+mod shrink;
 mod simulate;
 pub mod stats;
 mod system;

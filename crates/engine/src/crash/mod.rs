@@ -28,4 +28,4 @@ mod tests;
 pub use explorer::Explorer;
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
-pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};
+pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation, Shrunk};

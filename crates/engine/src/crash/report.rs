@@ -102,6 +102,54 @@ pub struct ReportedViolation {
     pub reproduce: String,
 }
 
+/// The smallest run that was found to break a rule, and where.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shrunk {
+    /// The rule broken.
+    pub rule: Rule,
+    /// Transactions of each core.
+    pub transactions: u64,
+    /// Bytes of user data in a transaction.
+    pub tx_size: u64,
+    /// Bytes of populated structure, the total over all cores.
+    pub footprint: u64,
+    /// Cores.
+    pub cores: u16,
+    /// Power fails after this event of the smaller run, counted from 1: the earliest at which the rule is broken.
+    pub crash_event: u64,
+    /// Power fails again after this event of the recovery; null where it does not.
+    pub nested_event: Option<u64>,
+    /// What happened, in sentences.
+    pub explanation: String,
+    /// The command line that shows it.
+    pub reproduce: String,
+    /// Smaller runs that were explored.
+    pub tried: u32,
+    /// Whether the search ended because every next smaller run that it knows holds, and not because it took too long.
+    pub minimal: bool,
+}
+
+/// Who is to blame for a violation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blamed {
+    /// The program: it fails without any encryption, or left out a step of its protocol that it needs.
+    Program,
+    /// The design.
+    Design,
+    /// What the programmer has to tell the design.
+    Annotations,
+}
+
+/// The verdict told apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Blame {
+    /// Who is to blame.
+    pub who: Blamed,
+    /// What was run to find out, and what it showed, in sentences.
+    pub why: String,
+}
+
 /// The report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CrashReport {
@@ -131,6 +179,11 @@ pub struct CrashReport {
     pub violations: Vec<ReportedViolation>,
     /// How many violations there were, explained or not.
     pub violation_count: u64,
+    /// For the rules that were broken first, the smallest run that still breaks them; empty where nothing was broken or
+    /// nothing smaller was asked for.
+    pub shrunk: Vec<Shrunk>,
+    /// Who is to blame; null where every rule held or nobody asked.
+    pub blame: Option<Blame>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// What it took.
@@ -169,6 +222,8 @@ impl CrashReport {
             coverage: findings.coverage,
             violations,
             violation_count: findings.violation_count,
+            shrunk: Vec::new(),
+            blame: None,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }

@@ -4,7 +4,7 @@
 use super::device::{Device, Flaky, line_of};
 use super::{STYLES, config, start, styled};
 use crate::kernel::Random;
-use crate::message::{Annotation, ByteView, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery};
+use crate::message::{Annotation, ByteView, Omission, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery};
 use crate::workload::{Plan, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind};
 
 /// How often each outcome was met.
@@ -164,7 +164,7 @@ fn without(kind: WorkloadKind, annotation: Annotation) -> Result<Tally, String> 
     let mut config = config(kind, 256, 3, 400);
     config.program.log_ring.0 = 0;
     config.form = annotation.form();
-    config.leave_out = Some(annotation);
+    config.leave_out = Some(Omission::Annotation(annotation));
     explore(&config, 2)
 }
 
