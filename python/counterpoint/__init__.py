@@ -43,8 +43,8 @@ from .api import (
 from .errors import Interrupted
 from .frame import frame
 from .report import write_report
-from .request import ANNOTATIONS, CommonOptions, RunOptions
-from .results import Crash, Design, Machine, Run, Stats, Violation, Workload
+from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
+from .results import Blame, Crash, Design, Machine, Run, Shrunk, Stats, Violation, Workload
 
 __version__ = engine_version()
 
@@ -54,10 +54,12 @@ __all__ = [
     "COMPARE_WORKLOADS",
     "EASY_PM_CORES",
     "EASY_PM_WORKLOADS",
+    "PROGRAM_STEPS",
     "SEPENCR_CORES",
     "SEPENCR_TX_SIZES",
     "SEPENCR_WARMUP_BYTES",
     "Annotations",
+    "Blame",
     "CommonOptions",
     "Crash",
     "Design",
@@ -67,6 +69,7 @@ __all__ = [
     "Machine",
     "Run",
     "RunOptions",
+    "Shrunk",
     "Stats",
     "Violation",
     "Workload",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .request import CommonOptions, RunOptions, Size, bytes_of, check_annotation, check_points, count, request
+from .request import CommonOptions, RunOptions, Size, bytes_of, check_leave_out, check_points, count, request
 from .results import Crash, Design, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def run(
     Args:
         design: name of a design.
         workload: name of a workload, or path of a trace.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
         timeline: file that gets every stage's events, readable by Perfetto.
         progress: told how far the simulation is.
@@ -137,7 +137,7 @@ def run(
     """
     asked = request(design, workload, options)
     if leave_out is not None:
-        asked["leave_out"] = check_annotation(leave_out)
+        asked["leave_out"] = check_leave_out(leave_out)
     if timeline is not None:
         asked["timeline"] = os.fspath(timeline)
     return _run_many([asked], 1, progress)[0]
@@ -262,6 +262,8 @@ def crash(
     at_event: int | None = None,
     nested: bool = False,
     leave_out: str | None = None,
+    shrink: bool | None = None,
+    blame: bool = True,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
 ) -> Crash:
@@ -273,8 +275,11 @@ def crash(
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
+        shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
+            needs that.
+        blame: find out whether the program, the design or the annotations are wrong, where something is.
         progress: told how many points are done.
         **options: see `RunOptions`.
 
@@ -288,9 +293,13 @@ def crash(
     if at_event is not None:
         asked["at_event"] = count("at_event", at_event)
     if leave_out is not None:
-        asked["leave_out"] = check_annotation(leave_out)
+        asked["leave_out"] = check_leave_out(leave_out)
     if nested:
         asked["nested"] = True
+    if shrink is not None:
+        asked["shrink"] = shrink
+    if not blame:
+        asked["blame"] = False
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

@@ -34,6 +34,10 @@ def crash(
     variant: options.VariantName = None,
     allow_truncated: options.AllowTruncated = False,
     leave_out: options.LeaveOut = None,
+    no_shrink: Annotated[
+        bool, typer.Option("--no-shrink", help="Do not look for smaller runs that break the same rules.")
+    ] = False,
+    no_blame: Annotated[bool, typer.Option("--no-blame", help="Do not find out who is to blame.")] = False,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -60,6 +64,8 @@ def crash(
                 variant=variant,
                 allow_truncated=allow_truncated,
                 leave_out=leave_out,
+                shrink=False if no_shrink else None,
+                blame=not no_blame,
                 progress=progress,
             )
     except Interrupted as stop:
