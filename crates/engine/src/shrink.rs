@@ -4,9 +4,11 @@
 //! and cores look ahead. So each candidate is an exploration of its own, which ends at the first violation of the rule:
 //!
 //! ```text
-//! smallest of all, then again and again until nothing changes:
-//!     transactions  1, 2, 4, ... to the first number that fails, then by halves between it and the last that holds
-//!     cores, bytes of a transaction, footprint   from the smallest up, to the first that fails
+//! smallest of all
+//! transactions: 1, 2, 4, ... to the first number that fails, then by halves between it and the last that holds
+//! again and again until nothing changes:
+//!     one transaction less; if that fails, transactions as before
+//!     cores, bytes of a transaction, footprint: from the smallest up, to the first that fails
 //! ```
 //!
 //! A candidate is larger than the run it came from in nothing, so it costs no more. The number of candidates for a rule
@@ -140,9 +142,14 @@ impl Search<'_, '_> {
             guess.map(|shape| self.fails(shape));
             self.fails(self.best.without_warmup());
         }
+        self.fewest_transactions();
         loop {
             let before = self.best;
-            self.fewest_transactions();
+            // Over a smaller structure fewer may do.
+            let fewer = self.best.transactions - 1;
+            if fewer > 0 && self.fails(Shape { transactions: fewer, ..self.best }) {
+                self.fewest_transactions();
+            }
             for cores in doubling(1, u64::from(before.cores)) {
                 let cores = cores as u16;
                 if self.fails(Shape { cores, ..self.best }) {

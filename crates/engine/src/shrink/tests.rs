@@ -61,11 +61,11 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
 const ALL: Exploration = Exploration { plan: CrashPlan::All, nested: 0, stop_at: None };
 
 /// What shrinking the violations of `rules` gives if exactly the shapes that `fails` names break them, and the shapes that
-/// were explored for the first of them. A run has 100 events for each transaction.
+/// were explored for the first of them. A run has 3 events for each transaction.
 fn shrunk(config: &RunConfig, rules: &[Rule], fails: impl Fn(Shape) -> bool) -> (Vec<Shrunk>, Vec<Shape>) {
     let last = config.transactions - 1;
     let found = rules.iter().zip(1..).map(|(rule, event)| violation(*rule, event, last)).collect();
-    let found = report(config.transactions * 100, found);
+    let found = report(config.transactions * 3, found);
     let mut explored = Vec::new();
     let mut explore = |candidate: &RunConfig, exploration: &Exploration| {
         let shape = Shape::of(candidate);
@@ -73,8 +73,8 @@ fn shrunk(config: &RunConfig, rules: &[Rule], fails: impl Fn(Shape) -> bool) -> 
         if rule == rules[0] {
             explored.push(shape);
         }
-        let broken = fails(shape).then(|| violation(rule, shape.transactions * 90, shape.transactions - 1));
-        Ok(report(shape.transactions * 100, broken.into_iter().collect()))
+        let broken = fails(shape).then(|| violation(rule, shape.transactions * 2, shape.transactions - 1));
+        Ok(report(shape.transactions * 3, broken.into_iter().collect()))
     };
     (shrink(config, &ALL, &found, &mut explore), explored)
 }
@@ -97,7 +97,7 @@ fn what_always_fails_takes_one_look_at_the_smallest_run() {
     assert_eq!(explored.len(), 1);
     let smallest = Shape { transactions: 1, warmup: 0, tx_size: 64, footprint: 4096, cores: 1 };
     assert_eq!(shape_of(&found[0]), smallest);
-    assert_eq!((found[0].crash_event, found[0].tried, found[0].minimal), (90, 1, true));
+    assert_eq!((found[0].crash_event, found[0].tried, found[0].minimal), (2, 1, true));
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn the_search_gives_up_after_so_much_work_and_says_so() {
     // Late failures of a long run that doubling must pass: each of the last candidates costs nearly as much as the run.
     let whole = config(1 << 16, 256, 1 << 20, 4);
     let (found, explored) = shrunk(&whole, &[Rule::Line], |shape| shape.transactions > (1 << 16) - 3);
-    let work: u64 = explored.iter().map(|shape| shape.transactions * 100).sum();
-    let run = whole.transactions * 100;
+    let work: u64 = explored.iter().map(|shape| shape.transactions * 3).sum();
+    let run = whole.transactions * 3;
     assert!(work > (WORK_MAX - 1) * run && work < (WORK_MAX + 1) * run, "{} runs", work / run);
     assert!(explored.len() <= CANDIDATES_MAX && !found[0].minimal);
 }
@@ -151,13 +151,13 @@ fn what_cannot_be_run_counts_as_holding_and_an_interruption_keeps_what_was_found
     let mut interrupted = |candidate: &RunConfig, _: &Exploration| {
         looks += 1;
         match candidate.transactions {
-            ..=31 => Ok(report(1, Vec::new())),
-            32 => Ok(report(1, vec![violation(Rule::Line, 5, 31)])),
-            _ => Err(Failure::Cancelled),
+            ..=30 => Ok(report(1, Vec::new())),
+            31 => Err(Failure::Cancelled),
+            _ => Ok(report(1, vec![violation(Rule::Line, 5, 31)])),
         }
     };
     let first = shrink(&whole, &ALL, &found, &mut interrupted);
-    assert_eq!((first[0].transactions, first[0].minimal), (32, true));
+    assert_eq!((first[0].transactions, first[0].minimal), (32, false));
     let mut at_once = |_: &RunConfig, _: &Exploration| Err(Failure::Cancelled);
     let none = shrink(&whole, &ALL, &found, &mut at_once);
     assert_eq!((none[0].transactions, none[0].tried, none[0].minimal), (64, 0, false));
