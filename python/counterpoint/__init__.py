@@ -48,8 +48,8 @@ from .errors import Interrupted
 from .frame import frame
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .report import write_crash_page, write_report
-from .request import ANNOTATIONS, CommonOptions, RunOptions
-from .results import Crash, Design, Fault, Machine, Run, Stats, Violation, Workload
+from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
+from .results import Blame, Crash, Design, Fault, Machine, Run, Shrunk, Stats, Violation, Workload
 
 __version__ = engine_version()
 
@@ -59,10 +59,12 @@ __all__ = [
     "COMPARE_WORKLOADS",
     "EASY_PM_CORES",
     "EASY_PM_WORKLOADS",
+    "PROGRAM_STEPS",
     "SEPENCR_CORES",
     "SEPENCR_TX_SIZES",
     "SEPENCR_WARMUP_BYTES",
     "Annotations",
+    "Blame",
     "CommonOptions",
     "Crash",
     "Design",
@@ -74,6 +76,7 @@ __all__ = [
     "Machine",
     "Run",
     "RunOptions",
+    "Shrunk",
     "Stats",
     "Verdict",
     "Violation",

@@ -153,12 +153,15 @@ def annotations(
     # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after the
     # first run.
     brief: RunOptions = {**options, "transactions": 1, "warmup": 0}
-    api.crash(design, workload, points=1, leave_out=next(iter(present or ANNOTATIONS)), **brief)
+    first = next(iter(present or ANNOTATIONS))
+    api.crash(design, workload, points=1, leave_out=first, blame=False, **brief)
     crashes: dict[str | None, Crash] = {}
     try:
         for done, name in enumerate((None, *present)):
             part = _part(progress, done, 1 + len(present))
-            crashes[name] = api.crash(design, workload, points=points, leave_out=name, progress=part, **options)
+            crashes[name] = api.crash(
+                design, workload, points=points, leave_out=name, shrink=False, blame=False, progress=part, **options
+            )
     except Interrupted:
         finished = _judge(crashes, known, present, started) if None in crashes else None
         raise Interrupted(annotations=finished) from None

@@ -17,7 +17,7 @@ from .request import (
     RunOptions,
     Size,
     bytes_of,
-    check_annotation,
+    check_leave_out,
     check_name,
     check_points,
     count,
@@ -140,7 +140,7 @@ def run(
     Args:
         design: name of a design.
         workload: name of a workload, or path of a trace.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
         timeline: file that gets every stage's events, readable by Perfetto.
         progress: told how far the simulation is.
@@ -152,7 +152,7 @@ def run(
     """
     asked = request(design, workload, options)
     if leave_out is not None:
-        asked["leave_out"] = check_annotation(leave_out)
+        asked["leave_out"] = check_leave_out(leave_out)
     if timeline is not None:
         asked["timeline"] = os.fspath(timeline)
     return _run_many([asked], 1, progress)[0]
@@ -283,6 +283,8 @@ def crash(
     nested_depth: int | None = None,
     fault: str | None = None,
     leave_out: str | None = None,
+    shrink: bool | None = None,
+    blame: bool = True,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
 ) -> Crash:
@@ -303,8 +305,11 @@ def crash(
         schedule: number of one schedule; 0 (default) is that of the machine by itself.
         nested_depth: do that so many times in a row, 1 to 4; 1 where `nested` is given alone.
         fault: the name of a mechanism of the design that is switched off, one of `faults()`.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`; for designs whose
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
+        shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
+            needs that.
+        blame: find out whether the program, the design or the annotations are wrong, where something is.
         progress: told how many points are done.
         **options: see `RunOptions`.
 
@@ -318,7 +323,7 @@ def crash(
     if at_event is not None:
         asked["at_event"] = count("at_event", at_event)
     if leave_out is not None:
-        asked["leave_out"] = check_annotation(leave_out)
+        asked["leave_out"] = check_leave_out(leave_out)
     if nested:
         asked["nested"] = True
     if explore is not None:
@@ -333,6 +338,10 @@ def crash(
         asked["nested_depth"] = count("nested_depth", nested_depth)
     if fault is not None:
         asked["fault"] = check_name("fault", fault)
+    if shrink is not None:
+        asked["shrink"] = shrink
+    if not blame:
+        asked["blame"] = False
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:
@@ -346,6 +355,8 @@ def scene(
     workload: str | os.PathLike[str],
     *,
     at_event: int | None = None,
+    schedule: int | None = None,
+    fault: str | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -359,7 +370,9 @@ def scene(
         design: name of a design that claims to survive.
         workload: name of a workload, or path of a trace.
         at_event: the event that is looked at; default the beginning of the run.
-        leave_out: an annotation that the program does without, one of `ANNOTATIONS`.
+        schedule: of this schedule; default that of the machine by itself.
+        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
         progress: told how far the simulation is.
         **options: see `RunOptions`.
 
@@ -370,8 +383,12 @@ def scene(
     asked = request(design, workload, options)
     if at_event is not None:
         asked["at_event"] = count("at_event", at_event)
+    if schedule is not None:
+        asked["schedule"] = count("schedule", schedule)
+    if fault is not None:
+        asked["fault"] = check_name("fault", fault)
     if leave_out is not None:
-        asked["leave_out"] = check_annotation(leave_out)
+        asked["leave_out"] = check_leave_out(leave_out)
     try:
         document: dict[str, Any] = json.loads(_engine.scene(json.dumps(asked), progress))
     except _engine.Interrupted:

@@ -35,6 +35,19 @@ ANNOTATIONS: Mapping[str, str] = {
 }
 """All annotations, each with its stage."""
 
+PROGRAM_STEPS: Mapping[str, str] = {
+    "prepare-flush": "prepare",
+    "prepare-fence": "prepare",
+    "log-end-tag": "prepare",
+    "mutate-flush": "mutate",
+    "mutate-fence": "mutate",
+    "commit-flush": "commit",
+    "commit-fence": "commit",
+}
+"""Steps of a transaction without which a program is wrong on any memory, in program order, each with its stage.
+Programs of the form `flush-free` have those that are no flushes, `hardware-logged` ones none; a program without a log
+has neither `log-end-tag` nor those of `mutate`."""
+
 _U64_MAX = 2**64 - 1
 
 
@@ -137,15 +150,16 @@ def check_points(value: object) -> int | str:
     return value
 
 
-def check_annotation(name: object) -> str:
-    """`name`, one of `ANNOTATIONS`."""
-    if isinstance(name, str) and name in ANNOTATIONS:
+def check_leave_out(name: object) -> str:
+    """`name`, one of `ANNOTATIONS` or `PROGRAM_STEPS`."""
+    all_names = (*ANNOTATIONS, *PROGRAM_STEPS)
+    if isinstance(name, str) and name in all_names:
         return name
-    text, known = str(name), ", ".join(ANNOTATIONS)
-    begun = [meant for meant in ANNOTATIONS if text and meant.startswith(text)]
-    near = begun or difflib.get_close_matches(text, ANNOTATIONS, n=1)
+    text, known = str(name), ", ".join(all_names)
+    begun = [meant for meant in all_names if text and meant.startswith(text)]
+    near = begun or difflib.get_close_matches(text, all_names, n=1)
     question = f": did you mean '{near[0]}'?" if near else ""
-    raise InputError(f"annotation '{text}' does not exist{question} (known: {known})")
+    raise InputError(f"leave_out '{text}' does not exist{question} (known: {known})")
 
 
 def check_name(option: str, value: object) -> str:

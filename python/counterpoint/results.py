@@ -261,6 +261,7 @@ class Violation:
         nested_event: and again after this step of the recovery, counted from 1; None if it was not.
         nested_events: the same for each time that it was lost again, first to last: a step of the recovery, of the
             recovery from that, and so on.
+        schedule: in this schedule, 0 that of the machine by itself; None where a legal state of no schedule breaks it.
         core: the core concerned.
         transaction: the transaction in flight or concerned.
         stage: `prepare`, `mutate` or `commit`, where that transaction was; None where it has no stages or none is
@@ -274,12 +275,59 @@ class Violation:
     crash_event: int
     nested_event: int | None
     nested_events: tuple[int, ...]
+    schedule: int | None
     core: int | None
     transaction: int | None
     stage: str | None
     line: int | None
     explanation: str
     reproduce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The smallest run that was found to break a rule, and where.
+
+    Attributes:
+        rule: the rule, as in `Violation`.
+        transactions: transactions of each core.
+        tx_size: bytes of user data in a transaction.
+        footprint: bytes of populated structure, the total over all cores.
+        cores: cores.
+        crash_event: the earliest event of that run after which a power failure breaks the rule.
+        nested_event: and again after this step of the recovery, counted from 1; None if power fails only once.
+        schedule: as in `Violation`.
+        explanation: what happened, in words.
+        reproduce: the command line that shows it.
+        tried: smaller runs that were explored.
+        minimal: every next smaller run that the search knows holds; False where the search took too long.
+    """
+
+    rule: str
+    transactions: int
+    tx_size: int
+    footprint: int
+    cores: int
+    crash_event: int
+    nested_event: int | None
+    schedule: int | None
+    explanation: str
+    reproduce: str
+    tried: int
+    minimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The verdict told apart.
+
+    Attributes:
+        who: `program`, `design` or `annotations`.
+        why: what was run to find out and what it showed, in words.
+    """
+
+    who: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +351,8 @@ class Crash:
         coverage: what was covered, in a sentence or two.
         violations: what did not hold: the first of each rule and line, explained.
         violation_count: how many violations there were, explained or not.
+        shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
+        blame: who is to blame; None where everything held, or nobody asked.
         internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
     """
@@ -321,6 +371,8 @@ class Crash:
     violations: tuple[Violation, ...]
     violation_count: int
     internal_errors: tuple[str, ...]
+    shrunk: tuple[Shrunk, ...]
+    blame: Blame | None
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
@@ -331,8 +383,8 @@ class Crash:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
-        """The verdict that a document of `crash --json` describes."""
-        return build(cls, {**document, "document": document})
+        """The verdict that a document of `crash --json` describes; older ones are not shrunk and blame nobody."""
+        return build(cls, {"shrunk": [], "blame": None, **document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
@@ -410,7 +462,8 @@ def build(cls: type[T], document: Mapping[str, Any]) -> T:
 
 def _convert(hint: Any, value: Any) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
-        return value
+        parts = [part for part in get_args(hint) if dataclasses.is_dataclass(part)]
+        return build(parts[0], value) if parts and value is not None else value  # type: ignore[arg-type]
     if get_origin(hint) is tuple:
         return tuple(_convert(get_args(hint)[0], item) for item in value)
     if dataclasses.is_dataclass(hint):

@@ -108,7 +108,8 @@ class TestOnAnEngineThatAnswersAtOnce:
         first, *runs = seen
         assert (first["transactions"], first["points"]) == (1, 1), "bad input is found out before the work"
         assert [run.pop("leave_out", None) for run in runs] == [None, PREPARE, MUTATE, COMMIT]
-        assert runs == [{"design": "sca", "workload": "btree", "points": 10, "transactions": 7, "tx_size": 64}] * 4
+        same = {"design": "sca", "workload": "btree", "points": 10, "transactions": 7, "tx_size": 64}
+        assert runs == [same | {"shrink": False, "blame": False}] * 4
 
     def test_progress_is_of_all_runs_together(self) -> None:
         seen: list[tuple[int, int]] = []
@@ -167,7 +168,7 @@ def test_the_engine_knows_no_other_annotation() -> None:
     with pytest.raises(cp.InputError, match="does not exist") as caught:
         _engine.resolve(json.dumps({"design": "sca", "workload": "array", "leave_out": "none"}))
     known = str(caught.value).partition("(known: ")[2].rstrip(")")
-    assert known.split(", ") == list(cp.ANNOTATIONS)
+    assert known.split(", ") == [*cp.ANNOTATIONS, *cp.PROGRAM_STEPS]
 
 
 @pytest.mark.engine

@@ -416,7 +416,7 @@ def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPat
         ("crash secpm btree --points 0", "'0'"),
         ("crash secpm btree --at-event x", "'x'"),
         ("replay", "TRACE"),
-        ("run sca btree --leave-out nothing", "annotation 'nothing' does not exist (known: prepare-"),
+        ("run sca btree --leave-out nothing", "leave_out 'nothing' does not exist (known: prepare-"),
         ("crash sca btree --leave-out mutate", "did you mean 'mutate-counter-cache-writeback'?"),
         ("crash sca btree --leave-out comit-counter-atomic", "did you mean 'commit-counter-atomic'?"),
         ("crash secpm btree --leave-out commit-counter-atomic", "without annotations"),

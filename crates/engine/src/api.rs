@@ -1,16 +1,13 @@
 //! What the front calls: requests in, reports out, both JSON. Everything here validates first; nothing starts that
 //! is not completely described.
 
+mod crash;
+
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
-use crate::crash::{CrashPlan, CrashReport, Exploration};
 use crate::design::{self, faults::Fault, parts::Design};
 use crate::eadr;
-use crate::explore::{explore, explore_schedules};
-use crate::explore_legal::explore_legal;
 use crate::job::{Bases, Source};
-use crate::legal;
-use crate::message::Annotation;
-use crate::scene;
+use crate::message::Omission;
 use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
@@ -23,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 pub use crate::simulate::Failure as Error;
 use crate::simulate::Failure;
+pub use crash::{crash, scene};
 
 /// Told how much is done, of how much, in transactions.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
@@ -55,7 +53,7 @@ pub struct Request {
     pub seed: Option<Value>,
     /// Accept a trace that is cut off.
     pub allow_truncated: bool,
-    /// An annotation that the program leaves out.
+    /// An annotation, or a step of its protocol, that the program leaves out.
     pub leave_out: Option<String>,
     /// File for a timeline that Perfetto reads.
     pub timeline: Option<String>,
@@ -78,6 +76,10 @@ pub struct Request {
     pub nested_depth: Option<Value>,
     /// A mechanism of the design that is switched off.
     pub fault: Option<String>,
+    /// Look for smaller runs that break the same rules; by default where every event is a crash point.
+    pub shrink: Option<bool>,
+    /// Find out who is to blame; the default.
+    pub blame: Option<bool>,
 }
 
 /// The most power failures in a row during recovery: the work grows with the power of their number.
@@ -96,9 +98,6 @@ struct Defaults {
 const TIMING: Defaults = Defaults { tx_size: 1024, transactions: 2_000, warmup_share: 10, footprint_max: u64::MAX };
 /// Crash: every event of a short run over a structure small enough to check completely.
 const CRASH: Defaults = Defaults { tx_size: 256, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
-
-/// Schedules explored where their number is not given.
-const SCHEDULES: u64 = 16;
 
 impl Request {
     fn parse(text: &str) -> Result<Self, ConfigError> {
@@ -151,7 +150,11 @@ impl Request {
                 .unwrap_or(machine.program.total_footprint(cores).min(defaults.footprint_max)),
             seed: number("seed", &self.seed, 1)?,
             allow_truncated: self.allow_truncated,
-            leave_out: self.leave_out.as_deref().map(|name| find_annotation(name, &design)).transpose()?,
+            leave_out: self
+                .leave_out
+                .as_deref()
+                .map(|name| find_omission(name, &self.workload, &design))
+                .transpose()?,
             machine,
         };
         config::validate_run(&config)?;
@@ -166,21 +169,27 @@ pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> 
     design::find(name, variant).ok_or_else(|| unknown_name("design", name, &known))
 }
 
-/// The annotation called `name` of the programs that `design` runs.
-fn find_annotation(name: &str, design: &Design) -> Result<Annotation, ConfigError> {
-    let known = Annotation::ALL.map(Annotation::name);
-    let annotation = Annotation::ALL.into_iter().find(|annotation| annotation.name() == name);
-    let annotation = annotation.ok_or_else(|| unknown_name("annotation", name, &known))?;
-    if annotation.form() == design.form {
-        return Ok(annotation);
+/// What is called `name` in the programs that `design` runs.
+fn find_omission(name: &str, workload: &str, design: &Design) -> Result<Omission, ConfigError> {
+    let known: Vec<&str> = Omission::all().map(Omission::name).collect();
+    let omission = Omission::all().find(|omission| omission.name() == name);
+    let omission = omission.ok_or_else(|| unknown_name("leave_out", name, &known))?;
+    if !omission.is_in(design.form) {
+        let of_design: Vec<&str> =
+            Omission::all().filter(|omission| omission.is_in(design.form)).map(Omission::name).collect();
+        return Err(ConfigError(format!(
+            "leave_out {name}: the programs that design '{}' runs do not have it (they have: {})",
+            design.name,
+            of_design.join(", ")
+        )));
     }
-    let of_design: Vec<&str> = Annotation::of(design.form).map(Annotation::name).collect();
-    let have = if of_design.is_empty() {
-        "have no annotations".to_owned()
-    } else {
-        format!("do not have that annotation (they have: {})", of_design.join(", "))
-    };
-    Err(ConfigError(format!("leave_out {name}: the programs that design '{}' runs {have}", design.name)))
+    let keeps_no_log = workload::find(workload).is_some_and(|workload| !workload.has_log);
+    match omission {
+        Omission::Step(step) if step.needs_log() && keeps_no_log => {
+            Err(ConfigError(format!("leave_out {name}: workload '{workload}' writes no log and does not have it")))
+        }
+        _ => Ok(omission),
+    }
 }
 
 fn integer(name: &str, value: Option<&Value>) -> Result<Option<u64>, ConfigError> {
@@ -259,13 +268,17 @@ struct Prepared {
 
 fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
     let (config, design) = request.resolve(defaults)?;
+    open(config, design, request.timeline.clone())
+}
+
+fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<Prepared, ConfigError> {
     let capacity = eadr::program_capacity(&config.machine, &design, config.cores);
     let source = Source::open(&config, design.form, capacity)?;
     if source.is_trace() && config.cores != 1 {
         return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));
     }
     let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
-    Ok(Prepared { config, design, source, timeline: request.timeline.clone() })
+    Ok(Prepared { config, design, source, timeline })
 }
 
 /// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
@@ -367,144 +380,6 @@ fn run_one(
         }
     };
     Ok(serde_json::to_value(report).expect("a report serialises"))
-}
-
-/// Lets power fail and gives `crash --json`.
-pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
-    let request = crash_request(request)?;
-    let run = prepare(&request, &CRASH)?;
-    let exploration = Exploration {
-        plan: crash_plan(&request)?,
-        nested: request.depth()?,
-        schedule: integer("schedule", request.schedule.as_ref())?.unwrap_or(0),
-        fault: request.seeded_fault()?,
-        stop_at: None,
-    };
-    let total = transactions_of(&run);
-    let done = AtomicU64::new(0);
-    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-    let command = command_line(&request, &run.config);
-    let report = explore_as_asked(&request, &run, &exploration, command, &report, cancel)?;
-    Ok(serde_json::to_string(&report).expect("a report serialises"))
-}
-
-/// The simulated schedule, several, or every legal state.
-fn explore_as_asked(
-    request: &Request,
-    run: &Prepared,
-    exploration: &Exploration,
-    command: String,
-    progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
-) -> Result<CrashReport, Failure> {
-    let Prepared { config, design, source, .. } = run;
-    let count = |name: &'static str, value: &Option<Value>| match integer(name, value.as_ref())? {
-        Some(0) => Err(ConfigError(format!("{name}: 0 is not at least 1"))),
-        count => Ok(count),
-    };
-    let refuse = |name: &str, only: &str| Err(ConfigError(format!("{name}: only explore '{only}' takes it")).into());
-    let (states, schedules) = (count("states", &request.states)?, count("schedules", &request.schedules)?);
-    match (request.explore.as_deref().unwrap_or("schedule"), states, schedules) {
-        ("schedule", None, None) => explore(config, design, source, exploration, command, progress, cancel),
-        ("schedules", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
-        ("schedules", None, schedules) => {
-            let schedules = schedules.unwrap_or(SCHEDULES);
-            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
-        }
-        ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
-        ("legal", states, None) if legal::explains(config, design, source) => {
-            explore_legal(config, design, source, exploration, states, command, progress, cancel)
-        }
-        // What is legal there is known of no more than its schedules.
-        ("legal", None, schedules) if !legal::explains(config, design, source) => {
-            let schedules = schedules.unwrap_or(SCHEDULES);
-            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
-        }
-        ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
-        ("schedule", _, Some(_)) => refuse("schedules", "schedules"),
-        ("legal", Some(_), _) => {
-            let what = "states: what leaves caches that persist, a log that hardware writes, several cores and recorded \
-                        programs are explored by schedules";
-            Err(ConfigError(what.to_owned()).into())
-        }
-        ("legal", None, Some(_)) => refuse("schedules", "schedules"),
-        (other, ..) => {
-            Err(ConfigError(format!("explore '{other}' does not exist: schedule, schedules or legal")).into())
-        }
-    }
-}
-
-fn crash_request(text: &str) -> Result<Request, ConfigError> {
-    let request = Request::parse(text)?;
-    if request.timeline.is_some() {
-        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()));
-    }
-    Ok(request)
-}
-
-/// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
-pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
-    let request = crash_request(request)?;
-    let run = prepare(&request, &CRASH)?;
-    let at_event = match crash_plan(&request)? {
-        CrashPlan::At(event) => Some(event),
-        _ => None,
-    };
-    let total = transactions_of(&run);
-    let done = AtomicU64::new(0);
-    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-    let command = command_line(&request, &run.config);
-    scene::scene(&run.config, &run.design, &run.source, at_event, command, &report, cancel)
-}
-
-fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
-    let points = request.points.as_ref().filter(|points| !points.is_null());
-    match (points, integer("at_event", request.at_event.as_ref())?) {
-        (Some(_), Some(_)) => Err(ConfigError("--points and --at-event exclude each other".to_owned())),
-        (None, Some(event)) if event > 0 => Ok(CrashPlan::At(event)),
-        (None, Some(event)) => Err(ConfigError(format!("at_event: {event} is not an event number; the first is 1"))),
-        (None, None) => Ok(CrashPlan::All),
-        (Some(Value::String(text)), None) => text.parse().map_err(ConfigError),
-        (Some(other), None) => other.to_string().parse().map_err(ConfigError),
-    }
-}
-
-/// The command line that starts the same run, without transactions and crash points.
-fn command_line(request: &Request, config: &RunConfig) -> String {
-    let quote = |text: &str| {
-        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
-        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-    };
-    let mut words = vec!["counterpoint crash".to_owned(), config.design.clone(), quote(&config.workload)];
-    words.extend([format!("--variant {}", config.variant.name()), format!("--seed {}", config.seed)]);
-    if let Some(machine) = &request.machine {
-        words.push(format!("--machine {}", quote(machine)));
-    }
-    words.extend(request.set.iter().map(|set| format!("--set {}", quote(set))));
-    if workload::find(&config.workload).is_some() {
-        words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
-        words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
-    }
-    if let Some(fault) = &request.fault {
-        words.push(format!("--fault {fault}"));
-    }
-    if let Some(annotation) = config.leave_out {
-        words.push(format!("--leave-out {}", annotation.name()));
-    }
-    // Of several schedules one shows it again.
-    if let Some(explore) = request.explore.as_ref().filter(|explore| *explore == "legal") {
-        words.push(format!("--explore {explore}"));
-    }
-    if let Some(schedule) = &request.schedule {
-        words.push(format!("--schedule {schedule}"));
-    }
-    if let Some(states) = &request.states {
-        words.push(format!("--states {states}"));
-    }
-    if config.allow_truncated {
-        words.push("--allow-truncated".to_owned());
-    }
-    words.join(" ")
 }
 
 fn base_key(run: &Prepared) -> Option<&workload::BaseKey> {

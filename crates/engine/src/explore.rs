@@ -18,6 +18,7 @@ use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, Media
 use crate::recovery::{HeldState, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -159,6 +160,10 @@ pub fn explore_schedules(
             None => report,
             Some(before) => before.and(report),
         });
+        let of_rule = |rule| all.iter().flat_map(|all| &all.violations).any(|violation| violation.rule == rule);
+        if exploration.stop_at.is_some_and(of_rule) {
+            return Ok(all.expect("this one").over_schedules(schedule + 1));
+        }
     }
     Ok(all.expect("at least one schedule").over_schedules(schedules))
 }
@@ -187,7 +192,8 @@ fn explore_knowing(
     let explorer = Explorer::new(auditor, exploration.plan, total)
         .knowing(std::mem::take(known))
         .drains(loss.drain.is_some())
-        .nested(exploration.nested);
+        .nested(exploration.nested)
+        .stop_at(exploration.stop_at);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     let mut disturbance = Disturbance::of(config, design, exploration.schedule);
@@ -195,12 +201,19 @@ fn explore_knowing(
         if system.observer.wants_survivors() {
             watch.spend(look(system, &loss, design.recovery));
         }
+        if system.observer.stopped() {
+            return ControlFlow::Break(());
+        }
         disturbance.after(system);
         watch.after(system)
     });
-    watch.finish(&system)?;
-    system.observer.want_full_check();
-    look(&mut system, &loss, design.recovery);
+    if system.observer.stopped() {
+        watch.leave(&system)?;
+    } else {
+        watch.finish(&system)?;
+        system.observer.want_full_check();
+        look(&mut system, &loss, design.recovery);
+    }
     source.verdict()?;
     let now = system.queue.now();
     let stats = system.controller.stats(now);
@@ -217,6 +230,7 @@ fn explore_knowing(
         seed: config.seed,
         command,
         fault: exploration.fault,
+        schedule: Some(exploration.schedule),
         transactions: (!source.is_trace()).then_some(config.transactions),
         exercised,
         seconds: started.elapsed().as_secs_f64(),

@@ -84,6 +84,7 @@ pub fn explore_legal(
         workload: config.workload.clone(),
         seed: config.seed,
         fault: exploration.fault,
+        schedule: None,
         command,
         transactions: Some(config.transactions),
         exercised,

@@ -42,10 +42,10 @@ impl Source {
         }
         let path = Path::new(&config.workload);
         if path.is_file() {
-            if let Some(annotation) = config.leave_out {
+            if let Some(omission) = config.leave_out {
                 return Err(ConfigError(format!(
-                    "leave_out {}: trace {} has no annotations, a recorded program can leave none out",
-                    annotation.name(),
+                    "leave_out {}: trace {} is a recorded program, which can leave nothing out",
+                    omission.name(),
                     path.display()
                 )));
             }

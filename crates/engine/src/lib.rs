@@ -10,6 +10,7 @@
 
 pub mod api;
 pub mod audit;
+mod blame;
 pub mod cache;
 pub mod cipher;
 pub mod config;
@@ -31,6 +32,7 @@ pub mod message;
 mod power_cost;
 pub mod recovery;
 mod scene;
+mod shrink;
 mod simulate;
 pub mod stats;
 mod system;

@@ -77,6 +77,12 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
+    /// To be called when the caller has stopped the system before its programs ended.
+    pub(crate) fn leave<O: Observer>(mut self, system: &System<O>) -> Result<(), Failure> {
+        self.tell(system);
+        if self.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
+    }
+
     fn tell<O: Observer>(&mut self, system: &System<O>) {
         let ended = system.transactions_ended();
         (self.progress)(ended - self.told);

@@ -9,7 +9,7 @@ use counterpoint_engine::design::parts::{
     MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WritePath, WritebackOrder,
 };
 use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
-use counterpoint_engine::message::Annotation;
+use counterpoint_engine::message::{Annotation, Omission};
 use counterpoint_engine::{audit::Rule, design, explore};
 use std::sync::atomic::AtomicBool;
 
@@ -49,7 +49,7 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
         footprint: 64 << 10,
         seed: 1,
         allow_truncated: false,
-        leave_out,
+        leave_out: leave_out.map(Omission::Annotation),
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20).unwrap();

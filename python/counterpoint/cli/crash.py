@@ -8,7 +8,7 @@ import typer
 
 from .. import api
 from ..errors import Interrupted
-from ..report import prepare_folder, write_crash_page, write_json
+from ..report import drawable, prepare_folder, write_crash_page, write_json
 from ..request import RunOptions
 from . import options, screen, tables
 
@@ -64,6 +64,10 @@ def crash(
     variant: options.VariantName = None,
     allow_truncated: options.AllowTruncated = False,
     leave_out: options.LeaveOut = None,
+    no_shrink: Annotated[
+        bool, typer.Option("--no-shrink", help="Do not look for smaller runs that break the same rules.")
+    ] = False,
+    no_blame: Annotated[bool, typer.Option("--no-blame", help="Do not find out who is to blame.")] = False,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -98,6 +102,8 @@ def crash(
                 schedules=schedules,
                 schedule=schedule,
                 leave_out=leave_out,
+                shrink=False if no_shrink else None,
+                blame=not no_blame,
                 progress=progress,
                 **options_of_run,
             )
@@ -111,13 +117,16 @@ def crash(
         screen.output().print(tables.verdict(verdict))
     if out is not None:
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
-    if out is not None and not interrupted:
+    if out is not None and not drawable(verdict):
+        screen.note("no picture: what was found is legal, and of no schedule that could be drawn")
+    elif out is not None and not interrupted:
         with screen.progress(f"drawing {design} on {workload}") as progress:
             page = write_crash_page(
                 verdict,
                 out,
                 workload=workload,
                 at_event=at_event if verdict.crash_points else None,
+                schedule=schedule,
                 leave_out=leave_out,
                 progress=progress,
                 **options_of_run,

@@ -84,7 +84,7 @@ AllowTruncated: TypeAlias = Annotated[
 ]
 LeaveOut: TypeAlias = Annotated[
     str | None,
-    typer.Option("--leave-out", metavar="ANNOTATION", help="Leave an annotation out of the program."),
+    typer.Option("--leave-out", metavar="NAME", help="Leave an annotation or a step out of the program."),
 ]
 Baseline: TypeAlias = Annotated[
     str | None, typer.Option("--baseline", metavar="DESIGN", help="Design that figures are relative to.")

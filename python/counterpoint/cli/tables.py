@@ -274,7 +274,9 @@ def verdict(crash: Crash) -> RenderableType:
     figures.add("full write queues", units.number(met.wpq_full))
     figures.add("pages re-encrypted", units.number(met.reencryptions))
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
-    return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *_violations(crash))
+    blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
+    found = [*blamed, *_shrunk(crash), *_violations(crash)]
+    return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *found)
 
 
 def _damage(crash: Crash) -> str:
@@ -289,6 +291,23 @@ def _damage(crash: Crash) -> str:
         return f"of {crashes} none failed, yet data were lost when power failed again during recovery"
     when = " when power failed again during recovery" if again else ""
     return f"of {crashes} none failed, yet secrets leaked{when}"
+
+
+def _shrunk(crash: Crash) -> Iterable[RenderableType]:
+    """The smallest run that breaks each rule."""
+    for one in crash.shrunk:
+        transactions = units.count_of(one.transactions, "transaction")
+        size = f"{transactions} of {units.size(one.tx_size)}, {units.size(one.footprint)} footprint"
+        tried = units.count_of(one.tried, "smaller run")
+        how = f"{tried} explored" + ("" if one.minimal else ", not all that are smaller")
+        place = f"power lost after event {one.crash_event}"
+        if one.nested_event is not None:
+            place += f", again after step {one.nested_event} of the recovery"
+        cores = units.count_of(one.cores, "core")
+        yield Text("")
+        yield Text(f"{one.rule.replace('_', ' ')}, smallest reproduction found: {place}", style="bold red")
+        yield Text(f"  {size}, {cores} ({how})")
+        yield Text(f"  {one.reproduce}", no_wrap=True, overflow="ignore")
 
 
 def _violations(crash: Crash) -> Iterable[RenderableType]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..api import Progress
 
-__all__ = ["prepare_folder", "write_crash_page", "write_json", "write_report"]
+__all__ = ["drawable", "prepare_folder", "write_crash_page", "write_json", "write_report"]
 
 
 def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command: str | None = None) -> Path:
@@ -37,12 +37,18 @@ def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command
     return write_text(path / "report.html", page.render(frame, command))
 
 
+def drawable(verdict: Crash) -> bool:
+    """Whether there is a schedule that shows what was found."""
+    return verdict.holds or any(violation.schedule is not None for violation in verdict.violations)
+
+
 def write_crash_page(
     verdict: Crash,
     folder: str | os.PathLike[str],
     *,
     workload: str | os.PathLike[str] | None = None,
     at_event: int | None = None,
+    schedule: int | None = None,
     leave_out: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -57,6 +63,7 @@ def write_crash_page(
         folder: made where it is missing.
         workload: what was crashed, where it is the path of a trace that has moved since; default the verdict's.
         at_event: the crash that it opens at, rather than these.
+        schedule: the one that is drawn where no violation names another.
         leave_out: as for `crash`.
         progress: told how far the simulation is.
         **options: as for `crash`; the run is only the same if they are.
@@ -74,9 +81,10 @@ def write_crash_page(
         verdict.design,
         verdict.workload if workload is None else workload,
         at_event=event,
+        fault=verdict.document.get("fault"),
         leave_out=leave_out,
         progress=progress,
-        **{**options, **smaller},
+        **{"schedule": schedule, **options, **smaller},
     )
     write_json(crash_page.trace(scene), path / "crash.trace.json")
     return write_text(path / "crash.html", crash_page.render(scene, verdict))

@@ -15,7 +15,7 @@ from .templates import template
 _LEAKS = ("plaintext", "pad_reuse")
 """Rules whose violations do not keep a program from recovering."""
 
-_SHAPE = ("transactions", "warmup", "tx_size", "footprint", "cores")
+_SHAPE = ("transactions", "warmup", "tx_size", "footprint", "cores", "schedule")
 """What a smaller run differs in from the run that it was found in."""
 
 
@@ -29,7 +29,7 @@ def opening(verdict: Crash) -> tuple[int | None, dict[str, Any]]:
         return smaller["crash_event"], {"warmup": 0} | {name: smaller[name] for name in _SHAPE if name in smaller}
     failures = [violation for violation in verdict.violations if violation.rule not in _LEAKS]
     for violation in failures or verdict.violations:
-        return violation.crash_event, {}
+        return violation.crash_event, {"schedule": violation.schedule}
     return None, {}
 
 

@@ -29,6 +29,21 @@ pub enum Rule {
     Battery,
 }
 
+impl Rule {
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Line => "line",
+            Rule::Atomicity => "atomicity",
+            Rule::Durability => "durability",
+            Rule::Plaintext => "plaintext",
+            Rule::PadReuse => "pad_reuse",
+            Rule::Structure => "structure",
+            Rule::Battery => "battery",
+        }
+    }
+}
+
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {

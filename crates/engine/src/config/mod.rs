@@ -25,7 +25,7 @@ pub use schema::{
 };
 pub use size::ByteSize;
 
-use crate::message::Annotation;
+use crate::message::Omission;
 
 /// Bad input: one sentence that names the value, the allowed values or range, and the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,7 +85,7 @@ pub struct RunConfig {
     /// Accept a trace that is cut off and replay its good part.
     #[serde(default)]
     pub allow_truncated: bool,
-    /// An annotation that the program leaves out, to see what it was there for.
+    /// What the program leaves out, to see what it was there for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leave_out: Option<Annotation>,
+    pub leave_out: Option<Omission>,
 }

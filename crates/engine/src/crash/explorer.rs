@@ -74,6 +74,11 @@ pub struct Explorer {
     last_point_recovered: bool,
     disagreements: Vec<String>,
     disagreement_count: u64,
+    /// The first violation of this rule ends the exploration.
+    stop_at: Option<Rule>,
+    /// Violations when that was last looked for.
+    known_violations: u64,
+    stopped: bool,
 }
 
 impl Explorer {
@@ -108,6 +113,9 @@ impl Explorer {
             last_point_recovered: true,
             disagreements: Vec::new(),
             disagreement_count: 0,
+            stop_at: None,
+            known_violations: 0,
+            stopped: false,
         }
     }
 
@@ -138,6 +146,29 @@ impl Explorer {
     pub fn nested(mut self, depth: u32) -> Self {
         self.nested = depth;
         self
+    }
+
+    /// The first violation of `rule` ends the exploration.
+    pub fn stop_at(mut self, rule: Option<Rule>) -> Self {
+        self.stop_at = rule;
+        self
+    }
+
+    /// Whether the rule has been broken at whose first violation the exploration ends.
+    pub fn stopped(&mut self) -> bool {
+        let Some(rule) = self.stop_at else { return false };
+        let violations = self.violation_count();
+        if self.known_violations != violations {
+            self.known_violations = violations;
+            // The first violation of each rule is always among those explained.
+            self.stopped = self.auditor.violations().iter().any(|violation| violation.rule == rule)
+                || self.found.explained.iter().any(|found| found.violation.rule == rule);
+        }
+        self.stopped
+    }
+
+    fn violation_count(&self) -> u64 {
+        self.auditor.violation_count() + self.found.count
     }
 
     /// Whether power fails now and the explorer has to know what leaves the caches.
@@ -329,6 +360,10 @@ impl Explorer {
             internal_errors.push(format!("{} disagreements in all", self.disagreement_count));
         }
         let nested = (self.nested > 0).then_some((self.nested_states, self.nested_points, self.nested));
+        let ended = match self.stop_at.filter(|_| self.stopped) {
+            Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
+            None => String::new(),
+        };
         let seen = |violation: &Violation| Found { violation: violation.clone(), nested_events: Vec::new() };
         CrashReport::new(
             run,
@@ -337,9 +372,9 @@ impl Explorer {
                 nested_points: self.nested_points,
                 recovered: self.recovered,
                 distinct_states: states,
-                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested),
+                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &ended,
                 violations: self.auditor.violations().iter().map(seen).chain(self.found.explained.clone()).collect(),
-                violation_count: self.auditor.violation_count() + self.found.count,
+                violation_count: self.violation_count(),
                 internal_errors,
             },
         )

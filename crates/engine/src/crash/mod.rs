@@ -30,5 +30,5 @@ mod tests;
 pub use explorer::{Explorer, KnownStates};
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
-pub use report::{CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation};
+pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation, Shrunk};
 pub(crate) use report::{Findings, Found};

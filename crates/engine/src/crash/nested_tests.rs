@@ -20,6 +20,7 @@ fn run() -> CrashRun {
         seed: 1,
         command: "counterpoint crash secpm pair --seed 1".into(),
         fault: None,
+        schedule: Some(0),
         transactions: Some(5),
         exercised: Exercised::default(),
         seconds: 0.5,

@@ -41,7 +41,7 @@ pub struct Exploration {
 
 impl Exploration {
     /// Power fails as `plan` says, not again during recovery, and nothing ends the run early.
-    pub fn of(plan: CrashPlan) -> Self {
+    pub const fn of(plan: CrashPlan) -> Self {
         Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None }
     }
 }

@@ -44,6 +44,8 @@ pub struct CrashRun {
     pub command: String,
     /// The mechanism that is switched off.
     pub fault: Option<Fault>,
+    /// The schedule; `None`: none in particular.
+    pub schedule: Option<u64>,
     /// Transactions asked for per core; `None` for a trace.
     pub transactions: Option<u64>,
     /// What it met.
@@ -97,6 +99,8 @@ pub struct ReportedViolation {
     pub nested_event: Option<u64>,
     /// The same for each time that power fails again, first to last: steps of the recovery, of the recovery from that, and so on.
     pub nested_events: Vec<u64>,
+    /// In this schedule; 0 is that of the machine by itself; null where a legal state of no schedule breaks the rule.
+    pub schedule: Option<u64>,
     /// The core concerned.
     pub core: Option<u16>,
     /// The transaction in flight.
@@ -109,6 +113,56 @@ pub struct ReportedViolation {
     pub explanation: String,
     /// The command line that shows it again.
     pub reproduce: String,
+}
+
+/// The smallest run that was found to break a rule, and where.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shrunk {
+    /// The rule broken.
+    pub rule: Rule,
+    /// Transactions of each core.
+    pub transactions: u64,
+    /// Bytes of user data in a transaction.
+    pub tx_size: u64,
+    /// Bytes of populated structure, the total over all cores.
+    pub footprint: u64,
+    /// Cores.
+    pub cores: u16,
+    /// Power fails after this event of the smaller run, counted from 1: the earliest at which the rule is broken.
+    pub crash_event: u64,
+    /// Power fails again after this event of the recovery; null where it does not.
+    pub nested_event: Option<u64>,
+    /// The schedule, as in a violation.
+    pub schedule: Option<u64>,
+    /// What happened, in sentences.
+    pub explanation: String,
+    /// The command line that shows it.
+    pub reproduce: String,
+    /// Smaller runs that were explored.
+    pub tried: u32,
+    /// Whether the search ended because every next smaller run that it knows holds, and not because it took too long.
+    pub minimal: bool,
+}
+
+/// Who is to blame for a violation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blamed {
+    /// The program: it fails without any encryption, or left out a step of its protocol that it needs.
+    Program,
+    /// The design.
+    Design,
+    /// What the programmer has to tell the design.
+    Annotations,
+}
+
+/// The verdict told apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Blame {
+    /// Who is to blame.
+    pub who: Blamed,
+    /// What was run to find out, and what it showed, in sentences.
+    pub why: String,
 }
 
 /// The report.
@@ -142,6 +196,11 @@ pub struct CrashReport {
     pub violations: Vec<ReportedViolation>,
     /// How many violations there were, explained or not.
     pub violation_count: u64,
+    /// For the rules that were broken first, the smallest run that still breaks them; empty where nothing was broken or
+    /// nothing smaller was asked for.
+    pub shrunk: Vec<Shrunk>,
+    /// Who is to blame; null where every rule held or nobody asked.
+    pub blame: Option<Blame>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// What it took.
@@ -161,6 +220,7 @@ impl CrashReport {
                 crash_event: violation.crash_event,
                 nested_event: found.nested_events.first().copied(),
                 nested_events: found.nested_events.clone(),
+                schedule: run.schedule,
                 core: violation.core,
                 transaction: violation.transaction,
                 stage: violation.stage,
@@ -191,6 +251,8 @@ impl CrashReport {
             },
             violations,
             violation_count: findings.violation_count,
+            shrunk: Vec::new(),
+            blame: None,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }

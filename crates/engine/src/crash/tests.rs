@@ -18,6 +18,7 @@ fn run() -> CrashRun {
         seed: 1,
         command: "counterpoint crash secpm pair --seed 1".into(),
         fault: None,
+        schedule: Some(0),
         transactions: Some(5),
         exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
         seconds: 0.5,

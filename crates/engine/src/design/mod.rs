@@ -26,7 +26,7 @@ mod write_back;
 mod write_through;
 
 use crate::config::Variant;
-use parts::Design;
+use parts::{Design, ProgramForm};
 
 /// Every design, in the order in which tables show them.
 pub const DESIGNS: [fn(Variant) -> Design; 21] = [
@@ -56,6 +56,21 @@ pub const DESIGNS: [fn(Variant) -> Design; 21] = [
 /// The names of all designs.
 pub fn names() -> impl Iterator<Item = &'static str> {
     DESIGNS.iter().map(|design| design(Variant::Hardened).name)
+}
+
+/// The design that runs programs in `form` over plaintext memory, so that only the program can be at fault there; `None`
+/// where hardware keeps the log: without encryption the program would have to keep one of its own.
+pub fn plaintext_of(form: ProgramForm) -> Option<&'static str> {
+    match form {
+        ProgramForm::Plain | ProgramForm::Annotated => Some("unencrypted"),
+        ProgramForm::FlushFree => Some("eadr"),
+        ProgramForm::HardwareLogged => None,
+    }
+}
+
+/// The design on which programs need no annotation of those that `form` has, because every write is counter-atomic.
+pub fn unannotated_of(form: ProgramForm) -> Option<&'static str> {
+    (form == ProgramForm::Annotated).then_some("fca")
 }
 
 /// The design called `name`, in the reading `variant`.

@@ -6,6 +6,7 @@ mod address;
 mod event;
 mod hardware_log;
 mod observer;
+mod omission;
 mod op;
 mod port;
 mod program;
@@ -20,6 +21,7 @@ pub use hardware_log::{
     BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot,
 };
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
+pub use omission::{Omission, ProtocolStep};
 pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,

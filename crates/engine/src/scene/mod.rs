@@ -16,6 +16,7 @@ mod tests;
 use crate::config::{ConfigError, RunConfig};
 use crate::crash::{CrashPlan, Explorer, PowerLoss};
 use crate::design::parts::Design;
+use crate::disturbance::Disturbance;
 use crate::explore::{Audited, audited, check_crashable};
 use crate::job::{Bases, Source};
 use crate::message::CoreId;
@@ -66,13 +67,14 @@ fn window(at_event: Option<u64>) -> RangeInclusive<u64> {
     at_event.map_or(1, |event| event.saturating_sub(EVENTS_BEFORE).max(1))..=last
 }
 
-/// The picture of the crash after `at_event`, or of the beginning of the run, as JSON. `command` is the command line that
+/// The picture of the crash after `at_event`, or of the beginning of the run, in this schedule, as JSON. `command` is the command line that
 /// starts the same run. `progress` is told how many transactions have ended since it was last told.
 pub fn scene(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     at_event: Option<u64>,
+    schedule: u64,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
@@ -95,6 +97,7 @@ pub fn scene(
     }
     let mut system = System::new(config, design, job, (explorer, recorder))?;
     let mut watch = Watch::new(progress, cancel);
+    let mut disturbance = Disturbance::of(config, design, schedule);
     let mut judge = Judge::new(design, loss, cores);
     let mut over = false;
     system.run(|system| {
@@ -107,6 +110,7 @@ pub fn scene(
             watch.spend(EVENTS_PER_POINT);
         }
         over = event >= last;
+        disturbance.after(system);
         let goes_on = watch.after(system);
         if over { ControlFlow::Break(()) } else { goes_on }
     });

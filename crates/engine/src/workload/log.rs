@@ -64,10 +64,16 @@ impl EntryWriter {
         &mut self.bytes[at..]
     }
 
-    /// Appends the tag and returns the whole entry.
-    pub(super) fn finish(&mut self) -> &[u8] {
+    /// Returns the entry without its tag.
+    pub(super) fn finish_without_tag(&mut self) -> &[u8] {
         let body_words = (self.bytes.len() as u64 - HEADER_BYTES) / 8;
         self.bytes[8..16].copy_from_slice(&(MAGIC << 32 | body_words).to_le_bytes());
+        &self.bytes
+    }
+
+    /// Appends the tag and returns the whole entry.
+    pub(super) fn finish(&mut self) -> &[u8] {
+        self.finish_without_tag();
         let mut words = self.bytes.chunks_exact(8).map(word);
         let number = words.next().unwrap_or_default() >> 1;
         let tag = words.fold(Checksum::new(number), Checksum::add).finish();
@@ -118,7 +124,13 @@ impl Candidate {
             checksum = bytes.chunks_exact(8).map(word).fold(checksum, Checksum::add);
             at += length;
         }
-        checksum.finish() == view.read_u64(end) && self.records_fit(view, heap)
+        checksum.finish() == view.read_u64(end) && self.records_fit(view, heap, 1)
+    }
+
+    /// What a recovery that knows no tag takes for a whole entry: the records fill the body and lie within `heap`. Those
+    /// that have not been written read as empty ones.
+    pub(super) fn plausible(&self, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
+        self.records_fit(view, heap, 0)
     }
 
     /// Calls `undo` with the view and the ranges of memory and of log of every record.
@@ -136,12 +148,14 @@ impl Candidate {
         }
     }
 
-    fn records_fit(&self, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
+    /// `least`: the fewest bytes that a record may have.
+    fn records_fit(&self, view: &mut dyn ByteView, heap: &Range<u64>, least: u64) -> bool {
         let end = self.body() + self.body_words * 8;
         let mut at = self.body();
         while at < end {
             let (range, data) = read_record(view, at);
-            if range.is_empty() || range.start < heap.start || range.end > heap.end {
+            let length = range.end - range.start;
+            if length < least || (length > 0 && (range.start < heap.start || range.end > heap.end)) {
                 return false;
             }
             at = data + (range.end - range.start);

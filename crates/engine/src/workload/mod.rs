@@ -31,7 +31,7 @@ mod transaction;
 
 pub use base::Base;
 pub use memory::Memory;
-pub use plan::{BaseKey, Plan, WorkloadConfig, plan};
+pub use plan::{BaseKey, Plan, WorkloadConfig, footprint_min, plan};
 pub use program::Program;
 pub use recovery::Recovery;
 

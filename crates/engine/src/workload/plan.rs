@@ -7,7 +7,7 @@ use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
 use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
 use crate::config::{self, ByteSize, ConfigError};
-use crate::message::{Annotation, LINE_BYTES, PAGE_BYTES, ProgramForm, ProgramLayout};
+use crate::message::{LINE_BYTES, Omission, PAGE_BYTES, ProgramForm, ProgramLayout};
 use std::sync::Arc;
 
 /// Largest transaction: sixteen pages, above which a log entry would outgrow any ring of a sensible size.
@@ -37,8 +37,8 @@ pub struct WorkloadConfig {
     pub program: config::Program,
     /// The form that the design asks for.
     pub form: ProgramForm,
-    /// An annotation that the program leaves out.
-    pub leave_out: Option<Annotation>,
+    /// What the programs leave out.
+    pub leave_out: Option<Omission>,
 }
 
 /// All that the populated memory depends on: plans with equal keys may share one [`super::Base`]. It says nothing of the
@@ -146,6 +146,11 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })
 }
 
+/// Fewest bytes of populated structure for transactions of `tx_size` bytes on `cores` cores, the total over all of them.
+pub fn footprint_min(tx_size: u64, cores: u16) -> u64 {
+    u64::from(cores) * (ITEMS_MIN * tx_size).next_multiple_of(PAGE_BYTES)
+}
+
 fn check_bounds(config: &WorkloadConfig, max_bytes: u64) -> Result<(), ConfigError> {
     let fail = |sentence: String| Err(ConfigError(sentence));
     if config.tx_size == 0 || !config.tx_size.is_multiple_of(LINE_BYTES) || config.tx_size > TX_SIZE_MAX {
@@ -167,7 +172,7 @@ fn check_bounds(config: &WorkloadConfig, max_bytes: u64) -> Result<(), ConfigErr
             ByteSize(max_bytes)
         ));
     }
-    let smallest = u64::from(config.cores) * (ITEMS_MIN * config.tx_size).next_multiple_of(PAGE_BYTES);
+    let smallest = footprint_min(config.tx_size, config.cores);
     if config.footprint < smallest {
         return fail(format!(
             "footprint of {} is too small: {} cores with transactions of {} bytes need at least {}",

@@ -15,7 +15,9 @@
 use super::log::{Candidate, state_word};
 use super::plan::Plan;
 use super::structure::Structure;
-use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport};
+use super::style::Style;
+use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramLayout, ProgramRecovery, ProtocolStep, RecoveryReport};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Candidates that one pass over the ring keeps, the newest. If none of them is complete the ring is scanned again
@@ -26,13 +28,19 @@ const KEPT: usize = 4;
 pub struct Recovery {
     layouts: Vec<ProgramLayout>,
     structures: Vec<Arc<dyn Structure>>,
-    form: ProgramForm,
+    style: Style,
 }
 
 impl Recovery {
     /// The recovery of the programs of `plan`.
     pub fn new(plan: &Plan) -> Self {
-        Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec(), form: plan.config().form }
+        let style = Style::new(plan.config());
+        Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec(), style }
+    }
+
+    /// Whether all of the entry is there, as far as the program can tell.
+    fn is_whole(&self, entry: &Candidate, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
+        if self.style.takes(ProtocolStep::LogEndTag) { entry.complete(view, heap) } else { entry.plausible(view, heap) }
     }
 }
 
@@ -44,14 +52,14 @@ impl ProgramRecovery for Recovery {
     fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport {
         let layout = &self.layouts[usize::from(core)];
         let mut report = RecoveryReport::default();
-        if self.form == ProgramForm::HardwareLogged {
+        if self.style.is_logged_by_hardware() {
             return report;
         }
         let mut below = u64::MAX;
         loop {
             let newest = newest_candidates(layout, view, below);
             for candidate in newest.iter().flatten() {
-                if candidate.complete(view, &layout.heap) {
+                if self.is_whole(candidate, view, &layout.heap) {
                     if candidate.valid {
                         report.undone = 1;
                         report.bytes_restored = undo(candidate, view);
@@ -114,6 +122,8 @@ fn undo(entry: &Candidate, view: &mut dyn ByteView) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::LogGranularity;
+    use crate::message::{Omission, ProgramForm};
     use crate::workload::log::EntryWriter;
     use crate::workload::tests::flat::Flat;
 
@@ -121,7 +131,11 @@ mod tests {
 
     fn recovery() -> Recovery {
         let layout = ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG };
-        Recovery { layouts: vec![layout], structures: Vec::new(), form: ProgramForm::Plain }
+        Recovery { layouts: vec![layout], structures: Vec::new(), style: style(ProgramForm::Plain, None) }
+    }
+
+    fn style(form: ProgramForm, leave_out: Option<Omission>) -> Style {
+        Style { copy_bytes: 16, log_granularity: LogGranularity::Line, form, leave_out }
     }
 
     fn put(view: &mut Flat, address: u64, number: u64, valid: bool, old: u8) -> u64 {
@@ -174,10 +188,24 @@ mod tests {
         let mut view = Flat::new(3 * LOG);
         put(&mut view, 0, 3, true, 100);
         let before = view.0.clone();
-        let hardware = Recovery { form: ProgramForm::HardwareLogged, ..recovery() };
+        let hardware = Recovery { style: style(ProgramForm::HardwareLogged, None), ..recovery() };
         assert_eq!(hardware.recover(0, &mut view), RecoveryReport::default());
         assert!(view.0 == before);
         assert_eq!(recovery().recover(0, &mut view).undone, 1);
+    }
+
+    #[test]
+    fn only_a_recovery_that_knows_no_tag_undoes_a_torn_entry() {
+        let mut view = Flat::new(3 * LOG);
+        let length = put(&mut view, 0, 3, true, 100);
+        view.write_u64(length - 8, 0);
+        view.write_u64(length - 16, 0);
+        assert_eq!(recovery().recover(0, &mut view).undone, 0);
+        let leave_out = Some(Omission::Step(ProtocolStep::LogEndTag));
+        let trusting = Recovery { style: style(ProgramForm::Plain, leave_out), ..recovery() };
+        let report = trusting.recover(0, &mut view);
+        assert_eq!((report.undone, report.bytes_restored), (1, 64));
+        assert_eq!((view.read_u64(LOG), view.read_u64(LOG + 56)), (u64::from_le_bytes([100; 8]), 0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::plan::WorkloadConfig;
 use crate::config::LogGranularity;
-use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, ProgramForm};
+use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Omission, ProgramForm, ProtocolStep};
 use std::ops::Range;
 
 /// The style of all transactions of a program.
@@ -15,8 +15,8 @@ pub(super) struct Style {
     pub log_granularity: LogGranularity,
     /// Which annotations there are ...
     pub form: ProgramForm,
-    /// ... and which one of them is missing.
-    pub leave_out: Option<Annotation>,
+    /// ... and what is missing.
+    pub leave_out: Option<Omission>,
 }
 
 impl Style {
@@ -32,13 +32,13 @@ impl Style {
 
     /// Whether the program carries `annotation`.
     pub(super) fn has(self, annotation: Annotation) -> bool {
-        self.form == annotation.form() && self.leave_out != Some(annotation)
+        self.form == annotation.form() && self.leave_out != Some(Omission::Annotation(annotation))
     }
 
-    /// Whether what is written is flushed. Where the caches lie in the persistence domain a store is durable when it is
-    /// visible (sepencr section II-D).
-    pub(super) fn flushes(self) -> bool {
-        self.form != ProgramForm::FlushFree
+    /// Whether the program takes `step`. Where the caches lie in the persistence domain a store is durable when it is
+    /// visible, and nothing is flushed (sepencr section II-D).
+    pub(super) fn takes(self, step: ProtocolStep) -> bool {
+        step.is_in(self.form) && self.leave_out != Some(Omission::Step(step))
     }
 
     /// Whether hardware keeps the log, so that the program writes none.
@@ -90,7 +90,7 @@ mod tests {
     fn a_program_has_the_annotations_of_its_form_but_the_one_left_out() {
         let granularity = LogGranularity::Line;
         for form in FORMS {
-            for leave_out in [None].into_iter().chain(Annotation::ALL.map(Some)) {
+            for leave_out in [None].into_iter().chain(Omission::all().map(Some)) {
                 let style = Style { copy_bytes: 16, log_granularity: granularity, form, leave_out };
                 let has: Vec<Annotation> = Annotation::ALL.into_iter().filter(|one| style.has(*one)).collect();
                 let all: &[Annotation] = match form {
@@ -98,8 +98,13 @@ mod tests {
                     ProgramForm::Annotated => &Annotation::ALL[..3],
                     ProgramForm::HardwareLogged => &[Annotation::FlushData],
                 };
-                let kept: Vec<Annotation> = all.iter().copied().filter(|one| Some(*one) != leave_out).collect();
+                let kept: Vec<Annotation> =
+                    all.iter().copied().filter(|one| leave_out != Some(Omission::Annotation(*one))).collect();
                 assert_eq!(has, kept, "{form:?} without {leave_out:?}");
+                for step in ProtocolStep::ALL {
+                    let taken = step.is_in(form) && leave_out != Some(Omission::Step(step));
+                    assert_eq!(style.takes(step), taken, "{form:?} without {leave_out:?}: {step:?}");
+                }
             }
         }
     }

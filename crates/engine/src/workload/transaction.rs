@@ -22,7 +22,7 @@ use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
 use super::memory::Memory;
 use super::style::{Style, counter_writebacks};
-use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer};
+use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer, ProtocolStep};
 use std::ops::Range;
 
 /// Instructions to compare a key and choose where to go.
@@ -247,13 +247,13 @@ impl<'a> Transaction<'a> {
         for index in 0..self.scratch.writes.len() {
             self.store_pending(index);
         }
-        self.flush(&ranges);
+        self.flush(&ranges, ProtocolStep::MutateFlush);
         self.write_back_counters(&ranges, Annotation::MutateCounterCacheWriteback);
-        self.ops.ops.push(Op::Sfence);
+        self.fence(ProtocolStep::MutateFence);
 
         self.store_entry(entry, &state_word(self.number, false).to_le_bytes());
-        self.flush_lines(entry, 8);
-        self.ops.ops.push(Op::Sfence);
+        self.flush_lines(entry, 8, ProtocolStep::CommitFlush);
+        self.fence(ProtocolStep::CommitFence);
         self.scratch.ranges = ranges;
     }
 
@@ -266,15 +266,20 @@ impl<'a> Transaction<'a> {
             self.memory.copy_out(range.start, old);
             self.ops.load(range.start, old, self.style.copy_bytes, false);
         }
-        let bytes = writer.finish();
-        // A checksum takes one instruction per word (the SSE4.2 crc32).
-        self.compute((bytes.len() / 8) as u32);
+        let bytes = if self.style.takes(ProtocolStep::LogEndTag) {
+            let bytes = writer.finish();
+            // A checksum takes one instruction per word (the SSE4.2 crc32).
+            self.compute((bytes.len() / 8) as u32);
+            bytes
+        } else {
+            writer.finish_without_tag()
+        };
         let length = bytes.len() as u64;
         self.store_entry(entry, bytes);
-        self.flush_lines(entry, length);
+        self.flush_lines(entry, length, ProtocolStep::PrepareFlush);
         let written = entry..entry + length;
         self.write_back_counters(std::slice::from_ref(&written), Annotation::PrepareCounterCacheWriteback);
-        self.ops.ops.push(Op::Sfence);
+        self.fence(ProtocolStep::PrepareFence);
         self.scratch.entry = writer;
     }
 
@@ -287,15 +292,15 @@ impl<'a> Transaction<'a> {
         let swap = self.scratch.writes.split_off(pointer);
         let ranges = self.touched_ranges();
         self.scratch.writes.extend_from_slice(&swap);
-        self.flush(&ranges);
+        self.flush(&ranges, ProtocolStep::PrepareFlush);
         self.write_back_counters(&ranges, Annotation::PrepareCounterCacheWriteback);
         self.scratch.ranges = ranges;
-        self.ops.ops.push(Op::Sfence);
+        self.fence(ProtocolStep::PrepareFence);
         let from = self.ops.ops.len();
         self.store_pending(pointer);
         self.declare_counter_atomic(from);
-        self.flush_lines(swap[0].address, 8);
-        self.ops.ops.push(Op::Sfence);
+        self.flush_lines(swap[0].address, 8, ProtocolStep::CommitFlush);
+        self.fence(ProtocolStep::CommitFence);
     }
 
     /// What the writes touch, in whole words or lines as the log keeps them: ascending, disjoint, and merged where a
@@ -317,20 +322,27 @@ impl<'a> Transaction<'a> {
         ranges
     }
 
-    /// Flushes the lines of `[address, address + length)`.
-    fn flush_lines(&mut self, address: u64, length: u64) {
-        if self.style.flushes() {
+    /// Flushes the lines of `[address, address + length)`, as `step` if it is taken.
+    fn flush_lines(&mut self, address: u64, length: u64, step: ProtocolStep) {
+        if self.style.takes(step) {
             self.ops.clwb_range(address, length);
         }
     }
 
-    /// Flushes every line of `ranges` once.
-    fn flush(&mut self, ranges: &[Range<u64>]) {
+    /// A fence, as `step` if it is taken.
+    fn fence(&mut self, step: ProtocolStep) {
+        if self.style.takes(step) {
+            self.ops.ops.push(Op::Sfence);
+        }
+    }
+
+    /// Flushes every line of `ranges` once, as `step` if it is taken.
+    fn flush(&mut self, ranges: &[Range<u64>], step: ProtocolStep) {
         let mut flushed_to = 0;
         for range in ranges {
             let from = (range.start & !(LINE_BYTES - 1)).max(flushed_to);
             if from < range.end {
-                self.flush_lines(from, range.end - from);
+                self.flush_lines(from, range.end - from, step);
                 flushed_to = range.end.next_multiple_of(LINE_BYTES);
             }
         }

@@ -5,7 +5,9 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
+/// The verdict alone, unless the request asks for more.
 pub fn crash(request: &Value) -> Value {
+    let request = &with(&json!({"shrink": false, "blame": false}), request.clone());
     let report = api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false));
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     serde_json::from_str(&report).unwrap()
@@ -53,13 +55,12 @@ pub fn assert_fails(request: &Value, rules: &[&str]) -> Value {
     report
 }
 
-/// Follows the first violation's command, as far as the front hands it to the engine, and wants a violation there.
-pub fn assert_reproduces(request: &Value, report: &Value) {
-    let first = &report["violations"][0];
-    let command = first["reproduce"].as_str().unwrap();
+/// The request that the front makes of a printed command.
+pub fn request_of(command: &str) -> Value {
+    let (nested, command) = (command.contains(" --nested"), command.replace(" --nested", ""));
     let words: Vec<&str> = command.split(' ').collect();
-    assert_eq!(words[..4], ["counterpoint", "crash", request["design"].as_str().unwrap(), words[3]], "{command}");
-    let mut again = json!({"design": words[2], "workload": words[3].trim_matches('\''), "set": []});
+    assert_eq!(words[..2], ["counterpoint", "crash"], "{command}");
+    let mut again = json!({"design": words[2], "workload": words[3].trim_matches('\''), "set": [], "nested": nested});
     for pair in words[4..].chunks(2) {
         let [option, value] = pair else { panic!("{command}: {pair:?}") };
         let value = value.trim_matches('\'');
@@ -71,6 +72,15 @@ pub fn assert_reproduces(request: &Value, report: &Value) {
             number => again[number[2..].replace('-', "_")] = json!(value.parse::<u64>().unwrap()),
         }
     }
+    again
+}
+
+/// Follows the first violation's command, as far as the front hands it to the engine, and wants a violation there.
+pub fn assert_reproduces(request: &Value, report: &Value) {
+    let first = &report["violations"][0];
+    let command = first["reproduce"].as_str().unwrap();
+    let again = request_of(command);
+    assert_eq!(again["design"], request["design"], "{command}");
     assert_eq!(again["at_event"], first["crash_event"], "{command}");
     let repeated = crash(&again);
     assert_eq!(count(&repeated, "crash_points"), 1, "{command}");

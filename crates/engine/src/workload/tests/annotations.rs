@@ -2,7 +2,7 @@
 
 use super::{STYLES, config, start, styled};
 use crate::config::LogGranularity;
-use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource, ProgramForm};
+use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, Omission, Op, OpBuffer, OpSource, ProgramForm};
 use crate::workload::{WORKLOADS, WorkloadConfig, WorkloadKind};
 use proptest::prelude::*;
 
@@ -48,6 +48,7 @@ fn transactions(config: &WorkloadConfig) -> Vec<Vec<Did>> {
 }
 
 fn annotated(config: &WorkloadConfig, leave_out: Option<Annotation>) -> WorkloadConfig {
+    let leave_out = leave_out.map(Omission::Annotation);
     WorkloadConfig { form: ProgramForm::Annotated, leave_out, ..config.clone() }
 }
 
@@ -196,7 +197,7 @@ proptest! {
 fn a_plain_program_ignores_what_is_to_be_left_out() {
     let plain = config(WorkloadKind::Array, 64, 1, 20);
     for annotation in Annotation::ALL {
-        let same = WorkloadConfig { leave_out: Some(annotation), ..plain.clone() };
+        let same = WorkloadConfig { leave_out: Some(Omission::Annotation(annotation)), ..plain.clone() };
         assert!(transactions(&plain) == transactions(&same));
     }
 }

@@ -4,7 +4,9 @@
 use super::device::{Device, Flaky, line_of};
 use super::{STYLES, config, start, styled};
 use crate::kernel::Random;
-use crate::message::{Annotation, ByteView, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery};
+use crate::message::{
+    Annotation, ByteView, Omission, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery, ProtocolStep,
+};
 use crate::workload::{Plan, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind};
 
 /// How often each outcome was met.
@@ -164,7 +166,7 @@ fn without(kind: WorkloadKind, annotation: Annotation) -> Result<Tally, String> 
     let mut config = config(kind, 256, 3, 400);
     config.program.log_ring.0 = 0;
     config.form = annotation.form();
-    config.leave_out = Some(annotation);
+    config.leave_out = Some(Omission::Annotation(annotation));
     explore(&config, 2)
 }
 
@@ -194,6 +196,30 @@ fn a_program_without_flush_data_is_caught() {
     for workload in WORKLOADS {
         let outcome = without(workload.kind, Annotation::FlushData);
         assert!(outcome.is_err(), "{}: {outcome:?}", workload.name);
+    }
+}
+
+#[test]
+fn a_program_without_a_step_of_its_protocol_is_caught() {
+    let forms = [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::FlushFree];
+    for workload in WORKLOADS {
+        for step in ProtocolStep::ALL.into_iter().filter(|step| workload.has_log || !step.needs_log()) {
+            for form in forms.into_iter().filter(|form| step.is_in(*form)) {
+                // Where a store is durable when it is visible, and stores become visible in the order of the program, no
+                // fence is needed.
+                let needed = form != ProgramForm::FlushFree || step == ProtocolStep::LogEndTag;
+                let mut config = config(workload.kind, 256, 3, if needed { 400 } else { 40 });
+                config.program.log_ring.0 = 0;
+                (config.form, config.leave_out) = (form, Some(Omission::Step(step)));
+                let outcome = explore(&config, 2);
+                assert_eq!(
+                    outcome.is_err(),
+                    needed,
+                    "{} in form {form:?} without {step:?}: {outcome:?}",
+                    workload.name
+                );
+            }
+        }
     }
 }
 

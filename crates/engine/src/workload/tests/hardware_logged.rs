@@ -2,12 +2,13 @@
 //! touched, and nothing of a log, of fences and of annotations.
 
 use super::{config, start};
-use crate::message::{Annotation, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery, RecoveryReport};
+use crate::message::{Annotation, Omission, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery, RecoveryReport};
 use crate::workload::{Recovery, WORKLOADS, WorkloadConfig};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn hardware_logged(config: &WorkloadConfig, leave_out: Option<Annotation>) -> WorkloadConfig {
+    let leave_out = leave_out.map(Omission::Annotation);
     WorkloadConfig { form: ProgramForm::HardwareLogged, leave_out, ..config.clone() }
 }
 

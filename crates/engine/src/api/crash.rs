@@ -1,0 +1,195 @@
+//! Crashes: from a request to the exploration that it asks for, what follows from its findings, and the picture.
+
+use super::{CRASH, Prepared, Progress, Request, integer, open, prepare, transactions_of};
+use crate::blame::{ExploreOn, blame};
+use crate::config::{self, ConfigError, RunConfig};
+use crate::crash::{Blame, CrashPlan, CrashReport, Exploration};
+use crate::design::parts::Design;
+use crate::eadr;
+use crate::explore::{explore, explore_schedules};
+use crate::explore_legal::explore_legal;
+use crate::legal;
+use crate::scene;
+use crate::shrink::shrink;
+use crate::simulate::Failure;
+use crate::workload;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Schedules explored where their number is not given.
+const SCHEDULES: u64 = 16;
+
+/// Lets power fail and gives `crash --json`.
+pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    let request = crash_request(request)?;
+    let run = prepare(&request, &CRASH)?;
+    let exploration = Exploration {
+        plan: crash_plan(&request)?,
+        nested: request.depth()?,
+        schedule: integer("schedule", request.schedule.as_ref())?.unwrap_or(0),
+        fault: request.seeded_fault()?,
+        stop_at: None,
+    };
+    let everywhere = exploration.plan == CrashPlan::All;
+    if request.shrink == Some(true) && !everywhere {
+        return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()).into());
+    }
+    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+    let tell = |ended: u64| {
+        progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total.load(Ordering::Relaxed));
+    };
+    let look = |run: &Prepared, exploration: &Exploration| {
+        let config = &run.config;
+        // A run that ended early did what there was to do.
+        let begun_at = done.load(Ordering::Relaxed);
+        total.store(begun_at + transactions_of(run), Ordering::Relaxed);
+        let report = explore_as_asked(&request, run, exploration, command_line(&request, config), &tell, cancel);
+        done.store(total.load(Ordering::Relaxed), Ordering::Relaxed);
+        report
+    };
+    let mut look_at = |config: &RunConfig, design: &Design, exploration: &Exploration| {
+        config::validate_run(config)?;
+        eadr::validate(config, design)?;
+        look(&open(config.clone(), *design, None)?, exploration)
+    };
+    let mut report = look(&run, &exploration)?;
+    if request.shrink.unwrap_or(everywhere) && !run.source.is_trace() {
+        let mut of_design = |config: &RunConfig, exploration: &Exploration| look_at(config, &run.design, exploration);
+        report.shrunk = shrink(&run.config, &exploration, &report, &mut of_design);
+    }
+    if request.blame.unwrap_or(true) {
+        report.blame = who_is_to_blame(&run, &exploration, &report, &mut look_at);
+    }
+    Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+/// Interrupted, it leaves the question open: what was found stands.
+fn who_is_to_blame(
+    run: &Prepared,
+    exploration: &Exploration,
+    report: &CrashReport,
+    look_at: &mut ExploreOn<'_>,
+) -> Option<Blame> {
+    let is_trace = run.source.is_trace();
+    blame(&run.config, &run.design, is_trace, exploration, report, look_at).unwrap_or_default()
+}
+
+/// The simulated schedule, several, or every legal state.
+fn explore_as_asked(
+    request: &Request,
+    run: &Prepared,
+    exploration: &Exploration,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    let Prepared { config, design, source, .. } = run;
+    let count = |name: &'static str, value: &Option<Value>| match integer(name, value.as_ref())? {
+        Some(0) => Err(ConfigError(format!("{name}: 0 is not at least 1"))),
+        count => Ok(count),
+    };
+    let refuse = |name: &str, only: &str| Err(ConfigError(format!("{name}: only explore '{only}' takes it")).into());
+    let (states, schedules) = (count("states", &request.states)?, count("schedules", &request.schedules)?);
+    match (request.explore.as_deref().unwrap_or("schedule"), states, schedules) {
+        ("schedule", None, None) => explore(config, design, source, exploration, command, progress, cancel),
+        ("schedules", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
+        ("schedules", None, schedules) => {
+            let schedules = schedules.unwrap_or(SCHEDULES);
+            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
+        }
+        ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
+        ("legal", states, None) if legal::explains(config, design, source) => {
+            explore_legal(config, design, source, exploration, states, command, progress, cancel)
+        }
+        // What is legal there is known of no more than its schedules.
+        ("legal", None, schedules) if !legal::explains(config, design, source) => {
+            let schedules = schedules.unwrap_or(SCHEDULES);
+            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
+        }
+        ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
+        ("schedule", _, Some(_)) => refuse("schedules", "schedules"),
+        ("legal", Some(_), _) => {
+            let what = "states: what leaves caches that persist, a log that hardware writes, several cores and recorded \
+                        programs are explored by schedules";
+            Err(ConfigError(what.to_owned()).into())
+        }
+        ("legal", None, Some(_)) => refuse("schedules", "schedules"),
+        (other, ..) => {
+            Err(ConfigError(format!("explore '{other}' does not exist: schedule, schedules or legal")).into())
+        }
+    }
+}
+
+fn crash_request(text: &str) -> Result<Request, ConfigError> {
+    let request = Request::parse(text)?;
+    if request.timeline.is_some() {
+        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()));
+    }
+    Ok(request)
+}
+
+/// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
+pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    let request = crash_request(request)?;
+    let run = prepare(&request, &CRASH)?;
+    let at_event = match crash_plan(&request)? {
+        CrashPlan::At(event) => Some(event),
+        _ => None,
+    };
+    let total = transactions_of(&run);
+    let done = AtomicU64::new(0);
+    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+    let command = command_line(&request, &run.config);
+    let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
+    scene::scene(&run.config, &run.design, &run.source, at_event, schedule, command, &report, cancel)
+}
+
+fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
+    let points = request.points.as_ref().filter(|points| !points.is_null());
+    match (points, integer("at_event", request.at_event.as_ref())?) {
+        (Some(_), Some(_)) => Err(ConfigError("--points and --at-event exclude each other".to_owned())),
+        (None, Some(event)) if event > 0 => Ok(CrashPlan::At(event)),
+        (None, Some(event)) => Err(ConfigError(format!("at_event: {event} is not an event number; the first is 1"))),
+        (None, None) => Ok(CrashPlan::All),
+        (Some(Value::String(text)), None) => text.parse().map_err(ConfigError),
+        (Some(other), None) => other.to_string().parse().map_err(ConfigError),
+    }
+}
+
+/// The command line that starts the same run, without transactions and crash points.
+fn command_line(request: &Request, config: &RunConfig) -> String {
+    let quote = |text: &str| {
+        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
+        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let mut words = vec!["counterpoint crash".to_owned(), config.design.clone(), quote(&config.workload)];
+    words.extend([format!("--variant {}", config.variant.name()), format!("--seed {}", config.seed)]);
+    if let Some(machine) = &request.machine {
+        words.push(format!("--machine {}", quote(machine)));
+    }
+    words.extend(request.set.iter().map(|set| format!("--set {}", quote(set))));
+    if workload::find(&config.workload).is_some() {
+        words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
+        words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
+    }
+    if let Some(fault) = &request.fault {
+        words.push(format!("--fault {fault}"));
+    }
+    if let Some(omission) = config.leave_out {
+        words.push(format!("--leave-out {}", omission.name()));
+    }
+    // Of several schedules one shows it again.
+    if let Some(explore) = request.explore.as_ref().filter(|explore| *explore == "legal") {
+        words.push(format!("--explore {explore}"));
+    }
+    if let Some(schedule) = &request.schedule {
+        words.push(format!("--schedule {schedule}"));
+    }
+    if let Some(states) = &request.states {
+        words.push(format!("--states {states}"));
+    }
+    if config.allow_truncated {
+        words.push("--allow-truncated".to_owned());
+    }
+    words.join(" ")
+}

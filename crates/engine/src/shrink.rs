@@ -1,0 +1,251 @@
+//! The smallest run that still breaks a rule: fewest transactions, then the smallest structure, then the earliest event.
+//!
+//! A shorter run is not the beginning of a longer one, because structures are laid out with room for every transaction
+//! and cores look ahead. So each candidate is an exploration of its own, which ends at the first violation of the rule:
+//!
+//! ```text
+//! smallest of all
+//! transactions: 1, 2, 4, ... to the first number that fails, then by halves between it and the last that holds
+//! again and again until nothing changes:
+//!     one transaction less; if that fails, transactions as before
+//!     cores, bytes of a transaction, footprint: from the smallest up, to the first that fails
+//! ```
+//!
+//! A candidate is larger than the run it came from in nothing, so it costs no more. The number of candidates for a rule
+//! and the crashes in all of them are bounded. Who explores is a parameter: schedules and legal states shrink alike.
+
+use crate::audit::Rule;
+use crate::config::RunConfig;
+use crate::crash::{CrashReport, Exploration, ReportedViolation, Shrunk};
+use crate::message::LINE_BYTES;
+use crate::simulate::Failure;
+use crate::workload::footprint_min;
+
+/// Rules whose violations are shrunk.
+const RULES_MAX: usize = 3;
+/// Smaller runs explored for each of them.
+const CANDIDATES_MAX: usize = 40;
+/// Crashes in all of them, in multiples of those of the run itself: about what going up by doubling and then by halves
+/// takes where it is the last transactions that fail.
+const WORK_MAX: u64 = 8;
+/// Crashes that are few, however short the run itself was.
+const WORK_MIN: u64 = 20_000;
+
+/// An exploration of one run.
+pub type Explore<'a> = dyn FnMut(&RunConfig, &Exploration) -> Result<CrashReport, Failure> + 'a;
+
+/// What is made smaller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Shape {
+    transactions: u64,
+    warmup: u64,
+    tx_size: u64,
+    footprint: u64,
+    cores: u16,
+}
+
+impl Shape {
+    fn of(config: &RunConfig) -> Self {
+        let RunConfig { transactions, warmup, tx_size, footprint, cores, .. } = *config;
+        Self { transactions, warmup, tx_size, footprint, cores }
+    }
+
+    fn put_into(self, config: &RunConfig) -> RunConfig {
+        let Self { transactions, warmup, tx_size, footprint, cores } = self;
+        RunConfig { transactions, warmup, tx_size, footprint, cores, ..config.clone() }
+    }
+
+    /// The smallest that could be asked for in its place.
+    fn smallest(self) -> Self {
+        let (tx_size, cores) = (LINE_BYTES, 1);
+        let footprint = footprint_min(tx_size, cores).min(self.footprint);
+        Self { transactions: 1, warmup: 0, tx_size, footprint, cores }
+    }
+
+    /// As many transactions, all of them measured.
+    fn without_warmup(self) -> Self {
+        Self { transactions: self.transactions + self.warmup, warmup: 0, ..self }
+    }
+}
+
+/// Shrinks the violations of `report`, which `explore` gave for `config`: the first of each rule, of the rules broken
+/// first. What `explore` refuses counts as holding; when it is interrupted, what was found so far is given.
+pub fn shrink(
+    config: &RunConfig,
+    exploration: &Exploration,
+    report: &CrashReport,
+    explore: &mut Explore<'_>,
+) -> Vec<Shrunk> {
+    let mut first: Vec<&ReportedViolation> = Vec::new();
+    for violation in &report.violations {
+        match first.iter_mut().find(|known| known.rule == violation.rule) {
+            Some(known) if violation.crash_event < known.crash_event => *known = violation,
+            Some(_) => {}
+            None => first.push(violation),
+        }
+    }
+    // The sort is stable: of rules that are broken at one event, the one that was found first.
+    first.sort_by_key(|violation| violation.crash_event);
+    first.truncate(RULES_MAX);
+    let mut work_left = (WORK_MAX * (report.crash_points + report.nested_points)).max(WORK_MIN);
+    let mut shrunk: Vec<Shrunk> = Vec::new();
+    let mut smaller = None;
+    for (place, violation) in first.iter().enumerate() {
+        let rules_left = (first.len() - place) as u64;
+        let mut search = Search {
+            config,
+            exploration: Exploration { stop_at: Some(violation.rule), ..*exploration },
+            explore: &mut *explore,
+            rule: violation.rule,
+            best: Shape::of(config),
+            violation: (*violation).clone(),
+            tried: Vec::new(),
+            candidates_left: CANDIDATES_MAX,
+            work_left: work_left / rules_left,
+            interrupted: false,
+        };
+        let work = search.work_left;
+        let minimal = search.run(smaller);
+        work_left -= work - search.work_left;
+        smaller = Some(search.best);
+        let interrupted = search.interrupted;
+        shrunk.push(search.result(minimal));
+        if interrupted {
+            break;
+        }
+    }
+    shrunk
+}
+
+/// The search for one rule.
+struct Search<'a, 'b> {
+    config: &'a RunConfig,
+    exploration: Exploration,
+    explore: &'a mut Explore<'b>,
+    rule: Rule,
+    /// The smallest shape known to break the rule ...
+    best: Shape,
+    /// ... and how it does.
+    violation: ReportedViolation,
+    /// Shapes explored that hold, or cannot be.
+    tried: Vec<Shape>,
+    candidates_left: usize,
+    work_left: u64,
+    interrupted: bool,
+}
+
+impl Search<'_, '_> {
+    /// True if nothing smaller is left that the search knows. `guess`: a shape that may fail, such as breaks another rule.
+    fn run(&mut self, guess: Option<Shape>) -> bool {
+        // Most faults show in the first transaction of the smallest structure.
+        if !self.fails(self.best.smallest()) {
+            guess.map(|shape| self.fails(shape));
+            self.fails(self.best.without_warmup());
+        }
+        self.fewest_transactions();
+        loop {
+            let before = self.best;
+            // Over a smaller structure fewer may do.
+            let fewer = self.best.transactions - 1;
+            if fewer > 0 && self.fails(Shape { transactions: fewer, ..self.best }) {
+                self.fewest_transactions();
+            }
+            for cores in doubling(1, u64::from(before.cores)) {
+                let cores = cores as u16;
+                if self.fails(Shape { cores, ..self.best }) {
+                    break;
+                }
+            }
+            for tx_size in doubling(LINE_BYTES, before.tx_size) {
+                if self.fails(Shape { tx_size, ..self.best }) {
+                    break;
+                }
+            }
+            for footprint in doubling(footprint_min(self.best.tx_size, self.best.cores), before.footprint) {
+                if self.fails(Shape { footprint, ..self.best }) {
+                    break;
+                }
+            }
+            if self.is_over() || self.best == before {
+                return !self.is_over();
+            }
+        }
+    }
+
+    fn fewest_transactions(&mut self) {
+        let most = self.best.transactions;
+        let in_flight = self.violation.transaction.map(|number| number + 1);
+        let mut counts: Vec<u64> = doubling(1, most).chain(in_flight.filter(|count| *count < most)).collect();
+        counts.sort_unstable();
+        let mut holds = 0;
+        for transactions in counts {
+            if self.fails(Shape { transactions, ..self.best }) {
+                break;
+            }
+            holds = transactions;
+        }
+        while holds + 1 < self.best.transactions && !self.is_over() {
+            let transactions = holds + (self.best.transactions - holds) / 2;
+            if !self.fails(Shape { transactions, ..self.best }) {
+                holds = transactions;
+            }
+        }
+    }
+
+    /// Whether a run of `shape` breaks the rule, too; then it is the best.
+    fn fails(&mut self, shape: Shape) -> bool {
+        if self.is_over() || shape == self.best || self.tried.contains(&shape) {
+            return false;
+        }
+        let found = match (self.explore)(&shape.put_into(self.config), &self.exploration) {
+            Ok(report) => {
+                self.work_left = self.work_left.saturating_sub(report.crash_points + report.nested_points);
+                report.violations.into_iter().find(|violation| violation.rule == self.rule)
+            }
+            // A structure that cannot be that small, or a log that is too short for it.
+            Err(Failure::Config(_)) => None,
+            Err(Failure::Cancelled) => {
+                self.interrupted = true;
+                return false;
+            }
+        };
+        self.candidates_left -= 1;
+        self.tried.push(shape);
+        let Some(violation) = found else { return false };
+        (self.best, self.violation) = (shape, violation);
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupted || self.candidates_left == 0 || self.work_left == 0
+    }
+
+    fn result(self, minimal: bool) -> Shrunk {
+        let Shape { transactions, tx_size, footprint, cores, .. } = self.best;
+        let ReportedViolation { rule, crash_event, nested_event, schedule, explanation, reproduce, .. } =
+            self.violation;
+        let tried = self.tried.len() as u32;
+        Shrunk {
+            rule,
+            transactions,
+            tx_size,
+            footprint,
+            cores,
+            crash_event,
+            nested_event,
+            schedule,
+            explanation,
+            reproduce,
+            tried,
+            minimal,
+        }
+    }
+}
+
+/// `least`, twice that, and so on, below `below`.
+fn doubling(least: u64, below: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(least), |value| value.checked_mul(2)).take_while(move |value| *value < below)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What follows a violation: the smallest run that shows it, who is to blame, and programs that are wrong in themselves.
+
+mod common;
+
+use common::judge::{count, crash, refusal, request_of, with};
+use serde_json::{Value, json};
+
+fn explained(request: &Value) -> Value {
+    crash(&with(request, json!({"shrink": true, "blame": true})))
+}
+
+/// Follows the command of each rule that was shrunk.
+fn assert_shrunk_reproduces(report: &Value) {
+    for shrunk in report["shrunk"].as_array().unwrap() {
+        let command = shrunk["reproduce"].as_str().unwrap();
+        let again = request_of(command);
+        for key in ["transactions", "tx_size", "footprint", "cores"] {
+            assert_eq!(again[key], shrunk[key], "{command}");
+        }
+        assert_eq!(again["at_event"], shrunk["crash_event"], "{command}");
+        let repeated = crash(&again);
+        assert_eq!(count(&repeated, "crash_points"), 1, "{command}");
+        let same = |found: &Value| ["rule", "crash_event", "nested_event"].iter().all(|key| found[key] == shrunk[key]);
+        assert!(repeated["violations"].as_array().unwrap().iter().any(same), "{command} does not show {shrunk}");
+    }
+}
+
+fn rules(report: &Value) -> Vec<&str> {
+    report["shrunk"].as_array().unwrap().iter().map(|shrunk| shrunk["rule"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_fault_of_every_transaction_shrinks_to_the_smallest_run_there_is() {
+    let request = json!({"design": "write-back", "workload": "btree", "machine": "small", "cores": 2, "warmup": 3,
+        "transactions": 20});
+    let report = explained(&request);
+    assert_eq!(report["shrunk"].as_array().unwrap().len(), 3);
+    for shrunk in report["shrunk"].as_array().unwrap() {
+        let shape = ["transactions", "tx_size", "footprint", "cores", "tried"].map(|key| count(shrunk, key));
+        assert_eq!(shape, [1, 64, 4096, 1, 1], "{shrunk}");
+        assert_eq!(shrunk["minimal"], true);
+    }
+    assert_shrunk_reproduces(&report);
+}
+
+/// A log whose entries have no end tag is wrong from the second time round on, when old records lie under new ones.
+#[test]
+fn a_fault_that_needs_several_transactions_keeps_no_more_than_it_needs() {
+    let request = json!({"design": "unencrypted", "workload": "btree", "machine": "small", "leave_out": "log-end-tag"});
+    let report = explained(&request);
+    assert!(rules(&report).contains(&"atomicity"), "{:?}", rules(&report));
+    assert_shrunk_reproduces(&report);
+    let first = &report["shrunk"][0];
+    let needed = count(first, "transactions");
+    assert!(needed > 1 && needed < 200 && first["minimal"] == json!(true), "{first}");
+    let mut fewer = with(&request_of(first["reproduce"].as_str().unwrap()), json!({"transactions": needed - 1}));
+    fewer.as_object_mut().unwrap().remove("at_event");
+    let breaks = |report: &Value| {
+        report["violations"].as_array().unwrap().iter().any(|violation| violation["rule"] == first["rule"])
+    };
+    assert!(!breaks(&crash(&fewer)), "one transaction less breaks the same rule: {fewer}");
+}
+
+#[test]
+fn second_power_failures_shrink_too() {
+    let request = json!({"design": "sepencr", "workload": "array", "machine": "small", "variant": "published",
+        "transactions": 4, "nested": true});
+    let report = explained(&request);
+    assert!(!report["shrunk"].as_array().unwrap().is_empty(), "{report}");
+    assert!(report["shrunk"].as_array().unwrap().iter().any(|shrunk| shrunk["nested_event"].is_u64()), "{report}");
+    assert_shrunk_reproduces(&report);
+}
+
+#[test]
+fn only_an_exploration_of_every_event_shrinks() {
+    let request = json!({"design": "write-back", "workload": "btree", "machine": "small", "transactions": 5});
+    for some in [json!({"points": 40}), json!({"at_event": 200})] {
+        let request = with(&request, some);
+        let report = crash(&with(&request, json!({"shrink": null})));
+        assert!(count(&report, "violation_count") > 0 && report["shrunk"] == json!([]));
+        assert!(refusal(&with(&request, json!({"shrink": true}))).contains("every event"));
+    }
+    let holds = explained(&with(&request, json!({"design": "secpm"})));
+    assert_eq!((&holds["shrunk"], &holds["blame"]), (&json!([]), &Value::Null));
+}
+
+/// The step left out, and whether the one simulated schedule shows it: without a fence between them, this machine still
+/// happens to make the earlier lines durable first.
+const STEPS: [(&str, bool); 7] = [
+    ("prepare-flush", true),
+    ("prepare-fence", false),
+    ("log-end-tag", true),
+    ("mutate-flush", true),
+    ("mutate-fence", false),
+    ("commit-flush", true),
+    ("commit-fence", true),
+];
+
+#[test]
+fn a_program_without_a_step_fails_without_any_encryption() {
+    for (step, shown) in STEPS {
+        let request = json!({"design": "unencrypted", "workload": "btree", "leave_out": step});
+        let report = crash(&with(&request, json!({"blame": true})));
+        assert_eq!(report["internal_errors"], json!([]), "{step}");
+        assert_eq!(count(&report, "violation_count") > 0, shown, "{step}");
+        let who = if shown { json!("program") } else { Value::Null };
+        assert_eq!(report["blame"]["who"], who, "{step}");
+    }
+}
+
+#[test]
+fn a_step_that_a_program_does_not_have_cannot_be_left_out() {
+    for (design, workload, step) in [
+        ("unencrypted", "linked-list", "log-end-tag"),
+        ("secpm", "linked-list", "mutate-fence"),
+        ("easy-pm", "btree", "commit-fence"),
+        ("eadr", "btree", "commit-flush"),
+    ] {
+        let sentence = refusal(&json!({"design": design, "workload": workload, "leave_out": step}));
+        assert!(sentence.starts_with(&format!("leave_out {step}: ")), "{sentence}");
+    }
+}
+
+#[test]
+fn the_verdict_is_told_apart() {
+    let cases = [
+        // (request, who, what the sentence says)
+        (json!({"design": "write-back", "workload": "queue"}), "design", "'unencrypted' recovered from"),
+        (
+            json!({"design": "write-back", "workload": "queue", "at_event": 219, "transactions": 1, "machine": "secpm"}),
+            "design",
+            "'unencrypted' recovered from",
+        ),
+        (
+            json!({"design": "secpm", "workload": "queue", "leave_out": "mutate-flush"}),
+            "program",
+            "without mutate-flush",
+        ),
+        (
+            json!({"design": "sca", "workload": "linked-list", "leave_out": "commit-counter-atomic"}),
+            "annotations",
+            "with commit-counter-atomic, holds on design 'sca'",
+        ),
+        (json!({"design": "sca", "workload": "linked-list", "variant": "published"}), "design", "recovered from"),
+        (
+            json!({"design": "hw-log", "workload": "array", "leave_out": "flush-data"}),
+            "annotations",
+            "was not tried apart",
+        ),
+        (json!({"design": "eadr", "workload": "array", "leave_out": "log-end-tag"}), "program", "no encryption"),
+    ];
+    for (request, who, says) in cases {
+        let request = with(&json!({"machine": "small", "transactions": 60, "blame": true}), request);
+        let report = crash(&request);
+        assert_eq!(report["blame"]["who"], who, "{request}: {}", report["blame"]);
+        assert!(report["blame"]["why"].as_str().unwrap().contains(says), "{request}: {}", report["blame"]);
+    }
+}

@@ -1,0 +1,59 @@
+"""The smallest reproduction and who is to blame, as the front shows them; and that the printed command is right."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import fake_engine
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+
+_SMALL = ("--machine", "small", "--transactions", "30")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("arguments", "who"),
+    [
+        (("write-back", "btree"), "design"),
+        (("secpm", "queue", "--leave-out", "mutate-flush"), "program"),
+        (("sca", "linked-list", "--leave-out", "commit-counter-atomic"), "annotations"),
+    ],
+)
+def test_the_shrunk_command_breaks_the_same_rule_at_its_event(cli: Cli, arguments: tuple[str, ...], who: str) -> None:
+    outcome = cli("crash", *arguments, *_SMALL, "--json")
+    assert outcome.code == 1
+    found = cp.Crash.from_dict(json.loads(outcome.out))
+    assert found.blame is not None and found.blame.who == who
+    assert found.shrunk
+    for shrunk in found.shrunk:
+        words = shlex.split(shrunk.reproduce)
+        assert words[:4] == ["counterpoint", "crash", *arguments[:2]]
+        again = cli(*words[1:], "--json")
+        assert again.code == 1
+        repeated = cp.Crash.from_dict(json.loads(again.out))
+        assert repeated.crash_points == 1 and not repeated.shrunk
+        assert (shrunk.rule, shrunk.crash_event) in {(one.rule, one.crash_event) for one in repeated.violations}
+
+
+@pytest.mark.engine
+def test_the_screen_shows_the_smallest_reproduction_before_the_violations(cli: Cli) -> None:
+    out = cli("crash", "write-back", "array", *_SMALL).out
+    assert "To blame: the design. Without encryption the same program holds" in out
+    smallest = out.index("smallest reproduction found: power lost after event")
+    assert smallest < out.index("reproduce:")
+    assert "  1 transaction of 64 B, 4 KiB footprint, 1 core (1 smaller run explored)" in out
+    assert "smallest" not in cli("crash", "write-back", "array", *_SMALL, "--no-shrink").out
+    assert "To blame" not in cli("crash", "write-back", "array", *_SMALL, "--no-blame").out
+
+
+def test_documents_of_older_versions_are_read() -> None:
+    document = fake_engine.crash_document({"design": "write-back", "workload": "array"})
+    assert "shrunk" not in document and "blame" not in document
+    crash = cp.Crash.from_dict(document)
+    assert (crash.shrunk, crash.blame) == ((), None)
+    blamed = cp.Crash.from_dict(document | {"blame": {"who": "design", "why": "It is."}})
+    assert blamed.blame == cp.Blame(who="design", why="It is.")
