@@ -297,8 +297,8 @@ def crash(
         at_event: crash after this event alone; not together with `points`.
         nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
         explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
-            prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that the
-            persistency model and the rules of the hardware allow.
+            prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
+            the persistency model and the rules of the hardware allow.
         states: legal states, as recovery can tell them apart, that are judged at one fence before the rest of them is
             bounded and sampled.
         schedules: how many schedules; default 16.
