@@ -95,10 +95,12 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let auditor = machine.audited(true, true, Some(facts));
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
     // Without pruning the work grows with the power of the depth.
-    let every = if depth == 1 { 6 } else { 48 };
+    let every = if depth == 1 { 1 } else { 9 };
+    let mut states = 0;
     let mut trees = [(Broken::new(), 0), (Broken::new(), 0)];
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
-        if !explorer.wants_nested() || !explorer.auditor().events().is_multiple_of(every) {
+        states += u32::from(explorer.wants_nested());
+        if !explorer.wants_nested() || !states.is_multiple_of(every) {
             return;
         }
         let drained = Drained { snapshot: machine.snapshot(true), left: Vec::new(), forbidden: None };
