@@ -220,7 +220,7 @@ impl Explorer {
     pub fn nested_check(&mut self, drained: &Drained, media: &dyn Media, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) {
         self.wants_nested = false;
         let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
-        let result = Nested::new(&self.auditor, loss, steps, drained, thorough).to_depth(self.nested).explore(media);
+        let result = Nested::new(&self.auditor, loss, steps, drained, thorough).depth(self.nested).explore(media);
         self.nested_points += result.points;
         self.booted(result.found.is_empty());
         for found in result.found {

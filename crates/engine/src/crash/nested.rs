@@ -84,7 +84,7 @@ impl<'a> Nested<'a> {
     }
 
     /// Power fails so many times in a row.
-    pub fn to_depth(mut self, depth: u32) -> Self {
+    pub fn depth(mut self, depth: u32) -> Self {
         self.depth = depth;
         self
     }
