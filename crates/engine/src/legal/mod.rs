@@ -20,6 +20,8 @@ mod history;
 mod image;
 mod judge;
 #[cfg(test)]
+mod judge_tests;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod reference_tests;

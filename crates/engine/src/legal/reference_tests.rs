@@ -221,7 +221,7 @@ fn differences(program: &Program) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
     fn the_rules_allow_what_the_machine_can_leave_and_nothing_else(program in programs()) {
         let differences = differences(&program);
