@@ -247,9 +247,9 @@ impl Reference {
     }
 
     fn put_block(&self, state: &mut State, of: usize, block: &[u8; LINES]) {
-        for line in 0..LINES {
+        for (line, &counter) in block.iter().enumerate() {
             if self.block[line] == self.block[of] {
-                state.counters[line] = block[line];
+                state.counters[line] = counter;
             }
         }
     }
