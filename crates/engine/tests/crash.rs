@@ -166,9 +166,13 @@ fn a_program_that_leaves_an_annotation_out_is_told_where_it_is_missed() {
         assert_reproduces(&request, &report);
     }
     for (design, annotation, why) in [
-        ("fca", "commit-counter-atomic", "have no annotations"),
-        ("sca", "flush-data", "do not have that annotation (they have: prepare-counter-cache-writeback, mutate-"),
-        ("hw-log", "commit-counter-atomic", "do not have that annotation (they have: flush-data)"),
+        (
+            "fca",
+            "commit-counter-atomic",
+            "do not have it (they have: prepare-flush, prepare-fence, log-end-tag, mutate-",
+        ),
+        ("sca", "flush-data", "do not have it (they have: prepare-counter-cache-writeback, mutate-"),
+        ("hw-log", "commit-counter-atomic", "do not have it (they have: flush-data)"),
         ("sca", "comit-counter-atomic", "did you mean 'commit-counter-atomic'"),
     ] {
         let sentence = refusal(&json!({"design": design, "workload": "btree", "leave_out": annotation}));

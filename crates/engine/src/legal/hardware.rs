@@ -6,6 +6,13 @@
 //! leaves (secpm sections 3.3 and 3.5; counter-atomicity sections 4 and 5.2).
 //!
 //! What blocks of different lines hold is independent: hardware orders writes of different blocks by fences alone.
+//!
+//! Circuits are counted once, over all counters that are ahead. That is exact, but for two kinds of design whose blocks carry
+//! counters of lines that are on their way: where counters stay in the counter cache and are put there at the bump, and where
+//! pairs of several circuits pass each other. There a line that was left out, or the write that carried the block, had a
+//! circuit at the same time as the lines that are ahead, which is not counted: states with counters ahead are allowed that
+//! would take up to two circuits more. A queue that fills is not counted against single pairs among other writes. An eviction
+//! that waits for the queue, and lets a later `counter_cache_writeback` find its block clean, is left out.
 
 use super::history::{BlockHistory, History, LineHistory};
 use super::image::Encoder;
@@ -24,7 +31,7 @@ pub(crate) struct Hardware {
     /// seen of page re-encryption.
     overflow_shows: Option<u64>,
     /// Lines that can be on their way between the bump of their counter and the queue.
-    ahead_max: u32,
+    busy_max: u32,
 }
 
 struct Counters {
@@ -46,22 +53,30 @@ enum Mode {
     InStep,
     /// As it was in some instant of this epoch; 0: before the run.
     OfEpoch(u32),
-    /// Last as the pair of this line carried it, which was bumped before others that were appended earlier.
-    AppendedLast(Line),
-    /// The same of the last lines of the block that a fence covered.
-    LastOfBatch(Line),
+    /// Last as this line's write carried it, although others that were bumped later were appended earlier.
+    Last(Last),
     /// With the pair of this line, and with counters of lines that are on their way.
     Carried(Line),
+}
+
+/// The write whose block was appended last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Last {
+    line: Line,
+    /// A fence covers it, and nothing of the block has been appended since.
+    covered: bool,
+    /// The epoch of its bump.
+    bumped: u32,
 }
 
 impl Hardware {
     /// That of `design` on `machine`.
     pub(crate) fn of(design: &Design, machine: &Machine) -> Self {
         let Some(parts) = design.encryption else {
-            return Self { counters: None, overflow_shows: None, ahead_max: 0 };
+            return Self { counters: None, overflow_shows: None, busy_max: 0 };
         };
         if parts.store != CounterStore::Region {
-            return Self { counters: None, overflow_shows: None, ahead_max: 0 };
+            return Self { counters: None, overflow_shows: None, busy_max: 0 };
         }
         let scheme = (parts.counters)(&machine.counters);
         let status_kept = design.register_domain(RegisterName::ReencryptionStatus) != Domain::Volatile;
@@ -70,6 +85,7 @@ impl Hardware {
         let in_steps = parts.write_path.at_encrypted(false) != Admit::Pair;
         let shows = splits && (parts.minor_reset == MinorReset::AtOnce || !status_kept || in_steps);
         let queued_pairs = parts.write_path.at_encrypted(true) == Admit::Unready;
+        let pairs_only = queued_pairs && !parts.write_path.defers_counter(false);
         let units = machine.controller.aes_units;
         Self {
             counters: Some(Counters {
@@ -80,7 +96,7 @@ impl Hardware {
                 own: !scheme.global(),
             }),
             overflow_shows: shows.then_some(1 << machine.counters.minor_bits),
-            ahead_max: if queued_pairs { units + machine.controller.wpq_entries } else { units },
+            busy_max: if pairs_only { units + machine.controller.wpq_entries } else { units },
         }
     }
 
@@ -89,9 +105,9 @@ impl Hardware {
         self.counters.as_ref().is_some_and(|counters| counters.writeback_complete)
     }
 
-    /// Whether the write-back of the line takes the whole counter block along.
+    /// Whether what a fence covers of the line has taken the whole counter block along.
     pub(super) fn carries(&self, history: &LineHistory) -> bool {
-        self.counters.as_ref().is_some_and(|counters| !counters.defers(history))
+        self.counters.as_ref().is_some_and(|counters| !counters.defers(history, 0))
     }
 
     /// A line of a page that may be under re-encryption now, so that the page's lines do not decrypt: its line in flight may
@@ -112,7 +128,7 @@ impl Hardware {
 
     /// Every legal state at the fence that `history` is about to reach.
     pub(super) fn space(&self, history: &History, encoder: &Encoder<'_>) -> Space {
-        let mut space = Space::new(self.ahead_max);
+        let mut space = Space::new(self.busy_max);
         let Some(counters) = &self.counters else {
             for &line in &history.uncovered {
                 let of = &history.lines[&line];
@@ -127,7 +143,7 @@ impl Hardware {
             history.uncovered.iter().map(|&line| history.coverage.block(line)).collect()
         };
         if counters.unordered {
-            blocks.extend(history.blocks.iter().filter(|(_, block)| block.batch.len() > 1).map(|(block, _)| *block));
+            blocks.extend(history.blocks.iter().filter(|(_, block)| block.lines.len() > 1).map(|(block, _)| *block));
         }
         blocks.sort_unstable();
         blocks.dedup();
@@ -139,8 +155,14 @@ impl Hardware {
 }
 
 impl Counters {
-    fn defers(&self, history: &LineHistory) -> bool {
-        self.write_path.defers_counter(history.is_counter_atomic())
+    /// Whether the counter of `version` may stay in the counter cache.
+    fn defers(&self, of: &LineHistory, version: usize) -> bool {
+        self.write_path.defers_counter(of.is_counter_atomic(version))
+    }
+
+    /// Every write waits in the queue until its counter is there.
+    fn pairs_only(&self) -> bool {
+        !self.anything_deferred()
     }
 
     fn anything_deferred(&self) -> bool {
@@ -167,10 +189,11 @@ impl Counters {
 
     fn modes(&self, history: &History, block: &BlockHistory) -> Vec<Mode> {
         if self.anything_deferred() {
-            let (from, _) = block.forced.unwrap_or((0, true));
+            let from = block.forced.unwrap_or(0);
             let written = |line: &Line| {
                 let of = &history.lines[line];
-                [of.covered_at, of.first_stored, Some(of.covered.epoch)].into_iter().flatten()
+                let later = of.later.iter().map(|version| version.epoch);
+                [of.covered_at, of.first_stored, Some(of.covered.epoch)].into_iter().flatten().chain(later)
             };
             let mut epochs: Vec<u32> = block.lines.iter().flat_map(written).filter(|&epoch| epoch > from).collect();
             epochs.extend([from, history.epoch]);
@@ -181,8 +204,7 @@ impl Counters {
         let mut modes = vec![Mode::InStep];
         let uncovered = || block.lines.iter().copied().filter(|line| history.lines[line].newest() > 0);
         if self.unordered {
-            modes.extend(uncovered().map(Mode::AppendedLast));
-            modes.extend(block.batch.iter().copied().filter(|_| block.batch.len() > 1).map(Mode::LastOfBatch));
+            modes.extend(last_appended(history, block).into_iter().map(Mode::Last));
         }
         if self.early && self.write_path.at_encrypted(true) == Admit::Unready {
             modes.extend(uncovered().map(Mode::Carried));
@@ -200,6 +222,9 @@ impl Counters {
         encoder: &Encoder<'_>,
     ) -> Vec<Candidate> {
         let of = &history.lines[&line];
+        let others = || block.lines.iter().filter(|other| **other != line).map(|other| &history.lines[other]);
+        let others_covered = others().filter_map(|other| other.covered_at).max();
+        let carried = self.early && self.write_path.at_encrypted(true) == Admit::Unready;
         let mut candidates = Vec::new();
         for version in 0..=of.newest() {
             let mut may = |reading: Reading, legal: bool| {
@@ -208,51 +233,68 @@ impl Counters {
                         Reading::Intact => of.version(version).bytes,
                         _ => encoder.read_back(line, of, version, reading),
                     };
-                    candidates.push(Candidate { version, reading, bytes });
+                    let queued = of.holds_counter_atomic() && !self.pairs_only();
+                    let busy = reading == Reading::CounterAhead && !queued;
+                    candidates.push(Candidate { version, reading, bytes, busy });
                 }
             };
             let on_its_way = version < of.newest();
+            // A later content may have been bumped before the fence of that epoch.
+            let left_by =
+                |epoch: Option<u32>| on_its_way && epoch.is_some_and(|at| of.version(version + 1).epoch <= at);
+            let written = version > 0 || of.covered_at.is_some();
+            let stored = of.version(version).epoch;
             match mode {
                 Mode::InStep => {
-                    may(Reading::Intact, true);
-                    may(Reading::CounterAhead, on_its_way && self.write_path.at_bump() == Admit::Counter);
-                }
-                Mode::AppendedLast(last) => {
-                    let is_last = line == last;
                     let counter_alone = self.write_path.at_bump() == Admit::Counter;
-                    may(Reading::Intact, !is_last || version > 0);
-                    may(Reading::CounterAhead, on_its_way && (!is_last || counter_alone));
-                    may(Reading::CounterBehind, !is_last && version > 0 && earlier_write(of, version));
-                    may(Reading::CounterFromBefore, !is_last && version > 0 && first_write(of, version));
+                    may(Reading::Intact, true);
+                    may(Reading::CounterAhead, on_its_way && (counter_alone || carried && left_by(others_covered)));
                 }
-                // Nothing of the block has been appended since.
-                Mode::LastOfBatch(last) => {
-                    let passed = version == 0 && line != last && block.batch.contains(&line);
-                    may(Reading::Intact, version == 0);
-                    may(Reading::CounterBehind, passed && earlier_write(of, version));
-                    may(Reading::CounterFromBefore, passed && first_write(of, version));
+                Mode::Last(last) if line == last.line => {
+                    let counter_alone = self.write_path.at_bump() == Admit::Counter;
+                    let bumped_later = of.later.iter().skip(version).any(|later| later.epoch <= last.bumped);
+                    let appended = if last.covered { version == 0 } else { version > 0 && stored <= last.bumped };
+                    may(Reading::Intact, appended);
+                    may(Reading::CounterAhead, counter_alone && !last.covered && bumped_later);
+                }
+                Mode::Last(last) => {
+                    let until = if last.covered { history.lines[&last.line].covered_at } else { None };
+                    let present = !written || until.is_none_or(|until| stored <= until);
+                    // It may have been bumped after the last.
+                    let passed = present && written && (version > 0 || of.covered_at >= Some(last.bumped));
+                    let none_before = of.first_covered.is_none_or(|at| last.bumped <= at);
+                    let one_before = earlier_write(of, version) && of.first_stored <= Some(last.bumped);
+                    may(Reading::Intact, present && (!written || stored <= last.bumped));
+                    may(Reading::CounterAhead, present && left_by(Some(last.bumped)));
+                    may(Reading::CounterBehind, passed && one_before);
+                    may(Reading::CounterFromBefore, passed && none_before);
                 }
                 Mode::Carried(carrier) => {
                     let is_carrier = line == carrier;
                     may(Reading::Intact, !is_carrier || version > 0);
-                    may(Reading::CounterAhead, !is_carrier && on_its_way);
+                    may(Reading::CounterAhead, on_its_way && !is_carrier);
                 }
                 Mode::OfEpoch(epoch) => {
-                    let latest = epoch == history.epoch;
-                    let complete = block.forced == Some((epoch, true));
-                    let pair = !self.defers(of);
-                    let written = if version == 0 { of.covered.epoch } else { of.version(version).epoch };
-                    // The pair of a line takes the block along, so that with it the block is of this epoch.
-                    let present = version == 0 || !pair || latest;
-                    may(Reading::Intact, present && (version == 0 && of.covered_at.is_none() || written <= epoch));
-                    may(Reading::CounterAhead, self.early && latest && on_its_way);
+                    let behind = |at: u32, waited_for: bool| at > epoch || at == epoch && !waited_for;
+                    let pair = !self.defers(of, version);
+                    may(Reading::Intact, !written || stored <= epoch);
+                    // Pairs alone leave no dirty block: another line lets it leave.
+                    let forced = block.forced.unwrap_or(0);
+                    let dirties = |other: &LineHistory| {
+                        let covered = |at: u32| at > forced || at == forced && !other.waited_for;
+                        other.newest() > 0 || other.covered_at.is_some_and(covered)
+                    };
+                    let may_leave = written && !pair
+                        || on_its_way && (self.defers(of, version + 1) || left_by(block.forced))
+                        || others().any(dirties);
+                    may(Reading::CounterAhead, self.early && left_by(Some(epoch)) && may_leave);
                     let left_out = match (version, of.covered_at) {
                         (0, None) => false,
-                        (0, Some(at)) => !pair && (at > epoch || at == epoch && !complete),
+                        (0, Some(at)) => !pair && behind(at, of.waited_for),
                         _ => !pair,
                     };
                     let earlier = of.first_stored.is_some_and(|at| at <= epoch) && earlier_write(of, version);
-                    let none_forced = of.first_covered.is_none_or(|at| at > epoch || at == epoch && !complete);
+                    let none_forced = of.first_covered.is_none_or(|at| behind(at, of.first_waited_for));
                     may(Reading::CounterBehind, left_out && earlier);
                     may(Reading::CounterFromBefore, left_out && none_forced);
                 }
@@ -263,16 +305,38 @@ impl Counters {
 }
 
 fn intact(of: &LineHistory, version: usize) -> Candidate {
-    Candidate { version, reading: Reading::Intact, bytes: of.version(version).bytes }
+    Candidate { version, reading: Reading::Intact, bytes: of.version(version).bytes, busy: false }
 }
 
 /// Whether the line may have been written back in this run before `version` was.
 fn earlier_write(of: &LineHistory, version: usize) -> bool {
-    let stored_before = of.stores - (of.newest() - version) as u64;
-    stored_before > 1
+    of.stores_in(version) > 1
 }
 
-/// Whether `version` may have been the first that was written back in this run.
-fn first_write(of: &LineHistory, version: usize) -> bool {
-    of.first_covered.is_none() || version == 0 && of.first_covered == of.covered_at
+/// The writes of the block that may have been appended last although others were bumped after them.
+fn last_appended(history: &History, block: &BlockHistory) -> Vec<Last> {
+    let lines = || block.lines.iter().map(|line| (*line, &history.lines[line]));
+    // Between two of these epochs nothing changes what is possible.
+    let told = |of: &LineHistory| [of.covered_at, of.first_stored, of.first_covered, Some(of.covered.epoch)];
+    let uncovered = |of: &LineHistory| of.later.iter().map(|version| version.epoch).collect::<Vec<_>>();
+    let mut epochs: Vec<u32> =
+        lines().flat_map(|(_, of)| told(of).into_iter().flatten().chain(uncovered(of))).collect();
+    epochs.push(history.epoch);
+    epochs.sort_unstable();
+    epochs.dedup();
+    let newest = lines().filter(|(_, of)| of.covered_at.is_some()).map(|(_, of)| of.covered.epoch).max();
+    let mut all = Vec::new();
+    for (line, of) in lines().filter(|_| block.lines.len() > 1) {
+        let mut add = |covered: bool, from: u32, to: u32| {
+            let bumped = epochs.iter().filter(|&&epoch| from <= epoch && epoch <= to);
+            all.extend(bumped.map(|&bumped| Last { line, covered, bumped }));
+        };
+        if let Some(first) = of.later.first() {
+            add(false, first.epoch, history.epoch);
+        }
+        if let Some(at) = of.covered_at.filter(|&at| Some(at) >= newest) {
+            add(true, of.covered.epoch, at);
+        }
+    }
+    all
 }

@@ -32,6 +32,10 @@ pub(super) struct LineHistory {
     pub first_covered: Option<u32>,
     /// The epoch of the fence that covers `covered`.
     pub covered_at: Option<u32>,
+    /// In the epoch of `first_covered`, and for what `covered` is in that of `covered_at`, a `counter_cache_writeback` waited
+    /// for the line.
+    pub first_waited_for: bool,
+    pub waited_for: bool,
     /// It holds a `CounterAtomic` variable, and what was stored before it did is covered.
     marked: Option<u64>,
 }
@@ -47,6 +51,8 @@ impl LineHistory {
             first_stored: None,
             first_covered: None,
             covered_at: None,
+            first_waited_for: false,
+            waited_for: false,
             marked: None,
         }
     }
@@ -61,9 +67,19 @@ impl LineHistory {
         self.later.len()
     }
 
-    /// It is written back together with its counter if its design asks for that by annotation.
-    pub fn is_counter_atomic(&self) -> bool {
+    /// It holds a `CounterAtomic` variable by now.
+    pub fn holds_counter_atomic(&self) -> bool {
         self.marked.is_some()
+    }
+
+    /// How many stores version `index` contains.
+    pub fn stores_in(&self, index: usize) -> u64 {
+        self.stores - (self.newest() - index) as u64
+    }
+
+    /// Whenever version `index` is written back, the line holds a `CounterAtomic` variable already.
+    pub fn is_counter_atomic(&self, index: usize) -> bool {
+        self.marked.is_some_and(|before| before < self.stores_in(index))
     }
 
     /// It was so when `covered` was stored.
@@ -77,11 +93,8 @@ impl LineHistory {
 pub(super) struct BlockHistory {
     /// The lines of it that were ever stored to.
     pub lines: Vec<Line>,
-    /// The last epoch in which a fence covered lines of it, and these lines.
-    pub batch_epoch: u32,
-    pub batch: Vec<Line>,
-    /// The block on the media is not older than the end of this epoch, with what was written in it (true) or perhaps without.
-    pub forced: Option<(u32, bool)>,
+    /// The block on the media has left in this epoch or later.
+    pub forced: Option<u32>,
 }
 
 /// The transaction that the program is in.
@@ -110,7 +123,8 @@ pub(super) struct History {
     pub in_flight: InFlight,
     records: Receiver<TransactionRecord>,
     flushed: Vec<(Line, u64)>,
-    counters_flushed: Vec<CounterBlock>,
+    /// And how many flushes came before.
+    counters_flushed: Vec<(CounterBlock, usize)>,
 }
 
 impl History {
@@ -166,14 +180,15 @@ impl History {
     }
 
     pub fn counters_flushed(&mut self, line: Line) {
-        self.counters_flushed.push(self.coverage.block(line));
+        self.counters_flushed.push((self.coverage.block(line), self.flushed.len()));
     }
 
     /// A fence completed. `complete`: a `counter_cache_writeback` waits for earlier writes of its lines; `carried`: whether
     /// the counter of a line leaves with the line, as far as the line is counter-atomic.
     pub fn fenced(&mut self, complete: bool, carried: impl Fn(&LineHistory) -> bool) {
         let epoch = self.epoch;
-        for (line, stores) in std::mem::take(&mut self.flushed) {
+        let counters_flushed = std::mem::take(&mut self.counters_flushed);
+        for (number, (line, stores)) in std::mem::take(&mut self.flushed).into_iter().enumerate() {
             let Some(history) = self.lines.get_mut(&line) else { continue };
             if stores <= history.number {
                 continue;
@@ -184,19 +199,17 @@ impl History {
             history.number = stores;
             history.covered_at = Some(epoch);
             history.first_covered.get_or_insert(epoch);
-            let carried = carried(history);
-            let block = self.blocks.entry(self.coverage.block(line)).or_default();
-            if std::mem::replace(&mut block.batch_epoch, epoch) != epoch {
-                block.batch.clear();
-            }
-            block.batch.push(line);
-            if carried {
-                block.forced = block.forced.max(Some((epoch, false)));
+            let id = self.coverage.block(line);
+            let waited = complete && counters_flushed.iter().any(|&(block, after)| block == id && after > number);
+            let first = history.first_covered == Some(epoch);
+            history.first_waited_for |= first && waited;
+            history.waited_for = waited;
+            if carried(history) {
+                self.blocks.entry(id).or_default().forced = Some(epoch);
             }
         }
-        for block in std::mem::take(&mut self.counters_flushed) {
-            let block = self.blocks.entry(block).or_default();
-            block.forced = block.forced.max(Some((epoch, complete)));
+        for (block, _) in counters_flushed {
+            self.blocks.entry(block).or_default().forced = Some(epoch);
         }
         let lines = &self.lines;
         self.uncovered.retain(|line| !lines[line].later.is_empty());

@@ -97,7 +97,7 @@ pub(super) fn judge(search: &Search<'_>) -> Verdict {
         reached = and(&reached, ways_of(&of_group));
         groups.push(of_group);
     }
-    let max = search.space.ahead_max;
+    let max = search.space.busy_max;
     if reached.iter().all(|&ahead| ahead > max) {
         return Verdict::Empty;
     }
@@ -145,7 +145,7 @@ fn ways_of_line<'s>(search: &'s Search<'_>, line: usize, mode: usize) -> impl It
     let of = search.space.lines[line].line;
     search.agreeing(line, mode).map(move |(_, candidate)| Way {
         fits: fits(search.history, of, &after(search, of, &candidate.bytes)),
-        ahead: u32::from(candidate.reading == super::space::Reading::CounterAhead),
+        ahead: u32::from(candidate.busy),
     })
 }
 

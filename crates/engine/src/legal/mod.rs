@@ -19,6 +19,12 @@ mod hardware;
 mod history;
 mod image;
 mod judge;
+#[cfg(test)]
+mod judge_tests;
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod reference_tests;
 mod search;
 mod space;
 mod tally;

@@ -25,6 +25,8 @@ pub(super) struct Candidate {
     pub version: usize,
     pub reading: Reading,
     pub bytes: LineBytes,
+    /// It takes a circuit that works on the line.
+    pub busy: bool,
 }
 
 /// What is left open about one line.
@@ -50,13 +52,13 @@ pub(super) struct Space {
     pub lines: Vec<OpenLine>,
     pub groups: Vec<Group>,
     pub by_line: FxHashMap<Line, usize>,
-    /// So many lines at most may have a counter that is ahead.
-    pub ahead_max: u32,
+    /// So many candidates at most may take a circuit.
+    pub busy_max: u32,
 }
 
 impl Space {
-    pub fn new(ahead_max: u32) -> Self {
-        Self { lines: Vec::new(), groups: Vec::new(), by_line: FxHashMap::default(), ahead_max }
+    pub fn new(busy_max: u32) -> Self {
+        Self { lines: Vec::new(), groups: Vec::new(), by_line: FxHashMap::default(), busy_max }
     }
 
     /// Adds a group: for each line its candidates in each of `modes` modes, of which counters and data are nearest to each
@@ -95,12 +97,12 @@ impl Space {
     }
 }
 
-/// Keeps the first of candidates with equal bytes; one whose counter is not ahead counts least against the limit.
+/// Keeps the first of candidates with equal bytes; one that takes no circuit leaves more room to others.
 fn drop_equal(candidates: &mut Vec<Candidate>) {
     let mut kept: Vec<Candidate> = Vec::with_capacity(candidates.len());
     for candidate in candidates.drain(..) {
         match kept.iter_mut().find(|known| known.bytes == candidate.bytes) {
-            Some(known) if known.reading == Reading::CounterAhead => *known = candidate,
+            Some(known) if known.busy => *known = candidate,
             Some(_) => {}
             None => kept.push(candidate),
         }
