@@ -96,7 +96,11 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let auditor = machine.audited(true, true, Some(facts));
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
     // Without pruning the work grows with the power of the depth.
-    let every = if depth == 1 { 3 } else { 20 };
+    let every = match (depth, counters) {
+        (1, _) => 3,
+        (_, CounterLayout::Words { .. }) => 9,
+        (_, CounterLayout::Split { .. }) => 20,
+    };
     let mut states = 0;
     let mut trees = [(Broken::new(), 0), (Broken::new(), 0)];
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
