@@ -306,6 +306,7 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
             "crash_event": event,
             "nested_event": nested,
             "nested_events": nested_events,
+            "schedule": 0,
             "core": 0,
             "transaction": 1,
             "stage": stage,

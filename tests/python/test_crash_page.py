@@ -26,7 +26,7 @@ _LOG_LINE = 'tr[data-address="0"] .state'
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    verdict = cp.crash("write-back", "queue", transactions=20)
+    verdict = cp.crash("write-back", "queue", transactions=20, shrink=False)
     return cp.write_crash_page(verdict, tmp_path_factory.mktemp("crash") / "deep", transactions=20)
 
 
@@ -74,8 +74,12 @@ def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
     assert 'data-open="517"' in opened(violations=[leak, lost]), "a failed recovery before a leak"
     assert 'data-open="90"' in opened(violations=[leak])
     assert 'data-open="2"' in opened(violations=[]), "the middle of the beginning"
-    smaller = {"crash_event": 31, "transactions": 1, "tx_size": 64, "footprint": 4096, "cores": 1}
-    assert 'data-open="31"' in opened(shrunk=[smaller])
+    shape = {"transactions": 1, "tx_size": 64, "footprint": 4096, "cores": 1, "schedule": 0, "nested_event": None}
+    found = {"explanation": "", "reproduce": "", "tried": 3, "minimal": True, **shape}
+    leaks, loses = ({"rule": "pad_reuse", "crash_event": 17, **found}, {"rule": "line", "crash_event": 31, **found})
+    assert 'data-open="31"' in opened(shrunk=[leaks, loses])
+    assert 'data-open="17"' in opened(shrunk=[leaks], violations=[leak])
+    assert 'data-open="517"' in opened(shrunk=[leaks]), "a failed recovery before a smaller run that leaks"
 
 
 @pytest.fixture(scope="module")

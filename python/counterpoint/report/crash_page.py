@@ -15,21 +15,23 @@ from .templates import template
 _LEAKS = ("plaintext", "pad_reuse")
 """Rules whose violations do not keep a program from recovering."""
 
-_SHAPE = ("transactions", "warmup", "tx_size", "footprint", "cores", "schedule")
+_SHAPE = ("transactions", "tx_size", "footprint", "cores", "schedule")
 """What a smaller run differs in from the run that it was found in."""
 
 
 def opening(verdict: Crash) -> tuple[int | None, dict[str, Any]]:
     """The crash at which the page opens, and in what the run that shows it differs from the one judged.
 
-    The smallest run known to fail; else the first crash from which recovery fails; else the first violation; None where
-    there is none.
+    The smallest run known from which recovery fails; else the first crash from which it does; else the same of what
+    leaks; None where nothing is wrong.
     """
-    for smaller in verdict.document.get("shrunk") or ():
-        return smaller["crash_event"], {"warmup": 0} | {name: smaller[name] for name in _SHAPE if name in smaller}
-    failures = [violation for violation in verdict.violations if violation.rule not in _LEAKS]
-    for violation in failures or verdict.violations:
-        return violation.crash_event, {"schedule": violation.schedule}
+    for leaks in (False, True):
+        for smaller in verdict.shrunk:
+            if (smaller.rule in _LEAKS) is leaks:
+                return smaller.crash_event, {"warmup": 0} | {name: getattr(smaller, name) for name in _SHAPE}
+        for violation in verdict.violations:
+            if (violation.rule in _LEAKS) is leaks:
+                return violation.crash_event, {"schedule": violation.schedule}
     return None, {}
 
 
