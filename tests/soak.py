@@ -1,4 +1,5 @@
-"""Crashes designs that must survive, on a new small machine each time, until time is up or one does not survive."""
+"""Runs the long campaign over all designs, then crashes those that must survive, on a new small machine each time,
+until time is up or one does not survive. The campaign comes again with another seed after so many machines."""
 
 from __future__ import annotations
 
@@ -8,27 +9,20 @@ import random
 import sys
 import time
 
+import campaign
 import counterpoint as cp
 
-DESIGNS = (
-    "secpm",
-    "secpm-no-cwr",
-    "fca",
-    "sca",
-    "co-located",
-    "co-located-cc",
-    "hw-log",
-    "easy-pm",
-    "eadr",
-    "eadr-cme",
-    "eadr-all-operation",
-    "bbe",
-    "sepencr",
-)
+DESIGNS = ("eadr", *campaign.SURVIVORS)
 TX_SIZES = (64, 128, 256, 512, 1024)
 
 NESTED_TRANSACTIONS = 4
 """So few are run where power fails again at every step of every recovery."""
+
+CAMPAIGN_EVERY = 400
+"""Machines between two campaigns."""
+
+CAMPAIGN_TRANSACTIONS = 60
+CAMPAIGN_SCHEDULES = 6
 
 
 def queue(choice: random.Random, name: str, sizes: tuple[int, ...]) -> list[str]:
@@ -98,8 +92,18 @@ def main() -> int:
     crashes = 0
     for seed in itertools.count(arguments.first_seed):
         choice = random.Random(seed)
+        if (seed - arguments.first_seed) % CAMPAIGN_EVERY == 0:
+            outcomes = list(campaign.campaign(CAMPAIGN_TRANSACTIONS, seed, CAMPAIGN_SCHEDULES))
+            complaints = campaign.complaints(outcomes)
+            crashes += sum(outcome.verdict.crash_points for outcome in outcomes)
+            print(f"campaign with seed {seed}: {len(outcomes)} explorations, {len(complaints)} complaints", flush=True)
+            if complaints:
+                print("\n".join(complaints))
+                return 1
         design, workload = choice.choice(DESIGNS), choice.choice(workloads)
-        nested = choice.random() < 0.25
+        nested = choice.choice((0, 0, 0, 1)) and choice.choice((1, 1, 2))
+        explore = choice.choice(("schedule", "schedules") if nested else campaign.EXPLORE)
+        cores = choice.choice((1, 1, 2, 3))
         verdict = cp.crash(
             design,
             workload,
@@ -107,8 +111,12 @@ def main() -> int:
             set=machine(choice),
             tx_size=choice.choice(TX_SIZES),
             transactions=NESTED_TRANSACTIONS if nested else 50,
-            nested=nested,
-            cores=choice.choice((1, 1, 2, 3)),
+            nested_depth=nested or None,
+            explore=explore,
+            schedules=3 if explore == "schedules" else None,
+            cores=cores,
+            shrink=False,
+            blame=False,
             footprint="128KiB",
             seed=seed,
         )

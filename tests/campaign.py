@@ -1,0 +1,102 @@
+"""The campaign: every design, both readings, every workload, in the simulated schedule, in disturbed ones and in every
+legal state. What promises to survive must hold everywhere; of every other reading some workload must show the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+
+import counterpoint as cp
+
+PLAIN = ("unencrypted", "adr", "eadr")
+"""Designs with nothing to lose: both of their readings hold."""
+
+SURVIVORS = (
+    "secpm",
+    "secpm-no-cwr",
+    "fca",
+    "sca",
+    "co-located",
+    "co-located-cc",
+    "hw-log",
+    "easy-pm",
+    "eadr-cme",
+    "eadr-all-operation",
+    "bbe",
+    "sepencr",
+)
+"""Encrypting designs whose hardened reading holds."""
+
+AS_PRINTED = ("co-located", "co-located-cc")
+"""Those whose published reading does, too."""
+
+EXPLORE = ("schedule", "schedules", "legal")
+_STATES = 300
+"""Classes of legal states judged at a fence."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one exploration showed."""
+
+    design: str
+    variant: str
+    workload: str
+    explore: str
+    verdict: cp.Crash
+
+    @property
+    def survives(self) -> bool:
+        """Whether this reading of the design promises to hold."""
+        holds = (*PLAIN, *SURVIVORS) if self.variant == "hardened" else (*PLAIN, *AS_PRINTED)
+        return self.design in holds
+
+    def __str__(self) -> str:
+        broken = sorted({violation.rule for violation in self.verdict.violations})
+        told = [", ".join(broken) or "holds", *self.verdict.internal_errors]
+        return f"{self.design} {self.variant} on {self.workload}, {self.explore}: {'; '.join(told)}"
+
+
+def campaign(transactions: int, seed: int, schedules: int) -> Iterator[Outcome]:
+    """Every exploration once, two at a time."""
+    designs = [design.name for design in cp.designs() if design.crash_consistent]
+    workloads = [workload.name for workload in cp.workloads()]
+    fences = {design.name for design in cp.designs() if design.form in ("plain", "annotated")}
+
+    def explored(what: tuple[str, str, str, str]) -> Outcome:
+        design, variant, workload, explore = what
+        verdict = cp.crash(
+            design,
+            workload,
+            variant=variant,  # type: ignore[arg-type]
+            machine="small",
+            set=["controller.aes_units=2"],
+            tx_size=128,
+            footprint="16KiB",
+            transactions=transactions,
+            seed=seed,
+            explore=explore,
+            shrink=False,
+            blame=False,
+            schedules=schedules if explore == "schedules" else None,
+            states=_STATES if explore == "legal" else None,
+        )
+        return Outcome(design, variant, workload, explore, verdict)
+
+    runs = product(designs, ("hardened", "published"), workloads, EXPLORE)
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(explored, [run for run in runs if run[3] != "legal" or run[0] in fences])
+
+
+def complaints(outcomes: list[Outcome]) -> list[str]:
+    """What is not as promised."""
+    wrong = [str(outcome) for outcome in outcomes if outcome.survives and not outcome.verdict.holds]
+    wrong += [str(outcome) for outcome in outcomes if outcome.verdict.internal_errors]
+    readings = {(outcome.design, outcome.variant): outcome.survives for outcome in outcomes}
+    for (design, variant), survives in readings.items():
+        of_reading = [outcome for outcome in outcomes if (outcome.design, outcome.variant) == (design, variant)]
+        if not survives and all(outcome.verdict.holds for outcome in of_reading):
+            wrong.append(f"{design} {variant} holds on every workload, and has a fault")
+    return wrong
