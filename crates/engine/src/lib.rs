@@ -5,7 +5,7 @@
 //! ```text
 //! workload / trace -> cpu -> cache -> controller -> device
 //!                       (a Design decides at the marked points; stages own time, queues and bytes)
-//! side rooms that only watch or act between events: crash, recovery, audit, stats, timeline, scene
+//! side rooms that only watch or act between events: crash, legal, scene, recovery, audit, stats, timeline, scene
 //! ```
 
 pub mod api;
