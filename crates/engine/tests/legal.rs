@@ -155,3 +155,23 @@ fn other_schedules_reach_other_states_and_one_of_them_is_shown_again() {
     assert_eq!(report["crash_points"], crash(&third)["crash_points"], "the same disturbances every time");
     assert_ne!(report["crash_points"], one["crash_points"]);
 }
+
+#[test]
+fn every_step_that_a_program_leaves_out_is_missed() {
+    let complete = with(&request("unencrypted", "hardened", "btree"), json!({"transactions": 6}));
+    assert_holds(&complete);
+    let steps = [
+        "prepare-flush",
+        "prepare-fence",
+        "log-end-tag",
+        "mutate-flush",
+        "mutate-fence",
+        "commit-flush",
+        "commit-fence",
+    ];
+    for step in steps {
+        let report = crash(&with(&complete, json!({"leave_out": step, "blame": true})));
+        assert!(count(&report, "violation_count") > 0, "{step}");
+        assert_eq!(report["blame"]["who"], "program", "{step}");
+    }
+}

@@ -99,6 +99,8 @@ pub(super) struct Durable {
     left_rows: Vec<usize>,
     /// What it changes in the hash.
     left_hash: u64,
+    /// Blocks of which entries were removed in this event.
+    removed: Vec<usize>,
     stale_lines: Vec<Id>,
     stale_rows: Vec<usize>,
     /// The largest major counter that has persisted: where explanations look for counters.
@@ -120,6 +122,7 @@ impl Durable {
             left_lines: Vec::new(),
             left_rows: Vec::new(),
             left_hash: 0,
+            removed: Vec::new(),
             stale_lines: Vec::new(),
             stale_rows: Vec::new(),
             largest: 0,
@@ -157,11 +160,42 @@ impl Durable {
                 self.hash ^= row.hash ^ hash;
                 row.hash = hash;
                 row.persisted_at = Some(event);
+                // What a newer entry takes the place of is no longer there to lie under it.
+                if row.removed_at != Some(event) {
+                    row.under = row.stored;
+                }
                 row.stored = Some(*bytes);
                 row.left = None;
                 self.largest = self.largest.max(unpack_row(cipher, lines, slot, bytes));
                 self.touch_row(lines, slot);
             }
+        }
+    }
+
+    /// The queued entry of a counter block was removed because a newer one takes its place.
+    pub fn removed(&mut self, lines: &mut Lines, event: u64, media: MediaLine) {
+        let MediaUnit::Counter(block) = media.unit() else { return };
+        let slot = lines.slot(block);
+        lines.rows[slot].removed_at = Some(event);
+        self.removed.push(slot);
+    }
+
+    /// An event is over: blocks that were removed in it and did not persist again are what they were before.
+    pub fn event_over(&mut self, lines: &mut Lines) {
+        while let Some(slot) = self.removed.pop() {
+            let row = &mut lines.rows[slot];
+            if row.persisted_at == row.removed_at {
+                continue;
+            }
+            row.stored = row.under;
+            let hash = row.stored.map_or(0, |bytes| unit_hash(MediaLine::counter(row.block), &bytes));
+            self.hash ^= row.hash ^ hash;
+            row.hash = hash;
+            match (&self.cipher, row.stored) {
+                (Some(cipher), Some(stored)) => drop(unpack_row(cipher, lines, slot, &stored)),
+                _ => lines.forget_block(slot),
+            }
+            self.touch_row(lines, slot);
         }
     }
 

@@ -57,6 +57,10 @@ pub(super) struct BlockRow {
     pub persisted_at: Option<u64>,
     /// The block as it persisted last.
     pub stored: Option<LineBytes>,
+    /// What lies under that should it be removed from the queue.
+    pub under: Option<LineBytes>,
+    /// The event in which it was removed.
+    pub removed_at: Option<u64>,
     /// What takes its place when power is lost now.
     pub left: Option<Left>,
     /// Counters may have changed since the effective ones were computed.
@@ -141,7 +145,16 @@ impl Lines {
             Some(&slot) => slot,
             None => {
                 let slot = self.rows.len() as u32;
-                self.rows.push(BlockRow { block, hash: 0, persisted_at: None, stored: None, left: None, stale: false });
+                self.rows.push(BlockRow {
+                    block,
+                    hash: 0,
+                    persisted_at: None,
+                    stored: None,
+                    under: None,
+                    removed_at: None,
+                    left: None,
+                    stale: false,
+                });
                 for index in 0..self.coverage.lines() {
                     let counter = self.first_counter(block, index);
                     self.cells.push(Cell { id: NONE, stored: counter, effective: counter });

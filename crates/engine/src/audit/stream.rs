@@ -71,6 +71,7 @@ impl Observer for Auditor {
 
     fn coalesced(&mut self, _now: Ps, media: MediaLine) {
         self.note(Note::Coalesced(media));
+        self.durable.removed(&mut self.lines, self.events + 1, media);
     }
 
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
@@ -112,6 +113,7 @@ impl Observer for Auditor {
     }
 
     fn event_over(&mut self, _now: Ps) {
+        self.durable.event_over(&mut self.lines);
         self.events += 1;
     }
 }

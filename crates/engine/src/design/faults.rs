@@ -211,6 +211,8 @@ impl Fault {
                 Drain::AsItRests(true) => Some(&WithoutCounters(AS_IT_RESTS[1])),
             }),
             Fault::NewestCopy => drained_by(design, |kind| match kind {
+                // Where every copy has its counter from the first, there is one dirty copy at a time.
+                Drain::InPlace if design.cache_pads == CachePads::AesAtAccess => None,
                 Drain::InPlace => Some(&EveryCopy(&InPlace)),
                 Drain::ThroughWritePath => Some(&EveryCopy(&ThroughWritePath)),
                 Drain::Encrypted(_) | Drain::AsItRests(_) => None,
