@@ -1,4 +1,4 @@
-//! Crash points per second: every event of B-tree transactions of 64 bytes over a small structure.
+//! Crash points and durable states per second: B-tree transactions over a small structure, on one core.
 
 use counterpoint_engine::api::crash;
 use divan::Bencher;
@@ -9,16 +9,40 @@ fn main() {
     divan::main();
 }
 
-/// Points checked.
-fn explore(design: &str) -> u64 {
-    let request =
-        format!(r#"{{"design":"{design}","workload":"btree","tx_size":64,"transactions":50,"footprint":"64KiB"}}"#);
+/// How many of `what` an exploration judged.
+fn explore(what: &str, design: &str, options: &str) -> u64 {
+    let request = format!(
+        r#"{{"design":"{design}","workload":"btree","footprint":"64KiB","shrink":false,"blame":false,{options}}}"#
+    );
     let report = crash(&request, &|_, _| {}, &AtomicBool::new(false)).expect("the request is complete");
     let report: serde_json::Value = serde_json::from_str(&report).expect("a report is JSON");
-    report["crash_points"].as_u64().expect("a report counts its points")
+    report[what].as_u64().expect("a report counts")
 }
 
+fn bench(bencher: Bencher<'_, '_>, what: &str, design: &str, options: &str) {
+    bencher.counter(ItemsCount::new(explore(what, design, options))).bench(|| explore(what, design, options));
+}
+
+/// Crash points.
 #[divan::bench(args = ["secpm-no-cwr", "secpm", "sca"], sample_count = 5, sample_size = 1)]
 fn every_event(bencher: Bencher<'_, '_>, design: &str) {
-    bencher.counter(ItemsCount::new(explore(design))).bench(|| explore(design));
+    bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":50"#);
+}
+
+/// Classes of states, each with a recovery of its own.
+#[divan::bench(args = ["unencrypted", "secpm", "write-through", "sca"], sample_count = 5, sample_size = 1)]
+fn every_legal_state(bencher: Bencher<'_, '_>, design: &str) {
+    bench(bencher, "distinct_states", design, r#""tx_size":128,"transactions":30,"explore":"legal""#);
+}
+
+/// Crash points at which dirty lines leave the caches on battery: each is a drain, and each new state a judgement.
+#[divan::bench(args = ["eadr", "bbe", "sepencr"], sample_count = 5, sample_size = 1)]
+fn images_of_full_caches(bencher: Bencher<'_, '_>, design: &str) {
+    bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":20,"machine":"small""#);
+}
+
+/// Second power failures, each with a boot and a recovery of its own.
+#[divan::bench(args = ["secpm", "bbe"], sample_count = 5, sample_size = 1)]
+fn power_that_fails_again(bencher: Bencher<'_, '_>, design: &str) {
+    bench(bencher, "nested_points", design, r#""tx_size":64,"transactions":2,"machine":"small","nested":true"#);
 }
