@@ -18,6 +18,9 @@ TX_SIZES = (64, 128, 256, 512, 1024)
 NESTED_TRANSACTIONS = 4
 """So few are run where power fails again at every step of every recovery."""
 
+DEEP_POINTS = 40
+"""So few crashes are followed by more than one during their recoveries."""
+
 CAMPAIGN_EVERY = 400
 """Machines between two campaigns."""
 
@@ -101,7 +104,7 @@ def main() -> int:
                 print("\n".join(complaints))
                 return 1
         design, workload = choice.choice(DESIGNS), choice.choice(workloads)
-        nested = choice.choice((0, 0, 0, 1)) and choice.choice((1, 1, 2))
+        nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
         explore = choice.choice(("schedule", "schedules") if nested else campaign.EXPLORE)
         cores = choice.choice((1, 1, 2, 3))
         verdict = cp.crash(
@@ -112,6 +115,7 @@ def main() -> int:
             tx_size=choice.choice(TX_SIZES),
             transactions=NESTED_TRANSACTIONS if nested else 50,
             nested_depth=nested or None,
+            points=DEEP_POINTS if nested > 1 else None,
             explore=explore,
             schedules=3 if explore == "schedules" else None,
             cores=cores,
