@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::judge::{assert_holds, count, crash, refusal, with};
+use common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -174,4 +174,12 @@ fn every_step_that_a_program_leaves_out_is_missed() {
         assert!(count(&report, "violation_count") > 0, "{step}");
         assert_eq!(report["blame"]["who"], "program", "{step}");
     }
+}
+
+#[test]
+fn what_schedules_show_instead_of_legal_states_is_shown_again_by_its_schedule() {
+    let request = with(&request("hw-log", "published", "array"), json!({"transactions": 30}));
+    let report = assert_fails(&request, &["pad_reuse"]);
+    assert!(!report["violations"][0]["reproduce"].as_str().unwrap().contains("--explore"));
+    assert_reproduces(&request, &report);
 }

@@ -39,11 +39,10 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total.load(Ordering::Relaxed));
     };
     let look = |run: &Prepared, exploration: &Exploration| {
-        let config = &run.config;
         // A run that ended early did what there was to do.
         let begun_at = done.load(Ordering::Relaxed);
         total.store(begun_at + transactions_of(run), Ordering::Relaxed);
-        let report = explore_as_asked(&request, run, exploration, command_line(&request, config), &tell, cancel);
+        let report = explore_as_asked(&request, run, exploration, command_line(&request, run), &tell, cancel);
         done.store(total.load(Ordering::Relaxed), Ordering::Relaxed);
         report
     };
@@ -139,7 +138,7 @@ pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     let total = transactions_of(&run);
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-    let command = command_line(&request, &run.config);
+    let command = command_line(&request, &run);
     let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
     scene::scene(&run.config, &run.design, &run.source, at_event, schedule, command, &report, cancel)
 }
@@ -157,7 +156,8 @@ fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
 }
 
 /// The command line that starts the same run, without transactions and crash points.
-fn command_line(request: &Request, config: &RunConfig) -> String {
+fn command_line(request: &Request, run: &Prepared) -> String {
+    let Prepared { config, design, source, .. } = run;
     let quote = |text: &str| {
         let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
         if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
@@ -179,8 +179,8 @@ fn command_line(request: &Request, config: &RunConfig) -> String {
         words.push(format!("--leave-out {}", omission.name()));
     }
     // Of several schedules one shows it again.
-    if let Some(explore) = request.explore.as_ref().filter(|explore| *explore == "legal") {
-        words.push(format!("--explore {explore}"));
+    if request.explore.as_deref() == Some("legal") && legal::explains(config, design, source) {
+        words.push("--explore legal".to_owned());
     }
     if let Some(schedule) = &request.schedule {
         words.push(format!("--schedule {schedule}"));
