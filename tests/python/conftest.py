@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import fake_engine
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from counterpoint import _engine
 from counterpoint.cli import main
+
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run"
+)
 
 
 @pytest.fixture
@@ -46,3 +54,13 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Outcome(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if _CHROMIUM is None:
+        pytest.fail("no chromium on this computer; `make chromium` installs it")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS.split())
+        yield started
+        started.close()

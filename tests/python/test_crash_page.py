@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import fake_engine
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import counterpoint as cp
 
-_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_FLAGS = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-)
 _FAILS_AT = 219
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
 _LOG_LINE = 'tr[data-address="0"] .state'
@@ -80,16 +74,6 @@ def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
     assert 'data-open="31"' in opened(shrunk=[leaks, loses])
     assert 'data-open="17"' in opened(shrunk=[leaks], violations=[leak])
     assert 'data-open="517"' in opened(shrunk=[leaks]), "a failed recovery before a smaller run that leaks"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if _CHROMIUM is None:
-        pytest.fail("no chromium on this computer; `make chromium` installs it")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS.split())
-        yield started
-        started.close()
 
 
 class Opened:

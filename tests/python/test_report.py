@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import fake_engine
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 import counterpoint as cp
 from counterpoint.report import prepare_folder
 from counterpoint.report.files import write_text
-
-_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_FLAGS = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-)
 
 
 @pytest.fixture(scope="module")
@@ -161,16 +153,6 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         locked.mkdir(mode=0o500)
         with pytest.raises(cp.InputError, match="locked"):
             prepare_folder(locked)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if _CHROMIUM is None:
-        pytest.fail("no chromium on this computer; `make chromium` installs it")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS.split())
-        yield started
-        started.close()
 
 
 @pytest.mark.browser

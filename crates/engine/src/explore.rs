@@ -215,14 +215,7 @@ fn explore_knowing(
         look(&mut system, &loss, design.recovery);
     }
     source.verdict()?;
-    let now = system.queue.now();
-    let stats = system.controller.stats(now);
-    let exercised = Exercised {
-        evictions: system.cache.counts().dirty_evictions,
-        counter_misses: stats.counter_misses,
-        wpq_full: stats.full_events,
-        reencryptions: stats.reencryptions,
-    };
+    let exercised = exercised(&mut system);
     let report = system.observer.report(CrashRun {
         design: config.design.clone(),
         variant: config.variant,
@@ -237,6 +230,17 @@ fn explore_knowing(
     });
     *known = system.observer.into_known();
     Ok(report)
+}
+
+/// What the run has met.
+pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
+    let stats = system.controller.stats(system.queue.now());
+    Exercised {
+        evictions: system.cache.counts().dirty_evictions,
+        counter_misses: stats.counter_misses,
+        wpq_full: stats.full_events,
+        reencryptions: stats.reencryptions,
+    }
 }
 
 /// Hands the true survivors of a power failure now to the explorer, for whatever it wants of them; gives how many events

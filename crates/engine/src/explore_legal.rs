@@ -1,9 +1,9 @@
 //! One exploration of legal states from configuration to report: the program runs once on its design, for its history alone.
 
 use crate::config::{ConfigError, Machine, RunConfig};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exercised, Exploration};
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration};
 use crate::design::parts::Design;
-use crate::explore::keep_ledgers;
+use crate::explore::{exercised, keep_ledgers};
 use crate::job::{Bases, Source};
 use crate::legal::{Hardware, LegalExplorer, LegalSetup, STATES_PER_POINT};
 use crate::line_system::encryption_parts;
@@ -71,13 +71,7 @@ pub fn explore_legal(
     if !stopped {
         watch.finish(&system)?;
     }
-    let stats = system.controller.stats(system.queue.now());
-    let exercised = Exercised {
-        evictions: system.cache.counts().dirty_evictions,
-        counter_misses: stats.counter_misses,
-        wpq_full: stats.full_events,
-        reencryptions: stats.reencryptions,
-    };
+    let exercised = exercised(&mut system);
     Ok(system.observer.report(CrashRun {
         design: config.design.clone(),
         variant: config.variant,

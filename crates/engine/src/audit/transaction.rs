@@ -11,7 +11,7 @@
 
 use super::ledger::TransactionRecord;
 use super::lines::{Id, Lines, Role};
-use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport};
+use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport, pieces};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -409,22 +409,9 @@ struct RecoveryView<'a> {
     stamp: u32,
 }
 
-impl RecoveryView<'_> {
-    fn pieces(address: u64, length: usize, mut with: impl FnMut(Line, usize, std::ops::Range<usize>)) {
-        let mut done = 0;
-        while done < length {
-            let at = address + done as u64;
-            let offset = (at % 64) as usize;
-            let piece = (length - done).min(64 - offset);
-            with(Line::containing(at), offset, done..done + piece);
-            done += piece;
-        }
-    }
-}
-
 impl ByteView for RecoveryView<'_> {
     fn read(&mut self, address: u64, buffer: &mut [u8]) {
-        Self::pieces(address, buffer.len(), |line, offset, range| {
+        for (line, offset, range) in pieces(address, buffer.len()) {
             let id = self.lines.id(line);
             let record = self.lines.record_mut(id);
             record.golden.read_stamp = self.stamp;
@@ -435,11 +422,11 @@ impl ByteView for RecoveryView<'_> {
             };
             let length = range.len();
             buffer[range].copy_from_slice(&bytes[offset..offset + length]);
-        });
+        }
     }
 
     fn write(&mut self, address: u64, data: &[u8]) {
-        Self::pieces(address, data.len(), |line, offset, range| {
+        for (line, offset, range) in pieces(address, data.len()) {
             let id = self.lines.id(line);
             let record = self.lines.record_mut(id);
             if record.golden.overlay_stamp != self.stamp {
@@ -453,6 +440,6 @@ impl ByteView for RecoveryView<'_> {
             let length = range.len();
             let slot = record.golden.overlay_slot as usize;
             self.overlay[slot].1[offset..offset + length].copy_from_slice(&data[range]);
-        });
+        }
     }
 }

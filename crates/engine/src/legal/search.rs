@@ -7,7 +7,7 @@
 use super::history::History;
 use super::space::{Candidate, Reading, Space};
 use crate::kernel::Random;
-use crate::message::{ByteView, Line, LineBytes, ProgramRecovery};
+use crate::message::{ByteView, Line, LineBytes, ProgramRecovery, pieces};
 use rustc_hash::FxHashMap;
 
 /// Who decides where states part.
@@ -236,20 +236,10 @@ fn mask_of(range: &std::ops::Range<usize>) -> u64 {
     range.clone().fold(0, |mask, n| mask | 1 << n)
 }
 
-fn pieces(address: u64, length: usize, mut with: impl FnMut(Line, std::ops::Range<usize>, std::ops::Range<usize>)) {
-    let mut done = 0;
-    while done < length {
-        let at = address + done as u64;
-        let offset = (at % 64) as usize;
-        let piece = (length - done).min(64 - offset);
-        with(Line::containing(at), offset..offset + piece, done..done + piece);
-        done += piece;
-    }
-}
-
 impl ByteView for Search<'_> {
     fn read(&mut self, address: u64, buffer: &mut [u8]) {
-        pieces(address, buffer.len(), |line, range, into| {
+        for (line, offset, into) in pieces(address, buffer.len()) {
+            let range = offset..offset + into.len();
             let written = self.written_at.get(&line).copied();
             let mask = mask_of(&range);
             let all_written = written.is_some_and(|at| self.written[at].mask & mask == mask);
@@ -258,11 +248,12 @@ impl ByteView for Search<'_> {
                 bytes = self.written[at].over(&bytes);
             }
             buffer[into].copy_from_slice(&bytes[range]);
-        });
+        }
     }
 
     fn write(&mut self, address: u64, data: &[u8]) {
-        pieces(address, data.len(), |line, range, from| {
+        for (line, offset, from) in pieces(address, data.len()) {
+            let range = offset..offset + from.len();
             let at = *self.written_at.entry(line).or_insert_with(|| {
                 self.written.push(Written { line, mask: 0, bytes: [0; 64] });
                 self.written.len() - 1
@@ -270,6 +261,6 @@ impl ByteView for Search<'_> {
             let written = &mut self.written[at];
             written.mask |= mask_of(&range);
             written.bytes[range].copy_from_slice(&data[from]);
-        });
+        }
     }
 }

@@ -26,7 +26,9 @@ pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
 };
-pub use program::{Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport};
+pub use program::{
+    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces,
+};
 pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};
 
 /// Index of a core.

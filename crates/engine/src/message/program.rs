@@ -99,6 +99,20 @@ pub trait ByteView {
     }
 }
 
+/// The lines that `length` bytes from `address` lie in: offset in the line, and which of the bytes.
+pub fn pieces(address: u64, length: usize) -> impl Iterator<Item = (Line, usize, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        (done < length).then(|| {
+            let at = address + done as u64;
+            let offset = (at % 64) as usize;
+            let piece = done..done + (length - done).min(64 - offset);
+            done = piece.end;
+            (Line::containing(at), offset, piece)
+        })
+    })
+}
+
 /// Where one core's program keeps its things. Byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLayout {

@@ -10,7 +10,7 @@ use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media};
 use crate::design::parts::{RecoveryStep, RestoreInto};
 use crate::message::{
     ByteView, CoreId, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
-    ShadowRegion, ShadowRegisters,
+    ShadowRegion, ShadowRegisters, pieces,
 };
 
 /// A step that a boot has just performed.
@@ -410,18 +410,4 @@ impl<O: Observer> ByteView for Watched<'_, '_, O> {
             self.boot.write_line_watched(line, &bytes, self.after);
         }
     }
-}
-
-/// The lines that `length` bytes from `address` lie in: offset in the line, and which of the bytes.
-fn pieces(address: u64, length: usize) -> impl Iterator<Item = (Line, usize, std::ops::Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        (done < length).then(|| {
-            let at = address + done as u64;
-            let offset = (at % 64) as usize;
-            let piece = done..done + (length - done).min(64 - offset);
-            done = piece.end;
-            (Line::containing(at), offset, piece)
-        })
-    })
 }
