@@ -211,6 +211,21 @@ def run_matrix(
     return _run_many(asked, workers, progress)
 
 
+def simulate(requests: Sequence[Mapping[str, Any]], *, workers: int = 0, progress: Progress | None = None) -> list[Run]:
+    """Simulates requests as `matrix.Point` has them, in threads of this process; populated memory is shared.
+
+    Args:
+        requests: what the engine is asked, one for each run.
+        workers: simulations at a time; 0 is one per processor. The results do not depend on it.
+        progress: told how far the simulations are.
+
+    Raises:
+        InputError: bad input, in one sentence, before anything is simulated.
+        Interrupted: Ctrl-C; its `runs` are those finished.
+    """
+    return _run_many([dict(asked) for asked in requests], workers, progress)
+
+
 def compare(
     designs: Iterable[str] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,

@@ -1,0 +1,192 @@
+"""What comes of reproducing papers: figures with charts and tables, claims, decisions.
+
+Nothing here computes; the report draws it, the command line prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One bar or one point of a line.
+
+    Attributes:
+        panel: the part of the chart that it is in; empty where there is one part.
+        x: its place on the axis, as people read it.
+        series: what its colour stands for.
+        value: its height; None where the figure has no meaning there.
+    """
+
+    panel: str
+    x: str
+    series: str
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart in the form of the paper's: panels side by side, each with bars or lines by colour over one axis.
+
+    Attributes:
+        title: what it shows, such as "(a) Counter writes removed"; empty where the figure's title says it all.
+        kind: `bar`, grouped by colour, or `line`.
+        x_title: name of the axis along the bottom.
+        y_title: name of the axis up the side, with its unit, and what is 1 where figures are relative.
+        panels: their names in order; one empty name where there is one.
+        xs: places on the axis in order.
+        series: names of the colours in order.
+        marks: bars or points.
+        line: marks of a black line with circles over the bars, on an axis of its own at the right, one point for each
+            place (secpm, Figures 11 and 12); empty where there is none.
+        line_title: name of that axis.
+        rule: where a dashed line lies across, such as at 1; None without.
+        published: marks of known published values, drawn as diamonds; empty where there is none.
+    """
+
+    title: str
+    kind: Literal["bar", "line"]
+    x_title: str
+    y_title: str
+    panels: tuple[str, ...]
+    xs: tuple[str, ...]
+    series: tuple[str, ...]
+    marks: tuple[Mark, ...]
+    line: tuple[Mark, ...] = ()
+    line_title: str = ""
+    rule: float | None = None
+    published: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper, or the numbers of a chart; cells are as people read them."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim at one point, such as one transaction size.
+
+    Attributes:
+        at: the point, such as "64 B"; empty where the claim has one.
+        published: what the paper says, with tolerance, as people read it.
+        measured: what came out, as people read it.
+        holds: whether that is inside the tolerance.
+    """
+
+    at: str
+    published: str
+    measured: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published result and what was measured of it.
+
+    Attributes:
+        id: its name in `claims.toml`.
+        paper: the paper's name.
+        what: what is claimed, in words.
+        published: the paper's value, or values by point.
+        measured: ours, in the same shape.
+        tolerance: in the claim's unit; by design where it differs.
+        holds: whether all of it does.
+        rows: the points one by one.
+    """
+
+    id: str
+    paper: str
+    what: str
+    published: Any
+    measured: Any
+    tolerance: Any
+    holds: bool
+    rows: tuple[ClaimRow, ...]
+
+    @property
+    def detail(self) -> str:
+        """The points in one line."""
+        return "; ".join(f"{row.at + ': ' if row.at else ''}{row.measured}" for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of a paper, reproduced.
+
+    Attributes:
+        id: `secpm.f11`, `secpm.t1`.
+        paper: the paper's name.
+        name: `Figure 11`, `Table 1`.
+        title: what it shows.
+        section: of the paper.
+        note: how it was measured, in a sentence or two; may be empty.
+        prediction: the paper's values are not known here, so that this is one.
+        charts: in the paper's form.
+        tables: the paper's, or the numbers of the charts.
+        claims: those that this figure measures, by id.
+        runs: how many simulations are behind it.
+    """
+
+    id: str
+    paper: str
+    name: str
+    title: str
+    section: str
+    note: str
+    prediction: bool
+    charts: tuple[Chart, ...]
+    tables: tuple[Table, ...]
+    claims: tuple[str, ...]
+    runs: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A value that a paper leaves open.
+
+    Attributes:
+        paper: the paper's name.
+        key: path of the machine value.
+        value: the preset's.
+        range: values that it might have been, in the order they are tried.
+        reason: why this one.
+    """
+
+    paper: str
+    key: str
+    value: Any
+    range: tuple[Any, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Everything that `reproduce` found.
+
+    Attributes:
+        papers: titles of the papers by name, in order.
+        figures: in the papers' order.
+        claims: in the order of `claims.toml`.
+        decisions: what the papers leave open.
+        deviations: `DEVIATIONS.md`, Markdown.
+        quick: whether small footprints and few transactions were simulated.
+        facts: what was run, under the names a reader looks for.
+        command: the command line that gives it again.
+    """
+
+    papers: Mapping[str, str]
+    figures: tuple[Figure, ...]
+    claims: tuple[Claim, ...]
+    decisions: tuple[Decision, ...]
+    deviations: str
+    quick: bool
+    facts: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
