@@ -18,6 +18,8 @@ its answers Python types::
 
     cp.litmus(["torn-pair"]).verdicts
 
+    cp.sweep("sweep.toml").frame()
+
 Engine calls release the GIL, so they run in parallel from threads, and they stop on Ctrl-C.
 """
 
@@ -50,6 +52,8 @@ from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .report import write_crash_page, write_report
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
 from .results import Blame, Crash, Design, Fault, Machine, Run, Shrunk, Stats, Violation, Workload
+from .store import Store
+from .sweeps import SweepReport, sweep
 
 __version__ = engine_version()
 
@@ -78,6 +82,8 @@ __all__ = [
     "RunOptions",
     "Shrunk",
     "Stats",
+    "Store",
+    "SweepReport",
     "Verdict",
     "Violation",
     "Workload",
@@ -97,6 +103,7 @@ __all__ = [
     "run",
     "run_matrix",
     "scene",
+    "sweep",
     "workloads",
     "write_crash_page",
     "write_report",

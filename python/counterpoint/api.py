@@ -116,6 +116,12 @@ def engine_version() -> str:
     return str(_describe()["engine_version"])
 
 
+def engine_build() -> str:
+    """A digest of what the engine was built from, which an edited design changes."""
+    description = _describe()
+    return str(description.get("engine_build", description["engine_version"]))
+
+
 def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[RunOptions]) -> dict[str, Any]:
     """The complete configuration that a run with these options would have, every value of its machine included.
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .annotations import Annotations
     from .litmus import LitmusReport
     from .results import Crash, Run
+    from .sweeps import SweepReport
 
 
 class Interrupted(KeyboardInterrupt):
@@ -19,6 +20,7 @@ class Interrupted(KeyboardInterrupt):
         verdict: of a crash run, the verdict over the points tried so far.
         annotations: of a check of annotations, the verdicts over those that were finished.
         litmus: of litmus tests, the report over the rows that were finished.
+        sweep: of a sweep, the report so far; what was finished is in its store.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class Interrupted(KeyboardInterrupt):
         verdict: Crash | None = None,
         annotations: Annotations | None = None,
         litmus: LitmusReport | None = None,
+        sweep: SweepReport | None = None,
     ) -> None:
         """Keeps what was finished."""
         super().__init__("interrupted")
@@ -34,3 +37,4 @@ class Interrupted(KeyboardInterrupt):
         self.verdict = verdict
         self.annotations = annotations
         self.litmus = litmus
+        self.sweep = sweep

@@ -82,7 +82,7 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [_flat(run.document) for run in runs]
+    rows = [flat(run.document) for run in runs]
     chosen = baseline or check_baseline([row["design"] for row in rows], None)
     if not rows:
         return pl.DataFrame()
@@ -163,16 +163,16 @@ def _over(above: str, below: str) -> pl.Expr:
     return pl.when(pl.col(below) > 0).then(pl.col(above) / pl.col(below))
 
 
-def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Scalars of a document under joined names. What stands in a list is named by its level, or by its name."""
     row: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, Mapping):
-            row |= _flat(value, f"{prefix}{key}_")
+            row |= flat(value, f"{prefix}{key}_")
         elif isinstance(value, list):
             for item in value:
                 called = "level" if "level" in item else "name"
-                row |= _flat({k: v for k, v in item.items() if k != called}, f"{prefix}{key}_{item[called]}_")
+                row |= flat({k: v for k, v in item.items() if k != called}, f"{prefix}{key}_{item[called]}_")
         else:
             row[f"{prefix}{key}"] = value
     return row

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import EngineError, InputError, __version__
-from . import annotations, compare, crash, listing, litmus, replay, run
+from . import annotations, compare, crash, listing, litmus, replay, run, sweep
 from .screen import INTERRUPTED
 
 BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
@@ -35,6 +35,7 @@ app.command("crash")(crash.crash)
 app.command("annotations")(annotations.check)
 app.command("litmus")(litmus.litmus)
 app.command("replay")(replay.replay)
+app.command("sweep")(sweep.sweep)
 
 
 def _version(asked: bool) -> None:

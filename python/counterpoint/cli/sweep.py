@@ -1,0 +1,122 @@
+"""`sweep`: the runs of a matrix, into a store."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .. import sweeps
+from ..errors import Interrupted
+from ..request import count
+from ..store import export_format
+from ..units import count_of
+from . import options, screen
+
+SOME_FAILED = 1
+
+_SHOWN_MAX = 20
+"""Different sentences in the table of failures."""
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What is swept, see docs/sweep.md.")],
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE.duckdb", help="Where results are kept; default NAME.duckdb."),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", parser=options.whole_number, help="Processes; 0 is one per processor."),
+    ] = 0,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Only go on: the store must exist and hold this very sweep.")
+    ] = False,
+    export: Annotated[
+        list[Path] | None,
+        typer.Option("--export", metavar="FILE.parquet|FILE.csv", help="Write the results there too; repeatable."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compute every run of a sweep that its store does not have."""
+    for path in export or []:
+        export_format(path)
+    count("workers", workers)
+    if cluster is not None and workers:
+        raise typer.BadParameter("--workers is of this computer, and --cluster of another; give one of them")
+    with screen.progress("reading the sweep") as reading:
+        plan = sweeps.plan(spec, reading)
+    with sweeps.open_store(plan, store, resume=resume) as opened:
+        found = len(opened.known(plan.requests))
+        screen.note(f"{found} of {count_of(len(plan.requests), 'run')} are in the store '{opened.path}'")
+        try:
+            with _progress() as progress:
+                report = sweeps.compute(plan, opened, workers=workers, cluster=cluster, progress=progress)
+        except Interrupted as stop:
+            assert stop.sweep
+            kept, runs = stop.sweep.found + stop.sweep.computed, count_of(stop.sweep.runs, "run")
+            screen.stop_interrupted(f"{kept} of {runs} are in the store '{opened.path}'; the same command goes on")
+        for path in export or []:
+            screen.note(f"export: {opened.export(plan.name, path)}")
+    if as_json:
+        screen.print_json(report.to_dict())
+    else:
+        screen.output().print(_summary(report))
+        if report.failures:
+            screen.output().print(_failures(report))
+    if report.failures:
+        raise typer.Exit(SOME_FAILED)
+
+
+@contextmanager
+def _progress() -> Iterator[sweeps.SweepProgress | None]:
+    """A bar with what failed and the time left, on a terminal, and elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("sweeping"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, failed="")
+
+        def show(done: int, total: int, failed: int) -> None:
+            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
+
+        yield show
+
+
+def _summary(report: sweeps.SweepReport) -> str:
+    lines = [
+        f"{report.name}: {count_of(report.points, 'point')}, {count_of(report.runs, 'run')}: {report.found} found, "
+        f"{report.computed} computed, {len(report.failures)} failed",
+        f"store: {report.store}",
+    ]
+    return "\n".join(lines)
+
+
+def _failures(report: sweeps.SweepReport) -> Table:
+    counted = Counter(failure.sentence for failure in report.failures).most_common()
+    table = Table("runs", "what failed", title="Failures", title_justify="left", box=None)
+    for sentence, runs in counted[:_SHOWN_MAX]:
+        table.add_row(str(runs), sentence)
+    if len(counted) > _SHOWN_MAX:
+        rest = sum(runs for _, runs in counted[_SHOWN_MAX:])
+        table.add_row(str(rest), f"{len(counted) - _SHOWN_MAX} other reasons; all are in the store")
+    return table

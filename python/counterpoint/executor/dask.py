@@ -1,0 +1,159 @@
+"""Runs on a Dask cluster.
+
+The scheduler gives the run of a worker that has ended to another one; it gives up after a few, as it is configured.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import api
+from .._engine import InputError
+from . import Lost, Mismatch, Outcome, Refused, Task
+from .worker import work
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+    Computed = Future[Outcome]
+
+CONNECT_SECONDS = 5
+"""How long a scheduler has to answer."""
+
+_AHEAD, _AHEAD_MIN = 4, 16
+"""Tasks that the scheduler has at a time for each thread of its workers, and at least."""
+
+_COUNT_SECONDS = 2.0
+"""How old the number of threads may be."""
+
+INSTALL = "a cluster needs Dask; install it with: pip install 'counterpoint[cluster]'"
+
+
+class Cluster:
+    """An executor of a cluster."""
+
+    def __init__(self, address: str, build: str) -> None:
+        """Connects to a scheduler.
+
+        Args:
+            address: of the scheduler, such as `tcp://host:8786`, or the path of its scheduler file.
+            build: of the engine that its workers must have.
+
+        Raises:
+            InputError: Dask is not installed, the scheduler does not answer, or a worker has another engine.
+        """
+        self._address = address
+        self._client: Any = _connect(address)
+        self._ended: queue.SimpleQueue[Computed] = queue.SimpleQueue()
+        self._running: dict[str, Task] = {}
+        self._futures: dict[str, Computed] = {}
+        self._threads, self._counted = 0, float("-inf")
+        try:
+            self._check(build)
+        except BaseException:
+            self._client.close()
+            raise
+
+    def room(self) -> int:
+        """How many tasks it takes now."""
+        if time.monotonic() - self._counted > _COUNT_SECONDS:
+            self._threads, self._counted = sum(self._ask(self._client.nthreads).values()), time.monotonic()
+        return max(_AHEAD * self._threads, _AHEAD_MIN) - len(self._running)
+
+    def submit(self, task: Task) -> None:
+        """Takes a task; there is room for it."""
+        name = f"counterpoint-{uuid.uuid4().hex}"
+        future = self._ask(self._client.submit, work, task, key=name, pure=False)
+        self._running[name], self._futures[name] = task, future
+        future.add_done_callback(self._ended.put)
+
+    def wait(self, seconds: float) -> Sequence[Outcome]:
+        """What has ended since, waiting up to so many seconds for the first."""
+        try:
+            ended = [self._ended.get(timeout=seconds)]
+        except queue.Empty:
+            if self._client.status == "closed":
+                raise self._gone() from None
+            return []
+        while not self._ended.empty():
+            ended.append(self._ended.get())
+        return [self._outcome(future) for future in ended]
+
+    def close(self) -> None:
+        """Gives up what is not finished; the workers stay, as others may use them."""
+        if self._client.status == "running":
+            self._client.cancel(list(self._futures.values()))
+        self._client.close(timeout=1)
+
+    def _outcome(self, future: Computed) -> Outcome:
+        from distributed import KilledWorker
+
+        name = str(future.key)
+        self._futures.pop(name)
+        task = self._running.pop(name)
+        # One whose result was lost with its worker is being computed again.
+        if future.status == "cancelled":
+            raise self._gone()
+        try:
+            outcome: Outcome = future.result()
+        except KilledWorker as error:
+            attempts = error.allowed_failures + 1
+            return Lost(task.key, f"{attempts} workers of the cluster ended while they computed it", attempts, True)
+        except ImportError as error:
+            return Mismatch(task.key, _cannot_import(self._address, error))
+        except Exception as error:
+            # Whatever else comes of a task on a computer that nobody knows belongs beside the results.
+            return Refused(task.key, f"{type(error).__name__}: {error}", False)
+        return outcome
+
+    def _check(self, build: str) -> None:
+        try:
+            found = self._ask(self._client.run, _engine_of_worker)
+        except ImportError as error:
+            raise InputError(_cannot_import(self._address, error)) from None
+        for worker, (version, other) in found.items():
+            if other != build:
+                raise InputError(
+                    f"worker {worker} has the engine {version} ({other[:12]}), and this computer has "
+                    f"{api.engine_version()} ({build[:12]}); install the same one on both"
+                )
+
+    def _ask(self, call: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return call(*arguments, **options)
+        except (OSError, RuntimeError):
+            if self._client.status != "running":
+                raise self._gone() from None
+            raise
+
+    def _gone(self) -> InputError:
+        return InputError(f"cluster '{self._address}' does not answer any more; what was finished is in the store")
+
+
+def _engine_of_worker() -> tuple[str, str]:
+    return api.engine_version(), api.engine_build()
+
+
+def _cannot_import(address: str, error: ImportError) -> str:
+    return f"the workers of cluster '{address}' cannot load Counterpoint; install it on them ({error})"
+
+
+def _connect(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise InputError(INSTALL) from None
+    where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    connect: Any = Client
+    try:
+        return connect(**where, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"cluster '{address}' does not answer: {str(error).splitlines()[0] if str(error) else 'time is out'}; "
+            "give the address of a Dask scheduler, such as tcp://host:8786"
+        ) from None

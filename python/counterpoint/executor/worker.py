@@ -1,0 +1,90 @@
+"""What a worker does, in a process of this computer or in one of a cluster: one run for each task.
+
+As a process of this computer, it reads tasks as lines of JSON and writes outcomes the same way. It ends when its
+parent does, since its input ends then, and leaves Ctrl-C to the parent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from dataclasses import asdict
+from typing import Any
+
+from .. import _engine, api, keys
+from . import Finished, Mismatch, Outcome, Refused, Task
+
+_OUTCOMES = {kind.__name__: kind for kind in (Finished, Mismatch, Refused)}
+
+
+def work(task: Task) -> Outcome:
+    """Computes one run."""
+    started = time.monotonic()
+    build = api.engine_build()
+    if build != task.build:
+        return Mismatch(
+            task.key,
+            f"worker {_name()} has the engine {api.engine_version()} ({build[:12]}), and this sweep is of "
+            f"{task.build[:12]}; install the same one on both",
+        )
+    try:
+        resolved = keys.configuration(task.request)
+        if keys.key(resolved, build) != task.key:
+            return Refused(task.key, f"worker {_name()} reads another machine file or trace than this computer", True)
+        document = _simulate(task.request)
+    except _engine.InputError as error:
+        return Refused(task.key, str(error), True)
+    except (_engine.EngineError, OSError) as error:
+        return Refused(task.key, f"{type(error).__name__}: {error}", False)
+    return Finished(task.key, resolved, document, _name(), time.monotonic() - started)
+
+
+def _simulate(request: dict[str, Any]) -> dict[str, Any]:
+    """Where a worker calls the engine."""
+    answer = json.loads(_engine.run_many(json.dumps({"runs": [request]}), 1))
+    document: dict[str, Any] = answer["results"][0]
+    if "error" in document:
+        raise _engine.EngineError(str(document["error"]))
+    return document
+
+
+def _name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def serve() -> None:
+    """The life of a process of this computer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(lines,), daemon=True).start()
+    while True:
+        outcome = work(Task(**json.loads(lines.get())))
+        out.write(encode(outcome))
+        out.flush()
+
+
+def encode(outcome: Outcome) -> str:
+    """An outcome as a line."""
+    return json.dumps([type(outcome).__name__, asdict(outcome)]) + "\n"
+
+
+def decode(line: str | bytes) -> Outcome:
+    """The outcome of a line."""
+    kind, values = json.loads(line)
+    outcome: Outcome = _OUTCOMES[kind](**values)
+    return outcome
+
+
+def _read(lines: queue.SimpleQueue[str]) -> None:
+    """Passes tasks on; at the end of the input, whatever the engine is doing is for nobody."""
+    for line in sys.stdin:
+        lines.put(line)
+    os._exit(0)

@@ -1,0 +1,76 @@
+"""What a run is known by: the digest of its resolved configuration and of the engine that runs it.
+
+Two requests that come to the same configuration have one key; another engine, an edited design or an edited trace has
+another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from . import _engine, api
+
+
+def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The request with the paths of its trace and of its machine complete, so that any process finds them."""
+    asked = dict(request)
+    for name in ("workload", "machine"):
+        if isinstance(asked.get(name), str) and asked[name] not in _names() and Path(asked[name]).is_file():
+            asked[name] = os.fspath(Path(asked[name]).resolve())
+    return asked
+
+
+def configuration(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The complete configuration of a run.
+
+    Raises:
+        InputError: bad input, in one sentence.
+    """
+    resolved: dict[str, Any] = json.loads(_engine.resolve(json.dumps(request)))
+    return resolved
+
+
+def key(resolved: Mapping[str, Any], build: str) -> str:
+    """SHA-256, in hexadecimal, over the engine's build and the configuration; a trace counts by its bytes."""
+    return _digest([build, {**resolved, "workload": _program(str(resolved["workload"]))}])
+
+
+def refused_key(request: Mapping[str, Any], build: str) -> str:
+    """The same for a request that has no configuration, because the engine refuses it."""
+    return _digest([build, "refused", request])
+
+
+def place_in_memory(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sorts runs that populate the same memory next to one another."""
+    names = ("workload", "machine", "tx_size", "footprint", "cores", "seed", "warmup")
+    program = [text for text in request.get("set", ()) if text.startswith("program.")]
+    return (*(str(request.get(name, "")) for name in names), *program)
+
+
+def _digest(document: Any) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _program(workload: str) -> str:
+    if workload in _names() or not Path(workload).is_file():
+        return workload
+    found = Path(workload).stat()
+    return _trace_digest(workload, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset([known.name for known in api.workloads()] + [known.name for known in api.machines()])
+
+
+@cache
+def _trace_digest(path: str, _size: int, _modified_ns: int) -> str:
+    with Path(path).open("rb") as trace:
+        return f"sha256:{hashlib.file_digest(trace, 'sha256').hexdigest()}"

@@ -1,0 +1,330 @@
+"""Sweeps: the runs of a matrix, each computed once and kept in a store (see `matrix` and `store`).
+
+Points are resolved to configurations first; what the store has is not computed again. The rest goes to an executor,
+and whatever comes back is written before the next is waited for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from . import api, keys, matrix
+from ._engine import InputError
+from .errors import Interrupted
+from .executor import Executor, Finished, Lost, Mismatch, Refused, Task
+from .executor.dask import Cluster
+from .executor.processes import Processes, processors
+from .request import count
+from .store import Failure, Store, export_format
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+"""The path of a sweep's TOML file, or what such a file says."""
+
+SweepProgress: TypeAlias = Callable[[int, int, int], object]
+"""Called with the runs that are done, those there are, and those among the done that failed."""
+
+ATTEMPTS_MAX = 3
+"""Workers that may end while they compute a run before it is given up."""
+
+_WAIT_SECONDS = 0.2
+"""How long an executor may wait, so that the caller is heard."""
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a call of `sweep` did.
+
+    Attributes:
+        name: of the sweep.
+        store: the file of the results.
+        points: what the axes come to.
+        runs: the different runs among them.
+        found: those that the store had.
+        computed: those that were computed now.
+        failures: those that could not be.
+    """
+
+    name: str
+    store: Path
+    points: int
+    runs: int
+    found: int
+    computed: int
+    failures: tuple[Failure, ...]
+
+    def frame(self) -> pl.DataFrame:
+        """A row per point: its number, the values of the axes, the figures, and why it failed where it did."""
+        with Store(self.store, read_only=True) as store:
+            return store.rows(self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `--json` prints."""
+        failures = [dataclasses.asdict(failure) for failure in self.failures]
+        return {"schema": 1, **dataclasses.asdict(self), "store": os.fspath(self.store), "failures": failures}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep asks for, read and resolved.
+
+    Attributes:
+        name: of the sweep.
+        text: its file.
+        digest: of what that says.
+        build: of the engine.
+        axes: what differs, with all values.
+        points: the key of the run at each, and its values on the axes.
+        requests: what the engine is asked, by key.
+        refused: why it will not, by key.
+    """
+
+    name: str
+    text: str
+    digest: str
+    build: str
+    axes: Mapping[str, Sequence[Any]]
+    points: Sequence[tuple[str, Mapping[str, Any]]]
+    requests: Mapping[str, dict[str, Any]]
+    refused: Mapping[str, str]
+
+
+def sweep(
+    spec: Spec,
+    store: str | os.PathLike[str] | None = None,
+    *,
+    workers: int = 0,
+    cluster: str | None = None,
+    resume: bool = False,
+    export: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    progress: SweepProgress | None = None,
+) -> SweepReport:
+    """Computes the runs of a sweep that its store does not have, and keeps them there.
+
+    Args:
+        spec: the sweep, see `docs/sweep.md`.
+        store: the DuckDB file; default the name of the sweep with `.duckdb`, in the current folder.
+        workers: processes that compute; 0 is one per processor. The results do not depend on it.
+        cluster: address of a Dask scheduler whose workers compute instead.
+        resume: refuse to begin: the store must hold this very sweep.
+        export: files that get the results, each ending in `.parquet` or `.csv`.
+        progress: told how far it is.
+
+    Raises:
+        InputError: bad input, in one sentence; also where every run of the sweep is refused.
+        Interrupted: Ctrl-C; its `sweep` is the report so far, and what was finished is in the store.
+    """
+    chosen = [export] if isinstance(export, str | os.PathLike) else list(export)
+    for path in chosen:
+        export_format(Path(path))
+    count("workers", workers)
+    planned = plan(spec)
+    with open_store(planned, store, resume=resume) as opened:
+        report = compute(planned, opened, workers=workers, cluster=cluster, progress=progress)
+        for path in chosen:
+            opened.export(planned.name, path)
+    return report
+
+
+def plan(spec: Spec, progress: api.Progress | None = None) -> Plan:
+    """Reads a sweep and resolves its points.
+
+    Raises:
+        InputError: bad input in what the sweep says. What the engine refuses of single points is part of the plan.
+    """
+    document, text, place = _read(spec)
+    read = matrix.parse(document, place)
+    unknown = sorted(set(document) - {*matrix.PARTS, "name"})
+    if unknown:
+        raise InputError(f"{place}: '{unknown[0]}' does not exist (known: name, {', '.join(matrix.PARTS)})")
+    build = api.engine_build()
+    points: list[tuple[str, Mapping[str, Any]]] = []
+    requests: dict[str, dict[str, Any]] = {}
+    refused: dict[str, str] = {}
+    for number, point in enumerate(read.points):
+        asked = keys.absolute(point.request)
+        try:
+            key = keys.key(keys.configuration(asked), build)
+        except InputError as error:
+            key = keys.refused_key(asked, build)
+            refused[key] = str(error)
+        points.append((key, point.values))
+        requests.setdefault(key, asked)
+        if progress is not None and number % 100 == 0:
+            progress(number, len(read.points))
+    said = json.dumps([document.get(part) for part in matrix.PARTS], default=str)
+    digest = hashlib.sha256(said.encode()).hexdigest()
+    return Plan(_name(document, spec, place), text, digest, build, read.axes, points, requests, refused)
+
+
+def open_store(planned: Plan, path: str | os.PathLike[str] | None, *, resume: bool = False) -> Store:
+    """Opens the store of a sweep, or makes it, and writes down what is asked for.
+
+    Raises:
+        InputError: it cannot be opened, or with `resume`: it does not hold this sweep.
+    """
+    store = Store(f"{planned.name}.duckdb" if path is None else path, must_exist=resume)
+    try:
+        if resume:
+            _check_held(planned, store)
+        store.put_sweep(
+            planned.name, spec=planned.text, digest=planned.digest, axes=planned.axes, points=planned.points
+        )
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _check_held(planned: Plan, store: Store) -> None:
+    held = {one.name: one.digest for one in store.sweeps()}
+    if planned.name not in held:
+        raise InputError(f"the store '{store.path}' does not hold the sweep '{planned.name}'")
+    if held[planned.name] != planned.digest:
+        raise InputError(
+            f"the store '{store.path}' holds another sweep '{planned.name}'; without --resume it is replaced, "
+            "and the runs that both have are kept"
+        )
+
+
+def compute(
+    planned: Plan,
+    store: Store,
+    *,
+    workers: int = 0,
+    cluster: str | None = None,
+    progress: SweepProgress | None = None,
+) -> SweepReport:
+    """Computes what the store does not have.
+
+    Raises:
+        InputError: the cluster is no good, or every run of the sweep is refused.
+        Interrupted: Ctrl-C.
+    """
+    found = store.known(planned.requests)
+    store.put_failures(
+        Failure(key, planned.requests[key], sentence, True, 0) for key, sentence in planned.refused.items()
+    )
+    left = [key for key in planned.requests if key not in found and key not in planned.refused]
+    left.sort(key=lambda key: keys.place_in_memory(planned.requests[key]))
+    tasks = [Task(key, planned.requests[key], planned.build) for key in left]
+    sheet = _Sheet(planned, store, len(found), progress)
+    if tasks:
+        executor: Executor
+        if cluster is None:
+            executor = Processes(min(workers or processors(), len(tasks)))
+        else:
+            executor = Cluster(cluster, planned.build)
+        try:
+            sheet.fill(tasks, executor)
+        except KeyboardInterrupt:
+            raise Interrupted(sweep=sheet.report()) from None
+        finally:
+            executor.close()
+    report = sheet.report()
+    if report.failures and not report.found and not report.computed and all(one.bad_input for one in report.failures):
+        raise InputError(f"every run of the sweep '{planned.name}' is refused: {report.failures[0].sentence}")
+    return report
+
+
+class _Sheet:
+    """What is done of a sweep."""
+
+    def __init__(self, planned: Plan, store: Store, found: int, progress: SweepProgress | None) -> None:
+        self._plan, self._store, self._found, self._progress = planned, store, found, progress
+        self._computed = 0
+        self._failed = len(planned.refused)
+        self._lost: dict[str, int] = {}
+
+    def fill(self, tasks: Iterable[Task], executor: Executor) -> None:
+        """Has an executor compute tasks, and keeps what comes back."""
+        waiting = deque(tasks)
+        running: dict[str, Task] = {}
+        self._tell()
+        while waiting or running:
+            for _ in range(min(executor.room(), len(waiting))):
+                task = waiting.popleft()
+                running[task.key] = task
+                executor.submit(task)
+            outcomes = executor.wait(_WAIT_SECONDS)
+            finished = [one for one in outcomes if isinstance(one, Finished)]
+            failures = []
+            for outcome in outcomes:
+                task = running.pop(outcome.key)
+                if isinstance(outcome, Lost) and not self._give_up(outcome):
+                    waiting.append(task)
+                elif isinstance(outcome, Lost | Refused):
+                    failures.append(self._failure(task, outcome))
+            self._keep(finished, failures)
+            wrong = [one.sentence for one in outcomes if isinstance(one, Mismatch)]
+            if wrong:
+                raise InputError(wrong[0])
+            if outcomes:
+                self._tell()
+
+    def report(self) -> SweepReport:
+        """What was done so far."""
+        return SweepReport(
+            name=self._plan.name,
+            store=self._store.path,
+            points=len(self._plan.points),
+            runs=len(self._plan.requests),
+            found=self._found,
+            computed=self._computed,
+            failures=tuple(self._store.failures(self._plan.name)),
+        )
+
+    def _give_up(self, lost: Lost) -> bool:
+        self._lost[lost.key] = self._lost.get(lost.key, 0) + lost.attempts
+        return lost.final or self._lost[lost.key] >= ATTEMPTS_MAX
+
+    def _failure(self, task: Task, outcome: Lost | Refused) -> Failure:
+        attempts = self._lost.get(task.key, 0) + isinstance(outcome, Refused)
+        bad_input = isinstance(outcome, Refused) and outcome.bad_input
+        return Failure(task.key, task.request, outcome.sentence, bad_input, attempts)
+
+    def _keep(self, finished: Sequence[Finished], failures: Sequence[Failure]) -> None:
+        """Writes what came back, also where Ctrl-C comes in between: what is finished is kept."""
+        try:
+            self._write(finished, failures)
+        except KeyboardInterrupt:
+            written = self._store.known(one.key for one in finished)
+            self._write([one for one in finished if one.key not in written], failures)
+            raise
+        finally:
+            self._computed += len(finished)
+            self._failed += len(failures)
+
+    def _write(self, finished: Sequence[Finished], failures: Sequence[Failure]) -> None:
+        self._store.put_runs(finished, self._plan.build)
+        if failures:
+            self._store.put_failures(failures)
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            done = self._found + self._computed + self._failed
+            self._progress(done, len(self._plan.requests), self._failed)
+
+
+def _read(spec: Spec) -> tuple[Mapping[str, Any], str, str]:
+    """What a sweep says, as a document and as text, and what it is called in sentences."""
+    if isinstance(spec, Mapping):
+        return spec, json.dumps(spec, indent=2, default=str, ensure_ascii=False), "sweep"
+    return matrix.read_toml(spec), Path(spec).read_text(encoding="utf-8"), os.fspath(spec)
+
+
+def _name(document: Mapping[str, Any], spec: Spec, place: str) -> str:
+    name = document.get("name", "sweep" if isinstance(spec, Mapping) else Path(spec).stem)
+    if not isinstance(name, str) or not name or any(letter in name for letter in "/\\\0\n"):
+        raise InputError(f"{place}: name is '{name}'; it must be text without slashes")
+    return name
