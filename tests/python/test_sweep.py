@@ -392,7 +392,12 @@ def test_a_killed_worker_costs_its_run_only(processes: Processes, tmp_path: Path
     held = [task.key for task in first.tasks]
     first.process.send_signal(signal.SIGKILL)
     outcomes: list[Outcome] = []
-    wait_until(lambda: bool(outcomes.extend(processes.wait(0.1)) or len(outcomes) == 4))
+
+    def all_ended() -> bool:
+        outcomes.extend(processes.wait(0.1))
+        return len(outcomes) == 4
+
+    wait_until(all_ended)
     lost = [one for one in outcomes if isinstance(one, Lost)]
     assert [one.key for one in lost] == [key]
     assert "was ended by signal 9" in lost[0].sentence
