@@ -76,9 +76,10 @@ def misses(claim: Claim) -> list[float]:
     A claim without a tolerance is measured by a tenth of what is published.
     """
     found = []
-    points = claim.measured if isinstance(claim.measured, dict) else {"": claim.measured}
+    several = isinstance(claim.measured, dict)
+    points = claim.measured if several else {"": claim.measured}
     for key, measured in points.items():
-        allowed = claim.published[key] if isinstance(claim.published, dict) else claim.published
+        allowed = claim.published[key] if several else claim.published
         values = measured if isinstance(measured, list) else [measured]
         tolerance = claim.tolerance[key] if isinstance(claim.tolerance, dict) else claim.tolerance
         found.append(max(_outside(value, i, allowed, tolerance) for i, value in enumerate(values)))

@@ -12,6 +12,7 @@
     secpm-no-cwr = "SecPM w/o CWR"
     [[decision]]                   # what the paper leaves open
     key = "program.think_instructions"
+    start = 8000
     range = [0, 2000, 8000]
     reason = "..."
 
@@ -189,9 +190,17 @@ class Experiment:
 
 @dataclass(frozen=True)
 class DecisionSpec:
-    """A value that a paper leaves open: its path, what it might be, and why it is what it is."""
+    """A value that a paper leaves open.
+
+    Attributes:
+        key: path of the machine value.
+        start: where the search over decisions begins: what was taken before any claim was looked at.
+        range: what it might be.
+        reason: why it is open, and why `start`.
+    """
 
     key: str
+    start: Value
     range: tuple[Value, ...]
     reason: str
 
@@ -220,7 +229,8 @@ def paper(name: str) -> Paper:
     """One of `PAPERS`."""
     document = _read(name, "paper.toml")
     decisions = tuple(
-        DecisionSpec(entry["key"], tuple(entry["range"]), entry["reason"]) for entry in document.get("decision", ())
+        DecisionSpec(entry["key"], entry["start"], tuple(entry["range"]), entry["reason"])
+        for entry in document.get("decision", ())
     )
     return Paper(name, document["title"], document.get("names", {}), decisions, document)
 

@@ -122,7 +122,7 @@ def decisions(name: str) -> list[Decision]:
     """What a paper leaves open, with its preset's values."""
     preset = next(machine.values for machine in api.machines() if machine.name == name)
     return [
-        Decision(name, spec.key, preset_value(preset, spec.key), spec.range, spec.reason)
+        Decision(name, spec.key, preset_value(preset, spec.key), spec.start, spec.range, spec.reason)
         for spec in paper(name).decisions
     ]
 
