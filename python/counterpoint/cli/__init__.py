@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import EngineError, InputError, __version__
-from . import annotations, compare, crash, listing, litmus, replay, reproduce, run
+from . import annotations, calibrate, compare, crash, listing, litmus, replay, reproduce, run
 from .screen import INTERRUPTED
 
 BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
@@ -35,6 +35,7 @@ app.command("crash")(crash.crash)
 app.command("annotations")(annotations.check)
 app.command("litmus")(litmus.litmus)
 app.command("reproduce")(reproduce.reproduce)
+app.command("calibrate")(calibrate.calibrate)
 app.command("replay")(replay.replay)
 
 

@@ -91,6 +91,20 @@ class Calibration:
         """Where the search ended."""
         return self.rounds[-1].kept
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `calibrate --json` prints it."""
+        return {
+            "paper": self.paper,
+            "setting": self.setting,
+            "ended": self.ended,
+            "start": _outcome(self.start),
+            "chosen": _outcome(self.chosen),
+            "rounds": [
+                [{"key": trial.key, "value": trial.value, **_outcome(trial.outcome)} for trial in walk.trials]
+                for walk in self.rounds
+            ],
+        }
+
 
 def calibrate(name: str, *, workers: int = 0, progress: api.Progress | None = None) -> Calibration:
     """Searches the declared ranges of a paper's decisions for the values that meet its claims best.
@@ -185,6 +199,16 @@ def _refused(declared: Iterable[Experiment]) -> str:
                 except InputError as error:
                     return str(error)
     return ""
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    measured = {claim.id: {"measured": claim.measured, "holds": claim.holds} for claim in outcome.claims}
+    return {
+        "values": dict(outcome.values),
+        "score": outcome.score,
+        "claims": measured,
+        "refused": outcome.refused or None,
+    }
 
 
 def _with(values: Assignment, key: str, value: Value) -> Assignment:
