@@ -48,8 +48,13 @@ picture: compare ## Draw the picture of the README again.
 	cp $(OUT)/compare.svg docs/img/compare.svg
 
 .PHONY: validate
-validate: engine ## Measure the papers' published results again, into validation/; PAPER=secpm, counter-atomicity, easy-pm or sepencr: one.
-	$(BIN)/python validation/measure.py $(PAPER)
+validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: one of them.
+	$(BIN)/counterpoint reproduce $(PAPER) --out $(OUT) || test $$? = 1
+	cp $(OUT)/{secpm,secpm-workshop,counter-atomicity,easy-pm,sepencr}.md validation/
+
+.PHONY: calibrate
+calibrate: engine ## Search what the papers leave open again, into docs/calibration/; PAPER=secpm, ...: one of them.
+	$(BIN)/counterpoint calibrate $(PAPER) --out docs/calibration
 
 .PHONY: soak
 soak: engine ## Crash designs that must survive, with new seeds, for $(MINUTES) minutes.

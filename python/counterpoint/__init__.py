@@ -49,7 +49,10 @@ from .api import (
 from .errors import Interrupted
 from .frame import frame
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
-from .report import write_crash_page, write_report
+from .papers.calibrate import Calibration, calibrate
+from .papers.model import Reproduction
+from .papers.reproduce import reproduce
+from .report import write_crash_page, write_report, write_reproduction
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
 from .results import Blame, Crash, Design, Fault, Machine, Run, Shrunk, Stats, Violation, Workload
 from .store import Store
@@ -69,6 +72,7 @@ __all__ = [
     "SEPENCR_WARMUP_BYTES",
     "Annotations",
     "Blame",
+    "Calibration",
     "CommonOptions",
     "Crash",
     "Design",
@@ -78,6 +82,7 @@ __all__ = [
     "Interrupted",
     "LitmusReport",
     "Machine",
+    "Reproduction",
     "Run",
     "RunOptions",
     "Shrunk",
@@ -89,6 +94,7 @@ __all__ = [
     "Workload",
     "__version__",
     "annotations",
+    "calibrate",
     "compare",
     "crash",
     "designs",
@@ -99,6 +105,7 @@ __all__ = [
     "litmus_tests",
     "machines",
     "replay",
+    "reproduce",
     "resolve",
     "run",
     "run_matrix",
@@ -107,4 +114,5 @@ __all__ = [
     "workloads",
     "write_crash_page",
     "write_report",
+    "write_reproduction",
 ]

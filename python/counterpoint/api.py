@@ -128,7 +128,16 @@ def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[Run
     Raises:
         InputError: bad input, in one sentence.
     """
-    configuration: dict[str, Any] = json.loads(_engine.resolve(json.dumps(request(design, workload, options))))
+    return resolve_request(request(design, workload, options))
+
+
+def resolve_request(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a request, as `matrix.Point` has it.
+
+    Raises:
+        InputError: bad input, in one sentence.
+    """
+    configuration: dict[str, Any] = json.loads(_engine.resolve(json.dumps(dict(asked))))
     return configuration
 
 

@@ -71,11 +71,13 @@ class Matrix:
     Attributes:
         base: what all share.
         axes: the keys that differ and their values, in order; keys that go together have lists of one length.
+        together: the keys of each axis, several where they go together.
         points: the runs.
     """
 
     base: Mapping[str, Value]
     axes: Mapping[str, tuple[Value, ...]]
+    together: tuple[tuple[str, ...], ...]
     points: tuple[Point, ...]
 
 
@@ -122,7 +124,7 @@ def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] 
         if not isinstance(value, bool | int | float | str):
             raise InputError(f"{place}: base.{key} is {_shown(value)}; it must be one value, and lists belong in axes")
     base |= changed
-    groups = [{key: _values(key, value, f"{place}: axes.{key}")} for key, value in _axes(document, place)]
+    groups = [_axis(key, value, f"{place}: axes.{key}") for key, value in _axes(document, place)]
     groups += [_zipped(table, f"{place}: zip {number}") for number, table in enumerate(_zips(document, place), 1)]
     groups = [left for group in groups if (left := {k: v for k, v in group.items() if k not in changed})]
     _check_once(base, groups, place)
@@ -133,7 +135,8 @@ def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] 
     for key in _NAMES:
         if key not in base and key not in axes:
             raise InputError(f"{place}: there is no {key}; give one in base, or several in axes")
-    return Matrix(base, axes, tuple(_point(base, values) for values in _product(groups)))
+    together = tuple(tuple(group) for group in groups)
+    return Matrix(base, axes, together, tuple(_point(base, values) for values in _product(groups)))
 
 
 def _product(groups: Sequence[Mapping[str, tuple[Value, ...]]]) -> Iterator[dict[str, Value]]:
@@ -169,12 +172,22 @@ def _zips(document: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]:
     return tables
 
 
+def _axis(key: str, given: Any, place: str) -> dict[str, tuple[Value, ...]]:
+    values = _values(given, place)
+    if len({(type(value), value) for value in values}) < len(values):
+        raise InputError(f"{place} has a value twice")
+    return {key: values}
+
+
 def _zipped(table: Mapping[str, Any], place: str) -> dict[str, tuple[Value, ...]]:
-    group = {key: _values(key, value, f"{place}: {key}") for key, value in _entries(table, place)}
+    group = {key: _values(value, f"{place}: {key}") for key, value in _entries(table, place)}
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
         counted = ", ".join(f"{key} has {length}" for key, length in lengths.items())
         raise InputError(f"{place}: lists that go together must be of one length ({counted})")
+    rows = list(zip(*group.values(), strict=True))
+    if len({tuple((type(value), value) for value in row) for row in rows}) < len(rows):
+        raise InputError(f"{place} has the same values twice")
     return group
 
 
@@ -208,7 +221,7 @@ def _known(key: str, place: str) -> str:
     )
 
 
-def _values(key: str, given: Any, place: str) -> tuple[Value, ...]:
+def _values(given: Any, place: str) -> tuple[Value, ...]:
     if isinstance(given, Mapping):
         return _range(given, place)
     if not isinstance(given, list):
@@ -218,8 +231,6 @@ def _values(key: str, given: Any, place: str) -> tuple[Value, ...]:
     for value in given:
         if not isinstance(value, bool | int | float | str):
             raise InputError(f"{place} has {_shown(value)} in its list; it must be numbers, texts or booleans")
-    if len({(type(value), value) for value in given}) < len(given):
-        raise InputError(f"{place} has a value twice")
     return tuple(given)
 
 

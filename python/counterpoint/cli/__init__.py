@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import EngineError, InputError, __version__
-from . import annotations, compare, crash, listing, litmus, replay, run, sweep
+from . import annotations, calibrate, compare, crash, listing, litmus, replay, reproduce, run, sweep
 from .screen import INTERRUPTED
 
 BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
@@ -34,6 +34,8 @@ app.command("compare")(compare.compare)
 app.command("crash")(crash.crash)
 app.command("annotations")(annotations.check)
 app.command("litmus")(litmus.litmus)
+app.command("reproduce")(reproduce.reproduce)
+app.command("calibrate")(calibrate.calibrate)
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 

@@ -6,7 +6,7 @@ Nothing here computes; the report draws it, the command line prints it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 
@@ -156,13 +156,15 @@ class Decision:
         paper: the paper's name.
         key: path of the machine value.
         value: the preset's.
+        start: what it was before the search over decisions.
         range: values that it might have been, in the order they are tried.
-        reason: why this one.
+        reason: why it is open, and why `start`.
     """
 
     paper: str
     key: str
     value: Any
+    start: Any
     range: tuple[Any, ...]
     reason: str
 
@@ -190,3 +192,23 @@ class Reproduction:
     quick: bool
     facts: Mapping[str, str] = field(default_factory=dict)
     command: str | None = None
+
+    @property
+    def held(self) -> int:
+        """How many claims hold."""
+        return sum(claim.holds for claim in self.claims)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `reproduce --json` prints it."""
+        return {
+            "schema": 1,
+            "quick": self.quick,
+            "facts": dict(self.facts),
+            "claims": [_claim(claim) for claim in self.claims],
+            "assumptions": [asdict(decision) for decision in self.decisions],
+            "figures": [asdict(figure) for figure in self.figures],
+        }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {**asdict(claim), "detail": claim.detail}

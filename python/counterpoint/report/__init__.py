@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..api import Progress
+    from ..papers.model import Reproduction
 
-__all__ = ["drawable", "prepare_folder", "write_crash_page", "write_json", "write_report"]
+__all__ = ["drawable", "prepare_folder", "write_crash_page", "write_json", "write_report", "write_reproduction"]
 
 
 def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command: str | None = None) -> Path:
@@ -88,3 +89,8 @@ def write_crash_page(
     )
     write_json(crash_page.trace(scene), path / "crash.trace.json")
     return write_text(path / "crash.html", crash_page.render(scene, verdict))
+
+
+def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str]) -> Path:
+    """Writes `report.html` into a folder; returns its path."""
+    raise NotImplementedError

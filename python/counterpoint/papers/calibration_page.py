@@ -1,0 +1,115 @@
+"""A search over decisions for people: what was chosen, what was tried, and how each claim depends on each decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .. import api
+from .calibrate import Calibration, Outcome, Trial
+from .declared import paper
+from .model import Claim
+
+
+def page(found: Calibration) -> str:
+    """The page in Markdown."""
+    lines = [
+        f"# Decisions of the {found.paper} paper",
+        "",
+        f"{paper(found.paper).title}.",
+        "",
+        f"Written by `counterpoint calibrate {found.paper}`, engine {api.engine_version()}. Simulated:",
+        f"{found.setting}.",
+        "How the search goes and what a score is: [calibration](../calibration.md).",
+        "",
+        f"The score went from {found.start.score:.3f} to {found.chosen.score:.3f} in {_rounds(found)}.",
+        "",
+        "## What the paper leaves open",
+        "",
+        *_table(("decision", "tried", "start", "chosen", "why open, and why that start"), _decisions(found)),
+        "",
+        "## The claims, before and after",
+        "",
+        "At the scale of the search; the figures at the papers' footprints are in the report.",
+        "",
+        *_table(("claim", "at", "published", "start", "chosen"), _claims(found)),
+        "",
+        "## What the search did",
+        "",
+        *_table(("round", "decision", "kept", "score"), _steps(found)),
+        "",
+        "## How the claims depend on each decision",
+        "",
+        "One decision changed at a time, all others as chosen. Points of a claim in their order; **bold** where all",
+        "of them hold.",
+    ]
+    for spec in found.decisions:
+        trials = [trial for trial in found.rounds[-1].trials if trial.key == spec.key]
+        names = [claim.id for claim in found.chosen.claims]
+        header = (f"`{spec.key}`", "score", *(name.removeprefix(f"{found.paper}.") for name in names))
+        lines += [
+            "",
+            *_table(header, (_sensitivity(trial, dict(found.chosen.values)[spec.key], names) for trial in trials)),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _rounds(found: Calibration) -> str:
+    count = len(found.rounds)
+    words = f"{count} round{'' if count == 1 else 's'}"
+    return f"{words}, the last of which changed nothing" if found.ended else f"{words}, and was ended there"
+
+
+def _decisions(found: Calibration) -> Iterable[Sequence[str]]:
+    chosen = dict(found.chosen.values)
+    for spec in found.decisions:
+        value = _shown(chosen[spec.key])
+        shown = value if chosen[spec.key] == spec.start else f"**{value}**"
+        yield f"`{spec.key}`", ", ".join(map(_shown, spec.range)), _shown(spec.start), shown, spec.reason
+
+
+def _claims(found: Calibration) -> Iterable[Sequence[str]]:
+    for before, after in zip(found.start.claims, found.chosen.claims, strict=True):
+        for old, new in zip(before.rows, after.rows, strict=True):
+            cells = (f"**{row.measured}**" if row.holds else row.measured for row in (old, new))
+            yield before.id, old.at, old.published, *cells
+
+
+def _steps(found: Calibration) -> Iterable[Sequence[str]]:
+    at = found.start
+    yield "", "start", "", f"{at.score:.3f}"
+    for number, walk in enumerate(found.rounds, 1):
+        for key in dict.fromkeys(trial.key for trial in walk.trials):
+            best = max((trial for trial in walk.trials if trial.key == key), key=lambda trial: trial.outcome.score)
+            if best.outcome.score > at.score:
+                at = best.outcome
+                yield str(number), f"`{key}`", _shown(best.value), f"{at.score:.3f}"
+    yield str(len(found.rounds)), "nothing more", "", f"{at.score:.3f}"
+
+
+def _sensitivity(trial: Trial, chosen: object, names: Sequence[str]) -> Sequence[str]:
+    value = _shown(trial.value) + (" (chosen)" if trial.value == chosen else "")
+    if trial.outcome.refused:
+        return value, "refused", *("" for _ in names)
+    return value, f"{trial.outcome.score:.3f}", *(_claim(trial.outcome, name) for name in names)
+
+
+def _claim(outcome: Outcome, name: str) -> str:
+    claim = next(claim for claim in outcome.claims if claim.id == name)
+    shown = ", ".join(_measured(value) for value in _points(claim))
+    return f"**{shown}**" if claim.holds else shown
+
+
+def _points(claim: Claim) -> list[object]:
+    return list(claim.measured.values()) if isinstance(claim.measured, dict) else [claim.measured]
+
+
+def _measured(value: object) -> str:
+    return " to ".join(f"{each:.3g}" for each in value) if isinstance(value, list) else f"{value:.3g}"
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]

@@ -1,0 +1,188 @@
+"""Published results held against measured ones.
+
+The kinds of claims, as `claims.toml` has them:
+
+- `exact`: every value equals the published one, to the digits given;
+- `band`: every value lies between `low` and `high`, give or take the tolerance;
+- `average`: the mean of the values is the published one, give or take the tolerance;
+- `order`: no value exceeds the bound.
+
+A claim with `by_tx_size`, `by_cores` or `by_design` has a published value, or band, for each of these points.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from .. import units
+from ..matrix import Matrix, Value
+from .declared import ClaimSpec
+from .model import Claim, ClaimRow
+from .quantity import Document, Key
+
+_BY = {"by_tx_size": "tx_size", "by_cores": "cores", "by_design": "design"}
+
+
+@cache
+def published() -> dict[str, dict[str, Any]]:
+    """The entries of `claims.toml` by id, in its order."""
+    document = tomllib.loads(resources.files(__package__).joinpath("claims.toml").read_text())
+    return {claim["id"]: claim for claim in document["claim"]}
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Measured values at one point of a claim, by where they were measured, and what is published of them."""
+
+    key: str
+    at: str
+    values: Mapping[str, float]
+    published: Any
+    tolerance: float
+
+
+def judge(spec: ClaimSpec, matrix: Matrix, runs: Mapping[Key, Document]) -> Claim:
+    """A claim with what was measured of it.
+
+    Raises:
+        ValueError: a run that it needs has no such figure.
+    """
+    entry = published()[spec.id]
+    outcomes = [_VERDICTS[entry["kind"]](point, spec) for point in _points(entry, spec, matrix, runs)]
+    by_point = {key: measured for key, measured, _ in outcomes}
+    single = list(by_point) == [""]
+    found = next((entry[by] for by in _BY if by in entry), None)
+    return Claim(
+        id=spec.id,
+        paper=entry["paper"],
+        what=entry["what"],
+        published=_single(entry) if found is None else found,
+        measured=by_point[""] if single else by_point,
+        tolerance=entry.get("tol", entry.get("tol_by_design", 0)),
+        holds=all(row.holds for _, _, row in outcomes),
+        rows=tuple(row for _, _, row in outcomes),
+    )
+
+
+def misses(claim: Claim) -> list[float]:
+    """By how much each point of a claim lies outside what is allowed, in tolerances; 0 where it holds.
+
+    A claim without a tolerance is measured by a tenth of what is published.
+    """
+    found = []
+    several = isinstance(claim.measured, dict)
+    points = claim.measured if several else {"": claim.measured}
+    for key, measured in points.items():
+        allowed = claim.published[key] if several else claim.published
+        values = measured if isinstance(measured, list) else [measured]
+        tolerance = claim.tolerance[key] if isinstance(claim.tolerance, dict) else claim.tolerance
+        found.append(max(_outside(value, i, allowed, tolerance) for i, value in enumerate(values)))
+    return [0.0 if row.holds else miss for row, miss in zip(claim.rows, found, strict=True)]
+
+
+def _outside(value: float, place: int, allowed: Any, tolerance: float) -> float:
+    low, high = _limits(allowed, place, tolerance)
+    beyond = max(low - value, value - high, 0.0)
+    return max(0.0, beyond - tolerance) / (tolerance or abs(high) / 10)
+
+
+def _limits(allowed: Any, place: int, tolerance: float) -> tuple[float, float]:
+    """Least and most that is published: of a bound, a band, one of several exact values, or a value."""
+    if isinstance(allowed, Mapping):
+        return -math.inf, allowed["at_most"]
+    if not isinstance(allowed, Sequence):
+        return allowed, allowed
+    return (allowed[0], allowed[1]) if tolerance else (allowed[place], allowed[place])
+
+
+def _single(entry: Mapping[str, Any]) -> Any:
+    """What a claim of one point publishes: a value, values, a band, or a bound."""
+    if entry["kind"] == "band":
+        return [entry["low"], entry["high"]]
+    return {"at_most": entry["bound"]} if entry["kind"] == "order" else entry["value"]
+
+
+def _points(
+    entry: Mapping[str, Any], spec: ClaimSpec, matrix: Matrix, runs: Mapping[Key, Document]
+) -> Iterable[_Point]:
+    by = next((name for name in _BY if name in entry), None)
+    axis = _BY[by] if by else None
+    axes = list(matrix.axes)
+    groups: dict[str, dict[str, list[float]]] = {"": {}} if axis is None else {key: {} for key in entry[by or ""]}
+    for place, value in spec.quantity.of(matrix, runs).items():
+        at = dict(zip(axes, place, strict=True))
+        if value is None:
+            raise ValueError(f"{spec.id}: the run at {at} has no {spec.quantity.metric}")
+        group = str(at[axis]) if axis else ""
+        if group in groups:
+            name = _named(matrix, spec, at, axis)
+            groups[group].setdefault(name, []).append(value)
+    for group, found in groups.items():
+        if not found:
+            raise ValueError(f"{spec.id}: nothing was measured at '{group}'")
+        means = {name: sum(values) / len(values) for name, values in found.items()}
+        tolerance = entry["tol_by_design"][group] if "tol_by_design" in entry else entry.get("tol", 0)
+        yield _Point(group, _at(axis, group), means, entry[by][group] if by else _single(entry), tolerance)
+
+
+def _named(matrix: Matrix, spec: ClaimSpec, at: Mapping[str, Value], axis: str | None) -> str:
+    """What tells a value from the others of its point: the axes that vary, are no mean and are not the point's.
+
+    Of axes that go together one is enough.
+    """
+    told = []
+    for group in matrix.together:
+        key = group[0]
+        varies = len(spec.quantity.where.get(key, matrix.axes[key])) > 1
+        if varies and key != axis and not set(group) & set(spec.mean_over):
+            told.append(_at(key, str(at[key])))
+    return " ".join(told)
+
+
+def _at(axis: str | None, value: str) -> str:
+    if axis == "tx_size":
+        return units.size(int(value))
+    return units.count_of(int(value), "core") if axis == "cores" else value
+
+
+def _exact(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
+    measured = list(point.values.values())
+    digits = [len(repr(value).partition(".")[2]) for value in point.published]
+    shown = [round(value, places) if places else value for value, places in zip(measured, digits, strict=True)]
+    words = ", ".join(f"{name} {value:g}" for name, value in zip(point.values, shown, strict=True))
+    published_words = ", ".join(f"{value:g}" for value in point.published)
+    return point.key, shown, ClaimRow(point.at, published_words, words, shown == list(point.published))
+
+
+def _band(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
+    (low, high), tolerance = point.published, point.tolerance
+    outside = [name for name, value in point.values.items() if not low - tolerance <= value <= high + tolerance]
+    least, most = min(point.values.values()), max(point.values.values())
+    words = f"{least:.{spec.digits}f} to {most:.{spec.digits}f}"
+    words += f" (outside: {', '.join(outside)})" if outside else ""
+    row = ClaimRow(point.at, f"{low:g} to {high:g} ± {tolerance:g}", words, not outside)
+    return point.key, [least, most], row
+
+
+def _average(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
+    best = max(point.values, key=lambda name: point.values[name])
+    mean = point.values[best] if spec.pick == "max" else sum(point.values.values()) / len(point.values)
+    words = f"{mean:.{spec.digits}f}" + (f" ({best})" if spec.pick == "max" else "")
+    holds = abs(mean - point.published) <= point.tolerance
+    return point.key, mean, ClaimRow(point.at, f"{point.published:g} ± {point.tolerance:g}", words, holds)
+
+
+def _order(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
+    bound = point.published["at_most"]
+    worst = max(point.values, key=lambda name: point.values[name])
+    words = f"{point.values[worst]:.{spec.digits}f} ({worst})"
+    return point.key, point.values[worst], ClaimRow(point.at, f"at most {bound:g}", words, point.values[worst] <= bound)
+
+
+_VERDICTS = {"exact": _exact, "band": _band, "average": _average, "order": _order}

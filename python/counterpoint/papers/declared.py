@@ -1,0 +1,320 @@
+"""The experiments that are declared: a folder for each paper, in it `paper.toml` and a file for each figure or table.
+
+`paper.toml` says what all experiments of the paper share::
+
+    title = "..."
+    [full]                         # what every run has; `quick` and `calibration` change some of it
+    machine = "secpm"
+    transactions = 2000
+    [quick]
+    transactions = 100
+    [names]                        # what values are called in charts
+    secpm-no-cwr = "SecPM w/o CWR"
+    [[decision]]                   # what the paper leaves open
+    key = "program.think_instructions"
+    start = 8000
+    range = [0, 2000, 8000]
+    reason = "..."
+
+A figure's file holds what is run, a matrix as `counterpoint.matrix` has it (or several, as tables of `matrix`, each
+with its name), and what is made of it: charts, tables and claims, each a quantity of the runs::
+
+    name = "Figure 13"
+    title = "..."
+    section = "4.2.3"
+    [axes]
+    workload = ["array", "queue"]
+    [quick.axes]                   # where fewer or smaller values will do
+    [[chart]]
+    metric = "counter_writes"
+    form = "percent-less"
+    where = { design = ["secpm"] }
+    over = { design = "secpm-no-cwr" }
+    x = "workload"
+    [[claim]]
+    id = "secpm.f11.without-cwr"   # of claims.toml
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, TypeAlias
+
+from ..matrix import PARTS, Matrix, Value, parse
+from .quantity import Quantity
+
+Scale: TypeAlias = Literal["full", "quick", "calibration"]
+"""How much is simulated: at the papers' footprints, in moments, or in between, for a search over decisions."""
+
+PAPERS = ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr")
+"""The papers, whose folders here and machine presets have the same names."""
+
+_SCALES = ("full", "quick", "calibration")
+_QUANTITY = ("metric", "form", "where", "over")
+_HERE = resources.files(__package__)
+
+
+@dataclass(frozen=True)
+class ChartSpec:
+    """A chart of a figure.
+
+    Attributes:
+        quantity: what its marks show.
+        x: the axis along the bottom.
+        kind: bars or lines.
+        matrix: the name of the matrix that it shows.
+        title: empty where the figure's says it all.
+        panel: the axis whose values are panels.
+        series: the axis whose values are colours.
+        metrics: metrics whose names are colours, instead of an axis.
+        labels: what the values of an axis are called, in order, where they do not speak for themselves.
+        mean_over: axes of which the mean is shown.
+        average: a mean over the values of `x` comes last.
+        x_title: name of the axis along the bottom.
+        y_title: name of the axis up the side.
+        digits: after the point, in tables.
+        line: what a black line over the bars shows.
+        line_title: name of its axis.
+        rule: where a dashed line lies.
+    """
+
+    quantity: Quantity
+    x: str
+    kind: Literal["bar", "line"] = "bar"
+    matrix: str = ""
+    title: str = ""
+    panel: str | None = None
+    series: str | None = None
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    mean_over: tuple[str, ...] = ()
+    average: bool = False
+    x_title: str = ""
+    y_title: str = ""
+    digits: int = 2
+    line: Quantity | None = None
+    line_title: str = ""
+    rule: float | None = None
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table of a figure: a row for each value of an axis, a column for each metric.
+
+    Attributes:
+        rows: the axis.
+        columns: metrics by their headings.
+        matrix: the name of the matrix that it shows.
+        title: empty where the figure's says it all.
+        where: the values of axes that are looked at.
+        labels: what the values of the rows are called, in order.
+        mean_over: axes of which the mean is shown.
+        digits: after the point.
+    """
+
+    rows: str
+    columns: Mapping[str, str]
+    matrix: str = ""
+    title: str = ""
+    where: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    labels: Sequence[str] = ()
+    mean_over: tuple[str, ...] = ()
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class ClaimSpec:
+    """How a claim of `claims.toml` is measured.
+
+    Attributes:
+        id: the claim.
+        quantity: what is held against it.
+        matrix: the name of the matrix that it is measured on.
+        mean_over: axes of which the mean is taken before anything is compared.
+        pick: `max` where only the greatest value counts.
+        digits: after the point, for people.
+    """
+
+    id: str
+    quantity: Quantity
+    matrix: str = ""
+    mean_over: tuple[str, ...] = ()
+    pick: Literal["all", "max"] = "all"
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class RecoverabilitySpec:
+    """A table of recoverability by stages of a transaction (secpm, Tables 1 and 2).
+
+    Attributes:
+        design: what is crashed at every event.
+        published: the paper's table, a row of cells for each stage.
+        set: machine values that differ from the machine's.
+        machine: a preset.
+        workload: the program.
+        transactions: how many, at the machine's footprint.
+        title: empty where the figure's says it all.
+    """
+
+    design: str
+    published: Mapping[str, Sequence[str]]
+    machine: str
+    workload: str
+    transactions: int
+    set: Mapping[str, Value] = field(default_factory=dict)
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table as it is declared."""
+
+    id: str
+    paper: str
+    name: str
+    title: str
+    section: str
+    note: str = ""
+    prediction: bool = False
+    matrices: Mapping[str, Matrix] = field(default_factory=dict)
+    charts: tuple[ChartSpec, ...] = ()
+    tables: tuple[TableSpec, ...] = ()
+    claims: tuple[ClaimSpec, ...] = ()
+    recoverability: tuple[RecoverabilitySpec, ...] = ()
+
+
+@dataclass(frozen=True)
+class DecisionSpec:
+    """A value that a paper leaves open.
+
+    Attributes:
+        key: path of the machine value.
+        start: where the search over decisions begins: what was taken before any claim was looked at.
+        range: what it might be.
+        reason: why it is open, and why `start`.
+    """
+
+    key: str
+    start: Value
+    range: tuple[Value, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What all experiments of a paper share.
+
+    Attributes:
+        name: also that of its preset.
+        title: as printed.
+        names: what values are called in charts.
+        decisions: what it leaves open.
+        document: the file.
+    """
+
+    name: str
+    title: str
+    names: Mapping[str, str]
+    decisions: tuple[DecisionSpec, ...]
+    document: Mapping[str, Any]
+
+
+@cache
+def paper(name: str) -> Paper:
+    """One of `PAPERS`."""
+    document = _read(name, "paper.toml")
+    decisions = tuple(
+        DecisionSpec(entry["key"], entry["start"], tuple(entry["range"]), entry["reason"])
+        for entry in document.get("decision", ())
+    )
+    return Paper(name, document["title"], document.get("names", {}), decisions, document)
+
+
+def experiments(name: str, scale: Scale, changed: Mapping[str, Value] | None = None) -> list[Experiment]:
+    """The experiments of a paper in its order, with machine values changed in all of them."""
+    shared = paper(name)
+    files = sorted(entry.name for entry in (_HERE / name).iterdir() if entry.name.endswith(".toml"))
+    found = [
+        _experiment(shared, file.removesuffix(".toml"), scale, changed or {}) for file in files if file != "paper.toml"
+    ]
+    order: list[str] = shared.document["order"]
+    return sorted(found, key=lambda experiment: order.index(experiment.id.rpartition(".")[2]))
+
+
+@cache
+def sets() -> dict[str, list[str]]:
+    """Lists of names that several experiments have."""
+    return dict(tomllib.loads((_HERE / "claims.toml").read_text())["sets"])
+
+
+def _read(folder: str, file: str) -> dict[str, Any]:
+    return tomllib.loads((_HERE / folder / file).read_text())
+
+
+def _experiment(shared: Paper, name: str, scale: Scale, changed: Mapping[str, Value]) -> Experiment:
+    document = _read(shared.name, f"{name}.toml")
+    place = f"{shared.name}/{name}.toml"
+    tables = {"": document} if any(part in document for part in PARTS) else {}
+    tables |= {table["name"]: table for table in document.get("matrix", ())}
+    matrices = {key: _matrix(shared.document, document, table, scale, changed, place) for key, table in tables.items()}
+    known = ("name", "title", "section", "note", "prediction")
+    return Experiment(
+        id=f"{shared.name}.{name}",
+        paper=shared.name,
+        matrices=matrices,
+        charts=tuple(_chart(entry) for entry in document.get("chart", ())),
+        tables=tuple(TableSpec(**_plain(entry)) for entry in document.get("table", ())),
+        claims=tuple(ClaimSpec(**_measuring(entry)) for entry in document.get("claim", ())),
+        recoverability=tuple(RecoverabilitySpec(**entry) for entry in document.get("recoverability", ())),
+        **{key: document[key] for key in known if key in document},
+    )
+
+
+def _matrix(
+    shared: Mapping[str, Any],
+    figure: Mapping[str, Any],
+    table: Mapping[str, Any],
+    scale: Scale,
+    changed: Mapping[str, Value],
+    place: str,
+) -> Matrix:
+    """A matrix with what its paper and figure say of the scale; changed values win over all."""
+    varied = {*table.get("axes", {}), *(key for group in table.get("zip", ()) for key in group)}
+    base = {key: value for key, value in {**shared["full"], **table.get("base", {})}.items() if key not in varied}
+    axes = {key: sets()[value] if isinstance(value, str) else value for key, value in table.get("axes", {}).items()}
+    fixed: dict[str, Value] = {}
+    if scale != "full":
+        for smaller in (shared.get(scale, {}), figure.get(scale, {})):
+            axes |= {key: value for key, value in smaller.get("axes", {}).items() if key in axes}
+            fixed |= {key: value for key, value in smaller.items() if key != "axes"}
+    # What a matrix varies, it varies at every scale, but for what goes together with what it varies.
+    fixed = {key: value for key, value in fixed.items() if key not in axes}
+    document = {"base": base, "axes": axes, "zip": table.get("zip", [])}
+    return parse(document, place, {**fixed, **{key: value for key, value in changed.items() if key not in axes}})
+
+
+def _chart(entry: Mapping[str, Any]) -> ChartSpec:
+    fields = _measuring(entry)
+    if "line" in fields:
+        fields["line"] = _measuring(fields["line"])["quantity"]
+    return ChartSpec(**fields)
+
+
+def _measuring(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with the keys of a quantity made into one."""
+    quantity = Quantity(**_plain({key: entry[key] for key in _QUANTITY if key in entry}))
+    return {**_plain({key: value for key, value in entry.items() if key not in _QUANTITY}), "quantity": quantity}
+
+
+def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with its lists as tuples, and a single value of `where` as one of several."""
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    where = {
+        key: tuple(value) if isinstance(value, list) else (value,) for key, value in entry.get("where", {}).items()
+    }
+    return {**fields, "where": where} if where else fields

@@ -1,0 +1,144 @@
+"""Quantities of runs: a figure of each, by itself or over that of another run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ..matrix import Matrix, Point, Value
+
+Document: TypeAlias = Mapping[str, Any]
+"""What `run --json` prints."""
+
+Form: TypeAlias = Literal["value", "ratio", "percent-more", "percent-less"]
+"""How a figure stands to that of the other run."""
+
+Key: TypeAlias = tuple[Value, ...]
+"""Where a run stands on the axes of its matrix."""
+
+
+def _runtime(run: Document) -> float | None:
+    return run["simulated_ns"] / run["transactions"] if run["transactions"] else None
+
+
+def _execution_time(run: Document) -> float | None:
+    return 1e9 / run["throughput_tps"] if run["throughput_tps"] else None
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _hit_percent(run: Document) -> float | None:
+    return _percent(run["counter_cache"]["hit_rate"])
+
+
+def _miss_percent(run: Document) -> float | None:
+    hits = _hit_percent(run)
+    return None if hits is None else 100 - hits
+
+
+def _part(*names: str) -> Callable[[Document], float | None]:
+    """The energy that parts of a drain take with all lines dirty, in mJ; None without them."""
+
+    def energy(run: Document) -> float | None:
+        found = [part["energy_all_dirty_mj"] for part in run["at_crash"]["parts"] if part["name"] in names]
+        return sum(found) if found else None
+
+    return energy
+
+
+def _seconds(run: Document, key: str) -> float | None:
+    nanoseconds = run["at_crash"][key]
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+METRICS: Mapping[str, Callable[[Document], float | None]] = {
+    "writes": lambda run: run["nvm"]["writes"],
+    "counter_writes": lambda run: run["nvm"]["counter_writes"],
+    "write_bytes": lambda run: run["nvm"]["write_bytes"],
+    "reads": lambda run: run["nvm"]["reads"],
+    "counter_reads": lambda run: run["nvm"]["counter_reads"],
+    "latency": lambda run: run["transaction_latency_ns"]["mean"],
+    "throughput": lambda run: run["throughput_tps"],
+    "runtime": _runtime,
+    "execution_time": _execution_time,
+    "l1_access_latency": lambda run: run["l1_access_latency_ns"],
+    "hit_percent": _hit_percent,
+    "miss_percent": _miss_percent,
+    "dirty_percent": lambda run: _percent(run["at_crash"]["dirty_fraction"]),
+    "drain_mj": lambda run: run["at_crash"]["drain_energy_mj"],
+    "drain_all_dirty_mj": lambda run: run["at_crash"]["drain_energy_all_dirty_mj"],
+    "drain_caches_mj": _part("l1", "l2", "l3"),
+    "drain_controller_mj": _part("counter-cache"),
+    "drain_encryption_mj": _part("encryption"),
+    "recovery_s": lambda run: _seconds(run, "recovery_time_ns"),
+    "recovery_paper_s": lambda run: _seconds(run, "recovery_time_paper_ns"),
+}
+"""Figures of a run by name; None where a run has none.
+
+`runtime` is simulated ns per transaction, `execution_time` the ns from one transaction to the next over all cores,
+`l1_access_latency` and `latency` are in ns, energies in mJ, and `recovery_paper_s` is by the formula of sepencr section
+V-D. Of the drain, `drain_caches_mj`, `drain_controller_mj` and `drain_encryption_mj` are the columns of its Table III.
+"""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure of each of some runs.
+
+    Attributes:
+        metric: one of `METRICS`.
+        form: by itself, or how it stands to the figure of the other run.
+        where: the values of axes that are looked at; other axes are looked at whole.
+        over: what is different about the other run; other axes are the same.
+    """
+
+    metric: str
+    form: Form = "value"
+    where: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    over: Mapping[str, Value] = field(default_factory=dict)
+
+    def keys(self, matrix: Matrix) -> Iterable[tuple[Key, Key | None]]:
+        """The runs that are looked at, each with the one it is compared to."""
+        for point in matrix.points:
+            if all(point.values[key] in allowed for key, allowed in self.where.items()):
+                yield key_of(point), self._other(matrix, point)
+
+    def of(self, matrix: Matrix, runs: Mapping[Key, Document]) -> dict[Key, float | None]:
+        """The quantity of every run that is looked at; None where one of the two has no such figure."""
+        figure = METRICS[self.metric]
+        return {
+            key: _stands(self.form, figure(runs[key]), None if other is None else figure(runs[other]))
+            for key, other in self.keys(matrix)
+        }
+
+    def _other(self, matrix: Matrix, point: Point) -> Key | None:
+        if not self.over:
+            return None
+        changed = dict(point.values)
+        for key, value in self.over.items():
+            changed |= _row(matrix, key, value)
+        return tuple(changed[key] for key in matrix.axes)
+
+
+def key_of(point: Point) -> Key:
+    """Where a run stands on the axes."""
+    return tuple(point.values.values())
+
+
+def _row(matrix: Matrix, key: str, value: Value) -> dict[str, Value]:
+    """The values that go together with one of an axis."""
+    group = next(group for group in matrix.together if key in group)
+    place = matrix.axes[key].index(value)
+    return {each: matrix.axes[each][place] for each in group}
+
+
+def _stands(form: Form, figure: float | None, other: float | None) -> float | None:
+    if form == "value" or figure is None:
+        return figure
+    if not other:
+        return None
+    ratio = figure / other
+    return {"ratio": ratio, "percent-more": 100 * (ratio - 1), "percent-less": 100 * (1 - ratio)}[form]

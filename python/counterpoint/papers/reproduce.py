@@ -1,0 +1,193 @@
+"""Reproduces papers: simulates what their experiments declare, draws their figures, and judges their claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from .. import api
+from .._engine import InputError
+from ..matrix import Value
+from . import charts, claims, recoverability
+from .declared import PAPERS, Experiment, Scale, experiments, paper
+from .model import Claim, Decision, Figure, Reproduction
+from .quantity import Document, Key, key_of
+
+ALL = "all"
+
+Simulate = Callable[[Sequence[Mapping[str, Any]]], Sequence[Document]]
+"""Gives the documents of requests, in their order."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An experiment with its runs, by matrix and by where they stand on its axes."""
+
+    experiment: Experiment
+    runs: Mapping[str, Mapping[Key, Document]]
+
+
+def names_of(asked: str) -> tuple[str, ...]:
+    """The papers that a name stands for.
+
+    Raises:
+        InputError: there is no such paper.
+    """
+    if asked == ALL:
+        return PAPERS
+    if asked not in PAPERS:
+        raise InputError(f"paper '{asked}' does not exist (known: {ALL}, {', '.join(PAPERS)})")
+    return (asked,)
+
+
+def reproduce(
+    asked: str = ALL,
+    *,
+    quick: bool = False,
+    workers: int = 0,
+    progress: api.Progress | None = None,
+    command: str | None = None,
+) -> Reproduction:
+    """Reproduces the figures, tables and claims of one paper or of all.
+
+    Args:
+        asked: a paper, or `"all"`.
+        quick: small footprints and few transactions, to see that everything works; the figures mean little.
+        workers: simulations at a time; 0 is one per processor. The results do not depend on it.
+        progress: told how far the simulations are.
+        command: the command line that gives it again, shown in the report.
+
+    Raises:
+        InputError: there is no such paper.
+        Interrupted: Ctrl-C.
+    """
+    scale: Scale = "quick" if quick else "full"
+    names = names_of(asked)
+    declared = [experiment for name in names for experiment in experiments(name, scale)]
+    documents: list[Document] = []
+
+    def simulate(requests: Sequence[Mapping[str, Any]]) -> Sequence[Document]:
+        documents.extend(run.document for run in api.simulate(requests, workers=workers, progress=progress))
+        return documents
+
+    measured = measure(declared, simulate)
+    judged = {claim.id: claim for entry in measured for claim in judge(entry)}
+    return Reproduction(
+        papers={name: paper(name).title for name in names},
+        figures=tuple(_figure(entry) for entry in measured),
+        claims=tuple(judged[name] for name in claims.published() if name in judged),
+        decisions=tuple(decision for name in names for decision in decisions(name)),
+        deviations=resources.files(__package__).joinpath("DEVIATIONS.md").read_text(encoding="utf-8"),
+        quick=quick,
+        facts=_facts(names, documents, scale),
+        command=command,
+    )
+
+
+def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured]:
+    """Experiments with their runs. What several of them ask for is simulated once."""
+    declared = list(declared)
+    asked = {
+        _content(point.request): point.request
+        for experiment in declared
+        for matrix in experiment.matrices.values()
+        for point in matrix.points
+    }
+    order = sorted(asked, key=lambda content: _memory(asked[content]))
+    found = dict(zip(order, simulate([_placed(asked[content]) for content in order]) if order else (), strict=True))
+    return [
+        Measured(
+            experiment,
+            {
+                name: {key_of(point): found[_content(point.request)] for point in matrix.points}
+                for name, matrix in experiment.matrices.items()
+            },
+        )
+        for experiment in declared
+    ]
+
+
+def judge(measured: Measured) -> list[Claim]:
+    """The claims that an experiment measures."""
+    experiment = measured.experiment
+    return [
+        claims.judge(spec, experiment.matrices[spec.matrix], measured.runs[spec.matrix]) for spec in experiment.claims
+    ]
+
+
+def decisions(name: str) -> list[Decision]:
+    """What a paper leaves open, with its preset's values."""
+    preset = next(machine.values for machine in api.machines() if machine.name == name)
+    return [
+        Decision(name, spec.key, preset_value(preset, spec.key), spec.start, spec.range, spec.reason)
+        for spec in paper(name).decisions
+    ]
+
+
+def preset_value(values: Mapping[str, Any], key: str) -> Value:
+    """A machine value by its path."""
+    section, _, name = key.partition(".")
+    value: Value = values[section][name]
+    return value
+
+
+def _figure(measured: Measured) -> Figure:
+    experiment = measured.experiment
+    names = paper(experiment.paper).names
+    drawn = [
+        charts.chart(spec, experiment.matrices[spec.matrix], measured.runs[spec.matrix], names)
+        for spec in experiment.charts
+    ]
+    tables = [charts.numbers(chart, spec.digits) for chart, spec in zip(drawn, experiment.charts, strict=True)]
+    tables += [
+        charts.table(spec, experiment.matrices[spec.matrix], measured.runs[spec.matrix], names)
+        for spec in experiment.tables
+    ]
+    tables += [recoverability.table(spec) for spec in experiment.recoverability]
+    return Figure(
+        id=experiment.id,
+        paper=experiment.paper,
+        name=experiment.name,
+        title=experiment.title,
+        section=experiment.section,
+        note=experiment.note,
+        prediction=experiment.prediction,
+        charts=tuple(drawn),
+        tables=tuple(tables),
+        claims=tuple(spec.id for spec in experiment.claims),
+        runs=sum(len(matrix.points) for matrix in experiment.matrices.values()) + len(experiment.recoverability),
+    )
+
+
+def _content(request: Mapping[str, Any]) -> str:
+    return json.dumps(request, sort_keys=True)
+
+
+def _placed(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A request whose trace, if it has one, is found wherever the package lies."""
+    trace = resources.files(__package__) / request.get("machine", "") / request["workload"]
+    return {**request, "workload": str(trace)} if trace.is_file() else request
+
+
+def _memory(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """What populated memory depends on, first, so that runs which share it follow one another."""
+    return (*(str(request.get(key, "")) for key in ("machine", "workload", "footprint", "tx_size", "cores")),)
+
+
+def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale) -> dict[str, str]:
+    counted = sorted({run["transactions"] // max(run["cores"], 1) for run in documents if run["transactions"]})
+    facts = {
+        "papers": ", ".join(names),
+        "reading": "published",
+        "scale": "quick: small footprints and few transactions" if scale == "quick" else "the papers' footprints",
+        "simulations": f"{len(documents):,}",
+        "transactions per core": " to ".join(f"{count:,}" for count in dict.fromkeys((counted[0], counted[-1])))
+        if counted
+        else "",
+        "seed": ", ".join(str(seed) for seed in sorted({run["seed"] for run in documents})),
+        "engine": f"{api.engine_version()}",
+    }
+    return {name: value for name, value in facts.items() if value}
