@@ -52,7 +52,7 @@ from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .papers.calibrate import Calibration, calibrate
 from .papers.model import Reproduction
 from .papers.reproduce import reproduce
-from .report import write_crash_page, write_report, write_reproduction
+from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
 from .results import Blame, Crash, Design, Fault, Machine, Run, Shrunk, Stats, Violation, Workload
 from .store import Store
@@ -115,4 +115,5 @@ __all__ = [
     "write_crash_page",
     "write_report",
     "write_reproduction",
+    "write_sweep_page",
 ]

@@ -23,9 +23,14 @@ _FLAGS = (
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The front on an engine that answers at once; what is returned changes it further."""
+    answer_at_once(monkeypatch)
+    return monkeypatch
+
+
+def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts the engine that answers at once in the place of the real one."""
     for name in ("describe", "resolve", "run_many", "replay", "crash", "scene"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name))
-    return monkeypatch
 
 
 @dataclass(frozen=True)

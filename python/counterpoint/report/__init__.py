@@ -38,6 +38,32 @@ def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command
     return write_text(path / "report.html", page.render(frame, command))
 
 
+def write_sweep_page(
+    store: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    sweep: str | None = None,
+    command: str | None = None,
+) -> Path:
+    """Writes `sweep.html` of a sweep in a store into a folder; returns the path of the page.
+
+    Args:
+        store: the file of the results.
+        folder: made where it is missing.
+        sweep: its name; default the one asked for last.
+        command: the command line that drew it, shown in the page.
+
+    Raises:
+        InputError: there is no such store or sweep, or the folder cannot be written to.
+    """
+    from ..store import Store
+    from . import sweep_page
+
+    with Store(store, read_only=True) as opened:
+        page = sweep_page.render(opened, sweep, command)
+    return write_text(prepare_folder(folder) / "sweep.html", page)
+
+
 def drawable(verdict: Crash) -> bool:
     """Whether there is a schedule that shows what was found."""
     return verdict.holds or any(violation.schedule is not None for violation in verdict.violations)

@@ -1,0 +1,25 @@
+"""`report`: draws what a store of sweeps holds."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..report import write_sweep_page
+from . import screen
+
+
+def report(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The file that `sweep` keeps its results in.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the page.")] = Path(),
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", metavar="NAME", help="Which sweep; default the one asked for last.")
+    ] = None,
+) -> None:
+    """Draw the results of a sweep as a page, sweep.html."""
+    command = shlex.join(["counterpoint", *sys.argv[1:]])
+    screen.note(f"report: {write_sweep_page(store, out, sweep=sweep, command=command)}")

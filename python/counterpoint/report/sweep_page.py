@@ -1,0 +1,224 @@
+"""`sweep.html`: a sweep to look at, without a network and without scripts.
+
+Each axis of numbers gets charts of the main measures over it; a sweep without one gets bars. Where runs differ in more
+than a chart can show, its points are means, and the page says over what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import polars as pl
+
+from .. import units
+from ..papers.model import Chart, Mark
+from ..store import Failure, Store, Sweep
+from . import colours, figures
+from .templates import template
+
+ROWS_MAX = 500
+"""Points in the table; all are in the store and its exports."""
+
+_FAILURES_MAX = 100
+
+_NUMBERS = ("BIGINT", "DOUBLE")
+_DRAWS = ("seed",)
+"""Axes of numbers that are no quantities: a run is one draw of several."""
+
+_SIZES = ("size", "footprint", "capacity", "row", "log_ring")
+"""How the names of values end that are bytes."""
+
+_WRITES = "nvm_writes_per_transaction"
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A column that is drawn: its name, the name and unit of its axis, which way is better, and its cell in a table."""
+
+    column: str
+    title: str
+    axis: str
+    better: str
+    cell: Callable[[Any], str]
+
+
+_MEASURES = (
+    _Measure("transaction_latency_ns_mean", "Latency", "mean latency of a transaction in ns", "lower", units.time),
+    _Measure("throughput_tps", "Throughput", "transactions per second", "higher", units.number),
+    _Measure(_WRITES, "NVM writes", "line writes per transaction", "lower", units.ratio),
+    _Measure("counter_cache_hit_rate", "Counter cache", "hit rate", "higher", units.percent),
+)
+
+
+def render(store: Store, name: str | None, command: str | None) -> str:
+    """The page of a sweep, that of this name or the one asked for last; `command` is the line that drew it.
+
+    Raises:
+        InputError: there is none.
+    """
+    sweep = store.sweep(name)
+    rows = store.rows(sweep.name)
+    if {"nvm_writes", "transactions"} <= set(rows.columns) or "transactions_measured" in rows.columns:
+        measured = "transactions_measured" if "transactions_measured" in rows.columns else "transactions"
+        rows = rows.with_columns((pl.col("nvm_writes") / pl.col(measured)).alias(_WRITES))
+    failures = store.failures(sweep.name)
+    measures = [one for one in _MEASURES if one.column in rows.columns and rows[one.column].count()]
+    drawn_over = _drawn_over(rows, sweep) or [()]
+    return template("sweep.html").render(
+        sweep=sweep,
+        sections=[_section(rows, sweep, axes, measures) for axes in drawn_over if measures],
+        facts=_facts(rows, sweep, failures, store),
+        header=["point", *sweep.axes, *(one.title for one in measures), "failure"],
+        rows=[_cells(row, sweep, measures) for row in rows.head(ROWS_MAX).iter_rows(named=True)],
+        points=rows.height,
+        failures=[(one.sentence, one.attempts, _asked(one)) for one in failures[:_FAILURES_MAX]],
+        failed=len(failures),
+        command=command,
+        dark_rules=colours.dark_rules(".drawn"),
+        colours=colours,
+    )
+
+
+def _several(rows: pl.DataFrame, sweep: Sweep) -> list[str]:
+    """The axes along which points differ."""
+    return [axis for axis in sweep.axes if rows[axis].n_unique() > 1]
+
+
+def _drawn_over(rows: pl.DataFrame, sweep: Sweep) -> list[tuple[str, ...]]:
+    """Axes of numbers; those that change together are one."""
+    groups: list[tuple[str, ...]] = []
+    for axis in _several(rows, sweep):
+        if sweep.axes[axis] not in _NUMBERS or axis in _DRAWS:
+            continue
+        for place, group in enumerate(groups):
+            pairs = rows.select(group[0], axis).n_unique()
+            if pairs == rows[axis].n_unique() == rows[group[0]].n_unique():
+                groups[place] = (*group, axis)
+                break
+        else:
+            groups.append((axis,))
+    return groups
+
+
+def _section(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Sequence[_Measure]) -> dict[str, Any]:
+    """Charts of all measures over one axis, or as bars where there is none."""
+    several = _several(rows, sweep)
+    panels = "workload" if "workload" in several else None
+    words = [axis for axis in several if sweep.axes[axis] not in _NUMBERS and axis != panels]
+    colour = "design" if "design" in words else next(iter(words), None)
+    shown = {panels, colour, *axes}
+    over = [axis for axis in several if axis not in shown]
+    charts = [_chart(rows, one, axes, panels, colour) for one in measures]
+    return {
+        "title": f"By {' and '.join(axes)}" if axes else "Figures",
+        "mean": _mean(over, "line" if axes else "bar", failed=rows["failure"].count() > 0),
+        "legend": [(entry.name, entry.colour) for entry in figures.legend(charts[0])],
+        "charts": [
+            {
+                "title": one.title,
+                "note": f"{one.axis[:1].upper()}{one.axis[1:]}; {one.better} is better.",
+                "drawings": [figures.draw(chart, wide=wide) for wide in (True, False)],
+            }
+            for one, chart in zip(measures, charts, strict=True)
+        ],
+    }
+
+
+def _mean(over: Sequence[str], kind: str, *, failed: bool) -> str:
+    each = "Each point of a line" if kind == "line" else "Each bar"
+    said = f"{each} is the mean over {_listed(over)}." if over else f"{each} is one run."
+    return f"{said} Runs that failed are left out." if failed else said
+
+
+def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: str | None, colour: str | None) -> Chart:
+    bars = not axes
+    place = panels if bars else axes[0]
+    of_panel = None if bars else panels
+    known = rows.select(
+        _text(of_panel, rows).alias("panel"),
+        (pl.col(place) if place else pl.lit("")).alias("x"),
+        _text(colour, rows).alias("series"),
+        pl.col(measure.column).cast(pl.Float64).alias("value"),
+    )
+    means = known.group_by("panel", "x", "series", maintain_order=True).agg(pl.col("value").mean())
+    places = known["x"].unique(maintain_order=True)
+    xs = {value: _value(place or "", value) for value in (places if bars else places.sort())}
+    return Chart(
+        title="",
+        kind="bar" if bars else "line",
+        x_title=" and ".join(axes) if axes else panels or "",
+        y_title=measure.axis,
+        panels=tuple(known["panel"].unique(maintain_order=True)),
+        xs=tuple(xs.values()),
+        series=tuple(known["series"].unique(maintain_order=True)),
+        marks=tuple(
+            Mark(row["panel"], xs[row["x"]], row["series"], row["value"]) for row in means.iter_rows(named=True)
+        ),
+    )
+
+
+def _text(axis: str | None, rows: pl.DataFrame) -> pl.Expr:
+    """The values of an axis as people read them."""
+    if axis is None:
+        return pl.lit("")
+    names = {value: _value(axis, value) for value in rows[axis].unique()}
+    return pl.col(axis).replace_strict(names, return_dtype=pl.String)
+
+
+def _value(axis: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and axis.endswith(_SIZES):
+        return units.size(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return PurePath(value).name if axis in ("workload", "machine") else str(value)
+
+
+def _cells(row: dict[str, Any], sweep: Sweep, measures: Sequence[_Measure]) -> list[str]:
+    return [
+        str(row["point"]),
+        *(_value(axis, row[axis]) for axis in sweep.axes),
+        *(one.cell(row[one.column]) for one in measures),
+        row["failure"] or "",
+    ]
+
+
+def _asked(failure: Failure) -> str:
+    return ", ".join(f"{name} = {_asked_value(value)}" for name, value in failure.request.items())
+
+
+def _asked_value(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _facts(rows: pl.DataFrame, sweep: Sweep, failures: Sequence[Failure], store: Store) -> dict[str, str]:
+    """What was run, under the names a reader looks for."""
+
+    def all_of(column: str) -> str:
+        if column not in rows.columns:
+            return ""
+        return ", ".join(_value(column, value) for value in rows[column].drop_nulls().unique(maintain_order=True))
+
+    finished = rows.filter(pl.col("failure").is_null() & pl.col("engine_build").is_not_null()).height
+    facts = {
+        "points": units.number(sweep.points),
+        "finished": units.number(finished),
+        "failed": units.number(rows["failure"].count()),
+        "not computed yet": units.number(sweep.points - finished - rows["failure"].count()),
+        "axes": ", ".join(f"{axis} ({rows[axis].n_unique()})" for axis in sweep.axes),
+        "designs": all_of("design"),
+        "workloads": all_of("workload"),
+        "machines": all_of("machine"),
+        "engine": all_of("engine_version"),
+        "build": ", ".join(build[:12] for build in rows["engine_build"].drop_nulls().unique(maintain_order=True)),
+        "store": store.path.name,
+    }
+    return {name: value for name, value in facts.items() if value and (value != "0" or name == "failed")}

@@ -1,0 +1,114 @@
+"""The page of a sweep: whole, self-contained, and of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli, answer_at_once
+from playwright.sync_api import Browser
+from test_sweep import Inline
+
+import counterpoint as cp
+from counterpoint import sweeps
+
+SPECS: dict[str, dict[str, Any]] = {
+    "lines": {
+        "name": "lines",
+        "base": {"transactions": 100},
+        "axes": {
+            "workload": ["array", "btree"],
+            "design": ["unencrypted", "secpm"],
+            "tx_size": [64, 100, 1024],
+            "seed": [1, 2],
+        },
+        "zip": [{"controller.wpq_entries": [16, 32], "device.t_wr_ns": [100, 300.5]}],
+    },
+    "bars": {"name": "<bars>", "axes": {"workload": ["array", "btree"], "design": ["unencrypted", "secpm"]}},
+    "failed": {"name": "failed", "base": {"workload": "array", "design": "secpm"}, "axes": {"tx_size": [1, 2]}},
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Draws each sweep once: the drawing takes seconds."""
+
+    @cache
+    def draw(name: str) -> Path:
+        store = tmp_path_factory.mktemp(name) / "s.duckdb"
+        with pytest.MonkeyPatch.context() as patch:
+            answer_at_once(patch)
+            patch.setattr(sweeps, "Processes", lambda workers: Inline())
+            if name == "failed":
+                with pytest.raises(cp.InputError, match="every run"):
+                    cp.sweep(SPECS[name], store)
+            else:
+                cp.sweep(SPECS[name], store)
+            return cp.write_sweep_page(store, store.parent, command="counterpoint report '<x>'")
+
+    return draw
+
+
+def test_axes_of_numbers_have_charts_and_what_is_averaged_is_said(page: Callable[[str], Path]) -> None:
+    text = page("lines").read_text()
+    assert "<h2>By tx_size</h2>" in text
+    assert "<h2>By controller.wpq_entries and device.t_wr_ns</h2>" in text, "axes that change together are one"
+    assert "By seed" not in text, "a seed is no quantity"
+    assert "is the mean over seed, controller.wpq_entries and device.t_wr_ns. Runs that failed are left out." in text
+    assert "is the mean over tx_size and seed." in text
+    assert text.count("<figure") == 2 * 4
+    assert text.count("tx_size is 100; it must be a multiple of 64") >= 16, "each failure, and beside its point"
+    assert "<dd>32</dd>" in text, "finished"
+    assert "<dd>16</dd>" in text, "failed"
+
+
+@pytest.mark.parametrize(("name", "figures"), [("bars", 4), ("failed", 0)])
+def test_a_sweep_without_an_axis_of_numbers_has_bars(page: Callable[[str], Path], name: str, figures: int) -> None:
+    text = page(name).read_text()
+    assert text.count("<figure") == figures
+    assert "<bars>" not in text, "a name is text, not markup"
+    assert "<script" not in text
+    assert "url(" not in text
+    assert "counterpoint report &#39;&lt;x&gt;&#39;" in text
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1200, 380])
+def test_it_is_readable_in_a_browser(page: Callable[[str], Path], browser: Browser, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    problems: list[str] = []
+    tab.on("console", lambda message: problems.append(message.text))
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
+    tab.goto(page("lines").as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width, "nothing runs off the side"
+    drawn = [figure for figure in tab.locator("figure svg").all() if figure.is_visible()]
+    assert len(drawn) == 8, "each chart once, wide or narrow"
+    for drawing in drawn:
+        box = drawing.bounding_box()
+        assert box is not None
+        assert box["width"] > 200
+        assert box["height"] > 80
+    assert problems == []
+    tab.close()
+
+
+def test_the_command_draws_the_sweep_that_is_named(
+    page: Callable[[str], Path], cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = page("failed").with_name("s.duckdb")
+    with pytest.raises(cp.InputError, match="every run"):
+        cp.sweep({**SPECS["failed"], "name": "other"}, store)
+    monkeypatch.chdir(tmp_path)
+    assert cli("report", str(store)).code == 0
+    assert "<h1>Sweep other</h1>" in (tmp_path / "sweep.html").read_text(), "the one asked for last"
+    assert cli("report", str(store), "--sweep", "failed", "--out", str(tmp_path / "d")).code == 0
+    assert "<h1>Sweep failed</h1>" in (tmp_path / "d" / "sweep.html").read_text()
+    outcome = cli("report", str(store), "--sweep", "two")
+    assert outcome.code == 2
+    assert "there is no sweep 'two'" in outcome.err
+    assert "(known: failed, other)" in outcome.err
+    assert "there is no store" in cli("report", str(tmp_path / "none.duckdb")).err
