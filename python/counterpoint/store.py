@@ -20,6 +20,8 @@ import datetime
 import json
 import os
 import re
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -357,17 +359,34 @@ class Store:
         import duckdb
 
         before = self._columns
-        self._connection.execute("BEGIN")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            with contextlib.suppress(duckdb.Error):
-                self._connection.execute("ROLLBACK")
-            self._columns = before
-            if isinstance(error, duckdb.Error):
-                raise InputError(f"the store '{self.path}' cannot be written: {_reason(error)}") from None
-            raise
+        with _uninterrupted():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                with contextlib.suppress(duckdb.Error):
+                    self._connection.execute("ROLLBACK")
+                self._columns = before
+                if isinstance(error, duckdb.Error):
+                    raise InputError(f"the store '{self.path}' cannot be written: {_reason(error)}") from None
+                raise
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Puts Ctrl-C off until the end, so that DuckDB does not give up in the middle of a transaction."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
 
 
 def view_name(sweep: str) -> str:

@@ -5,6 +5,7 @@ The scheduler gives the run of a worker that has ended to another one; it gives 
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
 import uuid
@@ -149,6 +150,8 @@ def _connect(address: str) -> Any:
     except ModuleNotFoundError:
         raise InputError(INSTALL) from None
     where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    # That a scheduler is lost is said in a sentence of our own.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     connect: Any = Client
     try:
         return connect(**where, timeout=CONNECT_SECONDS, set_as_default=False)
