@@ -331,6 +331,22 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
     assert len(json.loads(outcome.out)["violations"]) == 7
 
 
+@pytest.mark.parametrize("command", ["crash", "annotations"])
+def test_a_command_to_type_is_printed_whole_however_long(cli: Cli, fake: pytest.MonkeyPatch, command: str) -> None:
+    real = _engine.crash
+    long = f"counterpoint crash {'/folder' * 40}/program.log --at-event 517"
+
+    def elsewhere(asked: str, progress: object = None) -> str:
+        report = json.loads(real(asked, progress))  # type: ignore[arg-type]
+        for violation in report["violations"]:
+            violation["reproduce"] = long
+        return json.dumps(report)
+
+    fake.setattr(_engine, "crash", elsewhere)
+    design = {"crash": "write-back", "annotations": "sca"}[command]
+    assert f"  {long}\n" in cli(command, design, "btree").out
+
+
 def test_a_crash_that_loses_nothing_but_a_secret_says_so(cli: Cli, fake: pytest.MonkeyPatch) -> None:
     real = _engine.crash
 

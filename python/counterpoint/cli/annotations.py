@@ -51,7 +51,7 @@ def check(
     if as_json:
         screen.print_json(found.to_dict())
     else:
-        screen.output().print(tables.annotation_check(found))
+        screen.output().print(tables.annotation_check(found), crop=False)
     if interrupted:
         screen.stop_interrupted(f"{len(found.annotations)} of {len(annotations_of(design))} annotations were left out")
     if not found.holds:

@@ -114,7 +114,7 @@ def crash(
     if as_json:
         screen.print_json(verdict.to_dict())
     else:
-        screen.output().print(tables.verdict(verdict))
+        screen.output().print(tables.verdict(verdict), crop=False)
     if out is not None:
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
     if out is not None and not drawable(verdict):

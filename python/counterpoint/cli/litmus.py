@@ -30,7 +30,7 @@ def litmus(
     if as_json:
         screen.print_json(report.to_dict())
     else:
-        screen.output().print(tables.litmus(report))
+        screen.output().print(tables.litmus(report), crop=False)
     if interrupted:
         screen.stop_interrupted(f"{len(report.verdicts)} rows were finished")
     if not report.as_expected:
