@@ -116,6 +116,11 @@ def engine_version() -> str:
     return str(_describe()["engine_version"])
 
 
+def engine_build() -> str:
+    """The digest of the sources that the engine was built from: equal builds give equal results."""
+    return str(_describe()["engine_build"])
+
+
 def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[RunOptions]) -> dict[str, Any]:
     """The complete configuration that a run with these options would have, every value of its machine included.
 

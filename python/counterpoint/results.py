@@ -212,6 +212,7 @@ class Run:
         tx_size: bytes of user data in a transaction; None for a trace.
         footprint: bytes of populated structure; None for a trace.
         config_digest: the same for the same configuration.
+        engine_build: digest of the engine's sources; None in documents of engines that did not tell.
         event_digest: the same for the same sequence of events.
         stats: what was measured.
         document: the document it was made from.
@@ -227,14 +228,15 @@ class Run:
     footprint: int | None
     config_digest: str
     engine_version: str
+    engine_build: str | None
     event_digest: str
     stats: Stats
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Run:
-        """The run that a document of `run --json` describes."""
-        return build(cls, {**document, "stats": document, "document": document})
+        """The run that a document of `run --json` describes; older ones do not name the engine's build."""
+        return build(cls, {"engine_build": None, **document, "stats": document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

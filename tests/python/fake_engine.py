@@ -78,6 +78,7 @@ def describe() -> str:
     return json.dumps(
         {
             "engine_version": "0.1.0",
+            "engine_build": "f00d",
             "designs": [
                 {
                     "name": name,
@@ -185,6 +186,7 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
         "footprint": 2**30,
         "config_digest": "c0ffee",
         "engine_version": "0.1.0",
+        "engine_build": "f00d",
         "transactions": transactions,
         "simulated_ns": latency * transactions,
         "instructions": transactions * 2000,

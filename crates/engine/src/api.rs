@@ -8,7 +8,7 @@ use crate::design::{self, faults::Fault, parts::Design};
 use crate::eadr;
 use crate::job::{Bases, Source};
 use crate::message::Omission;
-use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
+use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
 use serde::Deserialize;
@@ -246,8 +246,8 @@ pub fn describe() -> String {
         })
         .collect();
     json!({
-        "engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines,
-        "faults": faults,
+        "engine_version": ENGINE_VERSION, "engine_build": ENGINE_BUILD, "designs": designs, "workloads": workloads,
+        "machines": machines, "faults": faults,
     })
     .to_string()
 }
