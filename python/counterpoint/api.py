@@ -216,19 +216,27 @@ def run_matrix(
     return _run_many(asked, workers, progress)
 
 
-def simulate(requests: Sequence[Mapping[str, Any]], *, workers: int = 0, progress: Progress | None = None) -> list[Run]:
+def simulate(
+    requests: Sequence[Mapping[str, Any]],
+    *,
+    workers: int = 0,
+    progress: Progress | None = None,
+    session: _engine.Session | None = None,
+) -> list[Run]:
     """Simulates requests as `matrix.Point` has them, in threads of this process; populated memory is shared.
 
     Args:
         requests: what the engine is asked, one for each run.
         workers: simulations at a time; 0 is one per processor. The results do not depend on it.
         progress: told how far the simulations are.
+        session: keeps populated memory for the calls that follow with the same session.
 
     Raises:
         InputError: bad input, in one sentence, before anything is simulated.
         Interrupted: Ctrl-C; its `runs` are those finished.
     """
-    return _run_many([dict(asked) for asked in requests], workers, progress)
+    call = None if session is None else session.run_many
+    return _run_many([dict(asked) for asked in requests], workers, progress, call)
 
 
 def compare(
