@@ -50,7 +50,7 @@ from .frame import frame
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .report import write_crash_page, write_report
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
-from .results import Blame, Crash, Design, Fault, Machine, Run, Shrunk, Stats, Violation, Workload
+from .results import Blame, Crash, Design, Fault, Machine, Part, Run, Shrunk, StageTally, Stats, Violation, Workload
 
 __version__ = engine_version()
 
@@ -75,9 +75,11 @@ __all__ = [
     "Interrupted",
     "LitmusReport",
     "Machine",
+    "Part",
     "Run",
     "RunOptions",
     "Shrunk",
+    "StageTally",
     "Stats",
     "Verdict",
     "Violation",

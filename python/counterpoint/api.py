@@ -311,6 +311,7 @@ def crash(
     nested_depth: int | None = None,
     fault: str | None = None,
     leave_out: str | None = None,
+    stages: bool = False,
     shrink: bool | None = None,
     blame: bool = True,
     progress: Progress | None = None,
@@ -335,6 +336,7 @@ def crash(
         fault: the name of a mechanism of the design that is switched off, one of `faults()`.
         leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
+        stages: tally the crashes by the stage of the transaction in flight; every event of one schedule.
         shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
             needs that.
         blame: find out whether the program, the design or the annotations are wrong, where something is.
@@ -366,6 +368,8 @@ def crash(
         asked["nested_depth"] = count("nested_depth", nested_depth)
     if fault is not None:
         asked["fault"] = check_name("fault", fault)
+    if stages:
+        asked["stages"] = True
     if shrink is not None:
         asked["shrink"] = shrink
     if not blame:
