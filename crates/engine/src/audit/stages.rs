@@ -48,7 +48,7 @@ pub struct StageTally {
     /// Those after which a rule was broken.
     pub failed: u64,
     /// Those after which the program's recovery left its heap neither as before nor as after a transaction: the tables'
-    /// "recoverable". A design may break its promise about a line in flight and the program recover all the same.
+    /// "recoverable". The program may recover and another rule be broken all the same, about pads first of all.
     pub unrecoverable: u64,
     /// The lines of the transaction's log entry; null where caches are in the persistence domain.
     pub log: Option<PartTally>,
