@@ -11,7 +11,7 @@ MINUTES ?= 30
 PAPER ?= all
 BIN := .venv/bin
 STAMPS := .venv/stamps
-ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src -type f)
+ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src crates/engine/build* -type f)
 
 .PHONY: help
 help: ## Show this list.

@@ -36,6 +36,7 @@ from .api import (
     compare,
     crash,
     designs,
+    engine_build,
     engine_version,
     faults,
     machines,
@@ -54,7 +55,7 @@ from .papers.model import Reproduction
 from .papers.reproduce import reproduce
 from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
-from .results import Blame, Crash, Design, Fault, Machine, Run, Shrunk, Stats, Violation, Workload
+from .results import Blame, Crash, Design, Fault, Machine, Part, Run, Shrunk, StageTally, Stats, Violation, Workload
 from .store import Store
 from .sweeps import SweepReport, sweep
 
@@ -82,10 +83,12 @@ __all__ = [
     "Interrupted",
     "LitmusReport",
     "Machine",
+    "Part",
     "Reproduction",
     "Run",
     "RunOptions",
     "Shrunk",
+    "StageTally",
     "Stats",
     "Store",
     "SweepReport",
@@ -98,6 +101,7 @@ __all__ = [
     "compare",
     "crash",
     "designs",
+    "engine_build",
     "engine_version",
     "faults",
     "frame",

@@ -9,6 +9,16 @@ def replay(request: str, workers: int = 0, progress: Callable[[int, int], object
 def crash(request: str, progress: Callable[[int, int], object] | None = None) -> str: ...
 def scene(request: str, progress: Callable[[int, int], object] | None = None) -> str: ...
 
+class Session:
+    """Calls that share populated memory: the newest `bases_max` bases of at most `bytes_max` bytes are kept."""
+
+    def __init__(self, bases_max: int = 4, bytes_max: int = 2147483648) -> None: ...
+    def run_many(self, request: str, workers: int = 0, progress: Callable[[int, int], object] | None = None) -> str:
+        """As the function, over what the session keeps."""
+    @property
+    def populations(self) -> int:
+        """How often memory was populated because none was kept that would have done."""
+
 class InputError(ValueError):
     """Bad input: one sentence that names the value, the allowed values or range, and the place."""
 

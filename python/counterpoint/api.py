@@ -117,9 +117,8 @@ def engine_version() -> str:
 
 
 def engine_build() -> str:
-    """A digest of what the engine was built from, which an edited design changes."""
-    description = _describe()
-    return str(description.get("engine_build", description["engine_version"]))
+    """The digest of the sources that the engine was built from: equal builds give equal results."""
+    return str(_describe()["engine_build"])
 
 
 def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[RunOptions]) -> dict[str, Any]:
@@ -226,19 +225,27 @@ def run_matrix(
     return _run_many(asked, workers, progress)
 
 
-def simulate(requests: Sequence[Mapping[str, Any]], *, workers: int = 0, progress: Progress | None = None) -> list[Run]:
+def simulate(
+    requests: Sequence[Mapping[str, Any]],
+    *,
+    workers: int = 0,
+    progress: Progress | None = None,
+    session: _engine.Session | None = None,
+) -> list[Run]:
     """Simulates requests as `matrix.Point` has them, in threads of this process; populated memory is shared.
 
     Args:
         requests: what the engine is asked, one for each run.
         workers: simulations at a time; 0 is one per processor. The results do not depend on it.
         progress: told how far the simulations are.
+        session: keeps populated memory for the calls that follow with the same session.
 
     Raises:
         InputError: bad input, in one sentence, before anything is simulated.
         Interrupted: Ctrl-C; its `runs` are those finished.
     """
-    return _run_many([dict(asked) for asked in requests], workers, progress)
+    call = None if session is None else session.run_many
+    return _run_many([dict(asked) for asked in requests], workers, progress, call)
 
 
 def compare(
@@ -313,6 +320,7 @@ def crash(
     nested_depth: int | None = None,
     fault: str | None = None,
     leave_out: str | None = None,
+    stages: bool = False,
     shrink: bool | None = None,
     blame: bool = True,
     progress: Progress | None = None,
@@ -337,6 +345,7 @@ def crash(
         fault: the name of a mechanism of the design that is switched off, one of `faults()`.
         leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
+        stages: tally the crashes by the stage of the transaction in flight; every event of one schedule.
         shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
             needs that.
         blame: find out whether the program, the design or the annotations are wrong, where something is.
@@ -368,6 +377,8 @@ def crash(
         asked["nested_depth"] = count("nested_depth", nested_depth)
     if fault is not None:
         asked["fault"] = check_name("fault", fault)
+    if stages:
+        asked["stages"] = True
     if shrink is not None:
         asked["shrink"] = shrink
     if not blame:

@@ -212,6 +212,7 @@ class Run:
         tx_size: bytes of user data in a transaction; None for a trace.
         footprint: bytes of populated structure; None for a trace.
         config_digest: the same for the same configuration.
+        engine_build: digest of the engine's sources; None in documents of engines that did not tell.
         event_digest: the same for the same sequence of events.
         stats: what was measured.
         document: the document it was made from.
@@ -227,14 +228,15 @@ class Run:
     footprint: int | None
     config_digest: str
     engine_version: str
+    engine_build: str | None
     event_digest: str
     stats: Stats
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Run:
-        """The run that a document of `run --json` describes."""
-        return build(cls, {**document, "stats": document, "document": document})
+        """The run that a document of `run --json` describes; older ones do not name the engine's build."""
+        return build(cls, {"engine_build": None, **document, "stats": document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
@@ -331,6 +333,62 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """The log entry of a transaction, or the lines that it writes in place: each line counts at each crash point.
+
+    Attributes:
+        pending: those that the stage is to write and that do not hold it yet.
+        content_lost: those whose durable content is older than the newest completed fence demands, or unknown.
+        counter_lost: those whose durable counter is not the one that the content was encrypted with; None without
+            encryption.
+    """
+
+    lines: int
+    pending: int
+    content_lost: int
+    counter_lost: int | None
+
+    @property
+    def content(self) -> str:
+        """In the words of Table 1 of secpm: `wrong` while it is written, `correct`, or `unknown` if it may be lost."""
+        return self._cell(self.content_lost)
+
+    @property
+    def counter(self) -> str | None:
+        """The same of the counters; None without encryption."""
+        return None if self.counter_lost is None else self._cell(self.counter_lost)
+
+    def _cell(self, lost: int) -> str:
+        return "wrong" if self.pending else "unknown" if lost else "correct"
+
+
+@dataclass(frozen=True, slots=True)
+class StageTally:
+    """The crashes while a transaction was in one stage: a row of Table 1 of secpm.
+
+    Attributes:
+        stage: `prepare`, `mutate` or `commit`.
+        crash_points: how many; with several cores, one for each core in that stage.
+        failed: those after which a rule was broken.
+        unrecoverable: those after which the program's recovery did not restore the state before or after a transaction.
+        log: the lines of its log entry; None where caches are in the persistence domain.
+        data: the lines that it writes in place; None likewise.
+    """
+
+    stage: str
+    crash_points: int
+    failed: int
+    unrecoverable: int
+    log: Part | None
+    data: Part | None
+
+    @property
+    def recoverable(self) -> bool:
+        """The program recovers from all of them."""
+        return self.unrecoverable == 0
+
+
+@dataclass(frozen=True, slots=True)
 class CrashHost:
     """The crash run itself on this computer."""
 
@@ -352,6 +410,7 @@ class Crash:
         violations: what did not hold: the first of each rule and line, explained.
         violation_count: how many violations there were, explained or not.
         shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
+        stages: the crashes by the stage of the transaction in flight; empty where nobody asked, or without logs.
         blame: who is to blame; None where everything held, or nobody asked.
         internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
@@ -372,6 +431,7 @@ class Crash:
     violation_count: int
     internal_errors: tuple[str, ...]
     shrunk: tuple[Shrunk, ...]
+    stages: tuple[StageTally, ...]
     blame: Blame | None
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
@@ -383,8 +443,8 @@ class Crash:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
-        """The verdict that a document of `crash --json` describes; older ones are not shrunk and blame nobody."""
-        return build(cls, {"shrunk": [], "blame": None, **document, "document": document})
+        """The verdict that a document of `crash --json` describes; older ones lack what came later."""
+        return build(cls, {"shrunk": [], "stages": [], "blame": None, **document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

@@ -78,6 +78,7 @@ def describe() -> str:
     return json.dumps(
         {
             "engine_version": "0.1.0",
+            "engine_build": "f00d",
             "designs": [
                 {
                     "name": name,
@@ -185,6 +186,7 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
         "footprint": 2**30,
         "config_digest": "c0ffee",
         "engine_version": "0.1.0",
+        "engine_build": "f00d",
         "transactions": transactions,
         "simulated_ns": latency * transactions,
         "instructions": transactions * 2000,
@@ -332,8 +334,36 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         "violation_count": len(violations),
         "internal_errors": [],
         "violations": violations,
+        **({"stages": _stages(asked["design"])} if asked.get("stages") else {}),
         "host": {"seconds": 0.1, "points_per_second": 10_000.0},
     }
+
+
+def _stages(design: str) -> list[dict[str, Any]]:
+    """Table 1 of secpm for `write-back`, Table 2 for others; nobody looks at lines where caches persist."""
+
+    def part(pending: int, counter_lost: int) -> dict[str, int | None]:
+        of = None if design == "unencrypted" else counter_lost
+        return {"lines": 500, "pending": pending, "content_lost": 0, "counter_lost": of}
+
+    lost = 7 if design == "write-back" else 0
+    rows = [
+        ("prepare", 0, (40, 0), (0, 0)),
+        ("mutate", lost, (0, lost), (30, lost)),
+        ("commit", lost, (0, lost), (0, lost)),
+    ]
+    look = _form(design) != "flush-free"
+    return [
+        {
+            "stage": stage,
+            "crash_points": 100,
+            "failed": failed,
+            "unrecoverable": failed,
+            "log": part(*log) if look else None,
+            "data": part(*data) if look else None,
+        }
+        for stage, failed, log, data in rows
+    ]
 
 
 def scene(request: str, progress: Progress = None) -> str:

@@ -39,15 +39,50 @@ def test_the_stub_names_exactly_what_the_module_has() -> None:
     for name, node in written.items():
         real = getattr(_engine, name)
         if isinstance(node, ast.ClassDef):
-            base = node.bases[0]
-            assert isinstance(base, ast.Name)
-            assert [parent.__name__ for parent in real.__mro__][1] == base.id
+            bases = [ast.unparse(base) for base in node.bases] or ["object"]
+            assert [parent.__name__ for parent in real.__mro__][1] == bases[0]
             assert inspect.getdoc(real) == ast.get_docstring(node)
+            methods = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
+            if methods:
+                own = {name for name in vars(real) if not name.startswith("__")}
+                assert own == {name for name in methods if not name.startswith("__")}
+                assert _signature(methods.pop("__init__"))[1:] == _signature(real)
+                for name, method in methods.items():
+                    assert ast.get_docstring(method) == inspect.getdoc(getattr(real, name))
+                    if not method.decorator_list:
+                        assert _signature(method) == _signature(getattr(real, name))
         else:
-            parameters = inspect.signature(real).parameters.values()
-            assert [argument.arg for argument in node.args.args] == [parameter.name for parameter in parameters]
-            defaults = [repr(p.default) for p in parameters if p.default is not p.empty]
-            assert [ast.unparse(default) for default in node.args.defaults] == defaults
+            assert _signature(node) == _signature(real)
+
+
+def _signature(function: Any) -> list[str]:
+    """Parameters with their defaults, of a function in the stub or of a real one."""
+    if isinstance(function, ast.FunctionDef):
+        names = [argument.arg for argument in function.args.args]
+        defaults = [f"={ast.unparse(default)}" for default in function.args.defaults]
+        defaults = [""] * (len(names) - len(defaults)) + defaults
+        return [name + default for name, default in zip(names, defaults, strict=True)]
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
+
+
+def test_a_session_populates_memory_once_and_changes_no_result() -> None:
+    asked = {"design": "secpm", "workload": "array", "machine": "small", "transactions": 5, "footprint": "64KiB"}
+    session = _engine.Session()
+    (plain,) = cp.api.simulate([asked])
+    first, second = (cp.api.simulate([asked], session=session)[0] for _ in range(2))
+    assert session.populations == 1
+    assert plain.event_digest == first.event_digest == second.event_digest
+    cp.api.simulate([asked | {"seed": 2}], session=session)
+    assert session.populations == 2
+    with pytest.raises(cp.InputError, match="design 'nothing'"):
+        cp.api.simulate([asked | {"design": "nothing"}], session=session)
+
+
+def test_results_name_the_build_of_the_engine() -> None:
+    build = cp.engine_build()
+    assert len(build) == 32 and int(build, 16)
+    assert cp.run("secpm", "array", machine="small", transactions=5, footprint="64KiB").engine_build == build
 
 
 def test_every_function_of_the_module_is_used() -> None:

@@ -54,6 +54,44 @@ def test_documents_of_older_versions_are_read() -> None:
     document = fake_engine.crash_document({"design": "write-back", "workload": "array"})
     assert "shrunk" not in document and "blame" not in document
     crash = cp.Crash.from_dict(document)
-    assert (crash.shrunk, crash.blame) == ((), None)
+    assert (crash.shrunk, crash.stages, crash.blame) == ((), (), None)
     blamed = cp.Crash.from_dict(document | {"blame": {"who": "design", "why": "It is."}})
     assert blamed.blame == cp.Blame(who="design", why="It is.")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("design", "mutate", "commit"),
+    [("write-back", "unknown", "unknown"), ("secpm", "correct", "correct")],
+)
+def test_the_stages_are_the_rows_of_the_papers_table(cli: Cli, design: str, mutate: str, commit: str) -> None:
+    sizes = ("--machine", "small", "--transactions", "1", "--footprint", "64KiB", "--no-shrink", "--no-blame")
+    outcome = cli("crash", design, "btree", *sizes, "--set", "program.log_granularity=line", "--stages", "--json")
+    rows = []
+    for stage in cp.Crash.from_dict(json.loads(outcome.out)).stages:
+        assert stage.log is not None and stage.data is not None
+        cells = [stage.log.content, stage.log.counter, stage.data.content, stage.data.counter]
+        rows.append((stage.stage, cells, stage.recoverable))
+    assert rows == [
+        ("prepare", ["wrong", "wrong", "correct", "correct"], True),
+        ("mutate", ["correct", mutate, "wrong", "wrong"], mutate == "correct"),
+        ("commit", ["correct", commit, "correct", commit], commit == "correct"),
+    ]
+
+
+@pytest.mark.engine
+def test_stages_of_a_sample_are_refused_in_a_sentence(cli: Cli) -> None:
+    outcome = cli("crash", "secpm", "btree", *_SMALL, "--stages", "--points", "5")
+    assert outcome.code == 2
+    assert "stages: only an exploration of every event of one schedule" in outcome.err
+
+
+def test_the_screen_shows_stages_where_they_were_asked_for(cli: Cli, fake: None) -> None:
+    out = cli("crash", "write-back", "array", "--stages").out
+    rows = {words[0]: words[1:] for words in map(str.split, out.splitlines()) if words}
+    assert rows["prepare"] == ["100", "0", "0", "wrong", "wrong", "correct", "correct"]
+    assert rows["mutate"] == ["100", "7", "7", "correct", "unknown", "wrong", "wrong"]
+    assert rows["commit"] == ["100", "7", "7", "correct", "unknown", "correct", "unknown"]
+    plain = cli("crash", "unencrypted", "array", "--stages").out
+    assert ["mutate", "100", "0", "0", "correct", "-", "wrong", "-"] in map(str.split, plain.splitlines())
+    assert "stage of the transaction" not in cli("crash", "write-back", "array").out

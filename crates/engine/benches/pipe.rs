@@ -23,7 +23,7 @@ struct Runs {
     config: RunConfig,
     design: Design,
     source: Source,
-    bases: Bases,
+    bases: Bases<'static>,
 }
 
 /// What a run did: transactions, memory operations, instructions.

@@ -8,7 +8,7 @@ use crate::design::{self, faults::Fault, parts::Design};
 use crate::eadr;
 use crate::job::{Bases, Source};
 use crate::message::Omission;
-use crate::simulate::{ENGINE_VERSION, simulate, simulate_observed};
+use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+pub use crate::session::Session;
 pub use crate::simulate::Failure as Error;
 use crate::simulate::Failure;
 pub use crash::{crash, scene};
@@ -78,6 +79,8 @@ pub struct Request {
     pub fault: Option<String>,
     /// Look for smaller runs that break the same rules; by default where every event is a crash point.
     pub shrink: Option<bool>,
+    /// Tally crash points by the stage of the transaction in flight.
+    pub stages: bool,
     /// Find out who is to blame; the default.
     pub blame: Option<bool>,
 }
@@ -246,8 +249,8 @@ pub fn describe() -> String {
         })
         .collect();
     json!({
-        "engine_version": ENGINE_VERSION, "designs": designs, "workloads": workloads, "machines": machines,
-        "faults": faults,
+        "engine_version": ENGINE_VERSION, "engine_build": ENGINE_BUILD, "designs": designs, "workloads": workloads,
+        "machines": machines, "faults": faults,
     })
     .to_string()
 }
@@ -284,6 +287,27 @@ fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<P
 /// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
 /// order. Every request is validated before the first one starts. Runs over equal bases share them.
 pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+    run_batch(request, workers, None, progress, cancel)
+}
+
+/// The same over the populated memory that `session` keeps.
+pub fn run_many_in(
+    session: &Session,
+    request: &str,
+    workers: usize,
+    progress: Progress,
+    cancel: &AtomicBool,
+) -> Result<String, Failure> {
+    run_batch(request, workers, Some(session), progress, cancel)
+}
+
+fn run_batch(
+    request: &str,
+    workers: usize,
+    session: Option<&Session>,
+    progress: Progress,
+    cancel: &AtomicBool,
+) -> Result<String, Failure> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Batch {
@@ -306,7 +330,7 @@ pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &Atom
         .build()
         .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
     let workers = pool.current_num_threads();
-    let bases = Bases::populated_by(pool);
+    let bases = Bases::populated_by(pool).kept_by(session);
     // Runs over one base go one after the other, so that few bases are alive at once.
     let mut order: Vec<usize> = (0..prepared.len()).collect();
     order.sort_by_key(|&index| {

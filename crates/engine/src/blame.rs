@@ -41,7 +41,7 @@ pub fn blame(
         plan => plan,
     };
     let seeded = exploration.fault.is_some();
-    let exploration = Exploration { plan, stop_at: Some(rule), fault: None, ..*exploration };
+    let exploration = Exploration { plan, stop_at: Some(rule), fault: None, stages: false, ..*exploration };
     let told = |who, why| Ok(Some(Blame { who, why }));
     if design.encryption.is_none() && !seeded {
         let why = format!(

@@ -193,6 +193,7 @@ fn explore_knowing(
         .knowing(std::mem::take(known))
         .drains(loss.drain.is_some())
         .nested(exploration.nested)
+        .tally_stages(exploration.stages)
         .stop_at(exploration.stop_at);
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);

@@ -2,6 +2,7 @@
 
 use crate::config::{ConfigError, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
+use crate::session::Session;
 use crate::simulate::Failure;
 use crate::system::Job;
 use crate::workload::trace::Trace;
@@ -122,18 +123,25 @@ impl Source {
 
 type Populated = Arc<OnceLock<Result<Option<Arc<Base>>, ConfigError>>>;
 
-/// Populated bases of one call, shared between its runs and dropped with the last run that wants them.
+/// Populated bases of one call, shared between its runs and dropped with the last run that wants them, unless a session
+/// keeps them.
 #[derive(Default)]
-pub struct Bases {
+pub struct Bases<'a> {
     by_key: Mutex<HashMap<BaseKey, Populated>>,
     pool: Option<rayon::ThreadPool>,
+    session: Option<&'a Session>,
 }
 
-impl Bases {
+impl<'a> Bases<'a> {
     /// Bases populated by the threads of `pool`. No run may take place on one of them: a thread that waits for part
     /// of its base would begin another run, and that one wait for the base, for ever.
     pub fn populated_by(pool: rayon::ThreadPool) -> Self {
         Self { pool: Some(pool), ..Self::default() }
+    }
+
+    /// The same bases, of which `session` has some and keeps others.
+    pub(crate) fn kept_by(self, session: Option<&'a Session>) -> Self {
+        Self { session, ..self }
     }
 
     fn get(&self, plan: &Plan, cancel: &AtomicBool) -> Result<Arc<Base>, Failure> {
@@ -141,7 +149,10 @@ impl Bases {
             let mut bases = self.by_key.lock().expect("no run panics while it holds the lock");
             bases.entry(plan.base_key().clone()).or_default().clone()
         };
-        let populate = || Ok(Base::populate(plan, cancel)?.map(Arc::new));
+        let populate = || match self.session {
+            Some(session) => session.base(plan, cancel),
+            None => Ok(Base::populate(plan, cancel)?.map(Arc::new)),
+        };
         let base = cell.get_or_init(|| self.pool.as_ref().map_or_else(populate, |pool| pool.install(populate)));
         base.clone()?.ok_or(Failure::Cancelled)
     }

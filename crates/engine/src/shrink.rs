@@ -94,7 +94,7 @@ pub fn shrink(
         let rules_left = (first.len() - place) as u64;
         let mut search = Search {
             config,
-            exploration: Exploration { stop_at: Some(violation.rule), ..*exploration },
+            exploration: Exploration { stop_at: Some(violation.rule), stages: false, ..*exploration },
             explore: &mut *explore,
             rule: violation.rule,
             best: Shape::of(config),

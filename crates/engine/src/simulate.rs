@@ -29,6 +29,8 @@ pub enum Failure {
 
 /// Version of the engine, as it appears in reports.
 pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Digest of the sources that the engine was built from: runs of engines with equal digests give equal results.
+pub const ENGINE_BUILD: &str = env!("COUNTERPOINT_ENGINE_BUILD");
 
 /// Events between two looks at the interrupt flag and the progress counter: well under a millisecond.
 const EVENTS_PER_LOOK: u64 = 4096;
@@ -166,6 +168,7 @@ fn report<O: Observer>(
         footprint: (!is_trace).then_some(config.footprint),
         config_digest: config_digest(config),
         engine_version: ENGINE_VERSION,
+        engine_build: ENGINE_BUILD,
         transactions,
         simulated_ns: ps_to_ns(elapsed),
         instructions,

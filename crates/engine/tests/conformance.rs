@@ -305,6 +305,7 @@ const KEYS: &[&str] = &[
     "/footprint",
     "/config_digest",
     "/engine_version",
+    "/engine_build",
     "/transactions",
     "/simulated_ns",
     "/instructions",

@@ -29,6 +29,31 @@ fn run_many(py: Python<'_>, request: &str, workers: usize, progress: Option<Py<P
     drive::drive(py, progress, |report, cancel| api::run_many(request, workers, report, cancel))
 }
 
+/// Calls that share populated memory: the newest `bases_max` bases of at most `bytes_max` bytes are kept.
+#[pyclass(frozen, module = "counterpoint._engine")]
+struct Session(api::Session);
+
+#[pymethods]
+impl Session {
+    #[new]
+    #[pyo3(signature = (bases_max=4, bytes_max=2147483648))]
+    fn new(bases_max: usize, bytes_max: u64) -> Self {
+        Self(api::Session::new(bases_max, bytes_max))
+    }
+
+    /// As the function, over what the session keeps.
+    #[pyo3(signature = (request, workers=0, progress=None))]
+    fn run_many(&self, py: Python<'_>, request: &str, workers: usize, progress: Option<Py<PyAny>>) -> PyResult<String> {
+        drive::drive(py, progress, |report, cancel| api::run_many_in(&self.0, request, workers, report, cancel))
+    }
+
+    /// How often memory was populated because none was kept that would have done.
+    #[getter]
+    fn populations(&self) -> u64 {
+        self.0.populations()
+    }
+}
+
 /// Replays a trace on every request of `{"runs": [...]}`, where `workload` is the path of the trace.
 #[pyfunction]
 #[pyo3(signature = (request, workers=0, progress=None))]
@@ -60,6 +85,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(crash, module)?)?;
     module.add_function(wrap_pyfunction!(scene, module)?)?;
+    module.add_class::<Session>()?;
     module.add("InputError", module.py().get_type::<errors::InputError>())?;
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("Interrupted", module.py().get_type::<errors::Interrupted>())?;

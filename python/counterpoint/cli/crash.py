@@ -64,6 +64,9 @@ def crash(
     variant: options.VariantName = None,
     allow_truncated: options.AllowTruncated = False,
     leave_out: options.LeaveOut = None,
+    stages: Annotated[
+        bool, typer.Option("--stages", help="Tally crashes by the stage of the transaction in flight.")
+    ] = False,
     no_shrink: Annotated[
         bool, typer.Option("--no-shrink", help="Do not look for smaller runs that break the same rules.")
     ] = False,
@@ -102,6 +105,7 @@ def crash(
                 schedules=schedules,
                 schedule=schedule,
                 leave_out=leave_out,
+                stages=stages,
                 shrink=False if no_shrink else None,
                 blame=not no_blame,
                 progress=progress,

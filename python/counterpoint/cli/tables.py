@@ -18,7 +18,7 @@ from ..frame import along, mean, steps
 from ..litmus import HOLDS, LitmusReport
 from ..litmus import Verdict as LitmusVerdict
 from ..papers.model import Reproduction
-from ..results import AtCrash, Crash, Run, Violation
+from ..results import AtCrash, Crash, Part, Run, Violation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -276,8 +276,30 @@ def verdict(crash: Crash) -> RenderableType:
     figures.add("pages re-encrypted", units.number(met.reencryptions))
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
-    found = [*blamed, *_shrunk(crash), *_violations(crash)]
+    found = [*_stages(crash), *blamed, *_shrunk(crash), *_violations(crash)]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *found)
+
+
+def _stages(crash: Crash) -> Iterable[RenderableType]:
+    """Recoverability by the stage of the transaction in flight, in the columns of Table 1 of secpm."""
+    if not crash.stages:
+        return
+    table = Table(title="By the stage of the transaction in flight", title_justify="left", box=None, pad_edge=False)
+    table.add_column("stage")
+    for heading in ("crash points", "failed", "unrecoverable"):
+        table.add_column(heading, justify="right")
+    for heading in ("log content", "log counter", "data content", "data counter"):
+        table.add_column(heading)
+    for stage in crash.stages:
+        cells = [cell for part in (stage.log, stage.data) for cell in _cells(part)]
+        counts = (stage.crash_points, stage.failed, stage.unrecoverable)
+        table.add_row(stage.stage, *map(units.number, counts), *cells)
+    yield Text("")
+    yield table
+
+
+def _cells(part: Part | None) -> tuple[str, str]:
+    return ("-", "-") if part is None else (part.content, part.counter or "-")
 
 
 def _damage(crash: Crash) -> str:

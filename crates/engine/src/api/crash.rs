@@ -29,8 +29,13 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         schedule: integer("schedule", request.schedule.as_ref())?.unwrap_or(0),
         fault: request.seeded_fault()?,
         stop_at: None,
+        stages: request.stages,
     };
     let everywhere = exploration.plan == CrashPlan::All;
+    if request.stages && !(everywhere && request.explore.as_deref().is_none_or(|explore| explore == "schedule")) {
+        let what = "stages: only an exploration of every event of one schedule tallies the stages of transactions";
+        return Err(ConfigError(what.to_owned()).into());
+    }
     if request.shrink == Some(true) && !everywhere {
         return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()).into());
     }

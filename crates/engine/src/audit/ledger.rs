@@ -16,6 +16,9 @@ pub struct TransactionRecord {
     pub number: Option<u64>,
     /// Every line written and its bytes afterwards, in the order in which lines were first written.
     pub writes: Vec<(Line, LineBytes)>,
+    /// The lines written before its first fence and their bytes then: of a program with a log, what Prepare writes. Empty
+    /// without a fence.
+    pub prepared: Vec<(Line, LineBytes)>,
 }
 
 /// Where ledgers send to and the auditor reads from.
@@ -40,7 +43,7 @@ impl<S: OpSource> Ledger<S> {
     }
 
     fn record(&mut self, buffer: &OpBuffer) -> TransactionRecord {
-        let mut record = TransactionRecord { core: self.core, number: None, writes: Vec::new() };
+        let mut record = TransactionRecord { core: self.core, number: None, writes: Vec::new(), prepared: Vec::new() };
         let mut place: FxHashMap<Line, usize> = FxHashMap::default();
         for op in &buffer.ops {
             match *op {
@@ -62,6 +65,7 @@ impl<S: OpSource> Ledger<S> {
                     });
                     record.writes[at].1 = *content;
                 }
+                Op::Sfence if record.prepared.is_empty() => record.prepared.clone_from(&record.writes),
                 _ => {}
             }
         }
@@ -109,7 +113,9 @@ mod tests {
         first.store(2, &[6; 4], 8);
         let Some(&Op::Store { address, length, bytes }) = first.ops.last() else { unreachable!("the last is a store") };
         *first.ops.last_mut().unwrap() = Op::CounterAtomicStore { address, length, bytes };
-        first.ops.extend([Op::Sfence, Op::Sfence, Op::TxEnd]);
+        first.ops.push(Op::Sfence);
+        first.store(8, &[7], 8);
+        first.ops.extend([Op::Sfence, Op::TxEnd]);
         let (sender, receiver) = ledger_channel();
         let mut ledger = Ledger::new(Script(vec![outside, first]), 3, base, sender);
         let mut buffer = OpBuffer::default();
@@ -120,7 +126,9 @@ mod tests {
         zero_line[..6].copy_from_slice(&[5, 5, 6, 6, 6, 6]);
         let mut one_line = [0; 64];
         one_line[..3].copy_from_slice(&[1, 2, 3]);
-        let expected = vec![(Line(0), zero_line), (Line(1), one_line)];
-        assert_eq!(records[1], TransactionRecord { core: 3, number: Some(0), writes: expected });
+        let prepared = vec![(Line(0), zero_line), (Line(1), one_line)];
+        zero_line[8] = 7;
+        let writes = vec![(Line(0), zero_line), (Line(1), one_line)];
+        assert_eq!(records[1], TransactionRecord { core: 3, number: Some(0), writes, prepared });
     }
 }

@@ -120,7 +120,7 @@ impl Script {
         let value = |index: usize| [(number as u8 + 1) << 4 | index as u8; 64];
         let writes = LINES.iter().enumerate().map(|(index, &line)| (line, value(index))).collect();
         // Nobody may be listening: some tests judge nothing.
-        let _ = self.records.send(TransactionRecord { core: 0, number: Some(number), writes });
+        let _ = self.records.send(TransactionRecord { core: 0, number: Some(number), writes, prepared: Vec::new() });
         o.transaction_began(0, 0, number);
         self.machine.end_event(o, after);
         for (sequence, &lines) in RECORDS.iter().enumerate() {

@@ -40,6 +40,9 @@ mod reference;
 mod report;
 mod secrecy;
 mod shadow;
+mod stages;
+#[cfg(test)]
+mod stages_tests;
 mod stream;
 #[cfg(test)]
 mod test_codec;
@@ -53,6 +56,7 @@ mod violation;
 pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub use stages::{PartTally, StageTally};
 pub use view::LineView;
 pub(crate) use violation::Collector;
 pub use violation::{Rule, Violation};
@@ -70,6 +74,7 @@ use line::LineRule;
 use lines::{Id, Lines, Role};
 use secrecy::{Leak, Secrecy};
 use shadow::{ShadowCache, registers_hash};
+use stages::Stages;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use timeline::{Note, Timeline};
@@ -146,6 +151,7 @@ pub struct Auditor {
     line_rule: LineRule,
     transactions: Option<Transactions>,
     secrecy: Option<Secrecy>,
+    stages: Option<Stages>,
     /// The caches are in the persistence domain.
     eadr: bool,
     shadow: Option<ShadowCache>,
@@ -189,6 +195,7 @@ impl Auditor {
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
             secrecy: setup.secret.then(Secrecy::default),
+            stages: None,
             eadr: setup.eadr.is_some(),
             shadow: setup.eadr.and_then(|facts| facts.shadow).map(|(region, source)| ShadowCache::new(region, source)),
             loss: Future::default(),
@@ -277,6 +284,32 @@ impl Auditor {
     /// counter and done bits, or `None` if the register is free. If this is not told, the register stays as it was.
     pub fn reencryption_left(&mut self, status: Option<(Page, u64, u64)>) {
         self.status_made = Some(status.map(|(page, old_major, done)| Status { page, old_major, done }));
+    }
+
+    /// Tallies crash points by the stage of the transaction in flight from now on, if programs keep logs.
+    pub fn tally_stages(&mut self) {
+        let cores: Vec<CoreId> = self.transactions.iter().flat_map(Transactions::cores_with_log).collect();
+        self.stages = (!cores.is_empty()).then(|| Stages::new(&cores, !self.eadr));
+    }
+
+    /// The state that was judged last is a crash point; the machine would recover from it or not.
+    pub fn tally(&mut self, recovers: bool) {
+        let Self { lines, durable, transactions, stages, .. } = self;
+        if let Some((stages, transactions)) = stages.as_mut().zip(transactions.as_ref()) {
+            stages.tally(lines, durable, transactions, recovers);
+        }
+    }
+
+    /// From the crash point that was tallied last as one that the machine recovers from, it does not.
+    pub fn tallied_point_failed(&mut self) {
+        if let Some(stages) = &mut self.stages {
+            stages.failed();
+        }
+    }
+
+    /// What was tallied, in the order of the stages; empty if nothing was to be.
+    pub fn stages(&self) -> Vec<StageTally> {
+        self.stages.as_ref().map_or_else(Vec::new, Stages::tallies)
     }
 
     /// How many events are over.

@@ -11,6 +11,9 @@ impl Observer for Auditor {
         self.note(Note::Stored(core, line));
         let id = self.lines.id(line);
         self.line_rule.stored(&mut self.lines, self.events + 1, id, offset, data);
+        if let Some(stages) = &mut self.stages {
+            stages.touch(id);
+        }
     }
 
     fn marked_counter_atomic(&mut self, _now: Ps, core: CoreId, line: Line) {
@@ -31,11 +34,17 @@ impl Observer for Auditor {
         if let Some(transactions) = &mut self.transactions {
             transactions.fenced(core);
         }
+        if let Some(stages) = &mut self.stages {
+            stages.touch_all();
+        }
     }
 
     fn transaction_began(&mut self, _now: Ps, core: CoreId, number: u64) {
         if let Some(transactions) = &mut self.transactions {
             transactions.began(&mut self.lines, core, number);
+            if let Some(stages) = &mut self.stages {
+                stages.began(core, transactions.written(core));
+            }
         }
     }
 
@@ -54,12 +63,18 @@ impl Observer for Auditor {
         if let Some(secrecy) = &mut self.secrecy {
             secrecy.arrived(line, plaintext, self.lines.base(line));
         }
+        if let Some(stages) = &mut self.stages {
+            stages.arrived(line, plaintext);
+        }
     }
 
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.note(Note::Persisted(media));
         let event = self.events + 1;
         self.durable.persisted(&mut self.lines, event, media, bytes);
+        if let Some(stages) = &mut self.stages {
+            stages.media_changed(&self.lines, media);
+        }
         let secret = self.is_secret(media);
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
             let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
@@ -72,6 +87,9 @@ impl Observer for Auditor {
     fn coalesced(&mut self, _now: Ps, media: MediaLine) {
         self.note(Note::Coalesced(media));
         self.durable.removed(&mut self.lines, self.events + 1, media);
+        if let Some(stages) = &mut self.stages {
+            stages.media_changed(&self.lines, media);
+        }
     }
 
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
@@ -107,6 +125,9 @@ impl Observer for Auditor {
         self.note(Note::Reencryption { page, old_major, done: done.count_ones(), finished });
         let status = (!finished).then_some(Status { page, old_major, done });
         self.durable.reencryption(&mut self.lines, status);
+        if let Some(stages) = &mut self.stages {
+            stages.touch_all();
+        }
         if let Some(secrecy) = &mut self.secrecy {
             secrecy.reencryption(status);
         }

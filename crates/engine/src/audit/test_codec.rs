@@ -99,7 +99,7 @@ impl TestCodec {
     }
 
     /// Major and minor of `line`; a global counter is all major.
-    fn counter(&self, line: Line, block: &LineBytes) -> (u64, u8) {
+    pub fn counter(&self, line: Line, block: &LineBytes) -> (u64, u8) {
         match self.counters {
             CounterLayout::Split { .. } => (self.major(block), self.minors(block)[line.index_in_page()]),
             CounterLayout::Words { coverage } => {

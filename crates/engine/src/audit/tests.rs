@@ -321,6 +321,7 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
         core: 0,
         number: Some(number),
         writes: vec![(node, [node_value; 64]), (head, [node_value + 1; 64])],
+        prepared: Vec::new(),
     };
     let machine = Machine::new(7);
     let (sender, records) = ledger_channel();

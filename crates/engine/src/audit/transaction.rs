@@ -103,6 +103,8 @@ struct CoreState {
     started: bool,
     /// The write set in flight, heap lines only.
     writes: Vec<(Id, LineBytes)>,
+    /// What it writes into its log in Prepare.
+    prepared: Vec<(Id, LineBytes)>,
     /// Fences completed since it began: the first ends Prepare, the second Mutate (secpm Figure 1).
     fences: u32,
     /// The hardware's log of the transaction in flight has been freed.
@@ -140,6 +142,7 @@ impl Transactions {
                 committed: 0,
                 started: false,
                 writes: Vec::new(),
+                prepared: Vec::new(),
                 fences: 0,
                 log_freed: false,
                 past: VecDeque::new(),
@@ -168,13 +171,8 @@ impl Transactions {
             if record.number != Some(number) {
                 continue;
             }
-            state.writes.clear();
-            for (line, bytes) in record.writes {
-                let id = lines.id(line);
-                if lines.record(id).role == Role::Heap(core) {
-                    state.writes.push((id, bytes));
-                }
-            }
+            take_those_of(Role::Heap(core), lines, record.writes, &mut state.writes);
+            take_those_of(Role::Log(core), lines, record.prepared, &mut state.prepared);
             break;
         }
         state.fences = 0;
@@ -280,6 +278,18 @@ impl Transactions {
         }
     }
 
+    /// The cores whose programs keep a log.
+    pub fn cores_with_log(&self) -> impl Iterator<Item = CoreId> {
+        let kept_by_program = !self.hardware_logged;
+        self.cores.iter().filter(move |state| kept_by_program && state.has_log).map(|state| state.core)
+    }
+
+    /// What the transaction in flight of `core` writes into its log in Prepare, and what into its heap by its end.
+    pub fn written(&self, core: CoreId) -> [&[(Id, LineBytes)]; 2] {
+        let state = self.cores.iter().find(|state| state.core == core);
+        state.map_or([&[], &[]], |state| [&state.prepared, &state.writes])
+    }
+
     /// What `line` holds after boot and the last judged recovery.
     pub fn recovered(&self, lines: &Lines, line: Line) -> Option<LineBytes> {
         let id = lines.find(line)?;
@@ -380,6 +390,17 @@ impl CoreState {
             arrived: in_flight.len() - lacking.len(),
             lacking,
             report: self.report,
+        }
+    }
+}
+
+/// Replaces `taken` by those of `writes` whose lines have this role.
+fn take_those_of(role: Role, lines: &mut Lines, writes: Vec<(Line, LineBytes)>, taken: &mut Vec<(Id, LineBytes)>) {
+    taken.clear();
+    for (line, bytes) in writes {
+        let id = lines.id(line);
+        if lines.record(id).role == role {
+            taken.push((id, bytes));
         }
     }
 }

@@ -148,6 +148,14 @@ impl Explorer {
         self
     }
 
+    /// Crash points are tallied by the stage of the transaction in flight if `wanted`.
+    pub fn tally_stages(mut self, wanted: bool) -> Self {
+        if wanted {
+            self.auditor.tally_stages();
+        }
+        self
+    }
+
     /// The first violation of `rule` ends the exploration.
     pub fn stop_at(mut self, rule: Option<Rule>) -> Self {
         self.stop_at = rule;
@@ -326,6 +334,7 @@ impl Explorer {
         if !kept && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
             self.last_point_recovered = false;
+            self.auditor.tallied_point_failed();
         }
     }
 
@@ -375,6 +384,7 @@ impl Explorer {
                 coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &ended,
                 violations: self.auditor.violations().iter().map(seen).chain(self.found.explained.clone()).collect(),
                 violation_count: self.violation_count(),
+                stages: self.auditor.stages(),
                 internal_errors,
             },
         )
@@ -385,6 +395,7 @@ impl Explorer {
         self.points += 1;
         self.last_point_recovered = self.auditor.judge();
         self.recovered += u64::from(self.last_point_recovered);
+        self.auditor.tally(self.last_point_recovered);
         let new_state = self.known.durable.insert(self.auditor.state_hash());
         self.states += u64::from(new_state);
         self.wants_nested =

@@ -37,12 +37,14 @@ pub struct Exploration {
     pub fault: Option<Fault>,
     /// The first violation of this rule ends the run; `None`: none does.
     pub stop_at: Option<Rule>,
+    /// Crash points are tallied by the stage of the transaction in flight.
+    pub stages: bool,
 }
 
 impl Exploration {
     /// Power fails as `plan` says, not again during recovery, and nothing ends the run early.
     pub const fn of(plan: CrashPlan) -> Self {
-        Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None }
+        Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None, stages: false }
     }
 }
 

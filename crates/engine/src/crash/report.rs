@@ -1,6 +1,6 @@
 //! What a crash exploration says in the end: `crash --json`.
 
-use crate::audit::{Rule, Violation};
+use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::message::Line;
@@ -85,6 +85,7 @@ pub(crate) struct Findings {
     pub coverage: String,
     pub violations: Vec<Found>,
     pub violation_count: u64,
+    pub stages: Vec<StageTally>,
     pub internal_errors: Vec<String>,
 }
 
@@ -201,6 +202,8 @@ pub struct CrashReport {
     pub shrunk: Vec<Shrunk>,
     /// Who is to blame; null where every rule held or nobody asked.
     pub blame: Option<Blame>,
+    /// Prepare, Mutate and Commit, where that was asked for and programs keep logs; else empty.
+    pub stages: Vec<StageTally>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// What it took.
@@ -253,6 +256,7 @@ impl CrashReport {
             violation_count: findings.violation_count,
             shrunk: Vec::new(),
             blame: None,
+            stages: findings.stages,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }

@@ -112,6 +112,7 @@ impl<'a> LegalExplorer<'a> {
                 coverage: examiner.tally.coverage(),
                 violations: examiner.found.explained,
                 violation_count: examiner.found.count,
+                stages: Vec::new(),
                 internal_errors: examiner.internal_errors,
             },
         )

@@ -56,6 +56,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         violations,
         shrunk: Vec::new(),
         blame: None,
+        stages: Vec::new(),
         internal_errors: Vec::new(),
         host: HostFigures::default(),
     }

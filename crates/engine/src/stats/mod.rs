@@ -28,6 +28,8 @@ pub struct RunReport {
     pub config_digest: String,
     /// Version of the engine.
     pub engine_version: &'static str,
+    /// Digest of its sources: 32 hexadecimal digits.
+    pub engine_build: &'static str,
     /// Measured transactions over all cores.
     pub transactions: u64,
     /// Measured time, from the end of warm-up to the last core's last commit.

@@ -23,9 +23,7 @@ impl Base {
     /// Populates every structure of `plan`. The bytes depend on the plan alone, not on the number of threads. `None` if
     /// `stop` was set before it was done.
     pub fn populate(plan: &Plan, stop: &AtomicBool) -> Result<Option<Self>, ConfigError> {
-        let populated = plan.structures().iter().flat_map(|structure| structure.populated());
-        let needed = populated.map(|extent| extent.end - extent.start).sum();
-        fits_host_memory(needed, plan.end(), HostMemory::ask())?;
+        fits_host_memory(plan.populated_bytes(), plan.end(), HostMemory::ask())?;
         let base = Self::build(plan.structures().iter().map(|structure| &**structure), plan.end(), stop);
         Ok((!stop.load(Ordering::Relaxed)).then_some(base))
     }

@@ -69,6 +69,13 @@ impl Plan {
     pub fn config(&self) -> &WorkloadConfig {
         &self.config
     }
+
+    /// Bytes that are populated before timing begins.
+    pub fn populated_bytes(&self) -> u64 {
+        let populated = self.structures().iter().flat_map(|structure| structure.populated());
+        populated.map(|extent| extent.end - extent.start).sum()
+    }
+
     /// What the populated memory depends on.
     pub fn base_key(&self) -> &BaseKey {
         &self.key

@@ -104,13 +104,24 @@ const GLOBAL_NEAR: u64 = 4_096;
 /// one against every version that the program may have written.
 pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
     let record = lines.record(id);
-    let cell = lines.cell(record.line)?;
     let stored = record.durable.found()?;
     let history = &record.history;
     let fits = |counter: &Counter| {
         let plaintext = cipher.apply(record.line, *counter, stored);
         plaintext == history.covered || history.later.contains(&plaintext)
     };
+    find_counter(lines, cipher, durable, record.line, fits)
+}
+
+/// The first counter near the durable one of `line` that `fits`.
+pub(super) fn find_counter(
+    lines: &Lines,
+    cipher: &CounterCipher,
+    durable: &Durable,
+    line: Line,
+    fits: impl Fn(&Counter) -> bool,
+) -> Option<Counter> {
+    let cell = lines.cell(line)?;
     match cipher.layout() {
         CounterLayout::Split { minor_bits } => {
             let old_major = durable.status.map_or(0, |status| status.old_major);
@@ -121,7 +132,12 @@ pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Dura
         }
         CounterLayout::Words { .. } => {
             // One register counts for all lines: a line's counter is near its old one or near the newest of all.
-            let near = |value: u64| value.saturating_sub(GLOBAL_NEAR)..=value.saturating_add(GLOBAL_NEAR);
+            let near = |value: u64| {
+                let above = (value..=value.saturating_add(GLOBAL_NEAR)).map(Some).chain(std::iter::repeat(None));
+                let below = (value.saturating_sub(GLOBAL_NEAR)..value).rev().map(Some).chain(std::iter::repeat(None));
+                let both = above.zip(below).take(GLOBAL_NEAR as usize + 1);
+                both.flat_map(|(above, below)| [above, below]).flatten()
+            };
             near(durable.largest).chain(near(cell.stored.major)).map(|major| Counter { major, minor: 0 }).find(fits)
         }
     }
