@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 from .. import _engine, api, keys
@@ -47,11 +48,17 @@ def work(task: Task) -> Outcome:
 
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     """Where a worker calls the engine."""
-    answer = json.loads(_engine.run_many(json.dumps({"runs": [request]}), 1))
+    answer = json.loads(_session().run_many(json.dumps({"runs": [request]}), 1))
     document: dict[str, Any] = answer["results"][0]
     if "error" in document:
         raise _engine.EngineError(str(document["error"]))
     return document
+
+
+@cache
+def _session() -> _engine.Session:
+    """Keeps populated memory for the runs that follow, which come in an order that has use for it."""
+    return _engine.Session()
 
 
 def _name() -> str:

@@ -156,15 +156,15 @@ class RecoverabilitySpec:
         published: the paper's table, a row of cells for each stage.
         set: machine values that differ from the machine's.
         machine: a preset.
-        workload: the program.
-        transactions: how many, at the machine's footprint.
+        workloads: the programs; what is counted is the sum.
+        transactions: how many. The tables take memory for intact before the transaction, which that of the first is.
         title: empty where the figure's says it all.
     """
 
     design: str
     published: Mapping[str, Sequence[str]]
     machine: str
-    workload: str
+    workloads: tuple[str, ...]
     transactions: int
     set: Mapping[str, Value] = field(default_factory=dict)
     title: str = ""
@@ -270,7 +270,10 @@ def _experiment(shared: Paper, name: str, scale: Scale, changed: Mapping[str, Va
         charts=tuple(_chart(entry) for entry in document.get("chart", ())),
         tables=tuple(TableSpec(**_plain(entry)) for entry in document.get("table", ())),
         claims=tuple(ClaimSpec(**_measuring(entry)) for entry in document.get("claim", ())),
-        recoverability=tuple(RecoverabilitySpec(**entry) for entry in document.get("recoverability", ())),
+        recoverability=tuple(
+            RecoverabilitySpec(**{**entry, "workloads": tuple(sets()[entry["workloads"]])})
+            for entry in document.get("recoverability", ())
+        ),
         **{key: document[key] for key in known if key in document},
     )
 
