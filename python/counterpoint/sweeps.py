@@ -147,11 +147,30 @@ def plan(spec: Spec, progress: api.Progress | None = None) -> Plan:
     unknown = sorted(set(document) - {*matrix.PARTS, "name"})
     if unknown:
         raise InputError(f"{place}: '{unknown[0]}' does not exist (known: name, {', '.join(matrix.PARTS)})")
+    said = json.dumps([document.get(part) for part in matrix.PARTS], default=str)
+    return _planned(_name(document, spec, place), text, said, read.axes, read.points, progress)
+
+
+def plan_requests(name: str, requests: Iterable[Mapping[str, Any]]) -> Plan:
+    """A sweep without axes, of requests as `matrix.Point` has them; its points are in their order."""
+    points = [matrix.Point({}, asked) for asked in requests]
+    said = json.dumps([point.request for point in points])
+    return _planned(name, said, said, {}, points)
+
+
+def _planned(
+    name: str,
+    text: str,
+    said: str,
+    axes: Mapping[str, Sequence[Any]],
+    asked_for: Sequence[matrix.Point],
+    progress: api.Progress | None = None,
+) -> Plan:
     build = api.engine_build()
     points: list[tuple[str, Mapping[str, Any]]] = []
     requests: dict[str, dict[str, Any]] = {}
     refused: dict[str, str] = {}
-    for number, point in enumerate(read.points):
+    for number, point in enumerate(asked_for):
         asked = keys.absolute(point.request)
         try:
             key = keys.key(keys.configuration(asked), build)
@@ -161,10 +180,9 @@ def plan(spec: Spec, progress: api.Progress | None = None) -> Plan:
         points.append((key, point.values))
         requests.setdefault(key, asked)
         if progress is not None and number % 100 == 0:
-            progress(number, len(read.points))
-    said = json.dumps([document.get(part) for part in matrix.PARTS], default=str)
+            progress(number, len(asked_for))
     digest = hashlib.sha256(said.encode()).hexdigest()
-    return Plan(_name(document, spec, place), text, digest, build, read.axes, points, requests, refused)
+    return Plan(name, text, digest, build, axes, points, requests, refused)
 
 
 def open_store(planned: Plan, path: str | os.PathLike[str] | None, *, resume: bool = False) -> Store:
@@ -177,13 +195,16 @@ def open_store(planned: Plan, path: str | os.PathLike[str] | None, *, resume: bo
     try:
         if resume:
             _check_held(planned, store)
-        store.put_sweep(
-            planned.name, spec=planned.text, digest=planned.digest, axes=planned.axes, points=planned.points
-        )
+        put(planned, store)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def put(planned: Plan, store: Store) -> None:
+    """Writes down what a sweep asks for."""
+    store.put_sweep(planned.name, spec=planned.text, digest=planned.digest, axes=planned.axes, points=planned.points)
 
 
 def _check_held(planned: Plan, store: Store) -> None:

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from counterpoint import _engine
 from counterpoint.cli import main
+from counterpoint.executor import worker
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _FLAGS = (
@@ -31,6 +32,7 @@ def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts the engine that answers at once in the place of the real one."""
     for name in ("describe", "resolve", "run_many", "replay", "crash", "scene"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name))
+    monkeypatch.setattr(worker, "_session", fake_engine.Session)
 
 
 @dataclass(frozen=True)

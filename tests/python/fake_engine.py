@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from counterpoint import _engine
 from counterpoint._engine import InputError
 
 Progress = Callable[[int, int], object] | None
@@ -138,6 +139,16 @@ def run_many(request: str, workers: int = 0, progress: Progress = None) -> str:
 
 
 replay = run_many
+
+
+class Session:
+    """Calls of `run_many`, whatever that is at the moment."""
+
+    def __init__(self, bases_max: int = 4, bytes_max: int = 0) -> None:
+        self.populations = 0
+
+    def run_many(self, request: str, workers: int = 0, progress: Progress = None) -> str:
+        return _engine.run_many(request, workers, progress)
 
 
 def crash(request: str, progress: Progress = None) -> str:

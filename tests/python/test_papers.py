@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -313,8 +314,9 @@ def test_claims_are_those_of_the_file() -> None:
 
 
 @pytest.mark.engine
-def test_every_claim_is_printed_with_what_was_measured(cli: Cli) -> None:
-    found = cli("reproduce", "all", "--quick", "--json")
+def test_every_claim_is_printed_with_what_was_measured(cli: Cli, tmp_path: Path) -> None:
+    store = tmp_path / "runs.duckdb"
+    found = cli("reproduce", "all", "--quick", "--json", "--store", str(store))
     document = json.loads(found.out)
     assert [claim["id"] for claim in document["claims"]] == list(claims.published())
     for claim in document["claims"]:
@@ -330,3 +332,10 @@ def test_every_claim_is_printed_with_what_was_measured(cli: Cli) -> None:
             assert any(mark["value"] is not None for mark in chart["marks"]), figure["id"]
     keys = {(entry["paper"], entry["key"]) for entry in document["assumptions"]}
     assert keys == {(name, spec.key) for name in PAPERS for spec in paper(name).decisions}
+    with cp.Store(store, read_only=True) as kept:
+        before = kept.rows("reproduce-all-quick")
+    again = cp.reproduce("all", quick=True, store=store)
+    assert json.loads(json.dumps(again.to_dict()["claims"])) == document["claims"]
+    with cp.Store(store, read_only=True) as kept:
+        assert kept.rows("reproduce-all-quick").equals(before), "what the store has is not simulated again"
+        assert before["failure"].null_count() == before.height == int(again.facts["simulations"].replace(",", ""))

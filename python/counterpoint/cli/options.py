@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from .. import InputError
-from ..request import Size, Variant
+from ..request import Size, Variant, count
 
 
 def whole_number(text: str) -> int:
@@ -93,12 +93,23 @@ Workers: TypeAlias = Annotated[
     int,
     typer.Option("--workers", metavar="N", parser=whole_number, help="Simulations at a time; 0 is one per processor."),
 ]
+ClusterAddress: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler."),
+]
 Out: TypeAlias = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
 
 
 def names(given: list[str] | None) -> list[str] | None:
     """Names given by repeating an option, by a comma list, or both."""
     return None if given is None else [name for text in given for name in split(text)]
+
+
+def check_workers(workers: int, cluster: str | None) -> None:
+    """Refuses workers of this computer together with a cluster."""
+    count("workers", workers)
+    if cluster is not None and workers:
+        raise typer.BadParameter("--workers is of this computer, and --cluster of another; give one of them")
 
 
 def sizes(given: str | None) -> list[Size] | None:

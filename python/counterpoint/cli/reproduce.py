@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..errors import Interrupted
 from ..papers.model import Reproduction
 from ..papers.reproduce import ALL, names_of
 from ..papers.reproduce import reproduce as measure
@@ -24,17 +26,31 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small footprints and few transactions: whether it works, not what is true.")
     ] = False,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE.duckdb", help="Where simulations are kept, and looked for first."),
+    ] = None,
     workers: options.Workers = 0,
+    cluster: options.ClusterAddress = None,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
     """Reproduce the figures, tables and claims of the papers: a scorecard here, charts as report.html in DIR."""
     names_of(paper)
+    options.check_workers(workers, cluster)
     if out is not None:
         prepare_folder(out)
     command = shlex.join(["counterpoint", *sys.argv[1:]])
-    with screen.progress("simulating") as progress:
-        found = measure(paper, quick=quick, workers=workers, progress=progress, command=command)
+    try:
+        with screen.sweep_progress("simulating") as progress:
+            found = measure(
+                paper, quick=quick, store=store, workers=workers, cluster=cluster, progress=progress, command=command
+            )
+    except Interrupted as stop:
+        kept = stop.sweep.found + stop.sweep.computed if stop.sweep and store else 0
+        screen.stop_interrupted(
+            f"{kept} simulations are kept" + (f" in '{store}'" if store else "; --store keeps them")
+        )
     show(found, as_json)
     if out is not None:
         screen.note(f"report: {write_reproduction(found, out)}")

@@ -10,9 +10,17 @@ from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from .. import api
+from ..sweeps import SweepProgress
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -63,5 +71,27 @@ def progress(label: str) -> Iterator[api.Progress | None]:
 
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total or None)
+
+        yield show
+
+
+@contextmanager
+def sweep_progress(label: str) -> Iterator[SweepProgress | None]:
+    """A bar with what failed and the time left, on a terminal, and elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, failed="")
+
+        def show(done: int, total: int, failed: int) -> None:
+            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
 
         yield show

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from .. import sweeps
 from ..errors import Interrupted
-from ..request import count
 from ..store import export_format
 from ..units import count_of
 from . import options, screen
@@ -37,10 +31,7 @@ def sweep(
         int,
         typer.Option("--workers", metavar="N", parser=options.whole_number, help="Processes; 0 is one per processor."),
     ] = 0,
-    cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler."),
-    ] = None,
+    cluster: options.ClusterAddress = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Only go on: the store must exist and hold this very sweep.")
     ] = False,
@@ -53,16 +44,14 @@ def sweep(
     """Compute every run of a sweep that its store does not have."""
     for path in export or []:
         export_format(path)
-    count("workers", workers)
-    if cluster is not None and workers:
-        raise typer.BadParameter("--workers is of this computer, and --cluster of another; give one of them")
+    options.check_workers(workers, cluster)
     with screen.progress("reading the sweep") as reading:
         plan = sweeps.plan(spec, reading)
     with sweeps.open_store(plan, store, resume=resume) as opened:
         found = len(opened.known(plan.requests))
         screen.note(f"{found} of {count_of(len(plan.requests), 'run')} are in the store '{opened.path}'")
         try:
-            with _progress() as progress:
+            with screen.sweep_progress("sweeping") as progress:
                 report = sweeps.compute(plan, opened, workers=workers, cluster=cluster, progress=progress)
         except Interrupted as stop:
             assert stop.sweep
@@ -78,28 +67,6 @@ def sweep(
             screen.output().print(_failures(report))
     if report.failures:
         raise typer.Exit(SOME_FAILED)
-
-
-@contextmanager
-def _progress() -> Iterator[sweeps.SweepProgress | None]:
-    """A bar with what failed and the time left, on a terminal, and elsewhere nothing."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = (
-        TextColumn("sweeping"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, failed="")
-
-        def show(done: int, total: int, failed: int) -> None:
-            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
-
-        yield show
 
 
 def _summary(report: sweeps.SweepReport) -> str:

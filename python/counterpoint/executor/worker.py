@@ -21,6 +21,9 @@ from typing import Any
 from .. import _engine, api, keys
 from . import Finished, Mismatch, Outcome, Refused, Task
 
+_KEPT_BYTES = 3 << 30
+"""Populated memory that a worker keeps: that of the largest footprint in the papers, 2 GiB, and its logs."""
+
 _OUTCOMES = {kind.__name__: kind for kind in (Finished, Mismatch, Refused)}
 
 
@@ -58,7 +61,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
 @cache
 def _session() -> _engine.Session:
     """Keeps populated memory for the runs that follow, which come in an order that has use for it."""
-    return _engine.Session()
+    return _engine.Session(bytes_max=_KEPT_BYTES)
 
 
 def _name() -> str:

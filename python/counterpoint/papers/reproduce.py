@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from .. import api
-from .._engine import InputError
+from .. import api, sweeps
+from .._engine import EngineError, InputError
 from ..matrix import Value
+from ..store import Store
+from ..sweeps import SweepProgress
 from . import charts, claims, recoverability
 from .declared import PAPERS, Experiment, Scale, experiments, paper
 from .model import Claim, Decision, Figure, Reproduction
@@ -47,8 +53,10 @@ def reproduce(
     asked: str = ALL,
     *,
     quick: bool = False,
+    store: str | os.PathLike[str] | None = None,
     workers: int = 0,
-    progress: api.Progress | None = None,
+    cluster: str | None = None,
+    progress: SweepProgress | None = None,
     command: str | None = None,
 ) -> Reproduction:
     """Reproduces the figures, tables and claims of one paper or of all.
@@ -56,13 +64,17 @@ def reproduce(
     Args:
         asked: a paper, or `"all"`.
         quick: small footprints and few transactions, to see that everything works; the figures mean little.
-        workers: simulations at a time; 0 is one per processor. The results do not depend on it.
+        store: the file that keeps the simulations, as `sweep` has it, so that one that was stopped goes on; without,
+            they are forgotten.
+        workers: processes that simulate; 0 is one per processor. The results do not depend on it.
+        cluster: address of a Dask scheduler whose workers simulate instead.
         progress: told how far the simulations are.
         command: the command line that gives it again, shown in the report.
 
     Raises:
-        InputError: there is no such paper.
-        Interrupted: Ctrl-C.
+        InputError: there is no such paper, or the store or the cluster is no good.
+        EngineError: a simulation failed.
+        Interrupted: Ctrl-C; what was finished is in the store.
     """
     scale: Scale = "quick" if quick else "full"
     names = names_of(asked)
@@ -70,7 +82,14 @@ def reproduce(
     documents: list[Document] = []
 
     def simulate(requests: Sequence[Mapping[str, Any]]) -> Sequence[Document]:
-        documents.extend(run.document for run in api.simulate(requests, workers=workers, progress=progress))
+        plan = sweeps.plan_requests(f"reproduce-{asked}-{scale}", requests)
+        with _kept_in(store) as path, Store(path) as opened:
+            sweeps.put(plan, opened)
+            report = sweeps.compute(plan, opened, workers=workers, cluster=cluster, progress=progress)
+            if report.failures:
+                failed = report.failures[0]
+                raise EngineError(f"a simulation failed: {failed.sentence} ({json.dumps(dict(failed.request))})")
+            documents.extend(opened.run(key).document for key, _ in plan.points)
         return documents
 
     measured = measure(declared, simulate)
@@ -85,6 +104,16 @@ def reproduce(
         facts=_facts(names, documents, scale),
         command=command,
     )
+
+
+@contextmanager
+def _kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """The file of the simulations, or one that is gone afterwards."""
+    if store is not None:
+        yield Path(store)
+        return
+    with tempfile.TemporaryDirectory(prefix="counterpoint-") as folder:
+        yield Path(folder) / "runs.duckdb"
 
 
 def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured]:
