@@ -52,7 +52,7 @@ def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: b
     """A bar per design and workload, coloured by design, with a rule at 1."""
     shown = _points(table, [column]).rename({column: "value"})
     colour = alt.Color("design:N", scale=_scale(colour_of), legend=None)
-    return _svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
+    return svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
 
 
 def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bool = True) -> str:
@@ -65,7 +65,7 @@ def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bo
     scale = _scale({str(i): part.colour for i, part in enumerate(parts)})
     encodings = [alt.Color("part:N", scale=scale, legend=None), alt.Order("part:N")]
     designs = table["design"].unique(maintain_order=True).to_list()
-    return _svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
+    return svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
 
 
 def lines(
@@ -91,8 +91,8 @@ def lines(
     )
     layers = alt.layer(base.mark_line(), base.mark_point(filled=True, opacity=1, size=28), data=shown)
     if wide:
-        return _svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
-    return _svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
+        return svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
+    return svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
 
 
 def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
@@ -156,7 +156,8 @@ def _facets(
     return alt.layer(*layers, data=shown).properties(**size).facet(**facet).properties(spacing=_SPACING)
 
 
-def _svg(chart: alt.FacetChart) -> str:
+def svg(chart: alt.FacetChart | alt.ConcatChart) -> str:
+    """A chart in the dress of the house, as SVG text."""
     dressed = (
         chart.configure(background="transparent", padding=4, font=FONT)
         .configure_view(stroke=None)
