@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import altair as alt
 import polars as pl
@@ -20,6 +20,7 @@ from ..frame import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
+Dressed = TypeVar("Dressed", alt.Chart, alt.FacetChart)
 _WIDE, _NARROW, _SPACING = 900, 210, 14
 """Width in pixels of all plots of a wide chart together, of the plot of a narrow one, and of the room between plots."""
 
@@ -52,7 +53,7 @@ def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: b
     """A bar per design and workload, coloured by design, with a rule at 1."""
     shown = _points(table, [column]).rename({column: "value"})
     colour = alt.Color("design:N", scale=_scale(colour_of), legend=None)
-    return svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
+    return _svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
 
 
 def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bool = True) -> str:
@@ -65,7 +66,7 @@ def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bo
     scale = _scale({str(i): part.colour for i, part in enumerate(parts)})
     encodings = [alt.Color("part:N", scale=scale, legend=None), alt.Order("part:N")]
     designs = table["design"].unique(maintain_order=True).to_list()
-    return svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
+    return _svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
 
 
 def lines(
@@ -91,8 +92,8 @@ def lines(
     )
     layers = alt.layer(base.mark_line(), base.mark_point(filled=True, opacity=1, size=28), data=shown)
     if wide:
-        return svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
-    return svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
+        return _svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
+    return _svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
 
 
 def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
@@ -156,9 +157,15 @@ def _facets(
     return alt.layer(*layers, data=shown).properties(**size).facet(**facet).properties(spacing=_SPACING)
 
 
-def svg(chart: alt.FacetChart | alt.ConcatChart) -> str:
-    """A chart in the dress of the house, as SVG text."""
-    dressed = (
+def _svg(chart: alt.FacetChart) -> str:
+    text = io.StringIO()
+    dress(chart).save(text, format="svg")
+    return text.getvalue()
+
+
+def dress(chart: Dressed) -> Dressed:
+    """A chart in the dress of the house."""
+    dressed: Dressed = (
         chart.configure(background="transparent", padding=4, font=FONT)
         .configure_view(stroke=None)
         .configure_axis(
@@ -173,6 +180,4 @@ def svg(chart: alt.FacetChart | alt.ConcatChart) -> str:
         .configure_header(labelColor=colours.TEXT, labelFontSize=12, labelFontWeight="bold", labelFont=FONT)
         .configure_headerRow(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=-13)
     )
-    text = io.StringIO()
-    dressed.save(text, format="svg")
-    return text.getvalue()
+    return dressed

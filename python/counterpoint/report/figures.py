@@ -14,10 +14,14 @@ from typing import Any, Literal
 
 import altair as alt
 import polars as pl
+import vl_convert
 
 from .. import api
 from ..papers.model import Chart, Mark
 from . import charts, colours
+
+Spec = dict[str, Any]
+"""A chart in the words of Vega-Lite."""
 
 _LETTER, _LINE = 5.6, 13
 """Width in pixels of a letter of a label, and height of a line of a title."""
@@ -36,7 +40,7 @@ _BAR_MIN, _BAR_LABELLED = 5, 26
 class Entry:
     """One entry of a legend: what is drawn, its name and its colour."""
 
-    symbol: Literal["square", "line", "circles", "diamond", "rule"]
+    symbol: Literal["square", "line", "circles", "diamond"]
     name: str
     colour: str
 
@@ -82,7 +86,7 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
     Args:
         chart: what is drawn; marks without a value are left out.
         wide: panels side by side, about 1000 px together; else one under another, 320 px.
-        colour_of: the colour of each series, where charts are to agree; default by their order.
+        colour_of: colours of series, where charts are to agree; heeded where it has all of this one's, else by order.
     """
     axes = _axes(chart, wide=wide)
     columns = _columns(chart, axes) if wide else 1
@@ -108,13 +112,24 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
             )
             for column, name in enumerate(names)
         ]
-        drawn.append(alt.hconcat(*panels, spacing=_SPACING, bounds="flush"))
-    return charts.svg(alt.vconcat(*drawn, spacing=_SPACING))
+        drawn.append({"hconcat": panels, "spacing": _SPACING, "bounds": "flush"})
+    # Altair copies charts whole, with their marks, each time that one is put into another.
+    together = {**_dress(), "vconcat": drawn, "spacing": _SPACING}
+    svg: str = vl_convert.vegalite_to_svg(together)
+    return svg
 
 
-def _colours(chart: Chart, colour_of: Mapping[str, str] | None) -> dict[str, str]:
-    shown = colours.of_series(chart.series, _designs()) if any(chart.series) else {"": colours.DATA}
-    return shown if colour_of is None else {name: colour_of.get(name, shown[name]) for name in chart.series}
+@cache
+def _dress() -> dict[str, Any]:
+    """The format and the dress of the house."""
+    dressed = charts.dress(alt.Chart(alt.NamedData("none")).mark_point()).to_dict()
+    return {key: dressed[key] for key in ("$schema", "config")}
+
+
+def _colours(chart: Chart, colour_of: Mapping[str, str] | None) -> Mapping[str, str]:
+    if colour_of is not None and all(name in colour_of for name in chart.series):
+        return colour_of
+    return colours.of_series(chart.series, _designs()) if any(chart.series) else {"": colours.DATA}
 
 
 @cache
@@ -205,13 +220,13 @@ def _panel(
     chart: Chart,
     name: str,
     axes: _Axes,
-    colour_of: dict[str, str],
+    colour_of: Mapping[str, str],
     width: int,
     *,
     first: bool,
     last: bool,
     bottom: bool,
-) -> alt.LayerChart:
+) -> Spec:
     """One panel; only the first of a row has numbers at the left, only the last those of the black line."""
     x = alt.X("x:N", scale=_places_scale(chart), sort=None, axis=_bottom_axis(chart, width, titled=bottom))
     side = alt.Axis(
@@ -227,18 +242,31 @@ def _panel(
     if chart.rule is not None:
         dashes = alt.Chart(pl.DataFrame({"value": [chart.rule]})).mark_rule(color=colours.MUTED, strokeDash=[4, 3])
         layers.append(dashes.encode(y=y))
-    drawn: alt.LayerChart = alt.layer(*layers)
-    if axes.right:
-        drawn = alt.layer(drawn, _black_line(chart, name, x, axes, shown=last)).resolve_scale(y="independent")
     if name:
-        drawn = alt.layer(drawn, _heading(name, width))
-    return drawn.properties(width=width, height=axes.height)
+        layers.append(_heading(name, width))
+    drawn = _layered(layers)
+    if axes.right:
+        line = _layered(_black_line(chart, name, x, axes, shown=last))
+        drawn = {"layer": [drawn, line], "resolve": {"scale": {"y": "independent"}}}
+    return {**drawn, "width": width, "height": axes.height}
+
+
+def _layered(layers: Iterable[alt.Chart]) -> Spec:
+    """Layers over one another, each with its own marks."""
+    return {"layer": [_layer(layer) for layer in layers]}
+
+
+def _layer(layer: alt.Chart) -> Spec:
+    spec = layer.to_dict()
+    marks = spec["datasets"][spec["data"]["name"]]
+    return {"data": {"values": marks}, "mark": spec["mark"], "encoding": spec["encoding"]}
 
 
 def _heading(name: str, width: int) -> alt.Chart:
     """The name of a panel: a title would lie higher over a panel whose axis has a number at its top."""
     heading = alt.Chart(pl.DataFrame({"panel": [name]})).mark_text(fontSize=12, fontWeight="bold", color=colours.TEXT)
-    return heading.encode(text="panel:N", x=alt.value(width / 2), y=alt.value(-16))
+    placed: alt.Chart = heading.encode(text="panel:N", x=alt.value(width / 2), y=alt.value(-16))
+    return placed
 
 
 def _places_scale(chart: Chart) -> alt.Scale:
@@ -274,7 +302,7 @@ def _bottom_axis(chart: Chart, width: int, *, titled: bool) -> alt.Axis:
     return alt.Axis(title=title, labelLimit=_NAME_MAX, ticks=False, labelPadding=6, **angle)
 
 
-def _shapes(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: dict[str, str], width: int) -> list[alt.Chart]:
+def _shapes(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str, str], width: int) -> list[alt.Chart]:
     """The bars or lines of a panel."""
     scale = alt.Scale(domain=list(chart.series), range=[colour_of[series] for series in chart.series])
     colour = alt.Color("series:N", scale=scale, legend=None)
@@ -302,7 +330,7 @@ def _beside(chart: Chart) -> alt.XOffset:
     return alt.XOffset("series:N", sort=None, scale=alt.Scale(domain=list(chart.series)))
 
 
-def _published(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: dict[str, str]) -> list[alt.Chart]:
+def _published(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str, str]) -> list[alt.Chart]:
     """Hollow diamonds: over its bar, or in the middle of its place where it is of no one bar."""
     layers = []
     table = _table(chart.published, name)
@@ -321,7 +349,7 @@ def _published(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: dict[str,
     return layers
 
 
-def _black_line(chart: Chart, name: str, x: alt.X, axes: _Axes, *, shown: bool) -> alt.LayerChart:
+def _black_line(chart: Chart, name: str, x: alt.X, axes: _Axes, *, shown: bool) -> list[alt.Chart]:
     """A black line with circles and, at the last panel of a row, its axis."""
     assert axes.right
     side = alt.Axis(
@@ -341,5 +369,4 @@ def _black_line(chart: Chart, name: str, x: alt.X, axes: _Axes, *, shown: bool) 
     circles = base.mark_point(
         shape="circle", size=36, stroke=colours.TEXT, strokeWidth=1.5, fill=colours.BACKGROUND, opacity=1
     )
-    drawn: alt.LayerChart = alt.layer(line, circles)
-    return drawn
+    return [line, circles]
