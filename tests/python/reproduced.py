@@ -85,7 +85,7 @@ def reproduction() -> Reproduction:
             "Figure 11",
             "NVM writes by transaction size",
             "4.2.1",
-            "The line shows the percentage of counter writes that CWR removes.",
+            "The line shows what `CWR` <i>removes</i>.",
             False,
             (WRITES,),
             (NUMBERS,),

@@ -15,7 +15,7 @@ from reproduced import MANY, MISSES, SCALING, WRITES
 
 import counterpoint as cp
 from counterpoint.papers.model import Chart, Mark
-from counterpoint.report import colours, figures, markdown, prose
+from counterpoint.report import colours, figures, markdown, prose, reproduction
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -142,6 +142,8 @@ def test_the_page_says_what_was_found(page: Path) -> None:
         "counterpoint reproduce all --quick --out &#39;&lt;out&gt;&#39;",
         "small footprints and few transactions",
         "Results of no figure",
+        "what <code>CWR</code> &lt;i&gt;removes&lt;/i&gt;",
+        "program.<wbr>think_<wbr>instructions",
     ):
         assert said in text, said
     assert text.count("✗ misses") == 1
@@ -150,13 +152,21 @@ def test_the_page_says_what_was_found(page: Path) -> None:
 
 
 def test_designs_have_one_colour_in_all_figures_of_a_paper() -> None:
-    from counterpoint.report import reproduction
-
-    found = reproduction._design_colours("secpm")
-    assert (
-        found["Unsec-PM"] == found["unencrypted"] == colours.of_series(["unencrypted"], ["unencrypted"])["unencrypted"]
-    )
-    assert len({found[name] for name in reproduced.DESIGNS}) == 3
+    both = reproduced.chart("bar", ("",), ("array",), ("No-encryption", "Ideal", "SCA"))
+    few = reproduced.chart("line", ("",), ("array",), ("SCA", "secpm"))
+    figure = replace(reproduced.reproduction().figures[1], paper="counter-atomicity", charts=(few, both))
+    found = replace(reproduced.reproduction(), papers={"counter-atomicity": ""}, figures=(figure,))
+    text = reproduction.render(found)
+    shown = {
+        name: {
+            colour
+            for colour, other in re.findall(r'(?:fill|stroke)="(#\w+)"[^>]*/></svg>([^<]+)</li>', text)
+            if other == name
+        }
+        for name in ("No-encryption", "Ideal", "SCA", "secpm")
+    }
+    assert all(len(of_name) == 1 for of_name in shown.values()), shown
+    assert len(set().union(*shown.values())) == 4, shown
 
 
 def test_prose_has_no_dead_link_and_obeys_no_markup() -> None:

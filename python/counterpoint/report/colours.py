@@ -62,11 +62,12 @@ def of_designs(frame: pl.DataFrame) -> dict[str, str]:
 
 
 def of_series(series: Sequence[str], designs: Collection[str]) -> dict[str, str]:
-    """A colour for each series of a chart, in their order: those of designs where all are, a baseline grey."""
+    """A colour for each series of a chart, in their order: those of designs where all are, the first baseline grey."""
     if not series or not all(name in designs for name in series):
         return dict(zip(series, cycle(_SERIES), strict=False))
+    baseline = next((name for name in series if name in _BASELINES), None)
     coloured = cycle(_DESIGNS)
-    return {name: _BASELINE if name in _BASELINES else next(coloured) for name in series}
+    return {name: _BASELINE if name == baseline else next(coloured) for name in series}
 
 
 def dark_rules(scope: str) -> str:

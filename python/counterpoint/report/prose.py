@@ -10,13 +10,19 @@ from markdown_it.token import Token
 _DEEPER, _DEEPEST = 1, 6
 
 
+def inline(markdown: str) -> str:
+    """A sentence or two of Markdown as HTML without a paragraph."""
+    rendered: str = _parser().renderInline(markdown)
+    return rendered
+
+
 def html(markdown: str) -> str:
     """Markdown as HTML that stands below a heading `h2`.
 
     Its first heading of the first level is left out, for the page has one. A link to another file, which is not beside
     the page, is left as its text. HTML in it is shown, not obeyed.
     """
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = _parser()
     tokens = list(_placed(parser.parse(markdown)))
     for token in tokens:
         if token.children:
@@ -25,6 +31,10 @@ def html(markdown: str) -> str:
     return rendered.replace(
         "<table>", '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
     ).replace("</table>", "</table></div>")
+
+
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def _placed(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import units
+from markupsafe import Markup, escape
+
+from .. import api, units
 from ..papers import declared
 from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
 from . import colours, figures, prose
@@ -20,7 +21,7 @@ _NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ?[%\w]{1,4})?|-|")
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A chart drawn twice, wide and narrow; the legend is empty where that of the chart before says the same."""
+    """A chart drawn twice, wide and narrow; its legend is empty where all charts of the figure share theirs."""
 
     title: str
     label: str
@@ -47,51 +48,54 @@ def _paper(
 ) -> dict[str, Any]:
     """A paper's part of the page."""
     own = [claim for claim in reproduction.claims if claim.paper == name]
+    colour_of = _design_colours(reproduction, name)
     return {
         "name": name,
         "title": reproduction.papers[name],
         "claims": [{"claim": claim, "at": figure_of.get(claim.id, f"{name}.others")} for claim in own],
         "held": sum(claim.holds for claim in own),
-        "figures": [
-            _figure(figure, claims, _design_colours(name)) for figure in reproduction.figures if figure.paper == name
-        ],
+        "figures": [_figure(figure, claims, colour_of) for figure in reproduction.figures if figure.paper == name],
         "others": [claim for claim in own if claim.id not in figure_of],
         "decisions": [_decision(decision) for decision in reproduction.decisions if decision.paper == name],
     }
 
 
 def _figure(figure: Figure, claims: dict[str, Claim], colour_of: dict[str, str]) -> dict[str, Any]:
+    legends = [figures.legend(chart, colour_of) for chart in figure.charts]
+    shared = legends[0] if len(legends) > 1 and all(legend == legends[0] for legend in legends) else []
     return {
         "figure": figure,
+        "note": prose.inline(figure.note),
         "runs": units.count_of(figure.runs, "simulation") if figure.runs else "",
-        "charts": list(_charts(figure, colour_of)),
+        "legend": shared,
+        "charts": [
+            _Drawn(
+                title=chart.title,
+                label=_label(figure, chart),
+                legend=[] if shared else legend,
+                drawings=[figures.draw(chart, wide=wide, colour_of=colour_of) for wide in (True, False)],
+            )
+            for chart, legend in zip(figure.charts, legends, strict=True)
+        ],
         "claims": [claims[name] for name in figure.claims if name in claims],
         "tables": [_table(table) for table in figure.tables],
     }
-
-
-def _charts(figure: Figure, colour_of: dict[str, str]) -> Iterable[_Drawn]:
-    before: list[figures.Entry] = []
-    for chart in figure.charts:
-        legend = figures.legend(chart, colour_of)
-        yield _Drawn(
-            title=chart.title,
-            label=_label(figure, chart),
-            legend=legend if legend != before else [],
-            drawings=[figures.draw(chart, wide=wide, colour_of=colour_of) for wide in (True, False)],
-        )
-        before = legend
 
 
 def _label(figure: Figure, chart: Chart) -> str:
     return ": ".join(filter(None, (figure.name, chart.title or figure.title, chart.y_title)))
 
 
-def _design_colours(name: str) -> dict[str, str]:
+def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
     """One colour for a design in all figures of a paper, under the paper's name and under its own."""
-    names = declared.paper(name).names if name in declared.PAPERS else {}
-    of_design = colours.of_series(list(names), names)
-    return of_design | {names[design]: colour for design, colour in of_design.items()}
+    names = declared.paper(paper).names if paper in declared.PAPERS else {}
+    drawn = [
+        name for figure in reproduction.figures if figure.paper == paper for c in figure.charts for name in c.series
+    ]
+    known = {design.name for design in api.designs()}
+    designs = list(dict.fromkeys([*names, *(name for name in drawn if name in known)]))
+    of_design = colours.of_series(designs, known)
+    return of_design | {name: of_design[design] for design, name in names.items()}
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -108,12 +112,17 @@ def _table(table: Table) -> dict[str, Any]:
 
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
-        "key": decision.key,
+        "key": _breakable(decision.key),
         "value": _shown(decision.value),
         "start": _shown(decision.start) if decision.start != decision.value else "",
         "range": ", ".join(map(_shown, decision.range)),
-        "reason": decision.reason,
+        "reason": prose.inline(decision.reason),
     }
+
+
+def _breakable(path: str) -> Markup:
+    """A path that may go on in the next line after a point or between words."""
+    return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(path))))
 
 
 def _shown(value: Any) -> str:
