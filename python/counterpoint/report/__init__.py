@@ -118,7 +118,7 @@ def write_crash_page(
 
 
 def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str]) -> Path:
-    """Writes `report.html`, and each paper as `PAPER.md`, into a folder; returns the path of the page.
+    """Writes `report.html`, each paper as `PAPER.md`, and `reproduction.json` into a folder; returns the page's path.
 
     Args:
         reproduction: what `reproduce` found.
@@ -133,4 +133,5 @@ def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str
     path = prepare_folder(folder)
     for paper in reproduction.papers:
         write_text(path / f"{paper}.md", markdown.page(reproduction, paper))
+    write_json(reproduction.to_dict(), path / "reproduction.json")
     return write_text(path / "report.html", page.render(reproduction))
