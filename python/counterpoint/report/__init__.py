@@ -118,5 +118,20 @@ def write_crash_page(
 
 
 def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str]) -> Path:
-    """Writes `report.html` into a folder; returns its path."""
-    raise NotImplementedError
+    """Writes `report.html`, each paper as `PAPER.md`, and `reproduction.json` into a folder; returns the page's path.
+
+    Args:
+        reproduction: what `reproduce` found.
+        folder: made where it is missing.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    from . import markdown
+    from . import reproduction as page
+
+    path = prepare_folder(folder)
+    for paper in reproduction.papers:
+        write_text(path / f"{paper}.md", markdown.page(reproduction, paper))
+    write_json(reproduction.to_dict(), path / "reproduction.json")
+    return write_text(path / "report.html", page.render(reproduction))

@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import altair as alt
 import polars as pl
@@ -20,6 +20,7 @@ from ..frame import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
+Dressed = TypeVar("Dressed", alt.Chart, alt.FacetChart)
 _WIDE, _NARROW, _SPACING = 900, 210, 14
 """Width in pixels of all plots of a wide chart together, of the plot of a narrow one, and of the room between plots."""
 
@@ -157,7 +158,14 @@ def _facets(
 
 
 def _svg(chart: alt.FacetChart) -> str:
-    dressed = (
+    text = io.StringIO()
+    dress(chart).save(text, format="svg")
+    return text.getvalue()
+
+
+def dress(chart: Dressed) -> Dressed:
+    """A chart in the dress of the house."""
+    dressed: Dressed = (
         chart.configure(background="transparent", padding=4, font=FONT)
         .configure_view(stroke=None)
         .configure_axis(
@@ -172,6 +180,4 @@ def _svg(chart: alt.FacetChart) -> str:
         .configure_header(labelColor=colours.TEXT, labelFontSize=12, labelFontWeight="bold", labelFont=FONT)
         .configure_headerRow(labelAngle=0, labelAlign="left", labelAnchor="start", labelOrient="top", labelPadding=-13)
     )
-    text = io.StringIO()
-    dressed.save(text, format="svg")
-    return text.getvalue()
+    return dressed

@@ -6,6 +6,7 @@ the reader prefers dark, so that one drawing serves both.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from itertools import cycle
 
 import polars as pl
@@ -15,6 +16,9 @@ DATA, LOG, COUNTER, REMOVED = "#3f74b5", "#8fb4dd", "#d9782d", "#f0d3bb"
 KEPT, BROKEN, LEAKS = "#2b7a5f", "#b04a5a", "#8d6bb8"
 _BASELINE = "#8a94a0"
 _DESIGNS = ("#b04a5a", "#d98a3d", "#8d6bb8", "#4f8fc0", "#2b7a5f", "#b3a12f", "#5f6fc4", "#a8578f")
+_SERIES = ("#0072b2", "#e08e00", "#009e73", "#c4699a", "#3fa2d9", "#c8500a", "#882255", "#8a8a2b", "#332288", "#6b5344")
+"""For series that are no designs: told apart with any colour vision (Okabe and Ito; Tol), darkened for white."""
+_BASELINES = ("unencrypted", "ideal", "eadr", "hw-log")
 
 DARK = {
     TEXT: "#e6ebf1",
@@ -34,6 +38,16 @@ DARK = {
     "#b3a12f": "#d3c35a",
     "#5f6fc4": "#8c9aea",
     "#a8578f": "#d184b8",
+    "#0072b2": "#4aa3df",
+    "#e08e00": "#f2b03d",
+    "#009e73": "#2fc79b",
+    "#c4699a": "#e093bd",
+    "#3fa2d9": "#8fd0f5",
+    "#c8500a": "#f07f3c",
+    "#882255": "#c4578f",
+    "#8a8a2b": "#c4c45a",
+    "#332288": "#8c7fe0",
+    "#6b5344": "#b39a88",
 }
 
 
@@ -45,6 +59,15 @@ def of_designs(frame: pl.DataFrame) -> dict[str, str]:
         design: _BASELINE if design == baseline else next(coloured)
         for design in frame["design"].unique(maintain_order=True)
     }
+
+
+def of_series(series: Sequence[str], designs: Collection[str]) -> dict[str, str]:
+    """A colour for each series of a chart, in their order: those of designs where all are, the first baseline grey."""
+    if not series or not all(name in designs for name in series):
+        return dict(zip(series, cycle(_SERIES), strict=False))
+    baseline = next((name for name in series if name in _BASELINES), None)
+    coloured = cycle(_DESIGNS)
+    return {name: _BASELINE if name == baseline else next(coloured) for name in series}
 
 
 def dark_rules(scope: str) -> str:

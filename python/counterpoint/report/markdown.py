@@ -1,0 +1,68 @@
+"""One paper's figures, tables and claims as Markdown, for a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..papers.model import Claim, Figure, Reproduction, Table
+
+
+def page(reproduction: Reproduction, paper: str) -> str:
+    """Claims first, with how many hold, then figures with the numbers of their charts.
+
+    Args:
+        reproduction: what `reproduce` found.
+        paper: the name of one of its papers.
+    """
+    claims = [claim for claim in reproduction.claims if claim.paper == paper]
+    figures = [figure for figure in reproduction.figures if figure.paper == paper]
+    parts = [f"# Measured claims: {reproduction.papers[paper]}", _head(reproduction, paper)]
+    if claims:
+        held = sum(claim.holds for claim in claims)
+        parts += [
+            f"{held} of {len(claims)} hold. [DEVIATIONS.md](DEVIATIONS.md) explains the others.",
+            _table(("claim", "at", "published", "measured", "holds"), _claim_rows(claims)),
+        ]
+    if figures:
+        parts.append("## Figures")
+    for figure in figures:
+        parts += _figure(figure)
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(reproduction: Reproduction, paper: str) -> str:
+    facts = {name: value for name, value in reproduction.facts.items() if name not in ("papers", "simulations")}
+    said = "; ".join(f"{name}: {value}" for name, value in facts.items())
+    scale = " --quick" if reproduction.quick else ""
+    return f"{said + '.' if said else ''}\nWritten by `counterpoint reproduce {paper}{scale} --out DIR`.".strip()
+
+
+def _claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
+    return [
+        [f"`{claim.id}`", row.at, row.published, row.measured, "yes" if row.holds else "**no**"]
+        for claim in claims
+        for row in claim.rows
+    ]
+
+
+def _figure(figure: Figure) -> list[str]:
+    said = [f"Section {figure.section}." if figure.section else "", figure.note]
+    if figure.prediction:
+        said.append("The paper's values are not known here: this is a prediction.")
+    parts = [f"### {figure.name}: {figure.title}", " ".join(filter(None, said))]
+    for table in figure.tables:
+        parts += [table.title if table.title in ("", figure.title) else f"{table.title}:", _of(table)]
+    return [part for part in parts if part]
+
+
+def _of(table: Table) -> str:
+    return _table(table.header, table.rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,129 @@
+"""`report.html` of papers reproduced: figures in the papers' form, claims beside what was measured, decisions."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from .. import api, units
+from ..papers import declared
+from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
+from . import colours, figures, prose
+from .templates import template
+
+_NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ?[%\w]{1,4})?|-|")
+"""A cell that is a number, with its unit or without, or empty."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A chart drawn twice, wide and narrow; its legend is empty where all charts of the figure share theirs."""
+
+    title: str
+    label: str
+    legend: list[figures.Entry]
+    drawings: list[str]
+
+
+def render(reproduction: Reproduction) -> str:
+    """The page of what `reproduce` found."""
+    claims = {claim.id: claim for claim in reproduction.claims}
+    figure_of = {claim: figure.id for figure in reversed(reproduction.figures) for claim in figure.claims}
+    return template("reproduction.html").render(
+        reproduction=reproduction,
+        papers=[_paper(reproduction, name, claims, figure_of) for name in reproduction.papers],
+        runs=units.count_of(sum(figure.runs for figure in reproduction.figures), "simulation"),
+        deviations=prose.html(reproduction.deviations),
+        dark_rules=colours.dark_rules(".drawn"),
+        colours=colours,
+    )
+
+
+def _paper(
+    reproduction: Reproduction, name: str, claims: dict[str, Claim], figure_of: dict[str, str]
+) -> dict[str, Any]:
+    """A paper's part of the page."""
+    own = [claim for claim in reproduction.claims if claim.paper == name]
+    colour_of = _design_colours(reproduction, name)
+    return {
+        "name": name,
+        "title": reproduction.papers[name],
+        "claims": [{"claim": claim, "at": figure_of.get(claim.id, f"{name}.others")} for claim in own],
+        "held": sum(claim.holds for claim in own),
+        "figures": [_figure(figure, claims, colour_of) for figure in reproduction.figures if figure.paper == name],
+        "others": [claim for claim in own if claim.id not in figure_of],
+        "decisions": [_decision(decision) for decision in reproduction.decisions if decision.paper == name],
+    }
+
+
+def _figure(figure: Figure, claims: dict[str, Claim], colour_of: dict[str, str]) -> dict[str, Any]:
+    legends = [figures.legend(chart, colour_of) for chart in figure.charts]
+    shared = legends[0] if len(legends) > 1 and all(legend == legends[0] for legend in legends) else []
+    return {
+        "figure": figure,
+        "note": prose.inline(figure.note),
+        "runs": units.count_of(figure.runs, "simulation") if figure.runs else "",
+        "legend": shared,
+        "charts": [
+            _Drawn(
+                title=chart.title,
+                label=_label(figure, chart),
+                legend=[] if shared else legend,
+                drawings=[figures.draw(chart, wide=wide, colour_of=colour_of) for wide in (True, False)],
+            )
+            for chart, legend in zip(figure.charts, legends, strict=True)
+        ],
+        "claims": [claims[name] for name in figure.claims if name in claims],
+        "tables": [_table(table) for table in figure.tables],
+    }
+
+
+def _label(figure: Figure, chart: Chart) -> str:
+    return ": ".join(filter(None, (figure.name, chart.title or figure.title, chart.y_title)))
+
+
+def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
+    """One colour for a design in all figures of a paper, under the paper's name and under its own."""
+    names = declared.paper(paper).names if paper in declared.PAPERS else {}
+    drawn = [
+        name for figure in reproduction.figures if figure.paper == paper for c in figure.charts for name in c.series
+    ]
+    known = {design.name for design in api.designs()}
+    designs = list(dict.fromkeys([*names, *(name for name in drawn if name in known)]))
+    of_design = colours.of_series(designs, known)
+    return of_design | {name: of_design[design] for design, name in names.items()}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """A table, and which of its columns hold words."""
+    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.header)
+    words = [not all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
+    return {
+        "title": table.title,
+        "header": list(zip(table.header, words, strict=True)),
+        "rows": table.rows,
+        "words": words,
+    }
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
+    return {
+        "key": _breakable(decision.key),
+        "value": _shown(decision.value),
+        "start": _shown(decision.start) if decision.start != decision.value else "",
+        "range": ", ".join(map(_shown, decision.range)),
+        "reason": prose.inline(decision.reason),
+    }
+
+
+def _breakable(path: str) -> Markup:
+    """A path that may go on in the next line after a point or between words."""
+    return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(path))))
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,244 @@
+"""The report of papers reproduced: charts in the papers' form, a page that needs nothing beside it, and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import reproduced
+from playwright.sync_api import Browser, Page
+from reproduced import MANY, MISSES, SCALING, WRITES
+
+import counterpoint as cp
+from counterpoint.papers.model import Chart, Mark
+from counterpoint.report import colours, figures, markdown, prose, reproduction
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+
+def drawn(chart: Chart, *, wide: bool) -> ElementTree.Element:
+    return ElementTree.fromstring(figures.draw(chart, wide=wide))
+
+
+def marks(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
+    """The bars, points or lines of a drawing; each layer that has them is a group of that class."""
+    return [
+        mark
+        for group in root.iter("{http://www.w3.org/2000/svg}g")
+        if {f"mark-{kind}", "role-mark"} <= set(group.get("class", "").split())
+        for mark in group
+    ]
+
+
+def words(root: ElementTree.Element) -> Counter[str]:
+    return Counter("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_bars_with_a_line_and_published_values(wide: bool) -> None:
+    root = drawn(WRITES, wide=wide)
+    places = len(WRITES.panels) * len(WRITES.xs)
+    bars = marks(root, "rect")
+    assert len(bars) == len(WRITES.marks)
+    assert len(Counter(bar.get("fill") for bar in bars)) == len(WRITES.series)
+    assert len(marks(root, "symbol")) == 2 * places, "a circle of the line and a published diamond at each place"
+    assert len(marks(root, "rule")) == len(WRITES.panels)
+    said = words(root)
+    for panel in WRITES.panels:
+        assert said[panel] == 1
+    for name in WRITES.xs:
+        assert said[name] == len(WRITES.panels)
+    assert said[WRITES.y_title] == said[WRITES.line_title] == (1 if wide else len(WRITES.panels))
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_lines_have_a_point_at_each_place(wide: bool) -> None:
+    root = drawn(SCALING, wide=wide)
+    assert len(marks(root, "line")) == len(SCALING.panels) * len(SCALING.series)
+    assert len(marks(root, "symbol")) == len(SCALING.marks) + len(SCALING.published)
+
+
+def test_what_has_no_value_is_left_out() -> None:
+    known = [mark for mark in MANY.marks if mark.value is not None]
+    assert 0 < len(known) < len(MANY.marks)
+    assert len(marks(drawn(MANY, wide=True), "rect")) == len(known)
+    nothing = replace(MISSES, marks=tuple(replace(mark, value=None) for mark in MISSES.marks))
+    assert not marks(drawn(nothing, wide=True), "symbol")
+    assert words(drawn(nothing, wide=True))[MISSES.xs[0]] == 1, "its places are there all the same"
+
+
+@pytest.mark.parametrize("chart", [WRITES, SCALING, MISSES, MANY], ids=["writes", "scaling", "misses", "many"])
+def test_drawings_are_as_wide_as_their_readers(chart: Chart) -> None:
+    wide, narrow = (float(drawn(chart, wide=wide).get("width", 0)) for wide in (True, False))
+    assert 200 <= narrow <= 328, "a telephone of 360 px, with the margins of the page"
+    assert narrow <= wide <= 1008
+
+
+def test_a_published_value_of_no_one_bar_stands_in_the_middle_of_its_place() -> None:
+    root = drawn(replace(WRITES, line=(), published=(Mark("64 B", "hash", "all", 2.0),)), wide=True)
+    (diamond,) = marks(root, "symbol")
+    middles = [bar for bar in marks(root, "rect") if bar.get("fill") == colours.of_series(WRITES.series, ())["SecPM"]]
+    assert middles
+    (x,) = re.findall(r"translate\(([\d.]+),", diamond.get("transform", ""))
+    starts = sorted(float(re.findall(r"M([\d.]+),", bar.get("d", ""))[0]) for bar in marks(root, "rect"))
+    first, second, third = (start for start in starts[6 * 4 :: 4][:3])
+    assert first < second < float(x) < third, "in the middle bar of the third place; panels have the same coordinates"
+
+
+def test_numbers_over_bars_where_there_is_room() -> None:
+    few = reproduced.chart("bar", ("",), ("eadr", "bbe", "sepencr"), ("",), lambda number: (30.0, -2.5, 1234.5)[number])
+    said = words(drawn(few, wide=True))
+    assert said["30"] == said["-2.5"] == said["1,234"] == 1
+    assert "2" not in words(drawn(replace(WRITES, rule=None, line=()), wide=True)), "too many bars for numbers"
+
+
+def test_long_numbers_are_shortened() -> None:
+    assert {"0", "1M"} <= set(words(drawn(MANY, wide=True)))
+
+
+def test_the_baseline_is_grey_in_every_chart_of_designs() -> None:
+    """Otherwise a reader takes it for one of the designs compared."""
+    designs = ("unencrypted", "secpm")
+    chart = reproduced.chart("bar", ("",), ("array",), designs)
+    grey, other = (entry.colour for entry in figures.legend(chart))
+    assert grey == colours.of_series(["eadr"], ["eadr"])["eadr"] != other
+    kinds = [entry.symbol for entry in figures.legend(WRITES)]
+    assert kinds == ["square", "square", "square", "circles", "diamond"]
+
+
+def test_every_colour_has_a_dark_form() -> None:
+    of_many = colours.of_series([str(number) for number in range(40)], ())
+    assert set(of_many.values()) <= set(colours.DARK)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cp.write_reproduction(reproduced.reproduction(), tmp_path_factory.mktemp("reproduced") / "deep" / "folder")
+
+
+def test_the_page_needs_nothing_beside_itself(page: Path) -> None:
+    text = page.read_text()
+    assert "<script" not in text
+    assert "url(" not in text
+    addresses = {part.split('"')[0] for part in text.split("http")[1:]}
+    assert addresses <= {"://www.w3.org/2000/svg", "://www.w3.org/1999/xlink", "s://example.org/paper"}
+    assert sorted(item.name for item in page.parent.iterdir()) == [
+        "easy-pm.md",
+        "report.html",
+        "reproduction.json",
+        "secpm.md",
+    ]
+
+
+def test_the_page_says_what_was_found(page: Path) -> None:
+    text = page.read_text()
+    for said in (
+        "<b>2 of 3</b> published results hold",
+        "What &lt;b&gt;survives&lt;/b&gt;",
+        "(b) &lt;Hit rate&gt;",
+        "25 to 50 (outside: array, queue, hash)",
+        "2000, instead of 8000",
+        "0, 2000, 8000",
+        "true, false",
+        "counterpoint reproduce all --quick --out &#39;&lt;out&gt;&#39;",
+        "small footprints and few transactions",
+        "Results of no figure",
+        "what <code>CWR</code> &lt;i&gt;removes&lt;/i&gt;",
+        "program.<wbr>think_<wbr>instructions",
+    ):
+        assert said in text, said
+    assert text.count("✗ misses") == 1
+    assert text.count("✓ holds") == 3
+    assert text.count("<details>") == 2, "two figures have charts and tables; the table without a chart is open"
+
+
+def test_designs_have_one_colour_in_all_figures_of_a_paper() -> None:
+    both = reproduced.chart("bar", ("",), ("array",), ("No-encryption", "Ideal", "SCA"))
+    few = reproduced.chart("line", ("",), ("array",), ("SCA", "secpm"))
+    figure = replace(reproduced.reproduction().figures[1], paper="counter-atomicity", charts=(few, both))
+    found = replace(reproduced.reproduction(), papers={"counter-atomicity": ""}, figures=(figure,))
+    text = reproduction.render(found)
+    shown = {
+        name: {
+            colour
+            for colour, other in re.findall(r'(?:fill|stroke)="(#\w+)"[^>]*/></svg>([^<]+)</li>', text)
+            if other == name
+        }
+        for name in ("No-encryption", "Ideal", "SCA", "secpm")
+    }
+    assert all(len(of_name) == 1 for of_name in shown.values()), shown
+    assert len(set().union(*shown.values())) == 4, shown
+
+
+def test_prose_has_no_dead_link_and_obeys_no_markup() -> None:
+    html = prose.html(reproduced.DEVIATIONS)
+    assert "<h1>" not in html
+    assert "<h3>secpm</h3>" in html
+    assert 'href="secpm.md"' not in html
+    assert "secpm.md" in html
+    assert '<a href="https://example.org/paper">there</a>' in html
+    assert "<img" not in html
+    assert "a picture" in html
+    assert "<script" not in html
+    assert re.search(r'<div class="scroll"[^>]*><table>', html)
+
+
+def test_markdown_has_claims_first() -> None:
+    text = markdown.page(reproduced.reproduction(), "secpm")
+    lines = text.splitlines()
+    assert "2 of 3 hold. [DEVIATIONS.md](DEVIATIONS.md) explains the others." in lines
+    assert "| `secpm.f11.removed` | 64 B | 22 to 37 ± 5 | 25 to 50 (outside: array, queue, hash) | **no** |" in lines
+    assert "| `secpm.page-log` |  | 128 \\| 65 | 128, 65 | yes |" in lines, "a bar would open another cell"
+    assert lines.index("## Figures") > lines.index("| claim | at | published | measured | holds |")
+    assert "### Figure 11: NVM writes by transaction size" in lines
+    assert "| 64 B | Unsec-PM | 1.00 | 2.05 | - | 1,234.5 | 1.50 |" in lines
+    assert "easy-pm.f5" not in text
+    assert "a prediction" in markdown.page(reproduced.reproduction(), "easy-pm")
+
+
+def open_at(browser: Browser, page: Path, width: int) -> tuple[Page, list[str]]:
+    """The page, and everything that went wrong or was fetched."""
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    seen: list[str] = []
+    tab.on("console", lambda message: seen.append(message.text))
+    tab.on("pageerror", lambda error: seen.append(str(error)))
+    tab.on("request", lambda asked: None if asked.url.startswith("data:") else seen.append(asked.url))
+    tab.goto(page.as_uri())
+    return tab, seen
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 760, 761, 1280])
+def test_the_page_fits_its_reader(browser: Browser, page: Path, width: int) -> None:
+    tab, seen = open_at(browser, page, width)
+    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing sticks out at the side"
+    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nor do tables once they are open"
+    shown = tab.locator("figure svg:visible")
+    assert shown.count() == 4, "one form of each chart"
+    for index in range(shown.count()):
+        box = shown.nth(index).bounding_box()
+        assert box is not None
+        assert box["height"] > 100
+        own = float(shown.nth(index).get_attribute("width") or 0)
+        assert box["width"] >= 0.7 * own, "a chart that is shrunk cannot be read"
+    assert seen == [page.as_uri()]
+    tab.close()
+
+
+@pytest.mark.browser
+def test_every_link_inside_the_page_leads_somewhere(browser: Browser, page: Path) -> None:
+    tab, _ = open_at(browser, page, 1280)
+    links = tab.locator("a[href^='#']")
+    targets = {link.get_attribute("href") or "" for link in links.all()}
+    assert {"#secpm.f11", "#easy-pm.f5", "#secpm.others", "#decisions", "#deviations"} <= targets
+    missing = [target for target in targets if not tab.evaluate("id => !!document.getElementById(id)", target[1:])]
+    assert missing == []
+    tab.locator("a.mark.misses").click()
+    assert tab.url.endswith("#secpm.f11")
+    assert tab.evaluate("document.getElementById('secpm.f11').getBoundingClientRect().top") < 100
+    tab.close()
