@@ -234,6 +234,8 @@ def test_a_chart_has_a_mark_for_each_place_and_the_mean_last() -> None:
     shown = charts.numbers(drawn, 1)
     assert shown.header == ("", "64 B", "1 KiB", "average")
     assert shown.rows == (("Secure PM", "2.0", "32.0", "17.0"),)
+    alone = charts.chart(replace(spec, series=None, average=False), matrix, documents, {})
+    assert charts.numbers(alone, 0).rows == (("2", "32"),)
     with pytest.raises(ValueError, match="axis seed has no part"):
         charts.chart(replace(spec, mean_over=()), matrix, documents, {})
 
@@ -330,6 +332,8 @@ def test_every_claim_is_printed_with_what_was_measured(cli: Cli, tmp_path: Path)
     for figure in document["figures"]:
         for chart in figure["charts"]:
             assert any(mark["value"] is not None for mark in chart["marks"]), figure["id"]
+            places = {(mark["panel"], mark["x"], mark["series"]) for mark in chart["marks"]}
+            assert {(mark["panel"], mark["x"], mark["series"]) for mark in chart["published"]} <= places
     keys = {(entry["paper"], entry["key"]) for entry in document["assumptions"]}
     assert keys == {(name, spec.key) for name in PAPERS for spec in paper(name).decisions}
     with cp.Store(store, read_only=True) as kept:

@@ -41,6 +41,7 @@ def chart(spec: ChartSpec, matrix: Matrix, runs: Mapping[Key, Document], names: 
         line=tuple(replace(mark, series="") for mark in line),
         line_title=spec.line_title,
         rule=spec.rule,
+        published=tuple(Mark("", known["x"], known["series"], known["value"]) for known in spec.published),
     )
 
 
@@ -48,10 +49,11 @@ def numbers(drawn: Chart, digits: int) -> Table:
     """The numbers of a chart: a row for each panel and colour, a column for each place."""
     found = {(mark.panel, mark.series, mark.x): mark.value for mark in drawn.marks}
     found |= {(mark.panel, drawn.line_title, mark.x): mark.value for mark in drawn.line}
-    series = (*drawn.series, *([drawn.line_title] if drawn.line else []))
+    lines = (drawn.line_title,) if drawn.line else ()
+    series = (*drawn.series, *lines)
     rows = [
         [*([panel] if panel else []), *([name] if any(series) else [])]
-        + [_cell(found.get((panel, name, x)), digits if name != drawn.line_title else 1) for x in drawn.xs]
+        + [_cell(found.get((panel, name, x)), 1 if name in lines else digits) for x in drawn.xs]
         for panel in drawn.panels
         for name in series
     ]

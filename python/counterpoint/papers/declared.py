@@ -80,6 +80,7 @@ class ChartSpec:
         line: what a black line over the bars shows.
         line_title: name of its axis.
         rule: where a dashed line lies.
+        published: values that the paper's text has, as `x`, `series` and `value` of a mark, by the names that it shows.
     """
 
     quantity: Quantity
@@ -99,6 +100,7 @@ class ChartSpec:
     line: Quantity | None = None
     line_title: str = ""
     rule: float | None = None
+    published: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
