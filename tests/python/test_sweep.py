@@ -175,7 +175,7 @@ def test_a_worker_with_another_engine_ends_the_sweep(inline: Callable[[Executor]
 
 
 def test_a_worker_that_reads_another_file_does_not_compute(fake: pytest.MonkeyPatch) -> None:
-    found = work(Task("another key", {"design": "secpm", "workload": "btree"}, "0.1.0"))
+    found = work(Task("another key", {"design": "secpm", "workload": "btree"}, cp.engine_build()))
     assert "another machine file or trace" in getattr(found, "sentence", "")
 
 
