@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import _engine, api
+from . import api
 
 
 def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,16 +24,6 @@ def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(asked.get(name), str) and asked[name] not in _names() and Path(asked[name]).is_file():
             asked[name] = os.fspath(Path(asked[name]).resolve())
     return asked
-
-
-def configuration(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The complete configuration of a run.
-
-    Raises:
-        InputError: bad input, in one sentence.
-    """
-    resolved: dict[str, Any] = json.loads(_engine.resolve(json.dumps(request)))
-    return resolved
 
 
 def key(resolved: Mapping[str, Any], build: str) -> str:

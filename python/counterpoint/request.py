@@ -173,9 +173,10 @@ def _assignments(values: Mapping[str, object] | Iterable[str]) -> list[str]:
     if isinstance(values, str):
         return [values]
     if isinstance(values, Mapping):
-        return [f"{path}={_literal(value)}" for path, value in values.items()]
+        return [f"{path}={literal(value)}" for path, value in values.items()]
     return list(values)
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
+    """A value as `--set` and machine files write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -173,7 +173,7 @@ def _planned(
     for number, point in enumerate(asked_for):
         asked = keys.absolute(point.request)
         try:
-            key = keys.key(keys.configuration(asked), build)
+            key = keys.key(api.resolve_request(asked), build)
         except InputError as error:
             key = keys.refused_key(asked, build)
             refused[key] = str(error)

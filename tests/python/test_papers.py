@@ -25,6 +25,7 @@ from counterpoint.papers import calibrate, charts, claims, declared, reproduce
 from counterpoint.papers.declared import PAPERS, ChartSpec, ClaimSpec, experiments, paper
 from counterpoint.papers.model import Claim
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
+from counterpoint.report import calibration_page
 
 #: The figures and tables that the papers' evaluations have, and the experiment of secpm section 3.4.3.
 FIGURES = {
@@ -287,6 +288,9 @@ def test_the_search_finds_the_values_that_meet_the_claims(monkeypatch: pytest.Mo
     assert "secpm" not in designs, "only what claims need is simulated"
     kinds = {claims.published()[claim.id]["kind"] for claim in found.chosen.claims}
     assert "exact" not in kinds
+    shown = calibration_page.page(found)
+    assert "| `device.ranks` | 1, 2, 3 | 1 | **2** |  |" in shown
+    assert "| 3 | refused |" in shown and "| 8 (chosen) | " in shown
 
 
 def _refuse(asked: Mapping[str, Any]) -> dict[str, Any]:

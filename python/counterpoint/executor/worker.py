@@ -38,7 +38,7 @@ def work(task: Task) -> Outcome:
             f"{task.build[:12]}; install the same one on both",
         )
     try:
-        resolved = keys.configuration(task.request)
+        resolved = api.resolve_request(task.request)
         if keys.key(resolved, build) != task.key:
             return Refused(task.key, f"worker {_name()} reads another machine file or trace than this computer", True)
         document = _simulate(task.request)
@@ -51,11 +51,7 @@ def work(task: Task) -> Outcome:
 
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     """Where a worker calls the engine."""
-    answer = json.loads(_session().run_many(json.dumps({"runs": [request]}), 1))
-    document: dict[str, Any] = answer["results"][0]
-    if "error" in document:
-        raise _engine.EngineError(str(document["error"]))
-    return document
+    return dict(api.simulate([request], workers=1, session=_session())[0].document)
 
 
 @cache

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .. import api, sweeps
+from .. import api, keys, sweeps
 from .._engine import EngineError, InputError
 from ..matrix import Value
 from ..store import Store
@@ -125,7 +125,7 @@ def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured
         for matrix in experiment.matrices.values()
         for point in matrix.points
     }
-    order = sorted(asked, key=lambda content: _memory(asked[content]))
+    order = sorted(asked, key=lambda content: keys.place_in_memory(asked[content]))
     found = dict(zip(order, simulate([_placed(asked[content]) for content in order]) if order else (), strict=True))
     return [
         Measured(
@@ -199,11 +199,6 @@ def _placed(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """A request whose trace, if it has one, is found wherever the package lies."""
     trace = resources.files(__package__) / request.get("machine", "") / request["workload"]
     return {**request, "workload": str(trace)} if trace.is_file() else request
-
-
-def _memory(request: Mapping[str, Any]) -> tuple[str, ...]:
-    """What populated memory depends on, first, so that runs which share it follow one another."""
-    return (*(str(request.get(key, "")) for key in ("machine", "workload", "footprint", "tx_size", "cores")),)
 
 
 def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale) -> dict[str, str]:

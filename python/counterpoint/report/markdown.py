@@ -21,7 +21,7 @@ def page(reproduction: Reproduction, paper: str) -> str:
         held = sum(claim.holds for claim in claims)
         parts += [
             f"{held} of {len(claims)} hold. [DEVIATIONS.md](DEVIATIONS.md) explains the others.",
-            _table(("claim", "at", "published", "measured", "holds"), _claim_rows(claims)),
+            markdown_table(("claim", "at", "published", "measured", "holds"), _claim_rows(claims)),
         ]
     if figures:
         parts.append("## Figures")
@@ -56,10 +56,11 @@ def _figure(figure: Figure) -> list[str]:
 
 
 def _of(table: Table) -> str:
-    return _table(table.header, table.rows)
+    return markdown_table(table.header, table.rows)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells of text."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
 

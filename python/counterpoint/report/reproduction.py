@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from markupsafe import Markup, escape
 from .. import api, units
 from ..papers import declared
 from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
+from ..request import literal
 from . import colours, figures, prose
 from .templates import template
 
@@ -113,9 +113,9 @@ def _table(table: Table) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
         "key": _breakable(decision.key),
-        "value": _shown(decision.value),
-        "start": _shown(decision.start) if decision.start != decision.value else "",
-        "range": ", ".join(map(_shown, decision.range)),
+        "value": literal(decision.value),
+        "start": literal(decision.start) if decision.start != decision.value else "",
+        "range": ", ".join(map(literal, decision.range)),
         "reason": prose.inline(decision.reason),
     }
 
@@ -123,7 +123,3 @@ def _decision(decision: Decision) -> dict[str, Any]:
 def _breakable(path: str) -> Markup:
     """A path that may go on in the next line after a point or between words."""
     return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(path))))
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .. import api
-from .calibrate import Calibration, Outcome, Trial
-from .declared import paper
-from .model import Claim
+from ..papers.calibrate import Calibration, Outcome, Trial
+from ..papers.declared import paper
+from ..papers.model import Claim
+from ..request import literal
+from .markdown import markdown_table
 
 
 def page(found: Calibration) -> str:
@@ -25,17 +27,17 @@ def page(found: Calibration) -> str:
         "",
         "## What the paper leaves open",
         "",
-        *_table(("decision", "tried", "start", "chosen", "why open, and why that start"), _decisions(found)),
+        markdown_table(("decision", "tried", "start", "chosen", "why open, and why that start"), _decisions(found)),
         "",
         "## The claims, before and after",
         "",
         "At the scale of the search; the figures at the papers' footprints are in the report.",
         "",
-        *_table(("claim", "at", "published", "start", "chosen"), _claims(found)),
+        markdown_table(("claim", "at", "published", "start", "chosen"), _claims(found)),
         "",
         "## What the search did",
         "",
-        *_table(("round", "decision", "kept", "score"), _steps(found)),
+        markdown_table(("round", "decision", "kept", "score"), _steps(found)),
         "",
         "## How the claims depend on each decision",
         "",
@@ -48,7 +50,9 @@ def page(found: Calibration) -> str:
         header = (f"`{spec.key}`", "score", *(name.removeprefix(f"{found.paper}.") for name in names))
         lines += [
             "",
-            *_table(header, (_sensitivity(trial, dict(found.chosen.values)[spec.key], names) for trial in trials)),
+            markdown_table(
+                header, (_sensitivity(trial, dict(found.chosen.values)[spec.key], names) for trial in trials)
+            ),
         ]
     return "\n".join(lines) + "\n"
 
@@ -62,9 +66,9 @@ def _rounds(found: Calibration) -> str:
 def _decisions(found: Calibration) -> Iterable[Sequence[str]]:
     chosen = dict(found.chosen.values)
     for spec in found.decisions:
-        value = _shown(chosen[spec.key])
+        value = literal(chosen[spec.key])
         shown = value if chosen[spec.key] == spec.start else f"**{value}**"
-        yield f"`{spec.key}`", ", ".join(map(_shown, spec.range)), _shown(spec.start), shown, spec.reason
+        yield f"`{spec.key}`", ", ".join(map(literal, spec.range)), literal(spec.start), shown, spec.reason
 
 
 def _claims(found: Calibration) -> Iterable[Sequence[str]]:
@@ -82,12 +86,12 @@ def _steps(found: Calibration) -> Iterable[Sequence[str]]:
             best = max((trial for trial in walk.trials if trial.key == key), key=lambda trial: trial.outcome.score)
             if best.outcome.score > at.score:
                 at = best.outcome
-                yield str(number), f"`{key}`", _shown(best.value), f"{at.score:.3f}"
+                yield str(number), f"`{key}`", literal(best.value), f"{at.score:.3f}"
     yield str(len(found.rounds)), "nothing more", "", f"{at.score:.3f}"
 
 
 def _sensitivity(trial: Trial, chosen: object, names: Sequence[str]) -> Sequence[str]:
-    value = _shown(trial.value) + (" (chosen)" if trial.value == chosen else "")
+    value = literal(trial.value) + (" (chosen)" if trial.value == chosen else "")
     if trial.outcome.refused:
         return value, "refused", *("" for _ in names)
     return value, f"{trial.outcome.score:.3f}", *(_claim(trial.outcome, name) for name in names)
@@ -105,11 +109,3 @@ def _points(claim: Claim) -> list[object]:
 
 def _measured(value: object) -> str:
     return " to ".join(f"{each:.3g}" for each in value) if isinstance(value, list) else f"{value:.3g}"
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]
