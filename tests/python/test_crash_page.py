@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 import counterpoint as cp
 
-_FAILS_AT = 219
+_FAILS_AT = 177
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
 _LOG_LINE = 'tr[data-address="0"] .state'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .. import api
-from ..papers.calibrate import Calibration, Outcome, Trial
+from ..papers.calibrate import Calibration, Outcome, Trial, improves
 from ..papers.declared import paper
 from ..papers.model import Claim
 from ..request import literal
@@ -84,7 +84,7 @@ def _steps(found: Calibration) -> Iterable[Sequence[str]]:
     for number, walk in enumerate(found.rounds, 1):
         for key in dict.fromkeys(trial.key for trial in walk.trials):
             best = max((trial for trial in walk.trials if trial.key == key), key=lambda trial: trial.outcome.score)
-            if best.outcome.score > at.score:
+            if improves(best.outcome, at):
                 at = best.outcome
                 yield str(number), f"`{key}`", literal(best.value), f"{at.score:.3f}"
     yield str(len(found.rounds)), "nothing more", "", f"{at.score:.3f}"
