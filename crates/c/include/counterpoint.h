@@ -119,7 +119,8 @@ int counterpoint_load(counterpoint *memory, uint64_t address, const uint8_t *byt
  * until it has persisted; each kind has a limit of its own (counterpoint_info). */
 int counterpoint_can_accept(counterpoint *memory, int kind);
 
-/* Sends a read. `id` comes back with read_done; ids need not differ. */
+/* Sends a read. `id` comes back with read_done; ids need not differ. It finds the newest write of its line that was sent
+ * before it, or a later one: while a read waits for page re-encryption, a write may overtake it. */
 int counterpoint_send_read(counterpoint *memory, uint64_t address, uint64_t id);
 
 /* Sends a write of 64 bytes. `id` comes back with write_persisted. A write-back of a cache and a clwb are both writes; a fence

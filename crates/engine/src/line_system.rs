@@ -131,11 +131,12 @@ impl<O: Observer> LineSystem<O> {
         self.controller.peek(&self.device, line)
     }
 
-    /// Puts `controller`, which has done nothing yet, in place of one that has lost power: everything under way is forgotten.
-    pub(crate) fn restart(&mut self, controller: Controller) {
+    /// Puts `controller`, which has done nothing yet, in place of one that has lost power with the device of `machine`:
+    /// everything under way is forgotten.
+    pub(crate) fn restart(&mut self, machine: &Machine, controller: Controller) {
         self.queue.forget();
         self.controller = controller;
-        self.device.reset_stats();
+        self.device.power_cycle(machine);
     }
 
     /// Writes out what is queued, whatever the watermarks say.

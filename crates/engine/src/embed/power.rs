@@ -64,7 +64,7 @@ impl Memory {
         let mut controller =
             line_system::controller(machine, design, *seed, &system.device).expect("there has been one like it");
         controller.load_global_counter(global_counter);
-        system.restart(controller);
+        system.restart(machine, controller);
         self.forget_requests();
         self.power_failures += 1;
         Ok(PowerFailure { requests_lost, drained, boot_writes })
