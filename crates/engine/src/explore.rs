@@ -5,6 +5,7 @@ use crate::audit::{
 };
 use crate::cipher::Keys;
 use crate::config::{ConfigError, RunConfig};
+use crate::controller::ControllerSnapshot;
 use crate::crash::{
     CrashReport, CrashRun, Drained, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival,
 };
@@ -261,19 +262,26 @@ fn look(system: &mut System<Explorer>, loss: &PowerLoss<'_>, steps: &[RecoverySt
     EVENTS_PER_DRAIN
 }
 
+/// What a controller holds, as a loss of power finds it.
+pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
+    HeldState {
+        wpq: controller.wpq,
+        counters: controller.counters,
+        status: controller.rsr.map(|rsr| ReencryptionStatus {
+            page: rsr.page,
+            old_major: rsr.old_major,
+            done: rsr.done,
+        }),
+        global_counter: controller.global_counter,
+        log: controller.log,
+        ..HeldState::default()
+    }
+}
+
 /// What a power failure now leaves.
 pub(crate) fn struck<O: Observer>(system: &System<O>, loss: &PowerLoss<'_>) -> Drained {
     let lines = if loss.drain.is_some() { system.on_chip() } else { Vec::new() };
-    let held = system.controller.snapshot();
-    let held = HeldState {
-        wpq: held.wpq,
-        counters: held.counters,
-        status: held.rsr.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done }),
-        global_counter: held.global_counter,
-        log: held.log,
-        lines,
-        ..HeldState::default()
-    };
+    let held = HeldState { lines, ..held(system.controller.snapshot()) };
     loss.strike(held, &ImageMedia(system.device.image()))
 }
 

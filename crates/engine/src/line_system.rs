@@ -32,14 +32,23 @@ impl<O: Observer> LineSystem<O> {
         observer: O,
     ) -> Result<Self, ConfigError> {
         let device = Device::new(machine, design.media_layout(&machine.counters), base)?;
-        let encryption = encryption_parts(machine, design, seed)?;
-        let controller = Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new());
+        let controller = controller(machine, design, seed, &device)?;
         Ok(Self { queue: Queue::new(), controller, device, observer, responses: Vec::new() })
     }
 
     /// The current simulated time in picoseconds.
     pub fn now(&self) -> Ps {
         self.queue.now()
+    }
+
+    /// When the next event happens; `None` when nothing is scheduled.
+    pub fn next_event_at(&self) -> Option<Ps> {
+        self.queue.next_at()
+    }
+
+    /// Moves time to `at`, before which no event may be due.
+    pub fn wait_until(&mut self, at: Ps) {
+        self.queue.wait_until(at);
     }
 
     /// Events so far.
@@ -117,11 +126,35 @@ impl<O: Observer> LineSystem<O> {
         Some(&self.responses)
     }
 
+    /// What a read of `line` would find that arrived now. Takes no time and changes nothing.
+    pub fn peek(&self, line: Line) -> LineBytes {
+        self.controller.peek(&self.device, line)
+    }
+
+    /// Puts `controller`, which has done nothing yet, in place of one that has lost power with the device of `machine`:
+    /// everything under way is forgotten.
+    pub(crate) fn restart(&mut self, machine: &Machine, controller: Controller) {
+        self.queue.forget();
+        self.controller = controller;
+        self.device.power_cycle(machine);
+    }
+
     /// Writes out what is queued, whatever the watermarks say.
     pub fn flush(&mut self) {
         let Self { queue, controller, device, observer, .. } = self;
         controller.flush(&mut Context { queue, device, observer });
     }
+}
+
+/// The controller of a line system in front of `device`.
+pub(crate) fn controller(
+    machine: &Machine,
+    design: &Design,
+    seed: u64,
+    device: &Device,
+) -> Result<Controller, ConfigError> {
+    let encryption = encryption_parts(machine, design, seed)?;
+    Ok(Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new()))
 }
 
 /// What the controller needs to encrypt for `design`: `None` for plaintext memory.

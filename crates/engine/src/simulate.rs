@@ -3,13 +3,12 @@
 use crate::config::{ConfigError, RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
 use crate::design::parts::Design;
+use crate::figures::Figures;
 use crate::job::{Bases, Source};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{NoObserver, Observer};
 use crate::power_cost::{self, Held};
-use crate::stats::{
-    AtCrash, CacheReport, CoreReport, CounterCacheReport, Crypto, Host, Latency, Nvm, RunReport, WpqReport,
-};
+use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, RunReport};
 use crate::system::System;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -141,8 +140,9 @@ fn report<O: Observer>(
     let since = system.measuring_since().unwrap_or(0);
     let last_commit = system.cores.iter().map(Core::last_commit).max().unwrap_or(0);
     let elapsed: Ps = last_commit.max(since) - since;
-    let stats = system.controller.stats(now);
-    let device = system.device.stats();
+    let System { controller, device, .. } = system;
+    let figures = Figures::of(&config.machine, design, controller, device, since, now);
+    let requests = figures.nvm.reads + figures.nvm.writes;
     let mut latencies: Vec<u64> =
         system.cores.iter().flat_map(|core| core.stats().transaction_ps.iter().copied()).collect();
     let sum = |of: fn(&CoreStats) -> u64| system.cores.iter().map(|core| of(core.stats())).sum::<u64>();
@@ -150,11 +150,8 @@ fn report<O: Observer>(
     let instructions = sum(|stats| stats.instructions);
     let cycles = elapsed as f64 * f64::from(config.machine.core.clock_mhz) / 1e6;
     let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let writes = stats.data_writes + stats.log_writes + stats.counter_writes;
-    let reads = stats.data_reads + stats.counter_reads;
     let counts = system.cache.counts();
     let levels = [(1, counts.l1), (2, counts.l2), (3, counts.l3)];
-    let transfer = design.media_layout(&config.machine.counters).transfer_bytes();
     let is_trace = source.is_trace();
     RunReport {
         schema: 1,
@@ -175,37 +172,9 @@ fn report<O: Observer>(
         event_digest: format!("{:016x}", system.queue.digest()),
         transaction_latency_ns: Latency::of(&mut latencies),
         throughput_tps: if elapsed == 0 { 0.0 } else { transactions as f64 * 1e12 / elapsed as f64 },
-        nvm: Nvm {
-            reads,
-            writes,
-            data_writes: stats.data_writes,
-            log_writes: stats.log_writes,
-            counter_writes: stats.counter_writes,
-            write_bytes: writes * transfer,
-            data_reads: stats.data_reads,
-            counter_reads: stats.counter_reads,
-            read_bytes: reads * transfer,
-            energy_nj: system.device.energy_fj(now - since) as f64 / 1e6,
-            max_line_writes: device.max_line_writes,
-            row_hits: device.row_hits,
-            bank_busy_ns: ps_to_ns(device.bank_busy_ps),
-        },
-        counter_cache: if design.has_counter_cache() {
-            CounterCacheReport {
-                hits: Some(stats.counter_hits),
-                misses: Some(stats.counter_misses),
-                hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
-                evictions: Some(stats.counter_evictions),
-            }
-        } else {
-            CounterCacheReport::default()
-        },
-        wpq: WpqReport {
-            admitted: stats.admitted,
-            counter_writes_coalesced: stats.counter_writes_coalesced,
-            full_stall_ns: ps_to_ns(stats.full_stall_ps),
-            mean_occupancy: if now == since { 0.0 } else { stats.occupancy_ps as f64 / (now - since) as f64 },
-        },
+        nvm: figures.nvm,
+        counter_cache: figures.counter_cache,
+        wpq: figures.wpq,
         cache: levels
             .into_iter()
             .map(|(level, counts)| CacheReport {
@@ -221,13 +190,13 @@ fn report<O: Observer>(
             ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
             fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
         },
-        reencryptions: stats.reencryptions,
-        crypto: Crypto { pads: stats.pads, aes_busy_ns: ps_to_ns(stats.aes_busy_ps) },
+        reencryptions: figures.reencryptions,
+        crypto: figures.crypto,
         at_crash: AtCrash::default(),
         host: Host {
             seconds,
             instructions_per_second: instructions as f64 / seconds,
-            memory_requests_per_second: (reads + writes) as f64 / seconds,
+            memory_requests_per_second: requests as f64 / seconds,
             peak_rss_bytes: peak_rss_bytes(),
         },
     }

@@ -341,6 +341,14 @@ pub struct Device {
     pub background_mw: f64,
 }
 
+impl Device {
+    /// A cycle of the interface clock in picoseconds, to the nearest: 533 MHz is 1,876 ps.
+    pub fn interface_cycle_ps(&self) -> u64 {
+        let mhz = u64::from(self.interface_mhz);
+        (1_000_000 + mhz / 2) / mhz
+    }
+}
+
 /// What waits until the cells of a write are programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

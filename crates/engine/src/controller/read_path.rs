@@ -101,6 +101,29 @@ impl Controller {
         }
     }
 
+    /// What a read of `line` by the caches would find that arrived now. Takes no time and changes nothing. Zeros without
+    /// bytes.
+    pub fn peek<D: DevicePort>(&self, device: &D, line: Line) -> LineBytes {
+        if let Some(write) = self.newest_write(line, Source::Caches(0)) {
+            return self.writes[write].plaintext();
+        }
+        let media = MediaLine::data(line);
+        let stored = match (self.wpq.newest(media), device.content(media)) {
+            _ if !self.bytes => return [0; 64],
+            (Some(entry), _) => &entry.bytes,
+            (None, Content::Stored(bytes)) => bytes,
+            // Nothing has encrypted it yet.
+            (None, Content::Base(plaintext)) => return *plaintext,
+            (None, Content::Never) => return [0; 64],
+        };
+        let Some(encryption) = &self.encryption else { return *stored };
+        let counter = match &self.rsr.old_block {
+            Some(old) if self.rsr.pending(line) => encryption.scheme.counter(old, self.coverage.index(line)),
+            _ => self.counter_of(device, line),
+        };
+        xor(stored, &encryption.pads.pad(line, counter))
+    }
+
     /// The write on its way whose bytes a read of `line` finds: the newest that the caches sent; a line under
     /// re-encryption itself only if there is none. Re-encryption sees only what has been encrypted under the old
     /// counter, because everything else goes after it.

@@ -309,6 +309,11 @@ impl Controller {
         !self.responses.is_empty()
     }
 
+    /// Sets the global counter's register to `value`, the last one given out before a boot.
+    pub fn load_global_counter(&mut self, value: u64) {
+        self.register = value;
+    }
+
     /// What the controller holds, should power fail now. Which of it survives is the design's affair.
     pub fn snapshot(&self) -> ControllerSnapshot {
         ControllerSnapshot {

@@ -91,6 +91,13 @@ impl Device {
         Geometry::of(machine).program_capacity()
     }
 
+    /// Power has failed and come back: every bank is free, no row is open, and what was done is counted anew. What is stored
+    /// stays.
+    pub fn power_cycle(&mut self, machine: &Machine) {
+        self.timing = Timing::new(&machine.device);
+        self.reset_stats();
+    }
+
     /// Banks over all channels and ranks.
     pub fn banks(&self) -> u16 {
         self.mapping.geometry().banks as u16

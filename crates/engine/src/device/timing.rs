@@ -31,9 +31,7 @@ pub(super) struct Durations {
 
 impl Durations {
     pub fn new(device: &Device) -> Self {
-        // To the nearest picosecond: 533 MHz is 1,876 ps.
-        let mhz = u64::from(device.interface_mhz);
-        let cycle = (1_000_000 + mhz / 2) / mhz;
+        let cycle = device.interface_cycle_ps();
         let whole_cycles = |ns: f64| ns_to_ps(ns).next_multiple_of(cycle);
         Self {
             t_rcd: whole_cycles(device.t_rcd_ns),

@@ -77,6 +77,22 @@ impl<E: EventCode> Queue<E> {
         self.heap.is_empty()
     }
 
+    /// When the next event happens; `None` when nothing is scheduled.
+    pub fn next_at(&self) -> Option<Ps> {
+        self.heap.peek().map(|next| next.at)
+    }
+
+    /// Moves time to `at` without an event; none may be due before. What is scheduled from now on comes no earlier.
+    pub fn wait_until(&mut self, at: Ps) {
+        debug_assert!(at >= self.now && self.next_at().is_none_or(|next| next >= at));
+        self.now = at;
+    }
+
+    /// Forgets everything scheduled. What has happened stays in the digest.
+    pub fn forget(&mut self) {
+        self.heap.clear();
+    }
+
     /// Schedules `event` at `at`. A time in the past is a bug of the caller.
     pub fn schedule(&mut self, at: Ps, event: E) {
         debug_assert!(at >= self.now, "an event was scheduled {} ps in the past", self.now - at);
@@ -138,6 +154,30 @@ mod tests {
         let expected: Vec<u64> = (0..100).filter(|n| n % 2 == 1).chain((0..100).filter(|n| n % 2 == 0)).collect();
         assert_eq!(order, expected);
         assert_eq!(queue.now(), 1_000);
+    }
+
+    #[test]
+    fn waiting_and_forgetting_leave_no_trace_in_the_digest() {
+        let run = |waits: bool| {
+            let mut queue = Queue::new();
+            queue.schedule(50, Tick(1));
+            assert_eq!(queue.next_at(), Some(50));
+            if waits {
+                queue.wait_until(30);
+                assert_eq!(queue.now(), 30);
+            }
+            queue.pop();
+            queue.schedule(70, Tick(2));
+            if waits {
+                queue.schedule(60, Tick(3));
+                queue.forget();
+                assert_eq!((queue.next_at(), queue.pop()), (None, None));
+                queue.schedule(70, Tick(2));
+            }
+            queue.pop();
+            (queue.events(), queue.digest())
+        };
+        assert_eq!(run(true), run(false));
     }
 
     #[test]

@@ -228,6 +228,11 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.writes
     }
 
+    /// The last value that the global counter's register gave out.
+    pub fn global_counter(&self) -> u64 {
+        self.path.register
+    }
+
     /// The registers of the eADR designs as they are now.
     pub fn registers(&self) -> ShadowRegisters {
         self.registers

@@ -1,0 +1,13 @@
+//! The C interface: pointers and numbers come in, calls of the engine's embedded memory go out.
+//!
+//! `include/counterpoint.h` is the contract; `counterpoint.map` has the same names for the linker, and a test compares both
+//! with what the library exports. No panic crosses the border, and nothing is decided here.
+
+#![allow(unsafe_code, reason = "a C interface takes pointers; each unsafe function states what they must be")]
+
+mod abi;
+mod border;
+mod calls;
+
+pub use abi::*;
+pub use calls::*;

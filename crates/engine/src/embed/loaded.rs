@@ -1,0 +1,71 @@
+//! The memory that a run starts from, put together by the other simulator before anything happens.
+
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, pieces};
+use rustc_hash::FxHashMap;
+
+/// A page of lines, and which of them were loaded.
+struct LoadedPage {
+    lines: [LineBytes; 64],
+    present: u64,
+}
+
+/// Lines by page; sparse.
+pub(super) struct Loaded {
+    pages: FxHashMap<u64, Box<LoadedPage>>,
+    /// One past the last loaded byte, up to a whole line.
+    end: u64,
+}
+
+impl Loaded {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self { pages: FxHashMap::default(), end: 0 }
+    }
+
+    /// Puts `bytes` at `address`.
+    pub fn put(&mut self, address: u64, bytes: &[u8]) {
+        for (line, offset, piece) in pieces(address, bytes.len()) {
+            let blank = || Box::new(LoadedPage { lines: [[0; 64]; 64], present: 0 });
+            let page = self.pages.entry(line.page().0).or_insert_with(blank);
+            let index = line.index_in_page();
+            page.present |= 1 << index;
+            page.lines[index][offset..offset + piece.len()].copy_from_slice(&bytes[piece]);
+            self.end = self.end.max(line.address() + LINE_BYTES);
+        }
+    }
+}
+
+impl BaseImage for Loaded {
+    fn line(&self, line: Line) -> Option<&LineBytes> {
+        let page = self.pages.get(&line.page().0)?;
+        let index = line.index_in_page();
+        (page.present >> index & 1 == 1).then(|| &page.lines[index])
+    }
+
+    fn populated(&self, line: Line) -> bool {
+        self.line(line).is_some()
+    }
+
+    fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_which_a_part_is_loaded_is_zero_elsewhere() {
+        let mut loaded = Loaded::new();
+        loaded.put(4096 + 60, &[7; 8]);
+        let (last, first) = (Line(64), Line(65));
+        let mut expected = [[0; 64]; 2];
+        expected[0][60..].fill(7);
+        expected[1][..4].fill(7);
+        assert_eq!(loaded.line(last), Some(&expected[0]));
+        assert_eq!(loaded.line(first), Some(&expected[1]));
+        assert!(!loaded.populated(Line(66)) && !loaded.populated(Line(1)));
+        assert_eq!(loaded.end(), 4096 + 128);
+    }
+}

@@ -1,0 +1,111 @@
+//! Power fails between two events and comes back: what survives goes through the design's own boot, and memory goes on.
+
+use super::{Memory, Refusal};
+use crate::config::Machine;
+use crate::crash::PowerLoss;
+use crate::design::parts::Design;
+use crate::device::Device;
+use crate::explore::{ImageMedia, held};
+use crate::line_system::{self, encryption_parts};
+use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
+use crate::recovery::{Boot, LineCodec, SchemeCodec};
+use std::sync::Arc;
+
+/// What a power failure did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PowerFailure {
+    /// Requests under way that are never answered.
+    pub requests_lost: u64,
+    /// Lines and counter blocks that the persistence domain wrote to the media on battery.
+    pub drained: u64,
+    /// Steps in which the boot wrote something.
+    pub boot_writes: u64,
+}
+
+impl Memory {
+    /// Power fails now and comes back: what is under way is lost and never answered, the persistence domain drains to the
+    /// media, the machine boots with the design's own recovery, and memory goes on at the same time with an empty
+    /// controller. Figures are counted anew. The boot takes no simulated time.
+    ///
+    /// The caches of the other simulator lose what they hold; that is its affair.
+    pub fn power_fails(&mut self) -> Result<PowerFailure, Refusal> {
+        if !self.machine.engine.bytes {
+            return Err(Refusal::State("engine.bytes = false leaves nothing that could survive".into()));
+        }
+        if self.design.drain().is_some() {
+            return Err(Refusal::State(format!(
+                "design '{}' drains caches when power fails, and its caches are not here",
+                self.design.name
+            )));
+        }
+        self.start();
+        let requests_lost = self.under_way.len() as u64;
+        let Self { machine, design, seed, base, system, .. } = self;
+        let system = system.as_mut().expect("there is one now");
+        let codec = codec(machine, design, *seed, Arc::clone(base) as Arc<dyn BaseImage>);
+        let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+        let (drained, boot_writes, global_counter, mut stored) = {
+            let media = ImageMedia(system.device.image());
+            let loss = PowerLoss::new(design, machine, codec);
+            let drained = loss.strike(held(system.controller.snapshot()), &media);
+            let mut boot = Boot::new(&media, &drained.snapshot, codec, design.recovery, NoObserver);
+            boot.finish();
+            let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
+            boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));
+            (drained.snapshot.wpq.len() as u64, boot.writes(), boot.global_counter(), stored)
+        };
+        stored.sort_unstable_by_key(|(media, _)| *media);
+        for (media, bytes) in &stored {
+            system.device.store(*media, bytes);
+        }
+        if let Some(codec) = codec {
+            encrypt_base(&mut system.device, codec);
+        }
+        let mut controller =
+            line_system::controller(machine, design, *seed, &system.device).expect("there has been one like it");
+        controller.load_global_counter(global_counter);
+        system.restart(machine, controller);
+        self.forget_requests();
+        self.power_failures += 1;
+        Ok(PowerFailure { requests_lost, drained, boot_writes })
+    }
+
+    fn forget_requests(&mut self) {
+        self.under_way = Default::default();
+        self.latencies = Default::default();
+        self.since = self.now;
+        for room in &mut self.rooms {
+            room.used = 0;
+        }
+    }
+}
+
+/// The encryption as a boot needs it; `None`: memory holds plaintext.
+fn codec(machine: &Machine, design: &Design, seed: u64, base: Arc<dyn BaseImage>) -> Option<SchemeCodec> {
+    let parts = encryption_parts(machine, design, seed).expect("there has been a controller with them")?;
+    let codec = SchemeCodec::new(parts.scheme, parts.pads, base);
+    Some(match parts.log {
+        Some(log) => codec.with_log(log.region, log.feedback),
+        None => codec,
+    })
+}
+
+/// Puts loaded lines on the media whose counter block has been written: they lie there under their first counter, whatever
+/// the block says now. As long as no power failed, the two agreed.
+fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
+    let written = |(media, _): (MediaLine, &LineBytes)| match media.unit() {
+        MediaUnit::Counter(block) => Some(block),
+        MediaUnit::Data(_) => None,
+    };
+    let blocks: Vec<_> = device.image().iter_stored().filter_map(written).collect();
+    for block in blocks {
+        let first = codec.base_block(block);
+        for line in (0..codec.coverage().lines()).map(|index| codec.coverage().line(block, index)) {
+            let media = MediaLine::data(line);
+            if let Content::Base(plaintext) = device.content(media) {
+                let ciphertext = codec.encrypt(line, plaintext, &first);
+                device.materialise(media, &ciphertext);
+            }
+        }
+    }
+}

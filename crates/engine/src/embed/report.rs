@@ -1,0 +1,133 @@
+//! What an embedded memory reports: the figures of a run that have a meaning without cores.
+
+use super::{Kind, Memory};
+use crate::figures::Figures;
+use crate::kernel::{Ps, ps_to_ns};
+use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION};
+use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
+use serde::Serialize;
+
+/// Figures since the beginning or the last power failure.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemoryReport {
+    /// Version of this document's form.
+    pub schema: u32,
+    /// Design.
+    pub design: &'static str,
+    /// Reading of the paper.
+    pub variant: &'static str,
+    /// Machine name.
+    pub machine: String,
+    /// Seed of the keys.
+    pub seed: u64,
+    /// Version of the engine.
+    pub engine_version: &'static str,
+    /// Digest of its sources: 32 hexadecimal digits.
+    pub engine_build: &'static str,
+    /// The time of the report, from the beginning.
+    pub now_ns: f64,
+    /// The time that the figures cover.
+    pub simulated_ns: f64,
+    /// Events from the beginning.
+    pub events: u64,
+    /// Digest of every event from the beginning.
+    pub event_digest: String,
+    /// Power failures from the beginning.
+    pub power_failures: u64,
+    /// Reads answered; latency until the line is decrypted.
+    pub reads: Requests,
+    /// Writes answered; latency until the line is in the persistence domain.
+    pub writes: Requests,
+    /// Counter write-backs answered; latency until the counters are in the persistence domain.
+    pub counter_writebacks: Requests,
+    /// Device.
+    pub nvm: Nvm,
+    /// Counter cache; nulls without encryption.
+    pub counter_cache: CounterCacheReport,
+    /// Write pending queue.
+    pub wpq: WpqReport,
+    /// Pages re-encrypted.
+    pub reencryptions: u64,
+    /// Pads.
+    pub crypto: Crypto,
+}
+
+impl MemoryReport {
+    /// As one JSON document.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers and texts serialise")
+    }
+}
+
+/// Requests of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Requests {
+    /// How many.
+    pub count: u64,
+    /// Mean latency in nanoseconds; null without requests.
+    pub mean_latency_ns: Option<f64>,
+    /// Longest latency in nanoseconds; null without requests.
+    pub max_latency_ns: Option<f64>,
+}
+
+/// Latencies of one kind of request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Latencies {
+    count: u64,
+    sum: u128,
+    max: Ps,
+}
+
+impl Latencies {
+    pub fn add(&mut self, latency: Ps) {
+        self.count += 1;
+        self.sum += u128::from(latency);
+        self.max = self.max.max(latency);
+    }
+
+    fn report(&self) -> Requests {
+        let any = self.count > 0;
+        Requests {
+            count: self.count,
+            mean_latency_ns: any.then(|| self.sum as f64 / self.count as f64 / 1_000.0),
+            max_latency_ns: any.then(|| ps_to_ns(self.max)),
+        }
+    }
+}
+
+impl Memory {
+    /// The figures now.
+    pub fn report(&mut self) -> MemoryReport {
+        let (now, since) = (self.now, self.since);
+        let requests =
+            [Kind::Read, Kind::Write, Kind::CounterWriteback].map(|kind| self.latencies[kind as usize].report());
+        let (events, digest) = self.digest();
+        let Self { machine, design, seed, power_failures, .. } = self;
+        let system = self.system.as_mut().expect("its digest has been taken");
+        let Figures { nvm, counter_cache, wpq, reencryptions, crypto } =
+            Figures::of(machine, design, &mut system.controller, &system.device, since, now);
+        let [reads, writes, counter_writebacks] = requests;
+        MemoryReport {
+            schema: 1,
+            design: design.name,
+            variant: design.variant.name(),
+            machine: machine.name.clone(),
+            seed: *seed,
+            engine_version: ENGINE_VERSION,
+            engine_build: ENGINE_BUILD,
+            now_ns: ps_to_ns(now),
+            simulated_ns: ps_to_ns(now - since),
+            events,
+            event_digest: format!("{digest:016x}"),
+            power_failures: *power_failures,
+            reads,
+            writes,
+            counter_writebacks,
+            nvm,
+            counter_cache,
+            wpq,
+            reencryptions,
+            crypto,
+        }
+    }
+}

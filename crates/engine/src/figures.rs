@@ -1,0 +1,76 @@
+//! The figures of controller and device, as every report has them.
+
+use crate::config::Machine;
+use crate::controller::Controller;
+use crate::design::parts::Design;
+use crate::device::Device;
+use crate::kernel::{Ps, ps_to_ns};
+use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
+
+/// Figures of one measurement period.
+pub(crate) struct Figures {
+    /// Device.
+    pub nvm: Nvm,
+    /// Counter cache; nulls without one.
+    pub counter_cache: CounterCacheReport,
+    /// Write pending queue.
+    pub wpq: WpqReport,
+    /// Pages re-encrypted.
+    pub reencryptions: u64,
+    /// Pads.
+    pub crypto: Crypto,
+}
+
+impl Figures {
+    /// Of `controller` and `device`, measured from `since` to `now`.
+    pub fn of(
+        machine: &Machine,
+        design: &Design,
+        controller: &mut Controller,
+        device: &Device,
+        since: Ps,
+        now: Ps,
+    ) -> Self {
+        let stats = controller.stats(now);
+        let media = device.stats();
+        let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let transfer = design.media_layout(&machine.counters).transfer_bytes();
+        let writes = stats.data_writes + stats.log_writes + stats.counter_writes;
+        let reads = stats.data_reads + stats.counter_reads;
+        Self {
+            nvm: Nvm {
+                reads,
+                writes,
+                data_writes: stats.data_writes,
+                log_writes: stats.log_writes,
+                counter_writes: stats.counter_writes,
+                write_bytes: writes * transfer,
+                data_reads: stats.data_reads,
+                counter_reads: stats.counter_reads,
+                read_bytes: reads * transfer,
+                energy_nj: device.energy_fj(now - since) as f64 / 1e6,
+                max_line_writes: media.max_line_writes,
+                row_hits: media.row_hits,
+                bank_busy_ns: ps_to_ns(media.bank_busy_ps),
+            },
+            counter_cache: if design.has_counter_cache() {
+                CounterCacheReport {
+                    hits: Some(stats.counter_hits),
+                    misses: Some(stats.counter_misses),
+                    hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
+                    evictions: Some(stats.counter_evictions),
+                }
+            } else {
+                CounterCacheReport::default()
+            },
+            wpq: WpqReport {
+                admitted: stats.admitted,
+                counter_writes_coalesced: stats.counter_writes_coalesced,
+                full_stall_ns: ps_to_ns(stats.full_stall_ps),
+                mean_occupancy: if now == since { 0.0 } else { stats.occupancy_ps as f64 / (now - since) as f64 },
+            },
+            reencryptions: stats.reencryptions,
+            crypto: Crypto { pads: stats.pads, aes_busy_ns: ps_to_ns(stats.aes_busy_ps) },
+        }
+    }
+}
