@@ -105,3 +105,33 @@ fn a_cycle_beyond_all_time_is_refused() {
     let message = run_on("unencrypted", &[], "0x0 READ 0\n0x0 READ 18446744073709551615\n").unwrap_err().to_string();
     assert!(message.starts_with("t.trace: line 2 at byte 11: expected a cycle in the first hundred days"), "{message}");
 }
+
+#[test]
+fn replay_takes_a_trace_of_lines_and_nothing_else_does() {
+    use crate::api;
+    use serde_json::{Value, json};
+    let path = std::env::temp_dir().join(format!("counterpoint-{}-lines.trace", std::process::id()));
+    std::fs::write(&path, "0x40 READ 3\n0x80 WRITE 4\n").unwrap();
+    let name = path.to_str().unwrap();
+    assert_eq!(api::trace_kind(name).unwrap(), "lines");
+    assert_eq!((api::trace_kind("btree").unwrap(), api::trace_kind("no/such.file").unwrap()), ("program", "program"));
+    let (progress, cancel) = (&|_, _| {}, AtomicBool::new(false));
+    let replay = |runs: Value| api::replay(&json!({"runs": runs}).to_string(), 2, progress, &cancel);
+    let run = |design: &str| json!({"design": design, "workload": name, "trace_clock_mhz": 500});
+    let answer: Value = serde_json::from_str(&replay(json!([run("unencrypted"), run("secpm")])).unwrap()).unwrap();
+    let results = answer["results"].as_array().unwrap();
+    assert_eq!(results.iter().map(|run| &run["design"]).collect::<Vec<_>>(), ["unencrypted", "secpm"]);
+    assert!(results.iter().all(|run| run["kind"] == "lines" && run["trace_clock_mhz"] == 500 && run["writes"] == 1));
+    let sentences = [
+        replay(json!([run("secpm"), {"design": "secpm", "workload": "btree"}])).unwrap_err().to_string(),
+        replay(json!([{"design": "secpm", "workload": name, "trace_clock_mhz": 0}])).unwrap_err().to_string(),
+        api::run_many(&json!({"runs": [run("secpm")]}).to_string(), 1, progress, &cancel).unwrap_err().to_string(),
+        api::crash(&run("secpm").to_string(), progress, &cancel).unwrap_err().to_string(),
+    ];
+    std::fs::remove_file(&path).unwrap();
+    assert!(sentences[0].ends_with("traces of memory lines and programs are replayed apart"), "{}", sentences[0]);
+    assert_eq!(sentences[1], "trace_clock_mhz: 0 is not from 1 to 1000000");
+    for sentence in &sentences[2..] {
+        assert!(sentence.ends_with("has memory lines and no program: only replay takes it"), "{sentence}");
+    }
+}
