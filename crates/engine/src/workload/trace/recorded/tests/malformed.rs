@@ -35,7 +35,7 @@ fn a_malformed_record_is_named() {
         (stream().file(0, b"other"), "the next file number, or the path that the number has already"),
         (stream().record(0x02, &[n(1), n(4097)]), "a path or marker of at most 4096 bytes"),
         (stream().record(0x02, &[n(1), huge.clone()]), "a path or marker of at most 4096 bytes"),
-        (stream().record(0x22, &[huge.clone()]), "a path or marker of at most 4096 bytes"),
+        (stream().record(0x22, std::slice::from_ref(&huge)), "a path or marker of at most 4096 bytes"),
         (stream().record(0x05, &[n(0), n(0), n(0), huge.clone()]), "a path or marker of at most 4096 bytes"),
         (stream().code(u64::MAX, 1, 0, b"x"), "a range that ends within 64 bits of address"),
         (stream().map(0, 64, 1, 0), "the number of a file that FILE has named"),
@@ -122,7 +122,7 @@ fn too_many_files_ranges_and_bytes() {
     let mut stream = Stream::with_file();
     for n in 0..2048u64 {
         stream = stream.unmap(BASE, 1).map(n * 128, 64, 0, 0);
-        stream = stream.map(1 << 40 | n * 128, 64, 0, 0);
+        stream = stream.map((1 << 40) + n * 128, 64, 0, 0);
     }
     assert!(error(&stream.end(0), false).contains("at most 4096 separate ranges"));
     let wide = Stream::new().file(0, b"a").file(1, b"b").image(0, (1 << 48) - 1, &[1]).image(1, (1 << 47) - 1, &[1]);
