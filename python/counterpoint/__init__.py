@@ -49,6 +49,7 @@ from .api import (
 )
 from .errors import Interrupted
 from .frame import frame
+from .lines import LineRun, is_line_trace, replay_lines
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .papers.calibrate import Calibration, calibrate
 from .papers.model import Reproduction
@@ -81,6 +82,7 @@ __all__ = [
     "Fault",
     "InputError",
     "Interrupted",
+    "LineRun",
     "LitmusReport",
     "Machine",
     "Part",
@@ -105,10 +107,12 @@ __all__ = [
     "engine_version",
     "faults",
     "frame",
+    "is_line_trace",
     "litmus",
     "litmus_tests",
     "machines",
     "replay",
+    "replay_lines",
     "reproduce",
     "resolve",
     "run",

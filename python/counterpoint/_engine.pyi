@@ -1,6 +1,7 @@
 """The compiled engine: configuration in, statistics out, both as JSON text. A test holds this stub to the module."""
 
 from collections.abc import Callable
+from os import PathLike
 
 def describe() -> str: ...
 def resolve(request: str) -> str: ...
@@ -8,6 +9,16 @@ def run_many(request: str, workers: int = 0, progress: Callable[[int, int], obje
 def replay(request: str, workers: int = 0, progress: Callable[[int, int], object] | None = None) -> str: ...
 def crash(request: str, progress: Callable[[int, int], object] | None = None) -> str: ...
 def scene(request: str, progress: Callable[[int, int], object] | None = None) -> str: ...
+def trace_kind(path: str) -> str:
+    """`lines` for a trace of memory lines, `program` for everything else that could be replayed, also if it is not there."""
+
+def write_trace(fd: int, path: str | PathLike[str]) -> dict[str, int | bool | list[str]]:
+    """Writes the stream of trace records that `fd` gives, up to its END, to a compressed file, checking every record.
+
+    Keys: records, instructions, loads, stores, bytes (stored), flushes, fences, threads, files, transactions, status (256:
+    the stream had no END), stream_bytes, file_bytes: int; complete (the stream had its END): bool; paths: list of str.
+    Raises InputError; then there is no file. `fd` stays open.
+    """
 
 class Session:
     """Calls that share populated memory: the newest `bases_max` bases of at most `bytes_max` bytes are kept."""

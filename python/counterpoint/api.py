@@ -288,7 +288,7 @@ def replay(
     """Replays a recorded program on designs, all on one machine.
 
     Args:
-        trace: path of a pmemcheck store log, plain or zstd.
+        trace: path of a trace with a program, plain or compressed; `replay_lines` takes one of memory lines.
         designs: default every design.
         workers: simulations at a time; 0 is one per processor.
         progress: told how far the simulations are.
@@ -301,6 +301,8 @@ def replay(
     names = [design["name"] for design in _describe()["designs"]] if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
+    if _engine.trace_kind(os.fspath(trace)) == "lines":
+        raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
     machine = options.get("machine") or _machine_of(names[0])
     asked = [request(design, trace, {**options, "machine": machine}) for design in names]
     return _run_many(asked, workers, progress, call=_engine.replay)

@@ -2,6 +2,7 @@
 //! is not completely described.
 
 mod crash;
+mod lines;
 
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::design::{self, faults::Fault, parts::Design};
@@ -21,7 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub use crate::session::Session;
 pub use crate::simulate::Failure as Error;
 use crate::simulate::Failure;
+pub use crate::workload::trace::{TraceWritten, write_trace};
 pub use crash::{crash, scene};
+pub use lines::trace_kind;
 
 /// Told how much is done, of how much, in transactions.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
@@ -83,6 +86,8 @@ pub struct Request {
     pub stages: bool,
     /// Find out who is to blame; the default.
     pub blame: Option<bool>,
+    /// Megahertz of the clock of the cycles in a trace of memory lines.
+    pub trace_clock_mhz: Option<Value>,
 }
 
 /// The most power failures in a row during recovery: the work grows with the power of their number.
@@ -284,6 +289,19 @@ fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<P
     Ok(Prepared { config, design, source, timeline })
 }
 
+/// Several runs at once.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    runs: Vec<Request>,
+}
+
+impl Batch {
+    fn parse(text: &str) -> Result<Self, ConfigError> {
+        serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
+    }
+}
+
 /// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
 /// order. Every request is validated before the first one starts. Runs over equal bases share them.
 pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
@@ -308,12 +326,7 @@ fn run_batch(
     progress: Progress,
     cancel: &AtomicBool,
 ) -> Result<String, Failure> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Batch {
-        runs: Vec<Request>,
-    }
-    let batch: Batch = serde_json::from_str(request).map_err(|error| ConfigError(format!("request: {error}")))?;
+    let batch = Batch::parse(request)?;
     if let Some(fault) = batch.runs.iter().find_map(|run| run.fault.as_ref()) {
         return Err(ConfigError(format!("fault {fault}: only a crash exploration switches a mechanism off")).into());
     }
@@ -382,9 +395,14 @@ fn interrupted() -> Value {
     json!({"error": "interrupted"})
 }
 
-/// Replays traces: like [`run_many`], where every workload is the path of a trace.
+/// Replays traces: like [`run_many`], where every workload is the path of a trace. Traces of memory lines have reports of
+/// their own ([`crate::LineReport`]).
 pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
-    run_many(request, workers, progress, cancel)
+    let batch = Batch::parse(request)?;
+    match lines::replay(&batch.runs, workers, cancel) {
+        Some(answer) => answer,
+        None => run_batch(request, workers, None, progress, cancel),
+    }
 }
 
 fn run_one(

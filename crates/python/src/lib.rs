@@ -6,6 +6,7 @@
 
 mod drive;
 mod errors;
+mod recording;
 
 use counterpoint_engine::api;
 use pyo3::prelude::*;
@@ -85,6 +86,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(crash, module)?)?;
     module.add_function(wrap_pyfunction!(scene, module)?)?;
+    module.add_function(wrap_pyfunction!(recording::trace_kind, module)?)?;
+    module.add_function(wrap_pyfunction!(recording::write_trace, module)?)?;
     module.add_class::<Session>()?;
     module.add("InputError", module.py().get_type::<errors::InputError>())?;
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;

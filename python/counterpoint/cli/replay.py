@@ -1,4 +1,4 @@
-"""`replay`: a recorded program on designs."""
+"""`replay`: a recorded program, or a trace of memory lines, on designs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
-from .. import api
+from .. import InputError, api, lines
 from ..errors import Interrupted
 from ..frame import check_baseline
 from . import options, screen
 from .compare import show
+from .line_table import line_table
 
 
 def replay(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A pmemcheck store log, plain or zstd.")],
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace of any known format, plain or compressed.")],
     designs: options.Designs = None,
     baseline: options.Baseline = None,
     machine: options.MachineName = None,
@@ -24,12 +25,41 @@ def replay(
     seed: options.Seed = None,
     variant: options.VariantName = None,
     allow_truncated: options.AllowTruncated = False,
+    trace_clock: Annotated[
+        int | None,
+        typer.Option(
+            "--trace-clock",
+            metavar="MHZ",
+            parser=options.whole_number,
+            help="Clock of the cycles of a trace of memory lines; default 1000.",
+        ),
+    ] = None,
     workers: options.Workers = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Replay a recorded program on designs; without -d on every design."""
+    """Replay a trace on designs; without -d on every design."""
     names = options.names(designs) or [design.name for design in api.designs()]
     chosen = check_baseline(names, baseline)
+    if lines.is_line_trace(trace):
+        with screen.progress("replaying") as progress:
+            found = lines.replay_lines(
+                trace,
+                names,
+                trace_clock_mhz=trace_clock,
+                machine=machine,
+                set=set_,
+                seed=seed,
+                variant=variant,
+                workers=workers,
+                progress=progress,
+            )
+        if as_json:
+            screen.print_json({"schema": 1, "kind": "lines", "runs": [run.to_dict() for run in found]})
+        else:
+            screen.output().print(line_table(found))
+        return
+    if trace_clock is not None:
+        raise InputError("--trace-clock: only a trace of memory lines has cycles")
     interrupted = False
     try:
         with screen.progress("replaying") as progress:

@@ -52,6 +52,7 @@ pub(super) struct InFlight {
 pub(super) struct Load {
     pub line: Line,
     pub offset: u8,
+    /// Bytes to be compared: 0 if the value is not known.
     pub length: u8,
     pub expected: [u8; 8],
     /// When the first level was first asked for it.

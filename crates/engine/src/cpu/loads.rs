@@ -1,7 +1,7 @@
 //! Loads: the load queue, dependences, forwarding from stores of the same core, and the value checker.
 
 use super::core::{Core, CoreContext, Dispatch, InFlight, Load};
-use crate::message::{Access, CachePort, Event, Line, Observer};
+use crate::message::{Access, CachePort, Event, Line, Observer, UNKNOWN_VALUE};
 
 impl Core {
     /// `None` if a load queue entry is free at the front tick.
@@ -30,7 +30,9 @@ impl Core {
             length: length.min(8),
             ..Load::default()
         };
-        if self.check_loads {
+        if bytes == UNKNOWN_VALUE {
+            load.length = 0;
+        } else if self.check_loads {
             let compared = load.length as usize;
             load.expected[..compared].copy_from_slice(&self.buffer.slice(bytes, length)[..compared]);
         }
@@ -108,6 +110,9 @@ impl Core {
             return;
         }
         let load = self.loads[slot];
+        if load.length == 0 {
+            return;
+        }
         if let Some(found) = cx.cache.peek(self.id, load.line) {
             let (from, length) = (load.offset as usize, load.length as usize);
             self.stats.loads_checked += 1;

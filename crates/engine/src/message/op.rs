@@ -11,7 +11,8 @@ pub enum Op {
     /// `instructions` instructions that touch no memory.
     Compute { instructions: u32 },
     /// Loads `length` bytes (1 to 64) at `address`. `dependent`: its address depends on the previous load's value.
-    /// `bytes` is the offset of the expected value in the buffer's bytes (program order), for the value checker.
+    /// `bytes` is the offset of the expected value in the buffer's bytes (program order), for the value checker, or
+    /// [`UNKNOWN_VALUE`].
     Load { address: u64, length: u8, dependent: bool, bytes: u32 },
     /// Stores `length` bytes (1 to 64) at `address`; `bytes` is their offset in the buffer's bytes.
     Store { address: u64, length: u8, bytes: u32 },
@@ -45,6 +46,9 @@ pub enum Op {
 
 /// Bytes whose counters one [`Op::CounterCacheWriteback`] writes back: eight lines, a block of eight 8-byte counters.
 pub const COUNTER_WRITEBACK_BYTES: u64 = 512;
+
+/// What a load has in the place of the offset of its value if nobody knows the value.
+pub const UNKNOWN_VALUE: u32 = u32::MAX;
 
 /// The operations of one transaction, and the bytes they carry. Reused, so that a run allocates nothing per
 /// transaction once the buffers have grown.
@@ -83,6 +87,17 @@ impl OpBuffer {
             dependent: dependent && address == first,
             bytes,
         });
+    }
+
+    /// Appends a load of `length` bytes, which lie in one line, at `address`, whose value nobody knows. It depends on no
+    /// other.
+    pub fn load_unknown(&mut self, address: u64, length: u8) {
+        self.ops.push(Op::Load { address, length, dependent: false, bytes: UNKNOWN_VALUE });
+    }
+
+    /// Appends a store of `data`, which lies in one line, past the caches to `address`.
+    pub fn store_non_temporal(&mut self, address: u64, data: &[u8]) {
+        self.pieces(address, data, 64, |address, length, bytes| Op::NonTemporalStore { address, length, bytes });
     }
 
     /// Appends a clwb of every line of `[address, address + length)`.

@@ -1,25 +1,44 @@
-//! Where a log comes from: a file or bytes in memory, plain or zstd. Compression is told by content, not by name.
+//! Where a trace comes from: a file or bytes in memory, plain or compressed (zstd, gzip, xz). Compression and format are
+//! told by content, not by name.
 
-use super::TraceReader;
+use super::detect::{Format, detect};
+use super::lines::LineFormat;
+use super::recording::Recording;
+use super::{champsim, pmemcheck, recorded};
 use crate::config::ConfigError;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a zstd frame begins (RFC 8878 section 3.1.1).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// How a gzip member begins (RFC 1952 section 2.3.1), with the one method there is.
+const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
+/// How an xz stream begins (xz file format 1.2.1, section 2.1.1.1).
+const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0x00];
 /// The largest zstd window accepted, log2 of bytes: 128 MiB, what the zstd tool itself accepts without being asked.
 /// The window is all that a frame's header can make the decoder allocate.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// Bytes of (decompressed) log buffered at a time.
+/// The most memory that an xz header can make the decoder allocate: `xz -9` needs 65 MiB.
+const XZ_MEMORY_MAX: u64 = 128 << 20;
+/// Bytes of (decompressed) trace buffered at a time.
 const BUFFER_BYTES: usize = 1 << 16;
+/// Bytes of (decompressed) trace that its format is told by.
+const HEAD_BYTES: u64 = 4096;
 
-/// A log that can be read from its beginning as often as needed.
+/// A trace that can be read from its beginning as often as needed.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     File(PathBuf),
     Bytes(String, Arc<[u8]>),
+}
+
+/// A trace at its beginning, and what it is.
+pub(super) struct Opened {
+    pub name: String,
+    pub input: Box<dyn BufRead + Send>,
+    pub format: Format,
 }
 
 impl Source {
@@ -38,31 +57,118 @@ impl Source {
         Source::Bytes(name.to_owned(), bytes)
     }
 
-    /// A reader at the beginning of the log.
-    pub fn reader(&self) -> Result<TraceReader, ConfigError> {
+    /// The trace at its beginning.
+    pub fn open(&self) -> Result<Opened, ConfigError> {
         match self {
             Source::File(path) => {
                 let file = File::open(path).map_err(|error| cannot_open(path, &error))?;
-                let input = BufReader::with_capacity(BUFFER_BYTES, file);
-                TraceReader::new(&path.display().to_string(), input)
+                open(path.display().to_string(), BufReader::with_capacity(BUFFER_BYTES, file))
             }
-            Source::Bytes(name, bytes) => TraceReader::new(name, Cursor::new(Arc::clone(bytes))),
+            Source::Bytes(name, bytes) => open(name.clone(), Cursor::new(Arc::clone(bytes))),
         }
+    }
+
+    /// The recorded program at its beginning.
+    pub fn recording(&self) -> Result<Box<dyn Recording>, ConfigError> {
+        let Opened { name, input, format } = self.open()?;
+        match format {
+            Format::Recorded => Ok(Box::new(recorded::Walk::new(&name, input))),
+            Format::Pmemcheck => Ok(Box::new(pmemcheck::Walk::new(pmemcheck::TraceReader::new(&name, input)))),
+            Format::Champsim => Ok(Box::new(champsim::Walk::new(&name, input))),
+            Format::Lines(format) => Err(ConfigError(format!(
+                "{name}: a trace of {} has memory lines and no program: only replay takes it",
+                format.name()
+            ))),
+        }
+    }
+
+    /// The format, if it is one of memory lines.
+    pub fn line_format(&self) -> Result<Option<LineFormat>, ConfigError> {
+        Ok(match self.open()?.format {
+            Format::Lines(format) => Some(format),
+            Format::Recorded | Format::Pmemcheck | Format::Champsim => None,
+        })
     }
 }
 
-/// `input` itself, or its decompressed text if it begins like a zstd frame.
-pub(super) fn plain_text(input: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
+fn open(name: String, input: impl BufRead + Send + 'static) -> Result<Opened, ConfigError> {
+    let unreadable = |error| ConfigError(format!("{name}: cannot be read: {error}"));
+    let mut rest = decompressed(input).map_err(unreadable)?;
+    let mut head = Vec::new();
+    let error = rest.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
+    let whole = error.is_some() || (head.len() as u64) < HEAD_BYTES;
+    let format = detect(&name, &head, whole, error.is_some())?;
+    Ok(Opened { name, input: Box::new(Replayed { head: Cursor::new(head), error, rest }), format })
+}
+
+/// `input` itself, or what it unpacks to if it begins like something compressed.
+pub(super) fn decompressed(input: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut input = input;
-    // A buffer may hold fewer bytes than the magic (a file has them all, so does a cursor); such input is read as text.
-    if input.fill_buf()?.starts_with(&ZSTD_MAGIC) {
+    // A buffer may hold fewer bytes than a magic (a file has them all, so does a cursor); such input is read as it is.
+    let head = input.fill_buf()?;
+    if head.starts_with(&ZSTD_MAGIC) {
         let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
         decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
+    }
+    if head.starts_with(&GZIP_MAGIC) {
+        let decoder = flate2::bufread::MultiGzDecoder::new(input);
+        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
+    }
+    if head.starts_with(&XZ_MAGIC) {
+        let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY_MAX, liblzma::stream::CONCATENATED);
+        let decoder = liblzma::bufread::XzDecoder::new_stream(input, stream.map_err(io::Error::from)?);
         return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
     }
     Ok(Box::new(input))
 }
 
+/// Whether `error` is a decoder's word for compressed input that was cut off.
+pub(super) fn is_cut_off(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::UnexpectedEof
+}
+
 fn cannot_open(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError(format!("{}: the trace cannot be opened: {error}", path.display()))
+}
+
+/// Input whose first bytes, and the error behind them, have been looked at.
+struct Replayed {
+    head: Cursor<Vec<u8>>,
+    error: Option<io::Error>,
+    rest: Box<dyn BufRead + Send>,
+}
+
+impl Replayed {
+    fn in_head(&self) -> bool {
+        self.head.position() < self.head.get_ref().len() as u64
+    }
+}
+
+impl BufRead for Replayed {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.in_head() {
+            return self.head.fill_buf();
+        }
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.rest.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if self.in_head() { self.head.consume(amount) } else { self.rest.consume(amount) }
+    }
+}
+
+impl Read for Replayed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.in_head() {
+            return self.head.read(buffer);
+        }
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.rest.read(buffer),
+        }
+    }
 }

@@ -1,15 +1,14 @@
 //! Which file, and which place in it, a virtual address of the traced program is.
 //!
 //! A pool header is mapped for a moment while libpmemobj creates a pool whose whole file is mapped elsewhere: both
-//! mappings lead to the same bytes of the same file, hence to the same device lines. Nothing in the log tells that a
-//! mapping ended, so where registrations overlap the newest holds: an address can be mapped again only after its
-//! earlier mapping has gone.
+//! mappings lead to the same bytes of the same file, hence to the same device lines. Where mappings overlap the newest
+//! holds: an address can be mapped again only after its earlier mapping has gone, which pmemcheck does not tell.
 
-use super::parse::Expected;
+use super::recording::Expected;
 use crate::message::LINE_BYTES;
 use std::collections::BTreeMap;
 
-/// The most files in one log; libpmemobj takes a few per pool set.
+/// The most files in one recording; libpmemobj takes a few per pool set.
 pub const FILES_MAX: usize = 1024;
 /// The most disjoint ranges that registrations may leave; a program maps far fewer files.
 pub const RANGES_MAX: usize = 4096;
@@ -73,32 +72,47 @@ impl Mappings {
 
     /// Maps `size` bytes from `offset` of `path` at `base`, over whatever was mapped there.
     pub fn register(&mut self, path: &[u8], base: u64, size: u64, offset: u64) -> Result<(), Expected> {
-        if size == 0 {
-            return Err(Expected("a registration of at least one byte"));
-        }
-        if !(base ^ offset).is_multiple_of(LINE_BYTES) {
-            return Err(Expected("a base and an offset in the file that agree in their place in a 64-byte line"));
-        }
-        let Some(end) = base.checked_add(size) else {
-            return Err(Expected("a registration that ends within 64 bits of address"));
-        };
-        let Some(extent) = offset.checked_add(size).filter(|&extent| extent <= EXTENT_MAX) else {
-            return Err(Expected("a registration that ends within the first 2^48 bytes of its file"));
-        };
+        check_range(base, size, offset)?;
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(file) => file,
-            None if self.files.len() == FILES_MAX => return Err(Expected("at most 1024 registered files")),
-            None => {
-                self.files.push(RegisteredFile { path: path.to_vec(), extent: 0 });
-                self.files.len() - 1
-            }
+            None => self.add_file(path)?,
         };
+        self.map(file, base, size, offset)
+    }
+
+    /// The next file, and its number.
+    pub fn add_file(&mut self, path: &[u8]) -> Result<usize, Expected> {
+        if self.files.len() == FILES_MAX {
+            return Err(Expected("at most 1024 registered files"));
+        }
+        self.files.push(RegisteredFile { path: path.to_vec(), extent: 0 });
+        Ok(self.files.len() - 1)
+    }
+
+    /// File number `file` has at least `extent` bytes.
+    pub fn extend(&mut self, file: usize, extent: u64) {
         self.files[file].extent = self.files[file].extent.max(extent);
+    }
+
+    /// Maps `size` bytes from `offset` of file number `file`, which exists, at `base`, over whatever was mapped there.
+    pub fn map(&mut self, file: usize, base: u64, size: u64, offset: u64) -> Result<(), Expected> {
+        let (end, extent) = check_range(base, size, offset)?;
+        self.extend(file, extent);
         self.last = Range::default();
         self.carve(base, end);
         self.ranges.insert(base, Range { start: base, end, file, offset });
         if self.ranges.len() > RANGES_MAX {
             return Err(Expected("registrations that leave at most 4096 separate ranges"));
+        }
+        Ok(())
+    }
+
+    /// Nothing of `[base, end)` is mapped any more.
+    pub fn unmap(&mut self, base: u64, end: u64) -> Result<(), Expected> {
+        self.last = Range::default();
+        self.carve(base, end);
+        if self.ranges.len() > RANGES_MAX {
+            return Err(Expected("mappings that leave at most 4096 separate ranges"));
         }
         Ok(())
     }
@@ -133,6 +147,16 @@ impl Mappings {
         Some(self.last.place(address))
     }
 
+    /// `outside`, if a byte of `[address, address + size)` is not mapped.
+    pub fn check_mapped(&mut self, address: u64, size: u64, outside: Expected) -> Result<(), Expected> {
+        let end = address.checked_add(size).ok_or(outside)?;
+        let mut at = address;
+        while at < end {
+            at += self.place(at).ok_or(outside)?.length;
+        }
+        Ok(())
+    }
+
     /// The first mapped address at or after `address`, and where it leads.
     pub fn place_from(&mut self, address: u64) -> Option<(u64, Place)> {
         if let Some(place) = self.place(address) {
@@ -141,6 +165,23 @@ impl Mappings {
         let (&start, range) = self.ranges.range(address..).next()?;
         Some((start, range.place(start)))
     }
+}
+
+/// Where the range and what it maps of a file end, if it can be mapped.
+fn check_range(base: u64, size: u64, offset: u64) -> Result<(u64, u64), Expected> {
+    if size == 0 {
+        return Err(Expected("a registration of at least one byte"));
+    }
+    if !(base ^ offset).is_multiple_of(LINE_BYTES) {
+        return Err(Expected("a base and an offset in the file that agree in their place in a 64-byte line"));
+    }
+    let Some(end) = base.checked_add(size) else {
+        return Err(Expected("a registration that ends within 64 bits of address"));
+    };
+    let Some(extent) = offset.checked_add(size).filter(|&extent| extent <= EXTENT_MAX) else {
+        return Err(Expected("a registration that ends within the first 2^48 bytes of its file"));
+    };
+    Ok((end, extent))
 }
 
 #[cfg(test)]
@@ -170,6 +211,19 @@ mod tests {
         assert_eq!(mappings.place(0xfff), None);
         assert_eq!(mappings.place_from(0), Some((0x1000, Place { file: 0, offset: 0x1000, length: 0x1000 })));
         assert_eq!(mappings.place_from(0x4000), None);
+    }
+
+    #[test]
+    fn what_is_unmapped_is_gone_and_the_rest_stays() {
+        let mut mappings = Mappings::default();
+        let file = mappings.add_file(b"pool").unwrap();
+        mappings.map(file, 0x1000, 0x3000, 0).unwrap();
+        mappings.unmap(0x2000, 0x3000).unwrap();
+        assert_eq!(mappings.place(0x1fff), Some(Place { file: 0, offset: 0xfff, length: 1 }));
+        assert_eq!(mappings.place(0x2000), None);
+        assert_eq!(mappings.place(0x3000), Some(Place { file: 0, offset: 0x2000, length: 0x1000 }));
+        mappings.unmap(0, u64::MAX).unwrap();
+        assert_eq!(mappings.place_from(0), None);
     }
 
     #[test]

@@ -1,43 +1,56 @@
-//! The first pass over a log: checks every record, counts, and gives each file its place on the device.
+//! The first pass over a recording: checks every record, counts, and gives each file its place on the device.
 
-use super::mapping::{EXTENT_MAX, Mappings, RegisteredFile};
-use super::walk::{Deed, Walk};
+use super::image::{Images, Pages};
+use super::mapping::{EXTENT_MAX, RegisteredFile};
+use super::recording::{Act, Populated, Recording};
 use crate::config::ConfigError;
 use crate::message::{LINE_BYTES, PAGE_BYTES};
 
-/// What a log holds.
+/// What a recording holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct TraceSummary {
-    /// Records between START and STOP, markers included.
+    /// Records between its begin and its end, markers included.
     pub records: u64,
-    /// STORE records.
+    /// Instructions executed, if they are recorded.
+    pub instructions: u64,
+    /// Loads, those of locked operations included.
+    pub loads: u64,
+    /// Bytes they load.
+    pub load_bytes: u64,
+    /// Stores of any kind.
     pub stores: u64,
     /// Bytes they store.
     pub store_bytes: u64,
-    /// FLUSH records.
+    /// Flushes; of a pmemcheck log FLUSH records.
     pub flushes: u64,
     /// Those of them that touch no registered file (or no byte); the replay leaves them out.
     pub flushes_outside: u64,
-    /// Lines that FLUSH and DEEP_SYNC records flush.
+    /// Lines that flushes and DEEP_SYNC records flush.
     pub lines_flushed: u64,
-    /// FENCE records.
+    /// Fences, those of locked operations not included.
     pub fences: u64,
     /// DEEP_SYNC records.
     pub deep_syncs: u64,
-    /// Transactions committed.
+    /// Transactions ended.
     pub transactions: u64,
+    /// Whether the program says itself where they begin and end; otherwise the marks of libpmemobj do.
+    pub transactions_told: bool,
+    /// Threads that executed anything.
+    pub threads: u64,
     /// The files, in the order of their first registration.
     pub files: Vec<TraceFile>,
     /// One past the highest device address of any file.
     pub end: u64,
-    /// How far the log is good, if it has no STOP.
+    /// Exit status of the program, if it is recorded.
+    pub status: Option<u64>,
+    /// How far the recording is good, if it has no end.
     pub cut_off: Option<CutOff>,
 }
 
 /// A file's region on the device.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct TraceFile {
-    /// As logged; bytes that are not UTF-8 are replaced.
+    /// As recorded; bytes that are not UTF-8 are replaced.
     pub path: String,
     /// First byte address of the region, a multiple of 4096.
     pub base: u64,
@@ -45,57 +58,107 @@ pub struct TraceFile {
     pub size: u64,
 }
 
-/// How far a log without STOP is good.
+/// How far a recording without its end is good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct CutOff {
     /// Complete records.
     pub records: u64,
-    /// Bytes of (decompressed) log up to the end of the last complete record.
+    /// Bytes of (decompressed) recording up to the end of the last complete record.
     pub bytes: u64,
 }
 
-/// Walks the whole log.
-pub(super) fn summarise(walk: &mut Walk, allow_truncated: bool) -> Result<TraceSummary, ConfigError> {
-    let mut summary = TraceSummary::default();
-    loop {
-        match walk.next_deed()? {
-            Deed::Store { size, .. } => {
+/// Counts of acts.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub summary: TraceSummary,
+    /// Transactions by what the program says, and by marks.
+    told: u64,
+    marked: u64,
+    begun: bool,
+}
+
+impl Tally {
+    /// Counts `act`, which `recording` has just given.
+    pub fn count(&mut self, act: Act, recording: &mut dyn Recording) {
+        let summary = &mut self.summary;
+        match act {
+            Act::Load { size, .. } => {
+                summary.loads += 1;
+                summary.load_bytes += u64::from(size);
+            }
+            Act::Store { size, way, .. } => {
                 summary.stores += 1;
                 summary.store_bytes += u64::from(size);
+                if way == super::recording::StoreWay::Atomic {
+                    summary.loads += 1;
+                    summary.load_bytes += u64::from(size);
+                }
             }
-            Deed::Flush { address, end } => {
-                let lines = lines_mapped(&mut walk.mappings, address, end);
+            Act::Flush { address, end, .. } => {
+                let lines = lines_mapped(recording, address, end);
                 summary.flushes += 1;
                 summary.flushes_outside += u64::from(lines == 0);
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
-            Deed::Fence => summary.fences += 1,
-            Deed::DeepSync { address, end } => {
-                let lines = lines_mapped(&mut walk.mappings, address, end);
+            Act::Fence | Act::FullFence => summary.fences += 1,
+            Act::DeepSync { address, end } => {
+                let lines = lines_mapped(recording, address, end);
                 summary.deep_syncs += 1;
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
-            Deed::Transactional => {}
-            Deed::Commit => summary.transactions += 1,
-            Deed::Over { cut_off } => {
-                let (records, bytes) = (walk.reader.records(), walk.reader.offset());
-                if cut_off && !allow_truncated {
-                    return Err(ConfigError(format!(
-                        "{}: the log is cut off: expected STOP at its end, and it is good up to byte {bytes} \
-                         ({records} records); --allow-truncated replays that part",
-                        walk.reader.name()
-                    )));
-                }
-                summary.records = records;
-                summary.cut_off = cut_off.then_some(CutOff { records, bytes });
-                break;
-            }
+            Act::TxBegin => self.begun = true,
+            Act::TxEnd => self.told += 1,
+            Act::Transactional | Act::Nothing => {}
+            Act::Commit => self.marked += 1,
+            Act::Over { .. } => {}
         }
     }
-    (summary.files, summary.end) = place_files(walk.reader.name(), walk.mappings.files())?;
-    Ok(summary)
+
+    /// The summary of all that was counted, but for files.
+    pub fn finish(self, recording: &dyn Recording) -> TraceSummary {
+        let totals = recording.totals();
+        TraceSummary {
+            records: recording.records(),
+            instructions: totals.instructions,
+            threads: totals.threads,
+            status: totals.status,
+            transactions: if self.begun { self.told } else { self.marked },
+            transactions_told: self.begun,
+            ..self.summary
+        }
+    }
 }
 
+/// Walks the whole recording. Gives also the pages that its files start with.
+pub(super) fn summarise(
+    recording: &mut dyn Recording,
+    allow_truncated: bool,
+) -> Result<(TraceSummary, Pages), ConfigError> {
+    let mut tally = Tally::default();
+    let mut images = Images::default();
+    let cut_off = loop {
+        let deed = recording.next_deed(&mut |populated: Populated<'_>| images.take(populated))?;
+        if let Act::Over { cut_off } = deed.act {
+            break cut_off;
+        }
+        tally.count(deed.act, recording);
+    };
+    let mut summary = tally.finish(recording);
+    if cut_off {
+        let (records, bytes) = (recording.records(), recording.offset());
+        if !allow_truncated {
+            let (name, (what, end)) = (recording.name(), recording.kind());
+            return Err(ConfigError(format!(
+                "{name}: the {what} is cut off: expected {end} at its end, and it is good up to byte {bytes} ({records} \
+                 records); --allow-truncated replays that part"
+            )));
+        }
+        summary.cut_off = Some(CutOff { records, bytes });
+    }
+    (summary.files, summary.end) = place_files(recording.name(), recording.files())?;
+    let pages = images.place(&summary.files);
+    Ok((summary, pages))
+}
 /// Files one after the other, each from a page boundary: a page shares one counter block, and no two files share a page.
 fn place_files(name: &str, files: &[RegisteredFile]) -> Result<(Vec<TraceFile>, u64), ConfigError> {
     let mut placed = Vec::with_capacity(files.len());
@@ -116,11 +179,11 @@ fn place_files(name: &str, files: &[RegisteredFile]) -> Result<(Vec<TraceFile>, 
 }
 
 /// Lines of registered files that `[address, end)` touches.
-fn lines_mapped(mappings: &mut Mappings, address: u64, end: u64) -> u64 {
+fn lines_mapped(recording: &mut dyn Recording, address: u64, end: u64) -> u64 {
     let mut lines: u64 = 0;
     let mut at = address;
     while at < end
-        && let Some((start, place)) = mappings.place_from(at)
+        && let Some((start, place)) = recording.place_from(at)
         && start < end
     {
         let stop = end.min(start + place.length);

@@ -1,6 +1,7 @@
 //! Tests of the whole path from bytes of log to operations.
 
 mod annotated;
+pub(super) mod did;
 mod flush_free;
 mod grammar;
 mod malformed;

@@ -19,6 +19,7 @@ fn stores_flushes_and_fences() {
         flushes: 1,
         lines_flushed: 1,
         fences: 1,
+        threads: 1,
         files: vec![file],
         end: 0x2000,
         ..TraceSummary::default()

@@ -1,6 +1,7 @@
 //! What is wrong with a log is said in one sentence: file, record, byte, what was expected.
 
 use super::*;
+use crate::workload::trace::pmemcheck::TraceReader;
 use std::io::Write;
 
 const ANY: &str = "STORE, FLUSH, FENCE, REGISTER_FILE, DEEP_SYNC, STOP, or a marker that ends in .BEGIN or .END";
@@ -84,7 +85,15 @@ fn other_files_are_not_logs() {
         let wanted = format!(
             "t.log: not a pmemcheck store log: expected lines that begin with ==pid== and then START, found \"{shown}\""
         );
-        assert_eq!(error(text.as_bytes(), true), wanted);
+        let mut reader = TraceReader::new("t.log", Box::new(text.as_bytes()));
+        assert_eq!(reader.next_step().unwrap_err().to_string(), wanted);
+        if text.starts_with("==7==") {
+            assert_eq!(error(text.as_bytes(), true), wanted);
+        } else {
+            let message = error(text.as_bytes(), true);
+            assert!(message.starts_with("t.log: not a trace: expected a recording of counterpoint, "), "{message}");
+            assert!(message.ends_with(&format!("found \"{}\"", text.as_bytes().escape_ascii())), "{message}");
+        }
     }
 }
 
@@ -160,8 +169,8 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
         log("|FENCES|FENCE"),
     ] {
         write(&text);
-        let fresh =
-            Trace { failure: std::sync::Arc::default(), source: trace.source.clone(), summary: trace.summary.clone() };
+        let (source, summary, pages) = (trace.source.clone(), trace.summary.clone(), trace.pages.clone());
+        let fresh = Trace { failure: std::sync::Arc::default(), source, summary, pages };
         let mut program = fresh.program(ProgramForm::Plain).unwrap();
         let mut buffer = OpBuffer::default();
         while program.next_transaction(&mut buffer) {

@@ -1,5 +1,7 @@
 //! One record of a pmemcheck store log, from its bytes. Numbers are written as `0x` and lower-case hexadecimal digits.
 
+use super::super::recording::Expected;
+
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
@@ -24,10 +26,6 @@ pub enum Edge {
     Begin,
     End,
 }
-
-/// What should have been there instead of a malformed record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Expected(pub &'static str);
 
 const STORE: Expected = Expected("STORE;0xaddress;0xvalue;0xsize with 1 to 8 bytes and a value that fits in them");
 const FLUSH: Expected = Expected("FLUSH;0xaddress;0xsize");

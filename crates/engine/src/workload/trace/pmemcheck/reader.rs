@@ -12,8 +12,8 @@
 //! ==4667== |STOP
 //! ```
 
-use super::input::plain_text;
-use super::parse::{Expected, Record, parse};
+use super::super::recording::Expected;
+use super::parse::{Record, parse};
 use crate::config::ConfigError;
 use std::io::{BufRead, ErrorKind, Read};
 
@@ -63,14 +63,10 @@ pub struct TraceReader {
 }
 
 impl TraceReader {
-    /// Reads `input`, plain or zstd; `name` stands for it in errors.
-    ///
-    /// # Errors
-    /// The input cannot be read.
-    pub fn new(name: &str, input: impl BufRead + Send + 'static) -> Result<Self, ConfigError> {
-        let input = plain_text(input).map_err(|error| ConfigError(format!("{name}: cannot be read: {error}")))?;
+    /// Reads the text of `input`; `name` stands for it in errors.
+    pub fn new(name: &str, input: Box<dyn BufRead + Send>) -> Self {
         let (state, field) = (State::Preamble, Vec::new());
-        Ok(TraceReader { name: name.to_owned(), input, field, state, at: 0, next: 0, records: 0 })
+        TraceReader { name: name.to_owned(), input, field, state, at: 0, next: 0, records: 0 }
     }
 
     /// The next record. After [`Step::Stop`] and [`Step::CutOff`] the same comes again.

@@ -1,0 +1,349 @@
+//! A trace of memory lines on controller and device alone.
+//!
+//! An access is sent at its cycle, or when the controller has room for it, whichever is later: as many reads as its read
+//! queue holds and as many writes as its write pending queue are under way at most. Where the trace has no cycles an access
+//! is sent as soon as there is room. Memory holds something everywhere before the first access, so that no read is spared
+//! its decryption. What is written is what the trace says; where it says nothing, it depends on the address and on how many
+//! writes came before.
+//!
+//! Addresses of a larger memory are folded into the device's.
+
+use crate::config::{ConfigError, RunConfig, config_digest};
+use crate::controller::Response;
+use crate::design::parts::Design;
+use crate::eadr;
+use crate::kernel::{Ps, ps_to_ns};
+use crate::line_system::LineSystem;
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
+use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, Failure};
+use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Accesses between two looks at the interrupt flag.
+const ACCESSES_PER_LOOK: u64 = 4096;
+/// Picoseconds in a second.
+const PS_PER_SECOND: f64 = 1e12;
+
+/// What a trace of lines came to on a design. Times in nanoseconds.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct LineReport {
+    /// Version of this report.
+    pub schema: u32,
+    /// `lines`: what tells it from the report of a program.
+    pub kind: &'static str,
+    /// Design.
+    pub design: String,
+    /// `published` or `hardened`.
+    pub variant: String,
+    /// Path of the trace.
+    pub workload: String,
+    /// Whose format it is in.
+    pub format: LineFormat,
+    /// Machine.
+    pub machine: String,
+    /// Seed.
+    pub seed: u64,
+    /// Digest of the configuration.
+    pub config_digest: String,
+    /// Version of the engine.
+    pub engine_version: &'static str,
+    /// Digest of the engine's sources.
+    pub engine_build: &'static str,
+    /// Megahertz of the clock that the trace's cycles are of.
+    pub trace_clock_mhz: u64,
+    /// Accesses: reads and writes.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Accesses whose address was folded into the device's.
+    pub folded: u64,
+    /// Accesses that waited for room.
+    pub waited: u64,
+    /// From the first access until everything is on the media.
+    pub simulated_ns: f64,
+    /// Accesses in a simulated second, from the first sent to the last answered.
+    pub requests_per_second: f64,
+    /// From the sending of a read to its decrypted line; `null` without reads.
+    pub read_latency_ns: Option<f64>,
+    /// From the sending of a write until it is in the persistence domain.
+    pub write_latency_ns: Option<f64>,
+    /// From the sending of a write until it, or a newer one of its line, has crossed the bus to the media.
+    pub media_write_latency_ns: Option<f64>,
+    /// Lines and counter blocks read from the media.
+    pub media_reads: u64,
+    /// Of these, counter blocks.
+    pub counter_reads: u64,
+    /// Lines and counter blocks written to the media.
+    pub media_writes: u64,
+    /// Of these, counter blocks.
+    pub counter_writes: u64,
+    /// Share of lookups that the counter cache answered.
+    pub counter_hit_rate: Option<f64>,
+    /// Reads answered from the write pending queue or from a write on its way into it.
+    pub forwarded_reads: u64,
+    /// Digest of every event.
+    pub event_digest: String,
+    /// The computer that simulated.
+    pub host: LineHost,
+}
+
+/// The computer that simulated.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct LineHost {
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Accesses in a second of them.
+    pub requests_per_second: f64,
+}
+
+/// Memory that holds the same everywhere.
+struct FilledBase {
+    end: u64,
+    line: LineBytes,
+}
+
+impl BaseImage for FilledBase {
+    fn line(&self, line: Line) -> Option<&LineBytes> {
+        self.populated(line).then_some(&self.line)
+    }
+    fn populated(&self, line: Line) -> bool {
+        line.0 < self.end / LINE_BYTES
+    }
+    fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// The writes of a line that are not on the media yet, by when they were sent, oldest first.
+#[derive(Default)]
+struct Unwritten {
+    sent: VecDeque<Ps>,
+    /// Of these, the first so many are in the persistence domain.
+    persisted: usize,
+}
+
+/// Sees writes arrive on the media.
+#[derive(Default)]
+struct MediaWrites {
+    lines: FxHashMap<Line, Unwritten>,
+    arrived: Mean,
+}
+
+impl Observer for MediaWrites {
+    fn persisted(&mut self, _now: Ps, media: MediaLine, _bytes: &LineBytes) {
+        if let Some(unwritten) = media.as_line().and_then(|line| self.lines.get_mut(&line)) {
+            unwritten.persisted = unwritten.sent.len().min(unwritten.persisted + 1);
+        }
+    }
+    fn device_access(&mut self, _now: Ps, _bank: u16, media: MediaLine, op: MediaOp, until: Ps) {
+        let Some(line) = media.as_line().filter(|_| op == MediaOp::Write) else { return };
+        if let Some(unwritten) = self.lines.get_mut(&line) {
+            for sent in unwritten.sent.drain(..std::mem::take(&mut unwritten.persisted)) {
+                self.arrived.add(until - sent);
+            }
+            if unwritten.sent.is_empty() {
+                self.lines.remove(&line);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Mean {
+    sum: u128,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, ps: Ps) {
+        self.sum += u128::from(ps);
+        self.count += 1;
+    }
+    fn ns(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1_000.0)
+    }
+}
+
+/// A request under way, by its token.
+#[derive(Clone, Copy)]
+struct Request {
+    sent: Ps,
+    write: bool,
+}
+
+struct Run<'a> {
+    system: LineSystem<MediaWrites>,
+    responses: Vec<Response>,
+    under_way: Vec<Request>,
+    free: Vec<u32>,
+    /// Reads and writes that may be under way, and that are.
+    room: [usize; 2],
+    busy: [usize; 2],
+    latency: [Mean; 2],
+    last_answer: Ps,
+    cancel: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    /// Lets one event happen; false if there is none.
+    fn advance(&mut self) -> bool {
+        let Some(responses) = self.system.advance() else { return false };
+        self.responses.clear();
+        self.responses.extend_from_slice(responses);
+        let now = self.system.now();
+        for response in &self.responses {
+            let token = match *response {
+                Response::Read { token, .. } => token,
+                Response::Written { token } => token.0,
+                _ => continue,
+            };
+            let Request { sent, write } = self.under_way[token as usize];
+            self.latency[usize::from(write)].add(now - sent);
+            self.busy[usize::from(write)] -= 1;
+            self.free.push(token);
+            self.last_answer = now;
+        }
+        true
+    }
+
+    /// Sends an access to `line`, no earlier than at `wanted`; what it writes if it is a write. True if it had to wait.
+    fn send(&mut self, wanted: Ps, line: Line, written: Option<&LineBytes>) -> bool {
+        let write = written.is_some();
+        let mut waited = false;
+        while self.busy[usize::from(write)] == self.room[usize::from(write)] {
+            waited = true;
+            assert!(self.advance(), "requests are under way and nothing is left to happen");
+        }
+        let sent = wanted.max(self.system.now());
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.under_way.push(Request { sent, write });
+            self.under_way.len() as u32 - 1
+        });
+        self.under_way[token as usize] = Request { sent, write };
+        self.busy[usize::from(write)] += 1;
+        match written {
+            Some(bytes) => {
+                self.system.observer.lines.entry(line).or_default().sent.push_back(sent);
+                self.system.write(sent, line, bytes, token);
+            }
+            None => self.system.read(sent, line, token),
+        }
+        waited && sent > wanted
+    }
+}
+
+/// What write number `number` puts into `line` where the trace does not say.
+fn made_up(line: Line, number: u64) -> LineBytes {
+    let mut bytes = [0; 64];
+    for (index, word) in bytes.chunks_exact_mut(8).enumerate() {
+        let mut mixed = line.0 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (index as u64) << 56;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word.copy_from_slice(&(mixed ^ mixed >> 31).to_le_bytes());
+    }
+    bytes
+}
+
+/// Runs `trace` on the controller and device of `config` with `design`; its cycles are of a clock of `clock_mhz`.
+///
+/// # Errors
+/// The trace is malformed, the machine does not take the design, or the user interrupted.
+pub fn run_line_trace(
+    config: &RunConfig,
+    design: &Design,
+    trace: &LineTrace,
+    clock_mhz: u64,
+    cancel: &AtomicBool,
+) -> Result<LineReport, Failure> {
+    let begun = Instant::now();
+    let machine = &config.machine;
+    let lines = eadr::program_capacity(machine, design, 1) / LINE_BYTES;
+    if lines == 0 {
+        return Err(ConfigError("device.capacity leaves no room for a trace".to_owned()).into());
+    }
+    let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
+    let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
+    let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries].map(|entries| entries as usize);
+    let mut run = Run {
+        system,
+        responses: Vec::new(),
+        under_way: Vec::new(),
+        free: Vec::new(),
+        room,
+        busy: [0; 2],
+        latency: [Mean::default(); 2],
+        last_answer: 0,
+        cancel,
+    };
+    let mut reader = trace.reader()?;
+    let (mut requests, mut writes, mut folded, mut waited) = (0u64, 0u64, 0u64, 0u64);
+    let mut first_cycle = None;
+    while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
+        // Time begins with the first access: traces are cut out of longer runs.
+        let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
+        let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
+        let wanted = Ps::try_from(wanted).ok().filter(|&ps| ps < Ps::MAX / 2).ok_or_else(|| {
+            reader.malformed(crate::workload::trace::Expected("a cycle in the first hundred days of simulated time"))
+        })?;
+        let wanted = if cycle.is_some() { wanted } else { run.system.now() };
+        let line = Line(address / LINE_BYTES % lines);
+        folded += u64::from(address / LINE_BYTES >= lines);
+        let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, writes)));
+        waited += u64::from(run.send(wanted, line, written.as_ref()));
+        requests += 1;
+        writes += u64::from(write);
+        if requests.is_multiple_of(ACCESSES_PER_LOOK) && run.cancel.load(Ordering::Relaxed) {
+            return Err(Failure::Cancelled);
+        }
+    }
+    while run.advance() {}
+    run.system.flush();
+    while run.advance() {}
+    let now = run.system.now();
+    let stats = run.system.controller.stats(now);
+    let device = run.system.device.stats();
+    let lookups = stats.counter_hits + stats.counter_misses;
+    let per_second = |seconds: f64| if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(LineReport {
+        schema: 1,
+        kind: "lines",
+        design: design.name.to_owned(),
+        variant: config.variant.name().to_owned(),
+        workload: config.workload.clone(),
+        format: trace.format(),
+        machine: machine.name.clone(),
+        seed: config.seed,
+        config_digest: config_digest(config),
+        engine_version: ENGINE_VERSION,
+        engine_build: ENGINE_BUILD,
+        trace_clock_mhz: clock_mhz,
+        requests,
+        reads: requests - writes,
+        writes,
+        folded,
+        waited,
+        simulated_ns: ps_to_ns(now),
+        requests_per_second: per_second(run.last_answer as f64 / PS_PER_SECOND),
+        read_latency_ns: run.latency[0].ns(),
+        write_latency_ns: run.latency[1].ns(),
+        media_write_latency_ns: run.system.observer.arrived.ns(),
+        media_reads: device.reads,
+        counter_reads: device.counter_reads,
+        media_writes: device.writes,
+        counter_writes: device.counter_writes,
+        counter_hit_rate: (lookups > 0).then(|| stats.counter_hits as f64 / lookups as f64),
+        forwarded_reads: stats.forwarded_reads,
+        event_digest: format!("{:016x}", run.system.digest()),
+        host: LineHost { seconds, requests_per_second: per_second(seconds) },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Latencies of single accesses against the machine's own times, and whole traces against counts.
+
+use super::*;
+use crate::config::{Variant, load_machine};
+use crate::design;
+
+fn config(design: &Design, set: &[&str]) -> RunConfig {
+    let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+    RunConfig {
+        design: design.name.into(),
+        variant: Variant::Hardened,
+        workload: "t.trace".into(),
+        tx_size: 64,
+        transactions: 1,
+        warmup: 0,
+        cores: 1,
+        footprint: 4096,
+        seed: 1,
+        allow_truncated: false,
+        leave_out: None,
+        machine: load_machine(design.machine, &set).unwrap(),
+    }
+}
+
+fn run_on(name: &str, set: &[&str], text: &str) -> Result<LineReport, Failure> {
+    let design = design::find(name, Variant::Hardened).unwrap();
+    let trace = LineTrace::from_bytes("t.trace", text.as_bytes())?.expect("a trace of lines");
+    run_line_trace(&config(&design, set), &design, &trace, 1000, &AtomicBool::new(false))
+}
+
+fn run(name: &str, text: &str) -> LineReport {
+    run_on(name, &[], text).unwrap()
+}
+
+#[test]
+fn an_access_alone_takes_the_time_of_the_device() {
+    let report = run("unencrypted", "LD 0x1000\n");
+    let machine = config(&design::find("unencrypted", Variant::Hardened).unwrap(), &[]).machine;
+    let device = &machine.device;
+    assert_eq!((report.requests, report.reads, report.writes, report.media_reads), (1, 1, 0, 1));
+    let read = report.read_latency_ns.unwrap();
+    assert!(read >= device.t_rcd_ns + device.t_cl_ns && read < device.t_rcd_ns + device.t_cl_ns + 50.0, "{read}");
+    assert_eq!((report.write_latency_ns, report.media_write_latency_ns), (None, None));
+    let report = run("unencrypted", "ST 4096\n");
+    assert_eq!((report.requests, report.reads, report.writes, report.media_writes), (1, 0, 1, 1));
+    let (accepted, arrived) = (report.write_latency_ns.unwrap(), report.media_write_latency_ns.unwrap());
+    assert!(accepted < arrived, "{accepted} {arrived}");
+}
+
+#[test]
+fn a_trace_keeps_its_cycles_and_begins_with_its_first() {
+    let report = run("unencrypted", "0x40 READ 1000000\n0x80040 READ 1005000\n");
+    assert_eq!((report.requests, report.waited), (2, 0));
+    assert!((5_000.0..6_000.0).contains(&report.simulated_ns), "{}", report.simulated_ns);
+    assert!(report.read_latency_ns.unwrap() < 500.0);
+}
+
+#[test]
+fn without_cycles_the_queues_are_kept_full_and_no_fuller() {
+    let text: String =
+        (0..4000u64).map(|n| format!("{} {:#x}\n", if n % 3 == 0 { "W" } else { "R" }, n * 8192)).collect();
+    let report = run("secpm", &text);
+    assert_eq!((report.requests, report.writes, report.folded), (4000, 1334, 0));
+    assert!(report.media_writes >= 1334 && report.counter_writes > 0 && report.counter_hit_rate.is_some());
+    let at_once = run_on("secpm", &["controller.read_queue_entries=1"], &text).unwrap();
+    assert!(at_once.requests_per_second < report.requests_per_second);
+    assert!(at_once.read_latency_ns.unwrap() <= report.read_latency_ns.unwrap());
+}
+
+#[test]
+fn what_the_trace_says_is_written() {
+    let data: String = (0..64u8).map(|byte| format!("{byte:02x}")).collect();
+    let text = format!("NVMV1\n0 W 0x40 {data} {data} 0\n9 R 0x40 0 0 0\n");
+    let design = design::find("secpm", Variant::Hardened).unwrap();
+    let trace = LineTrace::from_bytes("t.nvt", text.as_bytes()).unwrap().unwrap();
+    assert_eq!(trace.format(), LineFormat::Nvmain);
+    let mut reader = trace.reader().unwrap();
+    let wanted: LineBytes = std::array::from_fn(|index| index as u8);
+    assert_eq!(reader.next_access().unwrap().unwrap().bytes, Some(wanted));
+    let report = run_line_trace(&config(&design, &[]), &design, &trace, 400, &AtomicBool::new(false)).unwrap();
+    assert_eq!((report.reads, report.writes, report.trace_clock_mhz), (1, 1, 400));
+}
+
+#[test]
+fn addresses_of_a_larger_memory_are_folded() {
+    let report = run("unencrypted", "LD 0xfffffffffffffff8\nST 0x40\n");
+    assert_eq!((report.requests, report.folded), (2, 1));
+}
+
+#[test]
+fn every_design_takes_a_trace_and_always_alike() {
+    let text: String = (0..600u64)
+        .map(|n| format!("{:#x} {} {}\n", n * 37 % 91 * 64, if n % 2 == 0 { "WRITE" } else { "READ" }, n * 20))
+        .collect();
+    for name in design::names() {
+        let (first, second) = (run(name, &text), run(name, &text));
+        assert_eq!((first.reads, first.writes), (300, 300), "{name}");
+        assert_eq!(first.event_digest, second.event_digest, "{name}");
+        assert!(first.write_latency_ns.is_some() && first.media_write_latency_ns.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_cycle_beyond_all_time_is_refused() {
+    let message = run_on("unencrypted", &[], "0x0 READ 0\n0x0 READ 18446744073709551615\n").unwrap_err().to_string();
+    assert!(message.starts_with("t.trace: line 2 at byte 11: expected a cycle in the first hundred days"), "{message}");
+}
+
+#[test]
+fn replay_takes_a_trace_of_lines_and_nothing_else_does() {
+    use crate::api;
+    use serde_json::{Value, json};
+    let path = std::env::temp_dir().join(format!("counterpoint-{}-lines.trace", std::process::id()));
+    std::fs::write(&path, "0x40 READ 3\n0x80 WRITE 4\n").unwrap();
+    let name = path.to_str().unwrap();
+    assert_eq!(api::trace_kind(name).unwrap(), "lines");
+    assert_eq!((api::trace_kind("btree").unwrap(), api::trace_kind("no/such.file").unwrap()), ("program", "program"));
+    let (progress, cancel) = (&|_, _| {}, AtomicBool::new(false));
+    let replay = |runs: Value| api::replay(&json!({"runs": runs}).to_string(), 2, progress, &cancel);
+    let run = |design: &str| json!({"design": design, "workload": name, "trace_clock_mhz": 500});
+    let answer: Value = serde_json::from_str(&replay(json!([run("unencrypted"), run("secpm")])).unwrap()).unwrap();
+    let results = answer["results"].as_array().unwrap();
+    assert_eq!(results.iter().map(|run| &run["design"]).collect::<Vec<_>>(), ["unencrypted", "secpm"]);
+    assert!(results.iter().all(|run| run["kind"] == "lines" && run["trace_clock_mhz"] == 500 && run["writes"] == 1));
+    let sentences = [
+        replay(json!([run("secpm"), {"design": "secpm", "workload": "btree"}])).unwrap_err().to_string(),
+        replay(json!([{"design": "secpm", "workload": name, "trace_clock_mhz": 0}])).unwrap_err().to_string(),
+        api::run_many(&json!({"runs": [run("secpm")]}).to_string(), 1, progress, &cancel).unwrap_err().to_string(),
+        api::crash(&run("secpm").to_string(), progress, &cancel).unwrap_err().to_string(),
+    ];
+    std::fs::remove_file(&path).unwrap();
+    assert!(sentences[0].ends_with("traces of memory lines and programs are replayed apart"), "{}", sentences[0]);
+    assert_eq!(sentences[1], "trace_clock_mhz: 0 is not from 1 to 1000000");
+    for sentence in &sentences[2..] {
+        assert!(sentence.ends_with("has memory lines and no program: only replay takes it"), "{sentence}");
+    }
+}

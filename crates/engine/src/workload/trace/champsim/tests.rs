@@ -1,0 +1,103 @@
+//! Instructions of ChampSim as a program.
+
+use super::super::tests::did::{Did, operations_of};
+use super::super::{Trace, TraceFile};
+use super::*;
+use crate::message::ProgramForm;
+use proptest::prelude::*;
+use std::io::Write;
+
+fn instruction(pointer: u64, loads: &[u64], stores: &[u64]) -> Vec<u8> {
+    let mut record = vec![0; RECORD_BYTES];
+    record[..8].copy_from_slice(&pointer.to_le_bytes());
+    record[10..16].copy_from_slice(&[1, 2, 3, 4, 5, 6]);
+    for (index, address) in stores.iter().enumerate() {
+        record[16 + index * 8..24 + index * 8].copy_from_slice(&address.to_le_bytes());
+    }
+    for (index, address) in loads.iter().enumerate() {
+        record[32 + index * 8..40 + index * 8].copy_from_slice(&address.to_le_bytes());
+    }
+    record
+}
+
+fn program() -> Vec<u8> {
+    [
+        instruction(0x401000, &[], &[]),
+        instruction(0x401004, &[0x7fff_1234_5678], &[]),
+        instruction(0x401008, &[], &[]),
+        instruction(0x40100c, &[], &[]),
+        instruction(0x401010, &[0x60_0003], &[0x7fff_1234_5040, 0x60_0003]),
+        instruction(0x401014, &[0xffff_8000_0000_0010], &[]),
+        instruction(0x401018, &[], &[]),
+    ]
+    .concat()
+}
+
+#[test]
+fn operands_become_words_and_pages_get_places_as_they_are_touched() {
+    let trace = Trace::from_bytes("t.champsim", program(), false).unwrap();
+    let summary = trace.summary();
+    assert_eq!((summary.records, summary.instructions, summary.loads, summary.stores), (7, 7, 3, 2));
+    assert_eq!(summary.files, [TraceFile { path: "t.champsim".into(), base: 0, size: 3 * 4096 }]);
+    let all = operations_of(&trace, ProgramForm::Annotated);
+    let store = |at: u64, address: u64, number: u64| Did::Store(at, value(address, number).to_le_bytes().to_vec());
+    let wanted = [
+        Did::Compute(1),
+        Did::Load(0x678, 8),
+        Did::Compute(2),
+        Did::Load(0x1000, 8),
+        store(0x40, 0x7fff_1234_5040, 0),
+        store(0x1000, 0x60_0000, 1),
+        Did::Load(0x2010, 8),
+        Did::Compute(1),
+    ];
+    assert_eq!(all, wanted);
+    assert!(value(0x40, 0) != value(0x40, 1) && value(0x40, 0) != value(0x80, 0));
+}
+
+#[test]
+fn compressed_traces_are_the_same() {
+    let wanted = operations_of(&Trace::from_bytes("t", program(), false).unwrap(), ProgramForm::Plain);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&program()).unwrap();
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    xz.write_all(&program()).unwrap();
+    for packed in [gzip.finish().unwrap(), xz.finish().unwrap()] {
+        assert_eq!(operations_of(&Trace::from_bytes("t", packed, false).unwrap(), ProgramForm::Plain), wanted);
+    }
+}
+
+#[test]
+fn a_trace_that_is_cut_off_or_something_else() {
+    let cut = &program()[..300];
+    let message = Trace::from_bytes("t", cut, false).unwrap_err().to_string();
+    let wanted = "t: the trace is cut off: expected a whole instruction at its end, and it is good up to byte 256 (4 records); \
+                  --allow-truncated replays that part";
+    assert_eq!(message, wanted);
+    assert_eq!(Trace::from_bytes("t", cut, true).unwrap().summary().records, 4);
+    // The other byte order: the pointer has its low bytes on top.
+    let mut swapped = program();
+    swapped.chunks_exact_mut(8).for_each(<[u8]>::reverse);
+    let message = Trace::from_bytes("t", swapped, false).unwrap_err().to_string();
+    assert!(message.starts_with("t: not a trace: expected "), "{message}");
+    // Damage behind what the format is told by.
+    let mut long = program().repeat(20);
+    long[64 * 100 + 8] = 7;
+    let message = Trace::from_bytes("t", long, true).unwrap_err().to_string();
+    assert!(message.starts_with("t: record 101 at byte 6400: expected an instruction of ChampSim"), "{message}");
+}
+
+proptest! {
+    #[test]
+    fn damaged_traces_are_survived(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..9), cut in 0usize..64) {
+        let mut bytes = program().repeat(12);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes.truncate(bytes.len() - cut);
+        if let Ok(trace) = Trace::from_bytes("t", bytes, true) {
+            operations_of(&trace, ProgramForm::Plain);
+        }
+    }
+}

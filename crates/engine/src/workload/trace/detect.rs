@@ -1,0 +1,58 @@
+//! Which format a trace is in, by its first bytes: a magic, the mark of Valgrind's lines, the shape of a text line, or
+//! the shape of a binary record.
+
+use super::champsim;
+use super::lines::LineFormat;
+use super::recorded::MAGIC;
+use crate::config::ConfigError;
+
+/// What a trace can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Format {
+    /// A stream of our own recorder.
+    Recorded,
+    /// A store log of pmemcheck.
+    Pmemcheck,
+    /// Instructions of ChampSim.
+    Champsim,
+    /// Memory lines, without a program.
+    Lines(LineFormat),
+}
+
+/// Bytes of an unknown trace that an error quotes.
+const QUOTED_BYTES_MAX: usize = 60;
+
+/// What a trace that begins with `head` is. `whole`: nothing follows. `unreadable`: what follows cannot be read.
+pub(super) fn detect(name: &str, head: &[u8], whole: bool, unreadable: bool) -> Result<Format, ConfigError> {
+    if head.starts_with(&MAGIC[..MAGIC.len() - 1]) {
+        return Ok(Format::Recorded);
+    }
+    // What cannot be read at all is refused by the reader of text, in its words.
+    if (head.is_empty() && unreadable) || is_valgrind(head) {
+        return Ok(Format::Pmemcheck);
+    }
+    if let Some(format) = LineFormat::of(head, whole) {
+        return Ok(Format::Lines(format));
+    }
+    if champsim::begins_like(head) {
+        return Ok(Format::Champsim);
+    }
+    let shown = &head[..head.len().min(QUOTED_BYTES_MAX)];
+    let dots = if shown.len() < head.len() { "..." } else { "" };
+    Err(ConfigError(format!(
+        "{name}: not a trace: expected a recording of counterpoint, a store log of pmemcheck, a ChampSim trace, or lines \
+         of NVMain (cycle R|W address data thread), DRAMsim3 (address READ|WRITE cycle) or Ramulator (LD|ST address), \
+         found \"{}{dots}\"",
+        shown.escape_ascii()
+    )))
+}
+
+/// Whether the text begins with a line of Valgrind: `==pid==`, or with `--` or `**`.
+fn is_valgrind(head: &[u8]) -> bool {
+    let marks: [&[u8]; 3] = [b"==", b"--", b"**"];
+    marks.iter().any(|mark| {
+        let Some(rest) = head.strip_prefix(*mark) else { return false };
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        digits > 0 && rest[digits..].starts_with(mark)
+    })
+}

@@ -1,0 +1,104 @@
+//! The memory that a recorded program starts from: what its files held when they were first mapped, kept by pages of
+//! which only those with content take memory.
+
+use super::recording::{Expected, Populated};
+use super::summary::TraceFile;
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The most pages with content: 4 GiB. A recording can be a small file and name more than the host has.
+const PAGES_MAX: usize = 1 << 20;
+
+/// A page and which of its lines have content.
+struct Page {
+    lines: [LineBytes; LINES_PER_PAGE as usize],
+    populated: u64,
+}
+
+const _: () = assert!(LINES_PER_PAGE == u64::BITS as u64, "a bit for each line");
+
+/// What files held, by file number and page, while they have no places on the device yet.
+#[derive(Default)]
+pub(super) struct Images {
+    pages: FxHashMap<(usize, u64), Box<Page>>,
+}
+
+impl Images {
+    /// Takes what a file held. What is given again for the same bytes replaces what was given before.
+    pub fn take(&mut self, populated: Populated<'_>) -> Result<(), Expected> {
+        let Populated { file, offset, bytes } = populated;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            let within = (at % LINE_BYTES) as usize;
+            let length = (bytes.len() - done).min(LINE_BYTES as usize - within);
+            let key = (file, at / PAGE_BYTES);
+            if self.pages.len() >= PAGES_MAX && !self.pages.contains_key(&key) {
+                return Err(Expected("images of at most 2^20 pages of 4096 bytes"));
+            }
+            let page = self.pages.entry(key).or_insert_with(|| Box::new(Page { lines: [[0; 64]; 64], populated: 0 }));
+            let line = (at % PAGE_BYTES / LINE_BYTES) as usize;
+            page.lines[line][within..within + length].copy_from_slice(&bytes[done..done + length]);
+            page.populated |= 1 << line;
+            done += length;
+        }
+        Ok(())
+    }
+
+    /// The pages where `files` have their places on the device.
+    pub fn place(self, files: &[TraceFile]) -> Pages {
+        let place = |((file, page), content): ((usize, u64), _)| (files[file].base / PAGE_BYTES + page, content);
+        Pages(Arc::new(self.pages.into_iter().map(place).collect()))
+    }
+}
+
+/// Pages with content, by their number on the device.
+#[derive(Clone)]
+pub(super) struct Pages(Arc<FxHashMap<u64, Box<Page>>>);
+
+impl std::fmt::Debug for Pages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} pages", self.0.len())
+    }
+}
+
+/// The memory that a recorded program starts from. Lines that no file had anything in were never written.
+#[derive(Clone, Debug)]
+pub struct TraceBase {
+    pub(super) pages: Pages,
+    pub(super) end: u64,
+}
+
+impl BaseImage for TraceBase {
+    fn line(&self, line: Line) -> Option<&LineBytes> {
+        let page = self.pages.0.get(&(line.0 / LINES_PER_PAGE))?;
+        let index = line.0 % LINES_PER_PAGE;
+        (page.populated >> index & 1 == 1).then(|| &page.lines[index as usize])
+    }
+    fn populated(&self, line: Line) -> bool {
+        self.line(line).is_some()
+    }
+    fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// A memory in which nothing was populated.
+#[derive(Clone, Copy, Debug)]
+pub struct EmptyBase {
+    /// One past the highest byte address the program may use.
+    pub end: u64,
+}
+
+impl BaseImage for EmptyBase {
+    fn line(&self, _line: Line) -> Option<&LineBytes> {
+        None
+    }
+    fn populated(&self, _line: Line) -> bool {
+        false
+    }
+    fn end(&self) -> u64 {
+        self.end
+    }
+}

@@ -1,0 +1,208 @@
+//! Traces of memory lines, as simulators of memory alone read them: text, a line an access. They have no program; they
+//! drive the controller directly.
+
+mod parse;
+
+#[cfg(test)]
+mod tests;
+
+use super::input::{Opened, Source};
+use super::recording::Expected;
+use crate::config::ConfigError;
+use crate::message::LineBytes;
+use std::io::{BufRead, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The most bytes of a text line: NVMain's, with 64 bytes of data and 64 of what they replace.
+pub const TEXT_LINE_BYTES_MAX: usize = 1024;
+/// Bytes of a malformed line that an error quotes.
+const QUOTED_BYTES_MAX: usize = 60;
+
+/// Whose traces they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineFormat {
+    /// `cycle R|W address data thread`, with or without a first line `NVMV1`.
+    Nvmain,
+    /// `address READ|WRITE cycle`.
+    Dramsim3,
+    /// `LD|ST address`, `R|W address` or `address R|W`.
+    Ramulator,
+}
+
+impl LineFormat {
+    /// Its name in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            LineFormat::Nvmain => "NVMain",
+            LineFormat::Dramsim3 => "DRAMsim3",
+            LineFormat::Ramulator => "Ramulator",
+        }
+    }
+
+    /// The format of text that begins with `head`; `whole`: nothing follows.
+    pub(super) fn of(head: &[u8], whole: bool) -> Option<Self> {
+        let mut rest = head;
+        loop {
+            let (line, more) = match rest.iter().position(|&byte| byte == b'\n') {
+                Some(end) => (&rest[..end], &rest[end + 1..]),
+                None if whole => (rest, &[][..]),
+                None => return None,
+            };
+            if parse::nvmain_version(line).is_some() {
+                return Some(LineFormat::Nvmain);
+            }
+            if !parse::is_blank(line) {
+                let formats = [LineFormat::Nvmain, LineFormat::Dramsim3, LineFormat::Ramulator];
+                return formats.into_iter().find(|&format| parse::access(format, false, line).is_ok());
+            }
+            if more.is_empty() {
+                return None;
+            }
+            rest = more;
+        }
+    }
+}
+
+/// One access to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineAccess {
+    /// When it is sent, in cycles of the simulator that the trace is for; `None`: as soon as it is taken.
+    pub cycle: Option<u64>,
+    /// A write, or a read.
+    pub write: bool,
+    /// Byte address; the line that holds it is meant.
+    pub address: u64,
+    /// What is written, where the trace says it.
+    pub bytes: Option<LineBytes>,
+}
+
+/// A trace of lines, which can be read from its beginning as often as needed.
+#[derive(Clone, Debug)]
+pub struct LineTrace {
+    source: Source,
+    format: LineFormat,
+}
+
+impl LineTrace {
+    /// The trace at `path`, if it is one of lines.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is no trace of any known format.
+    pub fn open(path: &Path) -> Result<Option<LineTrace>, ConfigError> {
+        LineTrace::new(Source::file(path)?)
+    }
+
+    /// The same for bytes in memory, called `name` in errors.
+    ///
+    /// # Errors
+    /// As [`LineTrace::open`].
+    pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Option<LineTrace>, ConfigError> {
+        LineTrace::new(Source::bytes(name, bytes.into()))
+    }
+
+    fn new(source: Source) -> Result<Option<LineTrace>, ConfigError> {
+        Ok(source.line_format()?.map(|format| LineTrace { source, format }))
+    }
+
+    /// Its format.
+    pub fn format(&self) -> LineFormat {
+        self.format
+    }
+
+    /// Its accesses, from the first.
+    ///
+    /// # Errors
+    /// It can no longer be opened.
+    pub fn reader(&self) -> Result<LineReader, ConfigError> {
+        let Opened { name, input, .. } = self.source.open()?;
+        let (text, cycle) = (Vec::new(), 0);
+        Ok(LineReader { name, input, format: self.format, old_data: false, text, lines: 0, at: 0, next: 0, cycle })
+    }
+}
+
+/// Reads a trace of lines; one is held at a time.
+pub struct LineReader {
+    name: String,
+    input: Box<dyn BufRead + Send>,
+    format: LineFormat,
+    /// NVMain's second version has what is replaced before the thread.
+    old_data: bool,
+    text: Vec<u8>,
+    lines: u64,
+    at: u64,
+    next: u64,
+    cycle: u64,
+}
+
+impl LineReader {
+    /// The next access, or `None` at the end.
+    ///
+    /// # Errors
+    /// One sentence with the file, the line's number, its byte offset and what was expected there.
+    pub fn next_access(&mut self) -> Result<Option<LineAccess>, ConfigError> {
+        loop {
+            if !self.read_line()? {
+                return Ok(None);
+            }
+            if parse::is_blank(&self.text) {
+                continue;
+            }
+            if self.format == LineFormat::Nvmain
+                && let Some(version) = parse::nvmain_version(&self.text)
+            {
+                match version {
+                    0 | 1 if self.lines == 1 => self.old_data = version == 1,
+                    _ => return Err(self.malformed(Expected("NVMV0 or NVMV1, in the first line only"))),
+                }
+                continue;
+            }
+            let access = match parse::access(self.format, self.old_data, &self.text) {
+                Ok(access) => access,
+                Err(expected) => return Err(self.malformed(expected)),
+            };
+            if let Some(cycle) = access.cycle {
+                if cycle < self.cycle {
+                    return Err(self.malformed(Expected("a cycle no earlier than that of the line before")));
+                }
+                self.cycle = cycle;
+            }
+            return Ok(Some(access));
+        }
+    }
+
+    /// An error about the newest line.
+    pub fn malformed(&self, expected: Expected) -> ConfigError {
+        let shown = &self.text[..self.text.len().min(QUOTED_BYTES_MAX)];
+        let dots = if shown.len() < self.text.len() { "..." } else { "" };
+        let (name, line, at) = (&self.name, self.lines, self.at);
+        let found = shown.escape_ascii();
+        ConfigError(format!("{name}: line {line} at byte {at}: expected {}, found \"{found}{dots}\"", expected.0))
+    }
+
+    /// Fills `text` with the next line, without its end. False if there is none.
+    fn read_line(&mut self) -> Result<bool, ConfigError> {
+        self.text.clear();
+        self.at = self.next;
+        let limit = TEXT_LINE_BYTES_MAX as u64 + 1;
+        let result = self.input.by_ref().take(limit).read_until(b'\n', &mut self.text);
+        self.next += self.text.len() as u64;
+        if let Err(error) = result {
+            let (name, lines, at) = (&self.name, self.lines, self.at);
+            return Err(ConfigError(format!(
+                "{name}: the trace cannot be read further: {error}; it is good up to byte {at} ({lines} lines)"
+            )));
+        }
+        if self.text.is_empty() {
+            return Ok(false);
+        }
+        self.lines += 1;
+        if self.text.last() == Some(&b'\n') {
+            self.text.pop();
+        } else if self.text.len() > TEXT_LINE_BYTES_MAX {
+            return Err(self.malformed(Expected("a line of at most 1024 bytes")));
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,22 @@
+//! Transactions by the functions that libpmemobj marks: it marks the commit of a transaction and the functions called in
+//! it, but not its begin.
+
+use super::recording::Act;
+
+/// What the mark of a function says, at its end or at its begin.
+pub(super) fn act(name: &[u8], is_end: bool) -> Option<Act> {
+    if name == b"pmemobj_tx_commit" && is_end {
+        return Some(Act::Commit);
+    }
+    name.starts_with(b"pmemobj_tx_").then_some(Act::Transactional)
+}
+
+/// The same for the text of a mark, `name.BEGIN` or `name.END`.
+pub(super) fn act_of_text(text: &[u8]) -> Option<Act> {
+    // pmemcheck and what feeds it put a bar before a mark.
+    let text = text.strip_prefix(b"|").unwrap_or(text);
+    if let Some(name) = text.strip_suffix(b".END") {
+        return act(name, true);
+    }
+    act(text.strip_suffix(b".BEGIN")?, false)
+}

@@ -1,0 +1,92 @@
+//! A log with its addresses understood: records in order, and the mappings as they are at each.
+
+use super::super::mapping::{Mappings, Place, RegisteredFile};
+use super::super::marks;
+use super::super::recording::{Act, Deed, Expected, FlushKind, Recording, StoreWay, TakeImage, Totals};
+use super::parse::{Edge, Record};
+use super::reader::{Step, TraceReader};
+use crate::config::ConfigError;
+
+pub struct Walk {
+    reader: TraceReader,
+    mappings: Mappings,
+    /// The value of the newest store, little-endian, and its size.
+    stored: ([u8; 8], usize),
+}
+
+impl Walk {
+    pub fn new(reader: TraceReader) -> Self {
+        Walk { reader, mappings: Mappings::default(), stored: ([0; 8], 0) }
+    }
+
+    /// The next act. Registrations take effect here and are no acts.
+    fn next_act(&mut self) -> Result<Act, ConfigError> {
+        loop {
+            let (act, problem) = match self.reader.next_step()? {
+                Step::Stop => return Ok(Act::Over { cut_off: false }),
+                Step::CutOff => return Ok(Act::Over { cut_off: true }),
+                Step::Record(Record::Store { address, value, size }) => {
+                    self.stored = (value.to_le_bytes(), usize::from(size));
+                    let mapped = self.mappings.check_mapped(address, u64::from(size), OUTSIDE);
+                    let act = Act::Store { address, size: u32::from(size), way: StoreWay::Cached };
+                    (Some(act), mapped.err())
+                }
+                Step::Record(Record::Flush { address, size }) => {
+                    let end = address.saturating_add(size);
+                    (Some(Act::Flush { address, end, kind: FlushKind::Clwb }), None)
+                }
+                Step::Record(Record::Fence) => (Some(Act::Fence), None),
+                Step::Record(Record::DeepSync { address, length }) => {
+                    (Some(Act::DeepSync { address, end: address.saturating_add(length) }), None)
+                }
+                Step::Record(Record::RegisterFile { path, base, size, offset }) => {
+                    (None, self.mappings.register(path, base, size, offset).err())
+                }
+                Step::Record(Record::Marker { name, edge }) => (marks::act(name, edge == Edge::End), None),
+            };
+            if let Some(expected) = problem {
+                return Err(self.reader.malformed(expected));
+            }
+            if let Some(act) = act {
+                return Ok(act);
+            }
+        }
+    }
+}
+
+impl Recording for Walk {
+    fn next_deed(&mut self, _image: TakeImage<'_>) -> Result<Deed, ConfigError> {
+        self.next_act().map(Deed::from)
+    }
+    fn bytes(&self) -> &[u8] {
+        &self.stored.0[..self.stored.1]
+    }
+    fn place(&mut self, address: u64) -> Option<Place> {
+        self.mappings.place(address)
+    }
+    fn place_from(&mut self, address: u64) -> Option<(u64, Place)> {
+        self.mappings.place_from(address)
+    }
+    fn files(&self) -> &[RegisteredFile] {
+        self.mappings.files()
+    }
+    fn name(&self) -> &str {
+        self.reader.name()
+    }
+    fn records(&self) -> u64 {
+        self.reader.records()
+    }
+    fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+    fn totals(&self) -> Totals {
+        Totals { threads: 1, ..Totals::default() }
+    }
+    fn kind(&self) -> (&'static str, &'static str) {
+        ("log", "STOP")
+    }
+}
+
+/// pmemcheck logs a store only if it hits registered persistent memory, so one outside every registered file is in
+/// memory whose place on the device the log does not tell: replaying the rest would be replaying another program.
+const OUTSIDE: Expected = Expected("a store into a file registered earlier");

@@ -1,0 +1,149 @@
+//! One record of a recorded trace, from its bytes (docs/traces.md has the format).
+
+use super::super::recording::{Expected, FlushKind};
+use super::varint::{Fields, Problem};
+
+/// How a stream begins; the last byte is the version.
+pub const MAGIC: [u8; 8] = *b"CPTRACE\x01";
+/// The most bytes that IMAGE and KERNEL_STORE carry.
+pub const DATA_BYTES_MAX: usize = 1 << 16;
+/// The most bytes of a path or a marker.
+pub const TEXT_BYTES_MAX: usize = 4096;
+/// The most bytes that one instruction loads or stores in a record.
+pub const ACCESS_BYTES_MAX: usize = 64;
+/// The most bytes of a record: a tag, no more than five numbers, and the longest data.
+pub const RECORD_BYTES_MAX: usize = 1 + 5 * 10 + DATA_BYTES_MAX;
+
+/// Tags that are looked for.
+pub(super) const TAG_SYNC: u8 = 0x01;
+pub(super) const TAG_END: u8 = 0x7f;
+
+const TAG: Expected = Expected("a record's tag (0x01 to 0x07, 0x10 to 0x19, 0x20 to 0x22 or 0x7f)");
+const SIZE: Expected = Expected("an access of 1 to 64 bytes");
+const DATA: Expected = Expected("at most 65536 bytes");
+const TEXT: Expected = Expected("a path or marker of at most 4096 bytes");
+
+/// A record. Addresses and program counters are whole, not differences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record<'a> {
+    /// Reading can begin here: records and instructions so far, and the running thread.
+    Sync { records: u64, instructions: u64, thread: u64 },
+    /// File number `file` is `path`.
+    File { file: u64, path: &'a [u8] },
+    /// `length` bytes from `offset` of a file are mapped at `base`.
+    Map { base: u64, length: u64, file: u64, offset: u64 },
+    /// Nothing of `[base, base + length)` is mapped any more.
+    Unmap { base: u64, length: u64 },
+    /// An executable mapping of the object file `path`.
+    Code { base: u64, length: u64, offset: u64, path: &'a [u8] },
+    /// What a file held when it was first mapped.
+    Image { file: u64, offset: u64, bytes: &'a [u8] },
+    /// What follows is executed by this thread.
+    Thread { thread: u64 },
+    /// A load, a store or a flush; `instructions` were executed since the record before.
+    Access { instructions: u64, pc: u64, address: u64, access: Access<'a> },
+    /// A fence; `full`: loads wait for it too.
+    Fence { instructions: u64, pc: u64, full: bool },
+    /// A transaction begins.
+    TxBegin { kind: u64 },
+    /// It has ended.
+    TxEnd { kind: u64 },
+    /// A marker of the program.
+    Mark { text: &'a [u8] },
+    /// Totals before this record, and the exit status.
+    End { records: u64, instructions: u64, status: u64 },
+}
+
+/// What an instruction does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access<'a> {
+    Load {
+        size: u64,
+    },
+    Store(&'a [u8]),
+    NonTemporalStore(&'a [u8]),
+    /// The bytes in memory after a locked read-modify-write.
+    Atomic(&'a [u8]),
+    /// Written by a system call.
+    KernelStore(&'a [u8]),
+    Flush(FlushKind),
+}
+
+/// What addresses and program counters are differences to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Last {
+    pub address: u64,
+    pub pc: u64,
+}
+
+/// The record at the front of `bytes`, how long it is, and what the next one's differences are to.
+pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last), Problem> {
+    let mut fields = Fields::new(bytes);
+    let mut last = last;
+    let record = match fields.byte()? {
+        TAG_SYNC => {
+            last = Last::default();
+            Record::Sync { records: fields.unsigned()?, instructions: fields.unsigned()?, thread: fields.unsigned()? }
+        }
+        0x02 => Record::File { file: fields.unsigned()?, path: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? },
+        0x03 => Record::Map {
+            base: fields.unsigned()?,
+            length: fields.unsigned()?,
+            file: fields.unsigned()?,
+            offset: fields.unsigned()?,
+        },
+        0x04 => Record::Unmap { base: fields.unsigned()?, length: fields.unsigned()? },
+        0x05 => Record::Code {
+            base: fields.unsigned()?,
+            length: fields.unsigned()?,
+            offset: fields.unsigned()?,
+            path: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)?,
+        },
+        0x06 => Record::Image {
+            file: fields.unsigned()?,
+            offset: fields.unsigned()?,
+            bytes: fields.bytes(DATA_BYTES_MAX as u64, DATA)?,
+        },
+        0x07 => Record::Thread { thread: fields.unsigned()? },
+        tag @ 0x10..=0x19 => {
+            let instructions = fields.unsigned()?;
+            last.pc = last.pc.wrapping_add_signed(fields.signed()?);
+            match tag {
+                0x17 | 0x18 => Record::Fence { instructions, pc: last.pc, full: tag == 0x18 },
+                _ => {
+                    last.address = last.address.wrapping_add_signed(fields.signed()?);
+                    let access = access(tag, &mut fields)?;
+                    Record::Access { instructions, pc: last.pc, address: last.address, access }
+                }
+            }
+        }
+        0x20 => Record::TxBegin { kind: fields.unsigned()? },
+        0x21 => Record::TxEnd { kind: fields.unsigned()? },
+        0x22 => Record::Mark { text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? },
+        TAG_END => {
+            Record::End { records: fields.unsigned()?, instructions: fields.unsigned()?, status: fields.unsigned()? }
+        }
+        _ => return Err(TAG.into()),
+    };
+    Ok((record, fields.taken(), last))
+}
+
+fn access<'a>(tag: u8, fields: &mut Fields<'a>) -> Result<Access<'a>, Problem> {
+    let mut stored = |max: usize, expected| {
+        let bytes = fields.bytes(max as u64, expected)?;
+        if bytes.is_empty() { Err(Problem::Wrong(expected)) } else { Ok(bytes) }
+    };
+    Ok(match tag {
+        0x10 => match fields.unsigned()? {
+            size if (1..=ACCESS_BYTES_MAX as u64).contains(&size) => Access::Load { size },
+            _ => return Err(SIZE.into()),
+        },
+        0x11 => Access::Store(stored(ACCESS_BYTES_MAX, SIZE)?),
+        0x12 => Access::NonTemporalStore(stored(ACCESS_BYTES_MAX, SIZE)?),
+        0x13 => Access::Atomic(stored(ACCESS_BYTES_MAX, SIZE)?),
+        0x19 => Access::KernelStore(stored(DATA_BYTES_MAX, Expected("1 to 65536 bytes"))?),
+        0x14 => Access::Flush(FlushKind::Clwb),
+        0x15 => Access::Flush(FlushKind::Clflushopt),
+        _ => Access::Flush(FlushKind::Clflush),
+    })
+}

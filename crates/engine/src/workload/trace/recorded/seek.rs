@@ -1,0 +1,91 @@
+//! A trace file opened in the middle: its table of frames says where each begins, and each begins with a SYNC.
+
+use super::reader::{RecordReader, Step};
+use super::record::Record;
+use super::write::FRAME_BYTES_MAX;
+use crate::config::ConfigError;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use zeekstd::{DecodeOptions, SeekTable};
+
+/// Bytes at the end of a file that say how long the table is (zstd seekable format 0.1.0, section "Seek_Table_Footer").
+const FOOTER_BYTES: u64 = 9;
+/// How the footer ends.
+const FOOTER_MAGIC: [u8; 4] = 0x8f92_eab1u32.to_le_bytes();
+/// Bytes of the least that the table has for a frame.
+const ENTRY_BYTES: u64 = 8;
+
+/// A trace file with a table of frames.
+pub struct SeekableTrace {
+    path: PathBuf,
+    table: SeekTable,
+}
+
+impl SeekableTrace {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, has no table of frames, or one that does not fit the file.
+    pub fn open(path: &Path) -> Result<Self, ConfigError> {
+        let wrong = |what: &str| ConfigError(format!("{}: {what}", path.display()));
+        let unreadable = |error: &dyn std::fmt::Display| wrong(&format!("the trace cannot be opened: {error}"));
+        let mut file = File::open(path).map_err(|error| unreadable(&error))?;
+        let length = file.metadata().map_err(|error| unreadable(&error))?.len();
+        let no_table = || wrong("the trace cannot be opened in the middle: expected a table of frames at its end");
+        if length < FOOTER_BYTES {
+            return Err(no_table());
+        }
+        let mut footer = [0; FOOTER_BYTES as usize];
+        file.seek(SeekFrom::End(-(FOOTER_BYTES as i64))).map_err(|error| unreadable(&error))?;
+        file.read_exact(&mut footer).map_err(|error| unreadable(&error))?;
+        let frames = u64::from(u32::from_le_bytes([footer[0], footer[1], footer[2], footer[3]]));
+        // The library makes room for as many frames as the footer says.
+        if footer[5..] != FOOTER_MAGIC || frames == 0 || frames * ENTRY_BYTES > length {
+            return Err(no_table());
+        }
+        let table = SeekTable::from_seekable(&mut file)
+            .map_err(|error| wrong(&format!("the table of frames cannot be read: {error}")))?;
+        if table.size_comp() > length || table.max_frame_size_decomp() > FRAME_BYTES_MAX {
+            return Err(wrong("the table of frames does not fit: expected frames of at most 8 MiB within the file"));
+        }
+        Ok(SeekableTrace { path: path.to_path_buf(), table })
+    }
+
+    /// How many frames it has.
+    pub fn frames(&self) -> u32 {
+        self.table.num_frames()
+    }
+
+    /// A reader at the SYNC with which `frame` begins.
+    ///
+    /// # Errors
+    /// There is no such frame, or the file can no longer be opened.
+    pub fn reader(&self, frame: u32) -> Result<RecordReader, ConfigError> {
+        let name = self.path.display().to_string();
+        let cannot = |error: &dyn std::fmt::Display| ConfigError(format!("{name}: frame {frame}: {error}"));
+        let file = File::open(&self.path).map_err(|error| cannot(&error))?;
+        let at = self.table.frame_start_decomp(frame).map_err(|error| cannot(&error))?;
+        let options = DecodeOptions::new(file).seek_table(self.table.clone()).lower_frame(frame);
+        let decoder = options.into_decoder().map_err(|error| cannot(&error))?;
+        // The first begins with the magic.
+        Ok(if frame == 0 { RecordReader::new(&name, decoder) } else { RecordReader::from_sync(&name, decoder, at) })
+    }
+
+    /// A reader at the last SYNC that has no more than `records` records before it.
+    ///
+    /// # Errors
+    /// As [`SeekableTrace::reader`], or a frame does not begin with a SYNC.
+    pub fn reader_before(&self, records: u64) -> Result<RecordReader, ConfigError> {
+        let (mut low, mut high) = (0, self.frames());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let mut reader = self.reader(middle)?;
+            match reader.next_step()? {
+                Step::Record(Record::Sync { records: before, .. }) if before <= records => low = middle,
+                _ => high = middle,
+            }
+        }
+        self.reader(low)
+    }
+}

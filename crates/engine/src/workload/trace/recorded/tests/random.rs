@@ -1,0 +1,165 @@
+//! Random streams against a model that never saw bytes, and random bytes against nothing but survival.
+
+use super::super::{RecordReader, RecordedStep};
+use super::build::{BASE, SIZE};
+use super::*;
+use proptest::prelude::*;
+use std::io::Cursor;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Load { offset: u64, size: u64, skip: u64 },
+    Store { tag: u8, offset: u64, bytes: Vec<u8>, skip: u64 },
+    Flush { tag: u8, offset: u64 },
+    Fence { tag: u8 },
+    Begin,
+    Commit,
+    Sync,
+    Thread(u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let bytes = prop::collection::vec(any::<u8>(), 1..=64);
+    let large = prop::collection::vec(any::<u8>(), 1..=3000);
+    prop_oneof![
+        4 => (0..SIZE - 64, 1u64..=64, 0u64..3).prop_map(|(offset, size, skip)| Act::Load { offset, size, skip }),
+        5 => (0x11u8..=0x13, 0..SIZE - 64, bytes, 0u64..1000)
+            .prop_map(|(tag, offset, bytes, skip)| Act::Store { tag, offset, bytes, skip }),
+        1 => (0..SIZE - 3000, large).prop_map(|(offset, bytes)| Act::Store { tag: 0x19, offset, bytes, skip: 0 }),
+        3 => (0x14u8..=0x16, 0..SIZE).prop_map(|(tag, offset)| Act::Flush { tag, offset }),
+        2 => (0x17u8..=0x18).prop_map(|tag| Act::Fence { tag }),
+        1 => Just(Act::Begin),
+        1 => Just(Act::Commit),
+        1 => Just(Act::Sync),
+        1 => (0u64..4).prop_map(Act::Thread),
+    ]
+}
+
+fn stream(acts: &[Act]) -> Stream {
+    let mut stream = Stream::with_file();
+    for (index, act) in acts.iter().enumerate() {
+        let pc = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        stream = match act {
+            Act::Load { offset, size, skip } => stream.load(*skip, pc, BASE + offset, *size),
+            Act::Store { tag, offset, bytes, skip } => stream.store(*tag, *skip, pc, BASE + offset, bytes),
+            Act::Flush { tag, offset } => stream.flush(*tag, 0, pc, BASE + offset),
+            Act::Fence { tag } => stream.fence(*tag, 0, pc),
+            Act::Begin => stream.begin(),
+            Act::Commit => stream.commit(),
+            Act::Sync => stream.sync(0).file(0, b"pool").map(BASE, SIZE, 0, 0),
+            Act::Thread(thread) => stream.thread(*thread),
+        };
+    }
+    stream
+}
+
+/// What the acts should come to, straight from them, without transactions.
+fn model(acts: &[Act]) -> Vec<Did> {
+    let mut all = Vec::new();
+    let pieces = |offset: u64, size: u64| {
+        let lines = offset / 64..(offset + size).div_ceil(64);
+        lines.map(move |line| (line * 64).max(offset)..(line * 64 + 64).min(offset + size)).collect::<Vec<_>>()
+    };
+    for act in acts {
+        match act {
+            Act::Load { skip, .. } | Act::Store { skip, .. } if *skip > 0 => all.push(Did::Compute(*skip as u32)),
+            _ => {}
+        }
+        match act {
+            Act::Load { offset, size, .. } => {
+                all.extend(pieces(*offset, *size).iter().map(|p| Did::Load(p.start, (p.end - p.start) as u8)));
+            }
+            Act::Store { tag, offset, bytes, .. } => {
+                let pieces = pieces(*offset, bytes.len() as u64);
+                if *tag == 0x13 {
+                    all.extend(pieces.iter().map(|p| Did::Load(p.start, (p.end - p.start) as u8)));
+                }
+                all.extend(pieces.iter().map(|p| {
+                    let data = bytes[(p.start - offset) as usize..(p.end - offset) as usize].to_vec();
+                    if *tag == 0x12 { Did::NonTemporal(p.start, data) } else { Did::Store(p.start, data) }
+                }));
+                if *tag == 0x13 {
+                    all.push(Did::FullFence);
+                }
+            }
+            Act::Flush { tag, offset } => all.push(match tag {
+                0x14 => Did::Clwb(offset & !63),
+                0x15 => Did::Clflushopt(offset & !63),
+                _ => Did::Clflush(offset & !63),
+            }),
+            Act::Fence { tag: 0x17 } => all.push(Did::Fence),
+            Act::Fence { .. } => all.push(Did::FullFence),
+            Act::Begin | Act::Commit | Act::Sync | Act::Thread(_) => {}
+        }
+    }
+    all
+}
+
+/// Runs whatever can be made of `bytes`, but not forever: instructions may be 2^64.
+fn survive(bytes: &[u8]) {
+    if let Ok(trace) = Trace::from_bytes("t.cptrace", bytes, true) {
+        let mut program = trace.program(ProgramForm::Annotated).unwrap();
+        let mut buffer = OpBuffer::default();
+        for _ in 0..16 {
+            if !program.next_transaction(&mut buffer) {
+                break;
+            }
+            assert!(buffer.ops.len() <= OPS_PER_FILL && buffer.bytes.len() <= 64 * OPS_PER_FILL);
+            buffer.clear();
+        }
+        assert_eq!(trace.failure(), None, "the second pass sees what the first saw");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_recorded_is_replayed(acts in prop::collection::vec(act(), 0..200), packed in any::<bool>()) {
+        let bytes = stream(&acts).end(0);
+        let trace = open(if packed { zstd::encode_all(&bytes[..], 1).unwrap() } else { bytes });
+        let mut all = operations(&trace, ProgramForm::Plain);
+        let begins = all.iter().filter(|did| **did == Did::Begin).count() as u64;
+        prop_assert_eq!(begins, trace.summary().transactions);
+        all.retain(|did| !matches!(did, Did::Begin | Did::End));
+        prop_assert_eq!(all, model(&acts));
+    }
+
+    #[test]
+    fn a_reader_in_the_middle_reads_the_rest(acts in prop::collection::vec(act(), 1..100)) {
+        let stream = stream(&acts);
+        let bytes = stream.clone().end(0);
+        for (index, &at) in stream.starts.iter().enumerate().filter(|&(_, &at)| bytes[at] == 0x01) {
+            let mut reader = RecordReader::from_sync("t", Cursor::new(bytes[at..].to_vec()), at as u64);
+            let mut whole = RecordReader::new("t", Cursor::new(bytes.clone()));
+            for _ in 0..index {
+                whole.next_step().unwrap();
+            }
+            for _ in index..=stream.starts.len() {
+                prop_assert_eq!(reader.next_step().unwrap(), whole.next_step().unwrap());
+                prop_assert_eq!((reader.records(), reader.offset()), (whole.records(), whole.offset()));
+            }
+            prop_assert!(matches!(reader.next_step().unwrap(), RecordedStep::Record(_)));
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        survive(&[&b"CPTRACE\x01\x01\x00\x00\x00"[..], &bytes].concat());
+        survive(&[&b"CPTRACE"[..], &bytes].concat());
+        survive(&bytes);
+    }
+
+    #[test]
+    fn damaged_streams_are_survived(
+        acts in prop::collection::vec(act(), 1..20),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        packed in any::<bool>(),
+    ) {
+        let whole = stream(&acts).end(0);
+        let mut bytes = if packed { zstd::encode_all(&whole[..], 1).unwrap() } else { whole };
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        survive(&bytes);
+    }
+}

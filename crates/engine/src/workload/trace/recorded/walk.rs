@@ -1,0 +1,215 @@
+//! A recorded trace with its addresses understood: records in order, and mappings, files, threads and transactions as
+//! they are at each.
+
+use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
+use super::super::marks;
+use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
+use super::reader::{RecordReader, Step, stored};
+use super::record::{Access, Record};
+use crate::config::ConfigError;
+use std::io::Read;
+
+/// The most threads of a program.
+pub const THREADS_MAX: u64 = 1 << 16;
+
+const OUTSIDE: Expected = Expected("an access to a mapped file");
+const FILE_NUMBER: Expected = Expected("the number of a file that FILE has named");
+const FILE_ORDER: Expected = Expected("the next file number, or the path that the number has already");
+const IMAGE: Expected = Expected("an image within the first 2^48 bytes of a file that FILE has named");
+const THREAD: Expected = Expected("a thread number below 65536");
+const RANGE: Expected = Expected("a range that ends within 64 bits of address");
+
+/// Reads what the program did.
+pub struct Walk {
+    reader: RecordReader,
+    state: Meaning,
+}
+
+/// What the records so far come to.
+#[derive(Default)]
+struct Meaning {
+    mappings: Mappings,
+    stored: Vec<u8>,
+    thread: u64,
+    threads: u64,
+    /// Transactions open, by thread, and in how many threads there are some.
+    depths: Vec<u32>,
+    open: u32,
+    status: Option<u64>,
+}
+
+impl Walk {
+    /// Reads the (decompressed) stream `input`; `name` stands for it in errors.
+    pub fn new(name: &str, input: impl Read + Send + 'static) -> Self {
+        Walk { reader: RecordReader::new(name, input), state: Meaning::default() }
+    }
+
+    /// The record that the newest deed came from, as it lies in the stream.
+    pub fn reader(&self) -> &RecordReader {
+        &self.reader
+    }
+
+    /// The next record, and the deed that it stands for, if it does.
+    pub fn next_record(&mut self, image: TakeImage<'_>) -> Result<Option<Deed>, ConfigError> {
+        let Walk { reader, state } = self;
+        let taken = match reader.next_step()? {
+            Step::Record(record) => state.take(&record, image),
+            Step::CutOff => Ok(Some(Act::Over { cut_off: true }.into())),
+        };
+        taken.map_err(|expected| self.reader.malformed(expected))
+    }
+}
+
+impl Meaning {
+    fn take(&mut self, record: &Record<'_>, image: TakeImage<'_>) -> Result<Option<Deed>, Expected> {
+        let act = match *record {
+            Record::Sync { thread, .. } | Record::Thread { thread } => {
+                if thread >= THREADS_MAX {
+                    return Err(THREAD);
+                }
+                self.thread = thread;
+                self.threads = self.threads.max(thread + 1);
+                return Ok(None);
+            }
+            Record::File { file, path } => {
+                self.file(file, path)?;
+                return Ok(None);
+            }
+            Record::Map { base, length, file, offset } => {
+                let file = self.known(file).ok_or(FILE_NUMBER)?;
+                self.mappings.map(file, base, length, offset)?;
+                return Ok(None);
+            }
+            Record::Unmap { base, length } => {
+                self.mappings.unmap(base, base.checked_add(length).ok_or(RANGE)?)?;
+                return Ok(None);
+            }
+            Record::Code { base, length, .. } => {
+                base.checked_add(length).ok_or(RANGE)?;
+                return Ok(None);
+            }
+            Record::Image { file, offset, bytes } => {
+                let file = self.known(file).ok_or(IMAGE)?;
+                let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= EXTENT_MAX).ok_or(IMAGE)?;
+                self.mappings.extend(file, end);
+                image(Populated { file, offset, bytes })?;
+                return Ok(None);
+            }
+            Record::Access { instructions, address, access, .. } => {
+                return Ok(Some(Deed { instructions, act: self.access(address, &access)? }));
+            }
+            Record::Fence { instructions, full, .. } => {
+                return Ok(Some(Deed { instructions, act: if full { Act::FullFence } else { Act::Fence } }));
+            }
+            Record::TxBegin { .. } => self.begin()?,
+            Record::TxEnd { .. } => self.end(),
+            Record::Mark { text } => marks::act_of_text(text),
+            Record::End { status, .. } => {
+                self.status = Some(status);
+                Some(Act::Over { cut_off: false })
+            }
+        };
+        Ok(act.map(Deed::from))
+    }
+
+    /// A file that has been named.
+    fn known(&self, file: u64) -> Option<usize> {
+        (file < self.mappings.files().len() as u64).then_some(file as usize)
+    }
+
+    fn file(&mut self, file: u64, path: &[u8]) -> Result<(), Expected> {
+        match self.known(file) {
+            Some(file) if self.mappings.files()[file].path == path => Ok(()),
+            None if file == self.mappings.files().len() as u64 && file < FILES_MAX as u64 => {
+                self.mappings.add_file(path).map(drop)
+            }
+            _ => Err(FILE_ORDER),
+        }
+    }
+
+    fn access(&mut self, address: u64, access: &Access<'_>) -> Result<Act, Expected> {
+        let bytes = stored(access);
+        self.stored.clear();
+        self.stored.extend_from_slice(bytes);
+        let store = |way| Act::Store { address, size: bytes.len() as u32, way };
+        let (act, size) = match *access {
+            // A flush that begins in the last line of all ends with it.
+            Access::Flush(kind) => return Ok(Act::Flush { address, end: address.saturating_add(1), kind }),
+            Access::Load { size } => (Act::Load { address, size: size as u32 }, size),
+            Access::Store(_) => (store(StoreWay::Cached), bytes.len() as u64),
+            Access::NonTemporalStore(_) => (store(StoreWay::NonTemporal), bytes.len() as u64),
+            Access::Atomic(_) => (store(StoreWay::Atomic), bytes.len() as u64),
+            Access::KernelStore(_) => (store(StoreWay::Kernel), bytes.len() as u64),
+        };
+        self.mappings.check_mapped(address, size, OUTSIDE)?;
+        Ok(act)
+    }
+
+    /// The outermost transaction of all threads begins with the first that begins in any.
+    fn begin(&mut self) -> Result<Option<Act>, Expected> {
+        let thread = self.thread as usize;
+        if self.depths.len() <= thread {
+            self.depths.resize(thread + 1, 0);
+        }
+        let depth = &mut self.depths[thread];
+        *depth = depth.checked_add(1).ok_or(Expected("fewer than 2^32 transactions inside each other"))?;
+        if *depth > 1 {
+            return Ok(None);
+        }
+        self.open += 1;
+        Ok((self.open == 1).then_some(Act::TxBegin))
+    }
+
+    /// An end without its begin, which lies before the recording, is none.
+    fn end(&mut self) -> Option<Act> {
+        let depth = self.depths.get_mut(self.thread as usize).filter(|depth| **depth > 0)?;
+        *depth -= 1;
+        if *depth > 0 {
+            return None;
+        }
+        self.open -= 1;
+        (self.open == 0).then_some(Act::TxEnd)
+    }
+}
+
+impl Recording for Walk {
+    fn next_deed(&mut self, image: TakeImage<'_>) -> Result<Deed, ConfigError> {
+        loop {
+            if let Some(deed) = self.next_record(image)? {
+                if deed.act == (Act::Over { cut_off: false }) && !self.reader.at_end()? {
+                    let (name, at) = (self.reader.name(), self.reader.offset());
+                    return Err(ConfigError(format!("{name}: expected nothing after the END at byte {at}")));
+                }
+                return Ok(deed);
+            }
+        }
+    }
+    fn bytes(&self) -> &[u8] {
+        &self.state.stored
+    }
+    fn place(&mut self, address: u64) -> Option<Place> {
+        self.state.mappings.place(address)
+    }
+    fn place_from(&mut self, address: u64) -> Option<(u64, Place)> {
+        self.state.mappings.place_from(address)
+    }
+    fn files(&self) -> &[RegisteredFile] {
+        self.state.mappings.files()
+    }
+    fn name(&self) -> &str {
+        self.reader.name()
+    }
+    fn records(&self) -> u64 {
+        self.reader.records()
+    }
+    fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+    fn totals(&self) -> Totals {
+        let Meaning { threads, status, .. } = self.state;
+        Totals { instructions: self.reader.instructions(), threads, status }
+    }
+    fn kind(&self) -> (&'static str, &'static str) {
+        ("trace", "END")
+    }
+}

@@ -1,0 +1,190 @@
+//! A stream, as the recorder's tool writes it into a pipe, becomes a file: every record is checked on the way, and the
+//! file is compressed in frames that each begin with a SYNC, with a table of them at its end (the zstd seekable format).
+
+use super::super::recording::{Act, Expected, Recording};
+use super::super::summary::Tally;
+use super::record::{MAGIC, TAG_END, TAG_SYNC};
+use super::varint::put;
+use super::walk::Walk;
+use crate::config::ConfigError;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use zeekstd::{EncodeOptions, Encoder, FrameSizePolicy};
+
+/// A frame ends before the first SYNC after so many uncompressed bytes.
+pub const FRAME_BYTES: u64 = 1 << 20;
+/// The most uncompressed bytes of a frame: what a reader needs to read on from the frame's beginning.
+pub const FRAME_BYTES_MAX: u64 = 8 << 20;
+/// What END says where the stream had none: no program exits with it.
+pub const STATUS_UNKNOWN: u64 = 256;
+/// Uncompressed bytes gathered before they are compressed.
+const GATHERED_BYTES: usize = 1 << 16;
+
+/// What was written.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct TraceWritten {
+    /// Records, END not counted.
+    pub records: u64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Loads, those of locked operations included.
+    pub loads: u64,
+    /// Stores of any kind.
+    pub stores: u64,
+    /// Bytes they store.
+    pub bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Fences, those of locked operations not included.
+    pub fences: u64,
+    /// Threads that executed anything.
+    pub threads: u64,
+    /// Files mapped, by number; bytes that are not UTF-8 are replaced.
+    pub paths: Vec<String>,
+    /// Transactions ended: as the program says, or by libpmemobj's marks.
+    pub transactions: u64,
+    /// Exit status of the program; [`STATUS_UNKNOWN`] if the stream did not say.
+    pub status: u64,
+    /// Whether the stream had its END. If not, an END has been added to what is good of it.
+    pub complete: bool,
+    /// Bytes of the stream.
+    pub stream_bytes: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+/// Writes the stream `input`, called `name` in errors, to the file `path`, which appears when it is complete. Reads no
+/// further than END.
+///
+/// # Errors
+/// One sentence: the stream is malformed or cannot be read, or the file cannot be written. Then there is no file.
+pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -> Result<TraceWritten, ConfigError> {
+    let mut walk = Walk::new(name, input);
+    let mut file = Frames::create(path)?;
+    let mut tally = Tally::default();
+    file.put(&MAGIC)?;
+    let complete = loop {
+        let deed = walk.next_record(&mut |_| Ok(()))?;
+        if deed.is_some_and(|deed| deed.act == Act::Over { cut_off: true }) {
+            break false;
+        }
+        let raw = walk.reader().raw();
+        if raw.first() == Some(&TAG_SYNC) && file.frame_bytes >= FRAME_BYTES {
+            file.end_frame()?;
+        }
+        if file.frame_bytes + raw.len() as u64 > FRAME_BYTES_MAX {
+            return Err(walk.reader().malformed(Expected("a SYNC no more than 8 MiB after the one before")));
+        }
+        file.put(raw)?;
+        match deed.map(|deed| deed.act) {
+            Some(Act::Over { .. }) => break true,
+            Some(act) => tally.count(act, &mut walk),
+            None => {}
+        }
+    };
+    let summary = tally.finish(&walk);
+    if !complete {
+        if summary.records == 0 {
+            let expected = "expected a stream that begins with CPTRACE and SYNC";
+            return Err(ConfigError(format!("{name}: nothing was recorded: {expected}")));
+        }
+        let mut end = vec![TAG_END];
+        for field in [summary.records, summary.instructions, STATUS_UNKNOWN] {
+            put(&mut end, field);
+        }
+        file.put(&end)?;
+    }
+    let (stream_bytes, file_bytes) = file.finish()?;
+    Ok(TraceWritten {
+        records: summary.records,
+        instructions: summary.instructions,
+        loads: summary.loads,
+        stores: summary.stores,
+        bytes: summary.store_bytes,
+        flushes: summary.flushes,
+        fences: summary.fences,
+        threads: summary.threads,
+        paths: walk.files().iter().map(|file| String::from_utf8_lossy(&file.path).into_owned()).collect(),
+        transactions: summary.transactions,
+        status: summary.status.unwrap_or(STATUS_UNKNOWN),
+        complete,
+        stream_bytes,
+        file_bytes,
+    })
+}
+
+/// The compressed file under way. It has another name until it is complete; dropped before, it goes.
+struct Frames {
+    path: PathBuf,
+    part: PathBuf,
+    encoder: Option<Encoder<'static, BufWriter<File>>>,
+    gathered: Vec<u8>,
+    /// Uncompressed bytes of the current frame.
+    frame_bytes: u64,
+    stream_bytes: u64,
+}
+
+impl Frames {
+    fn create(path: &Path) -> Result<Self, ConfigError> {
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = File::create(&part).map_err(|error| cannot(path, &error))?;
+        // Frames end where they are told to; one that is too long is refused before the policy would end it.
+        let policy = FrameSizePolicy::Uncompressed(2 * FRAME_BYTES_MAX as u32);
+        let options = EncodeOptions::new().frame_size_policy(policy).checksum_flag(true);
+        let encoder = options.into_encoder(BufWriter::new(file)).map_err(|error| cannot(path, &error))?;
+        let (path, gathered) = (path.to_path_buf(), Vec::with_capacity(2 * GATHERED_BYTES));
+        Ok(Frames { path, part, encoder: Some(encoder), gathered, frame_bytes: 0, stream_bytes: 0 })
+    }
+
+    /// Appends to the current frame.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ConfigError> {
+        self.gathered.extend_from_slice(bytes);
+        self.frame_bytes += bytes.len() as u64;
+        self.stream_bytes += bytes.len() as u64;
+        if self.gathered.len() >= GATHERED_BYTES { self.compress() } else { Ok(()) }
+    }
+
+    fn end_frame(&mut self) -> Result<(), ConfigError> {
+        self.compress()?;
+        self.frame_bytes = 0;
+        self.encoder().end_frame().map_err(|error| cannot(&self.path, &error)).map(drop)
+    }
+
+    fn compress(&mut self) -> Result<(), ConfigError> {
+        let gathered = std::mem::take(&mut self.gathered);
+        let done = self.encoder().write_all(&gathered).map_err(|error| cannot(&self.path, &error));
+        self.gathered = gathered;
+        self.gathered.clear();
+        done
+    }
+
+    fn encoder(&mut self) -> &mut Encoder<'static, BufWriter<File>> {
+        self.encoder.as_mut().expect("the file is not finished")
+    }
+
+    /// Bytes of the stream, and of the file that it has become.
+    fn finish(mut self) -> Result<(u64, u64), ConfigError> {
+        self.compress()?;
+        let encoder = self.encoder.take().expect("the file is not finished");
+        let file_bytes = encoder.finish().map_err(|error| cannot(&self.path, &error))?;
+        std::fs::rename(&self.part, &self.path).map_err(|error| cannot(&self.path, &error))?;
+        self.part.clear();
+        Ok((self.stream_bytes, file_bytes))
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        if !self.part.as_os_str().is_empty() {
+            // Nobody is left to be told that it stays.
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
+
+fn cannot(path: &Path, error: &dyn std::fmt::Display) -> ConfigError {
+    ConfigError(format!("{}: the trace cannot be written: {error}", path.display()))
+}

@@ -1,0 +1,66 @@
+//! What a program does, operation by operation, whatever format it was recorded in.
+
+use super::super::{OPS_PER_FILL, Trace};
+use crate::message::{Op, OpBuffer, OpSource, ProgramForm, UNKNOWN_VALUE};
+
+/// An operation with the bytes it carries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in super::super) enum Did {
+    Begin,
+    End,
+    Compute(u32),
+    Load(u64, u8),
+    Store(u64, Vec<u8>),
+    NonTemporal(u64, Vec<u8>),
+    Clwb(u64),
+    Clflushopt(u64),
+    Clflush(u64),
+    WriteBackCounters(u64),
+    Fence,
+    FullFence,
+}
+
+/// Every operation of the trace in `form`; checks on the way that pieces are bounded and do not mix transactions.
+pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<Did> {
+    let mut program = trace.program(form).unwrap();
+    let mut buffer = OpBuffer::default();
+    let mut all = Vec::new();
+    while program.next_transaction(&mut buffer) {
+        assert!(!buffer.ops.is_empty() && buffer.ops.len() <= OPS_PER_FILL);
+        assert!(buffer.ops.iter().skip(1).all(|op| *op != Op::TxBegin));
+        assert!(buffer.ops.iter().rev().skip(1).all(|op| *op != Op::TxEnd));
+        all.extend(buffer.ops.iter().map(|op| did(*op, &buffer)));
+        buffer.clear();
+    }
+    assert!(!program.next_transaction(&mut buffer), "the end is final");
+    assert_eq!(trace.failure(), None);
+    all
+}
+
+fn did(op: Op, buffer: &OpBuffer) -> Did {
+    let in_line = |address: u64, length: u8| assert!(address % 64 + u64::from(length) <= 64);
+    match op {
+        Op::TxBegin => Did::Begin,
+        Op::TxEnd => Did::End,
+        Op::Compute { instructions } => Did::Compute(instructions),
+        Op::Load { address, length, dependent: false, bytes: UNKNOWN_VALUE } => {
+            in_line(address, length);
+            Did::Load(address, length)
+        }
+        Op::Store { address, length, bytes } => {
+            in_line(address, length);
+            Did::Store(address, buffer.slice(bytes, length).to_vec())
+        }
+        Op::NonTemporalStore { address, length, bytes } => {
+            in_line(address, length);
+            Did::NonTemporal(address, buffer.slice(bytes, length).to_vec())
+        }
+        Op::Clwb { address } => Did::Clwb(address),
+        Op::Clflushopt { address } => Did::Clflushopt(address),
+        Op::Clflush { address } => Did::Clflush(address),
+        Op::CounterCacheWriteback { address } => Did::WriteBackCounters(address),
+        Op::Sfence => Did::Fence,
+        Op::Mfence => Did::FullFence,
+        other => panic!("a trace has no {other:?}"),
+    }
+}

@@ -1,0 +1,65 @@
+//! What a recorder writes into a pipe becomes a trace file; the interpreter goes on meanwhile.
+
+use crate::errors;
+use counterpoint_engine::api::{self, TraceWritten};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::fs::File;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+/// What stands for the pipe in errors.
+const PIPE: &str = "the recorder";
+
+/// Whether a trace has memory lines or a program.
+#[pyfunction]
+pub fn trace_kind(py: Python<'_>, path: &str) -> PyResult<&'static str> {
+    py.detach(|| api::trace_kind(path)).map_err(|error| errors::InputError::new_err(error.to_string()))
+}
+
+/// Writes the stream of trace records that the open file descriptor `fd` gives, up to its END, to a compressed file at
+/// `path`, checking every record, and says what was in it. `fd` stays open.
+#[pyfunction]
+pub fn write_trace<'py>(py: Python<'py>, fd: RawFd, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    let input = duplicate(fd).map_err(|error| {
+        errors::InputError::new_err(format!("fd {fd}: expected a file descriptor that is open for reading: {error}"))
+    })?;
+    let written = py.detach(|| catch_unwind(AssertUnwindSafe(|| api::write_trace(PIPE, input, &path))));
+    let written = written.map_err(errors::from_panic)?;
+    summary(py, &written.map_err(|error| errors::InputError::new_err(error.to_string()))?)
+}
+
+fn duplicate(fd: RawFd) -> std::io::Result<File> {
+    if fd < 0 {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    #[expect(unsafe_code, reason = "Python hands file descriptors over as numbers")]
+    // SAFETY: the number is not negative, and it is borrowed for one system call only, which refuses one that is not open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(File::from(borrowed.try_clone_to_owned()?))
+}
+
+fn summary<'py>(py: Python<'py>, written: &TraceWritten) -> PyResult<Bound<'py, PyDict>> {
+    let summary = PyDict::new(py);
+    for (key, value) in [
+        ("records", written.records),
+        ("instructions", written.instructions),
+        ("loads", written.loads),
+        ("stores", written.stores),
+        ("bytes", written.bytes),
+        ("flushes", written.flushes),
+        ("fences", written.fences),
+        ("threads", written.threads),
+        ("files", written.paths.len() as u64),
+        ("transactions", written.transactions),
+        ("status", written.status),
+        ("stream_bytes", written.stream_bytes),
+        ("file_bytes", written.file_bytes),
+    ] {
+        summary.set_item(key, value)?;
+    }
+    summary.set_item("complete", written.complete)?;
+    summary.set_item("paths", &written.paths)?;
+    Ok(summary)
+}

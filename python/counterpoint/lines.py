@@ -1,0 +1,108 @@
+"""Traces of memory lines (NVMain, DRAMsim3, Ramulator): no program, so they drive controller and device alone."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+from . import _engine, api
+from .errors import Interrupted
+from .request import CommonOptions, count, request
+from .results import build
+
+
+@dataclass(frozen=True, slots=True)
+class LineRun:
+    """A trace of memory lines on a design.
+
+    Attributes:
+        format: `nvmain`, `dramsim3` or `ramulator`.
+        trace_clock_mhz: of the clock that the trace's cycles are of.
+        requests: accesses, the sum of reads and writes.
+        folded: those whose address was folded into the device's memory.
+        waited: those that waited for room in the controller.
+        requests_per_second: in simulated time, up to the last answer.
+        read_latency_ns: mean time to the decrypted line; None without reads.
+        write_latency_ns: mean time until a write is in the persistence domain; None without writes.
+        media_write_latency_ns: mean time until it, or a newer one of its line, is on the media.
+        document: the document it was made from.
+    """
+
+    design: str
+    variant: str
+    workload: str
+    format: str
+    machine: str
+    seed: int
+    trace_clock_mhz: int
+    requests: int
+    reads: int
+    writes: int
+    folded: int
+    waited: int
+    simulated_ns: float
+    requests_per_second: float
+    read_latency_ns: float | None
+    write_latency_ns: float | None
+    media_write_latency_ns: float | None
+    media_reads: int
+    counter_reads: int
+    media_writes: int
+    counter_writes: int
+    counter_hit_rate: float | None
+    event_digest: str
+    document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as `--json` prints it."""
+        return copy.deepcopy(dict(self.document))
+
+
+def is_line_trace(trace: str | os.PathLike[str]) -> bool:
+    """Whether `trace` is a file of memory lines.
+
+    Raises:
+        InputError: the file cannot be read, or is no trace.
+    """
+    return _engine.trace_kind(os.fspath(trace)) == "lines"
+
+
+def replay_lines(
+    trace: str | os.PathLike[str],
+    designs: Iterable[str] | None = None,
+    *,
+    trace_clock_mhz: int | None = None,
+    workers: int = 0,
+    progress: api.Progress | None = None,
+    **options: Unpack[CommonOptions],
+) -> list[LineRun]:
+    """Replays a trace of memory lines on designs, each on its own machine unless one is given.
+
+    Args:
+        trace: path of the trace, plain or compressed.
+        designs: default every design.
+        trace_clock_mhz: of the clock that the trace's cycles are of; default 1000, a cycle a nanosecond.
+        workers: simulations at a time; 0 is one per processor.
+        progress: told how far the simulations are.
+        **options: see `CommonOptions`; those about transactions change nothing.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C; none of it is kept.
+    """
+    names = [design.name for design in api.designs()] if designs is None else list(designs)
+    if not names:
+        raise _engine.InputError("there is nothing to replay on: name at least one design")
+    clock = {} if trace_clock_mhz is None else {"trace_clock_mhz": count("trace_clock_mhz", trace_clock_mhz)}
+    asked = [{**request(design, trace, options), **clock} for design in names]
+    try:
+        answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
+    except _engine.Interrupted:
+        raise Interrupted(runs=[]) from None
+    if any("error" in result for result in answer["results"]):
+        raise Interrupted(runs=[])
+    return [build(LineRun, {**result, "document": result}) for result in answer["results"]]
