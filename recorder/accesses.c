@@ -44,8 +44,8 @@ static void step(Run* run, const Access* access, Addr a, SizeT length)
    UInt thread = threads_current();
    ULong completed = executed + access->before;
    Addr end = run->start + run->length;
-   if (run->access != access || run->thread != thread || run->completed != completed || end != a || end % LINE == 0
-       || run->length + length > LINE) {
+   if (run->length == 0 || run->access->pc != access->pc || run->thread != thread || run->completed != completed || end != a
+       || end % LINE == 0 || run->length + length > LINE) {
       accesses_settle();
       *run = (Run){ .access = access, .thread = thread, .completed = completed, .start = a };
    }
@@ -149,18 +149,25 @@ void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length)
    }
 }
 
+static Bool synced;
+
+/* A page that is mapped twice is written back once. */
 static void sync_page(const Mapping* mapping, Addr a, SizeT length)
 {
+   if (synced) return;
    for (Addr line = a; line < a + length; line += LINE) {
       kernel_operation(TAG_CLWB);
       field_address(line);
    }
+   synced = True;
 }
 
 void kernel_sync(File* file, ULong start, ULong end)
 {
-   for (ULong offset = start; file_take_dirty(file, &offset, end); offset += PAGE)
+   for (ULong offset = start; file_take_dirty(file, &offset, end); offset += PAGE) {
+      synced = False;
       mappings_of_file(file, offset, offset + PAGE, sync_page);
+   }
 }
 
 void kernel_fence(void)

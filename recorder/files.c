@@ -119,8 +119,8 @@ File* file_of_memory(Addr base, SizeT length)
    HChar path[64];
    VG_(snprintf)(path, sizeof path, "memory:0x%lx", base);
    File* file = add(path);
-   file->memory = base;
-   file->size = length;
+   file->memory = base - base % LINE;
+   file->size = base % LINE + length;
    state(file);
    return file;
 }

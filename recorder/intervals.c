@@ -59,6 +59,7 @@ void intervals_remove(Intervals* set, ULong start, ULong end)
 
 Bool intervals_next(const Intervals* set, ULong start, ULong end, Bool inside, Interval* part)
 {
+   if (start >= end) return False;
    UInt at = first_after(set, start);
    if (inside) {
       if (at == set->count || set->items[at].start >= end) return False;

@@ -10,8 +10,6 @@
 #include "pub_tool_vki.h"
 
 static Int trace_descriptor = -1;
-static Int fatal_signal;
-static Int exit_status;
 
 static Bool option(const HChar* argument)
 {
@@ -61,22 +59,34 @@ static void start(void)
    stream_open(trace_descriptor);
 }
 
-/* The linker sends the core's call here: the only place that says which signal ends the program. */
-extern void __real_vgPlain_gdbserver_report_fatal_signal(const vki_siginfo_t* info, ThreadId tid);
-void __wrap_vgPlain_gdbserver_report_fatal_signal(const vki_siginfo_t* info, ThreadId tid);
-void __wrap_vgPlain_gdbserver_report_fatal_signal(const vki_siginfo_t* info, ThreadId tid)
+/* The linker sends the core's last calls here: only they say how the program ends. */
+extern void __real_vgPlain_exit(Int status);
+void __wrap_vgPlain_exit(Int status);
+void __wrap_vgPlain_exit(Int status)
 {
-   fatal_signal = info->si_signo;
-   __real_vgPlain_gdbserver_report_fatal_signal(info, tid);
+   stream_end(status & 0xff);
+   __real_vgPlain_exit(status);
 }
 
-void program_exits(Int status) { exit_status = status & 0xff; }
+/* Later versions of Valgrind end a program by this one. */
+extern void __real_vgPlain_client_exit(Int status) __attribute__((weak));
+void __wrap_vgPlain_client_exit(Int status);
+void __wrap_vgPlain_client_exit(Int status)
+{
+   stream_end(status & 0xff);
+   __real_vgPlain_client_exit(status);
+}
 
-static void finish(Int unused)
+extern void __real_vgPlain_kill_self(Int signal);
+void __wrap_vgPlain_kill_self(Int signal);
+void __wrap_vgPlain_kill_self(Int signal)
 {
    enum { KILLED = 128 };
-   stream_end(fatal_signal != 0 ? KILLED + fatal_signal : exit_status);
+   stream_end(KILLED + signal);
+   __real_vgPlain_kill_self(signal);
 }
+
+static void finish(Int unused) { accesses_settle(); }
 
 static void set_up(void)
 {

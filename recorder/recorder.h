@@ -58,7 +58,7 @@ typedef struct {
    Int fd;              /* our own, for reading, so that the inode lives on; -1: there is none */
    ULong device, inode;
    ULong size;          /* when last looked at */
-   Addr memory;         /* of registered memory that is no file: its address; otherwise 0 */
+   Addr memory;         /* of registered memory that is no file: where its offset 0 is; otherwise 0 */
    Intervals imaged;    /* offsets whose first content the stream has */
    Intervals stale;     /* imaged, then changed while not mapped */
    UChar* dirty;        /* one bit a page: stored to since it was last synced */
@@ -174,11 +174,6 @@ typedef struct {
 } Instruction;
 
 void decode(const UChar* bytes, Instruction* out);
-
-/* ---- main.c ---- */
-
-/* The program asks to end with this status. */
-void program_exits(Int status);
 
 /* ---- instrument.c, cpuid.c, syscalls.c, requests.c ---- */
 

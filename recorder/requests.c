@@ -30,7 +30,7 @@ static void register_memory(Addr base, SizeT length)
    while (a < end) {
       const Mapping* known = mapping_at(a, end - a);
       Addr stop = known == NULL ? end : known->base > a ? known->base : a;
-      if (stop > a) mapping_add(a, stop - a, file_of_memory(a, stop - a), 0, True);
+      if (stop > a) mapping_add(a, stop - a, file_of_memory(a, stop - a), a % LINE, True);
       a = known == NULL ? end : mapping_at(stop, 1)->end;
    }
 }

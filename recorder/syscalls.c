@@ -149,7 +149,6 @@ static void allocated(Int fd, UWord mode, ULong offset, ULong length)
 
 static void before(ThreadId tid, UInt number, UWord* args, UInt count)
 {
-   if (number == __NR_exit_group || number == __NR_exit) program_exits(args[0]);
    /* The program's memory, and the recorder in it, is gone if this succeeds. */
    if (number == __NR_execve || number == __NR_execveat) stream_flush();
 }
