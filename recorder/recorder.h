@@ -119,6 +119,8 @@ void record(Tag tag);
 void field_u(ULong value);
 void field_text(const HChar* text);
 void field_bytes(const UChar* bytes, SizeT length);
+/* What follows is executed by this thread. */
+void by_thread(UInt thread);
 /* Starts a record of an operation: with THREAD before it where that is needed, and i and pc.
    `completed`: instructions that were executed before the operation's own. */
 void operation(Tag tag, UInt thread, ULong completed, Addr pc);

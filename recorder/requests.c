@@ -52,6 +52,7 @@ static Bool left_out(Addr base)
 
 static void transaction(Tag tag)
 {
+   by_thread(threads_current());
    record(tag);
    field_u(0);
 }
@@ -61,6 +62,7 @@ static void mark(const HChar* text)
    SizeT length = 0;
    while (length < PATH_LIMIT && VG_(am_is_valid_for_client)((Addr)text + length, 1, VKI_PROT_READ) && text[length])
       length++;
+   by_thread(threads_current());
    record(TAG_MARK);
    field_u(length);
    field_bytes((const UChar*)text, length);

@@ -114,14 +114,18 @@ void record(Tag tag)
    tag_only(tag);
 }
 
-void operation(Tag tag, UInt thread, ULong completed, Addr pc)
+void by_thread(UInt thread)
 {
    accesses_settle();
-   if (thread != last_thread) {
-      record(TAG_THREAD);
-      field_u(thread);
-      last_thread = thread;
-   }
+   if (thread == last_thread) return;
+   record(TAG_THREAD);
+   field_u(thread);
+   last_thread = thread;
+}
+
+void operation(Tag tag, UInt thread, ULong completed, Addr pc)
+{
+   by_thread(thread);
    record(tag);
    field_u(completed > accounted ? completed - accounted : 0);
    field_s(pc - last_pc);

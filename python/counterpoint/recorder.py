@@ -1,4 +1,4 @@
-"""Recording a program's persistent memory: builds the Valgrind tool of `recorder/` once, and runs a program under it."""
+"""Recording programs: builds the Valgrind tool of `recorder/` once, and runs a program under it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ def tool() -> Path:
         InputError: what building it needs is not installed.
     """
     if platform.system() != "Linux" or platform.machine() != "x86_64":
-        raise InputError(f"programs are recorded on x86-64 Linux only; this is {platform.machine()} {platform.system()}")
+        raise InputError(
+            f"programs are recorded on x86-64 Linux only; this is {platform.machine()} {platform.system()}"
+        )
     version = _version_of_valgrind()
     folder = _cache() / f"recorder-{_digest(version)}"
     if (folder / _TOOL).exists():
@@ -113,7 +115,9 @@ def _version_of_valgrind() -> str:
         if shutil.which(program) is None:
             raise InputError(f"building the recorder needs '{program}', which is not installed; {_NEEDED}")
     if not any((Path(prefix) / _HEADER).exists() for prefix in ("/usr/include", "/usr/local/include")):
-        raise InputError(f"building the recorder needs Valgrind's header '{_HEADER}', which is not installed; {_NEEDED}")
+        raise InputError(
+            f"building the recorder needs Valgrind's header '{_HEADER}', which is not installed; {_NEEDED}"
+        )
     return subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout
 
 

@@ -14,7 +14,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import stream
@@ -110,9 +112,14 @@ def same_bytes(replay: stream.Replay, file: Path) -> None:
 
 
 class Sections:
-    """Counts records by the part of the program that they are in, which its marks tell."""
+    """Counts records by the part of the program that they are in, which its marks tell.
 
-    def __init__(self) -> None:
+    Fences count only where the program's own code has them, as libraries lock as well.
+    """
+
+    def __init__(self, program: str) -> None:
+        self.program = program.encode()
+        self.code = range(0)
         self.section = "counted"
         self.counts: dict[str, Counter[str]] = {}
         self.between: dict[int, int] = {}
@@ -123,7 +130,9 @@ class Sections:
             self.section = record.data.decode()
         elif record.tag == stream.MAP and self.base == 0:
             self.base = record.fields[0]
-        elif record.tag in stream.NAMES:
+        elif record.tag == stream.CODE and record.data == self.program:
+            self.code = range(record.fields[0], record.fields[0] + record.fields[1])
+        elif record.tag in stream.NAMES and (record.tag != stream.MFENCE or record.pc in self.code):
             self.counts.setdefault(self.section, Counter())[stream.NAMES[record.tag]] += 1
         if record.address:
             self.between.setdefault(record.address - self.base, record.between)
@@ -142,7 +151,9 @@ def facts(case: Case, printed: str, replay: stream.Replay, sections: Sections) -
                 require(counted == int(number), f"{counted} instructions before offset {offset}, not {number}")
             case ["memory", address]:
                 left = Path(f"{case.files[0]}.memory").read_bytes()
-                require(replay.content(f"memory:{address}").ljust(len(left), b"\0") == left, "registered memory differs")
+                require(
+                    replay.content(f"memory:{address}").ljust(len(left), b"\0") == left, "registered memory differs"
+                )
 
 
 def check(case: Case, out: Path, tool: Path) -> str:
@@ -150,7 +161,7 @@ def check(case: Case, out: Path, tool: Path) -> str:
         file.unlink()
     trace = out / f"{case.name}.cptrace"
     printed = run(case, trace, tool)
-    sections = Sections()
+    sections = Sections(case.command[0])
     with trace.open("rb") as source:
         replay = stream.replay(source, sections)
     require(replay.status == case.status, f"END has status {replay.status}, not {case.status}")
@@ -181,6 +192,29 @@ def killed(out: Path, tool: Path) -> str:
     return "killed"
 
 
+def command_line(out: Path) -> str:
+    """`counterpoint record` writes a trace, keeps the program's output and passes its exit code on."""
+    trace, pool = out / "command.cptrace", out / "command.pool"
+    pool.unlink(missing_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "counterpoint",
+        "record",
+        "--out",
+        str(trace),
+        "--",
+        str(out / "stress"),
+        str(pool),
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    require(done.returncode == 7, f"counterpoint record ended with {done.returncode}, not 7")
+    require("count LOAD" in done.stdout, "the program's output is missing")
+    magic = trace.read_bytes()[:8]
+    require(magic == stream.MAGIC or magic[:4] == b"\x28\xb5\x2f\xfd", "the trace is no trace")
+    return f"{trace.stat().st_size} bytes"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for pools and traces")
@@ -193,11 +227,14 @@ def main() -> int:
         from counterpoint import recorder
 
         tool = recorder.tool()
+    checks: dict[str, Callable[[], str]] = {case.name: partial(check, case, out, tool) for case in cases(out)}
+    checks["killed"] = partial(killed, out, tool)
+    if options.tool is None:
+        checks["command line"] = partial(command_line, out)
     failed = 0
-    for case in [*cases(out), None]:
-        name = case.name if case else "killed"
+    for name, one in checks.items():
         try:
-            print(f"{name}: {check(case, out, tool) if case else killed(out, tool)}", flush=True)
+            print(f"{name}: {one()}", flush=True)
         except (Failure, AssertionError, EOFError) as failure:
             print(f"{name}: FAILED: {failure}", flush=True)
             failed += 1
