@@ -55,7 +55,7 @@ class Reader:
         if source.read(8) != MAGIC:
             raise ValueError("not a trace stream")
 
-    def bytes(self, length: int) -> bytes:
+    def take(self, length: int) -> bytes:
         data = self.source.read(length)
         if len(data) != length:
             raise EOFError
@@ -64,7 +64,7 @@ class Reader:
     def u(self) -> int:
         value = 0
         for shift in range(0, 70, 7):
-            byte = self.bytes(1)[0]
+            byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value > WORD:
@@ -79,7 +79,7 @@ class Reader:
     def text(self) -> bytes:
         length = self.u()
         assert length <= 4096
-        return self.bytes(length)
+        return self.take(length)
 
     def operation(self, record: Record, address: bool = True) -> None:
         record.between = self.u()
@@ -98,7 +98,7 @@ class Reader:
                 return
 
     def one(self) -> Record:
-        record = Record(self.bytes(1)[0], self.records, thread=self.thread)
+        record = Record(self.take(1)[0], self.records, thread=self.thread)
         tag = record.tag
         assert self.records > 0 or tag == SYNC, "the first record is no SYNC"
         if tag == SYNC:
@@ -120,7 +120,7 @@ class Reader:
             record.fields = (self.u(), self.u())
             length = self.u()
             assert 1 <= length <= 65536
-            record.data = self.bytes(length)
+            record.data = self.take(length)
         elif tag == THREAD:
             record.fields = (self.u(),)
             self.thread = record.thread = record.fields[0]
@@ -128,7 +128,7 @@ class Reader:
             self.operation(record)
             record.size = self.u()
             assert 1 <= record.size <= (65536 if tag == KERNEL_STORE else 64)
-            record.data = b"" if tag == LOAD else self.bytes(record.size)
+            record.data = b"" if tag == LOAD else self.take(record.size)
         elif tag in FLUSHES:
             self.operation(record)
         elif tag in (SFENCE, MFENCE):
