@@ -23,11 +23,15 @@
 #include "pub_tool_machine.h"
 #include "pub_tool_threadstate.h"
 #include "pub_tool_tooliface.h"
+#include "pub_tool_vki.h"
 
 /* Not in the headers for tools, but in the core that every tool is linked with. */
 extern Int VG_(safe_fd)(Int oldfd);
 extern Int VG_(fcntl)(Int fd, Int cmd, Addr arg);
 extern Int VG_(fd_hard_limit);
+extern Int VG_(sigemptyset)(vki_sigset_t* set);
+extern Int VG_(sigaddset)(vki_sigset_t* set, Int signal);
+extern Int VG_(sigtimedwait_zero)(const vki_sigset_t* set, vki_siginfo_t* info);
 extern Bool VG_(clo_sigill_diag);
 
 enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };

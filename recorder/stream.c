@@ -29,6 +29,16 @@ void stream_abandon(void)
    mappings_forget();
 }
 
+/* The signal of a pipe whose reader has gone is the recorder's, not the program's. */
+static void take_back_broken_pipe(void)
+{
+   vki_sigset_t set;
+   vki_siginfo_t info;
+   VG_(sigemptyset)(&set);
+   VG_(sigaddset)(&set, VKI_SIGPIPE);
+   VG_(sigtimedwait_zero)(&set, &info);
+}
+
 void stream_flush(void)
 {
    UInt done = 0;
@@ -36,6 +46,7 @@ void stream_flush(void)
       Int n = VG_(write)(output, buffer + done, used - done);
       if (n == -VKI_EINTR || n == -VKI_EAGAIN) continue;
       if (n <= 0) {
+         if (n == -VKI_EPIPE) take_back_broken_pipe();
          VG_(umsg)("error: the trace cannot be written (error %d); the program goes on unrecorded\n", -n);
          stream_abandon();
          return;

@@ -192,6 +192,26 @@ def killed(out: Path, tool: Path) -> str:
     return "killed"
 
 
+def broken_pipe(out: Path, tool: Path) -> str:
+    """A program whose trace cannot be written goes on to its end, unrecorded."""
+    for file in out.glob("broken.pool*"):
+        file.unlink()
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        ["valgrind", "--tool=counterpoint", "--quiet", f"--trace-fd={writing}", out / "threads", out / "broken.pool"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=[writing],
+        env={**os.environ, "VALGRIND_LIB": str(tool)},
+    )
+    os.close(writing)
+    require(done.returncode == 0, f"the program ended with {done.returncode}, not 0")
+    require("the trace cannot be written" in done.stderr, "nothing was said of the trace")
+    return "broken pipe"
+
+
 def command_line(out: Path) -> str:
     """`counterpoint record` writes a trace, keeps the program's output and passes its exit code on."""
     trace, pool = out / "command.cptrace", out / "command.pool"
@@ -229,6 +249,7 @@ def main() -> int:
         tool = recorder.tool()
     checks: dict[str, Callable[[], str]] = {case.name: partial(check, case, out, tool) for case in cases(out)}
     checks["killed"] = partial(killed, out, tool)
+    checks["broken pipe"] = partial(broken_pipe, out, tool)
     if options.tool is None:
         checks["command line"] = partial(command_line, out)
     failed = 0
