@@ -15,7 +15,7 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Car
 
 .PHONY: help
 help: ## Show this list.
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 .PHONY: compare
 compare: engine ## The main job: compare the SecPM family, as a table and as $(OUT)/report.html.
@@ -25,6 +25,11 @@ compare: engine ## The main job: compare the SecPM family, as a table and as $(O
 test: engine chromium ## All tests: the engine's, and those of the front with its pages in a browser.
 	cargo test --locked -p counterpoint-engine
 	$(BIN)/pytest
+
+.PHONY: test-recorder
+test-recorder: engine ## Record programs and hold the traces against the files that they leave behind.
+	tests/recorder/install.sh
+	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 
 .PHONY: bench
 bench: ## Measure the engine's speed.

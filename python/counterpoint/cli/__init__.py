@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import EngineError, InputError, __version__
-from . import annotations, calibrate, compare, crash, listing, litmus, replay, report, reproduce, run, sweep
+from . import annotations, calibrate, compare, crash, listing, litmus, record, replay, report, reproduce, run, sweep
 from .screen import INTERRUPTED
 
 BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
@@ -36,6 +36,7 @@ app.command("annotations")(annotations.check)
 app.command("litmus")(litmus.litmus)
 app.command("reproduce")(reproduce.reproduce)
 app.command("calibrate")(calibrate.calibrate)
+app.command("record", context_settings=record.SETTINGS)(record.record)
 app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("report")(report.report)

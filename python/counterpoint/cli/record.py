@@ -1,0 +1,37 @@
+"""`record`: what a program does to persistent memory, as a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import recorder
+from . import screen
+
+SETTINGS = {"allow_interspersed_args": False}
+"""What stands behind the program belongs to it."""
+
+
+def record(
+    program: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGS...", help="The program, best after `--`.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The trace; without it PROGRAM's name with .cptrace.")
+    ] = None,
+    pmem: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pmem",
+            metavar="PATTERN",
+            help="Record only mappings of files whose whole path matches (* and ?); repeat for several.",
+        ),
+    ] = None,
+) -> None:
+    """Run a program and record what it does to persistent memory; its exit code is passed on."""
+    recording = recorder.record(program, out, pmem=pmem or ())
+    summary = recording.summary
+    if summary.get("files") == 0:
+        screen.note("the program mapped no file as shared and writable: the trace holds no operation")
+    screen.note(f"recorded in {recording.path}")
+    raise typer.Exit(recording.status)

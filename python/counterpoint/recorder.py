@@ -1,0 +1,172 @@
+"""Recording programs: builds the Valgrind tool of `recorder/` once, and runs a program under it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import InputError, _engine
+
+SUFFIX = ".cptrace"
+_SOURCES = Path(__file__).with_name("_recorder")
+_TOOL = "counterpoint-amd64-linux"
+_NEEDED = "install it with: apt-get install valgrind gcc make"
+_HEADER = "valgrind/pub_tool_tooliface.h"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was recorded.
+
+    Attributes:
+        path: the trace.
+        status: how the program ended, as a shell says it: its exit code, or 128 + the signal that ended it.
+        summary: counts of what the trace holds; empty where the engine cannot tell.
+    """
+
+    path: Path
+    status: int
+    summary: dict[str, Any]
+
+
+def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Sequence[str] = ()) -> Recording:
+    """Runs a program and writes a trace of what it does to persistent memory.
+
+    Persistent memory is each shared mapping of a file that is opened for reading and writing, and what the program
+    registers by the client requests of pmemcheck. The program keeps standard input, output and error.
+
+    Args:
+        program: the program and its arguments.
+        out: the trace; without it the program's name with `.cptrace` in the current folder.
+        pmem: patterns with `*` and `?`; only files whose whole path matches one of them are recorded.
+
+    Raises:
+        InputError: there is no such program, Valgrind is not installed, or the trace cannot be written.
+    """
+    if not program:
+        raise InputError("no program to record was given")
+    if shutil.which(program[0]) is None:
+        raise InputError(f"'{program[0]}' is no program that can be run")
+    path = Path(out) if out is not None else Path(Path(program[0]).name + SUFFIX)
+    if not path.parent.is_dir():
+        raise InputError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
+    library = tool()
+    reading, writing = os.pipe()
+    command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
+    command += [f"--pmem={pattern}" for pattern in pmem]
+    with _patient():
+        try:
+            process = subprocess.Popen(
+                [*command, "--", *program], pass_fds=[writing], env={**os.environ, "VALGRIND_LIB": str(library)}
+            )
+        finally:
+            os.close(writing)
+        try:
+            summary = _write(reading, path)
+        finally:
+            # A program whose trace cannot be written goes on unrecorded.
+            os.close(reading)
+            code = process.wait()
+    return Recording(path, code if code >= 0 else 128 - code, summary)
+
+
+def tool() -> Path:
+    """The folder with the built tool, for `VALGRIND_LIB`; it is built when there is none for these sources.
+
+    Raises:
+        InputError: what building it needs is not installed.
+    """
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        raise InputError(
+            f"programs are recorded on x86-64 Linux only; this is {platform.machine()} {platform.system()}"
+        )
+    version = _version_of_valgrind()
+    folder = _cache() / f"recorder-{_digest(version)}"
+    if (folder / _TOOL).exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="recorder-", dir=folder.parent) as temporary:
+        built = Path(temporary) / "built"
+        _build(built)
+        shutil.rmtree(built / "objects")
+        try:
+            built.rename(folder)
+        except OSError:
+            if not (folder / _TOOL).exists():
+                raise
+    return folder
+
+
+def _version_of_valgrind() -> str:
+    if shutil.which("valgrind") is None:
+        raise InputError(f"recording needs Valgrind, which is not installed; {_NEEDED}")
+    for program in ("cc", "make"):
+        if shutil.which(program) is None:
+            raise InputError(f"building the recorder needs '{program}', which is not installed; {_NEEDED}")
+    if not any((Path(prefix) / _HEADER).exists() for prefix in ("/usr/include", "/usr/local/include")):
+        raise InputError(
+            f"building the recorder needs Valgrind's header '{_HEADER}', which is not installed; {_NEEDED}"
+        )
+    return subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "counterpoint"
+
+
+def _digest(version: str) -> str:
+    digest = hashlib.sha256(version.encode())
+    for source in sorted(_SOURCES.iterdir()):
+        if source.suffix in (".c", ".h") or source.name == "Makefile":
+            digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _build(folder: Path) -> None:
+    result = subprocess.run(
+        ["make", "--silent", "-C", str(_SOURCES.resolve()), f"BUILD={folder}"], capture_output=True, text=True
+    )
+    if result.returncode != 0:
+        lines = result.stderr.splitlines()
+        why = next((line for line in lines if "error" in line), lines[-1] if lines else "make failed")
+        raise InputError(f"the recorder cannot be built: {why}")
+
+
+def _write(reading: int, path: Path) -> dict[str, Any]:
+    write_trace = getattr(_engine, "write_trace", None)
+    if write_trace is not None:
+        return dict(write_trace(reading, str(path)))
+    temporary = path.with_name(path.name + ".new")
+    try:
+        with open(reading, "rb", closefd=False) as stream, temporary.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"'{path}' cannot be written: {error.strerror}") from None
+    return {}
+
+
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Ctrl-C reaches the program as well; what it makes of it decides, and the trace is written to its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

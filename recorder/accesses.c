@@ -1,0 +1,180 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   What translated code and system calls did to persistent memory, as records. */
+
+#include "recorder.h"
+
+/* Instructions that the program has executed, up to the last exit from a translated block. */
+ULong executed;
+
+/* Steps of a repeated string operation that follow each other within a line are one record, as they are one access of a
+   processor. One run of loads and one of stores are open at a time. */
+typedef struct {
+   const Access* access;
+   UInt thread;
+   ULong completed;
+   Addr start;
+   UInt length;
+   UChar bytes[LINE];
+} Run;
+
+static Run loads, stores;
+
+static void settle(Run* run)
+{
+   if (run->length == 0) return;
+   UInt length = run->length;
+   run->length = 0;
+   operation(run->access->tag, run->thread, run->completed, run->access->pc);
+   field_address(run->start);
+   field_u(length);
+   if (run->access->tag != TAG_LOAD) field_bytes(run->bytes, length);
+}
+
+void accesses_settle(void)
+{
+   static Bool settling;
+   if (settling) return;   /* the records that are written now settle nothing */
+   settling = True;
+   settle(&loads);
+   settle(&stores);
+   settling = False;
+}
+
+static void step(Run* run, const Access* access, Addr a, SizeT length)
+{
+   UInt thread = threads_current();
+   ULong completed = executed + access->before;
+   Addr end = run->start + run->length;
+   if (run->length == 0 || run->access->pc != access->pc || run->thread != thread || run->completed != completed || end != a
+       || end % LINE == 0 || run->length + length > LINE) {
+      accesses_settle();
+      *run = (Run){ .access = access, .thread = thread, .completed = completed, .start = a };
+   }
+   if (access->tag != TAG_LOAD) VG_(memcpy)(run->bytes + run->length, (const void*)a, length);
+   run->length += length;
+}
+
+static void one(const Access* access, Addr a, SizeT length)
+{
+   if (access->repeats) {
+      step(access->tag == TAG_LOAD ? &loads : &stores, access, a, length);
+      return;
+   }
+   operation(access->tag, threads_current(), executed + access->before, access->pc);
+   field_address(a);
+   field_u(length);
+   if (access->tag != TAG_LOAD) field_bytes((const UChar*)a, length);
+}
+
+/* The parts of an access that lie in persistent memory. Returns whether there are any. */
+static Bool parts(const Access* access, Addr a)
+{
+   Addr end = a + access->size;
+   const Mapping* mapping;
+   Bool any = False;
+   while (a < end && (mapping = mapping_at(a, end - a)) != NULL) {
+      if (a < mapping->base) a = mapping->base;
+      Addr stop = end < mapping->end ? end : mapping->end;
+      if (access->tag != TAG_LOAD) file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), stop - a);
+      /* Nothing wider than a line is one access of a processor: fxsave and the like. */
+      for (; a < stop; a += LINE) one(access, a, stop - a < LINE ? stop - a : LINE);
+      a = stop;
+      any = True;
+   }
+   return any;
+}
+
+VG_REGPARM(2) void access_load(const Access* access, Addr a) { parts(access, a); }
+
+VG_REGPARM(2) void access_store(const Access* access, Addr a) { parts(access, a); }
+
+VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
+{
+   if (!parts(access, a)) operation(TAG_MFENCE, threads_current(), executed + access->before, access->pc);
+}
+
+VG_REGPARM(2) void access_flush(const Access* access, Addr a)
+{
+   a &= ~(Addr)(LINE - 1);
+   if (mapping_at(a, LINE) == NULL) return;
+   operation(access->tag, threads_current(), executed + access->before, access->pc);
+   field_address(a);
+}
+
+VG_REGPARM(1) void access_fence(const Access* access)
+{
+   operation(access->tag, threads_current(), executed + access->before, access->pc);
+}
+
+/* The system call is the last instruction that was counted; the program counter is already behind it. */
+static void kernel_operation(Tag tag)
+{
+   enum { SYSCALL_LENGTH = 2 };
+   operation(tag, threads_current(), executed - 1, VG_(get_IP)(VG_(get_running_tid)()) - SYSCALL_LENGTH);
+}
+
+static void kernel_bytes(const Mapping* mapping, Addr a, const UChar* bytes, SizeT length)
+{
+   file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), length);
+   kernel_operation(TAG_KERNEL_STORE);
+   field_address(a);
+   field_u(length);
+   field_bytes(bytes, length);
+}
+
+void kernel_store(Addr a, SizeT length)
+{
+   Addr end = a + length;
+   const Mapping* mapping;
+   while (a < end && (mapping = mapping_at(a, end - a)) != NULL) {
+      if (a < mapping->base) a = mapping->base;
+      Addr stop = end < mapping->end ? end : mapping->end;
+      while (a < stop) {
+         SizeT part = stop - a < CHUNK ? stop - a : CHUNK;
+         kernel_bytes(mapping, a, (const UChar*)a, part);
+         a += part;
+      }
+   }
+}
+
+/* Read from the file, as the mapping may be protected or reach beyond the end of the file. */
+void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length)
+{
+   static UChar bytes[CHUNK];
+   while (length > 0) {
+      SizeT part = length < CHUNK ? length : CHUNK;
+      file_read(mapping->file, mapping->offset + (a - mapping->base), bytes, part);
+      kernel_bytes(mapping, a, bytes, part);
+      a += part;
+      length -= part;
+   }
+}
+
+static Bool synced;
+
+/* A page that is mapped twice is written back once. */
+static void sync_page(const Mapping* mapping, Addr a, SizeT length)
+{
+   if (synced) return;
+   for (Addr line = a; line < a + length; line += LINE) {
+      kernel_operation(TAG_CLWB);
+      field_address(line);
+   }
+   synced = True;
+}
+
+void kernel_sync(File* file, ULong start, ULong end)
+{
+   for (ULong offset = start; file_take_dirty(file, &offset, end); offset += PAGE) {
+      synced = False;
+      mappings_of_file(file, offset, offset + PAGE, sync_page);
+   }
+}
+
+void kernel_fence(void)
+{
+   if (watch.active) kernel_operation(TAG_SFENCE);
+}

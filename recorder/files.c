@@ -1,0 +1,248 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   The files whose mappings are recorded. Each is held open, so that its inode number means no other file. */
+
+#include "recorder.h"
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_seqmatch.h"
+#include "pub_tool_vki.h"
+
+const HChar* files_patterns[PATTERNS_MAX];
+UInt files_pattern_count;
+
+static File** files;
+static UInt count, room;
+
+static File* add(const HChar* path)
+{
+   if (count == room) {
+      room = room ? 2 * room : 16;
+      files = VG_(realloc)("counterpoint.files", files, room * sizeof(File*));
+   }
+   File* file = VG_(calloc)("counterpoint.file", 1, sizeof(File));
+   file->number = count;
+   file->path = VG_(strdup)("counterpoint.path", path);
+   file->fd = -1;
+   files[count++] = file;
+   return file;
+}
+
+static void state(const File* file)
+{
+   record(TAG_FILE);
+   field_u(file->number);
+   field_text(file->path);
+}
+
+void files_restate(void)
+{
+   for (UInt i = 0; i < count; i++) state(files[i]);
+}
+
+void files_each(void (*visit)(File*))
+{
+   for (UInt i = 0; i < count; i++) visit(files[i]);
+}
+
+/* Room for descriptors above those of the program: Valgrind keeps only a dozen. */
+void files_init(void)
+{
+   enum { MORE = 4096 };
+   struct vki_rlimit limit;
+   if (VG_(getrlimit)(VKI_RLIMIT_NOFILE, &limit) != 0) return;
+   limit.rlim_cur = limit.rlim_max - limit.rlim_cur > MORE ? limit.rlim_cur + MORE : limit.rlim_max;
+   VG_(setrlimit)(VKI_RLIMIT_NOFILE, &limit);
+}
+
+void files_close(void)
+{
+   for (UInt i = 0; i < count; i++) {
+      if (files[i]->fd >= 0) VG_(close)(files[i]->fd);
+      files[i]->fd = -1;
+   }
+}
+
+static Bool wanted(const HChar* path)
+{
+   if (files_pattern_count == 0) return True;
+   for (UInt i = 0; i < files_pattern_count; i++)
+      if (VG_(string_match)(files_patterns[i], path)) return True;
+   return False;
+}
+
+/* Regular files, and the character devices of persistent memory. */
+static Bool persistent(const struct vg_stat* status, const HChar* path)
+{
+   if ((status->mode & VKI_S_IFMT) == VKI_S_IFREG) return True;
+   return (status->mode & VKI_S_IFMT) == VKI_S_IFCHR && VG_(strncmp)(path, "/dev/dax", 8) == 0;
+}
+
+/* A descriptor where the program has none. */
+static Int own_descriptor(const HChar* path)
+{
+   enum { DUPLICATE_CLOSED_BY_EXEC = 1030 };
+   Int low = VG_(fd_open)(path, VKI_O_RDONLY, 0);
+   if (low < 0) return -1;
+   Int own = VG_(fcntl)(low, DUPLICATE_CLOSED_BY_EXEC, VG_(fd_hard_limit));
+   VG_(close)(low);
+   return own < 0 ? -1 : own;
+}
+
+File* file_of_descriptor(Int fd, Bool register_new)
+{
+   struct vg_stat status;
+   if (VG_(fstat)(fd, &status) != 0) return NULL;
+   for (UInt i = 0; i < count; i++)
+      if (files[i]->memory == 0 && files[i]->device == status.dev && files[i]->inode == status.ino) return files[i];
+   if (!register_new) return NULL;
+
+   HChar link[64], path[PATH_LIMIT + 1];
+   VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
+   SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
+   if (length <= 0) return NULL;
+   path[length] = 0;
+   if (!persistent(&status, path) || !wanted(path)) return NULL;
+
+   File* file = add(path);
+   file->device = status.dev;
+   file->inode = status.ino;
+   file->size = status.size;
+   file->fd = own_descriptor(link);
+   state(file);
+   return file;
+}
+
+File* file_of_memory(Addr base, SizeT length)
+{
+   HChar path[64];
+   VG_(snprintf)(path, sizeof path, "memory:0x%lx", base);
+   File* file = add(path);
+   file->memory = base - base % LINE;
+   file->size = base % LINE + length;
+   state(file);
+   return file;
+}
+
+/* What cannot be read, as beyond the end of the file, is zero. */
+void file_read(const File* file, ULong offset, UChar* bytes, SizeT length)
+{
+   SizeT done = 0;
+   if (file->memory != 0) {
+      if (VG_(am_is_valid_for_client)(file->memory + offset, length, VKI_PROT_READ)) {
+         VG_(memcpy)(bytes, (const void*)(file->memory + offset), length);
+         done = length;
+      }
+   } else {
+      Int fd = file->fd >= 0 ? file->fd : VG_(fd_open)(file->path, VKI_O_RDONLY, 0);
+      if (fd >= 0 && VG_(lseek)(fd, offset, VKI_SEEK_SET) >= 0) {
+         while (done < length) {
+            Int n = VG_(read)(fd, bytes + done, length - done);
+            if (n <= 0) break;
+            done += n;
+         }
+      }
+      if (fd >= 0 && fd != file->fd) VG_(close)(fd);
+   }
+   VG_(memset)(bytes + done, 0, length - done);
+}
+
+static Bool is_zero(const UChar* bytes, SizeT length)
+{
+   for (SizeT i = 0; i < length; i++)
+      if (bytes[i] != 0) return False;
+   return True;
+}
+
+static void image_part(const File* file, ULong offset, const UChar* bytes, SizeT length)
+{
+   record(TAG_IMAGE);
+   field_u(file->number);
+   field_u(offset);
+   field_u(length);
+   field_bytes(bytes, length);
+}
+
+/* One IMAGE for each run of pages that are not all zero. */
+static void image_chunk(const File* file, ULong offset, SizeT length)
+{
+   static UChar bytes[CHUNK];
+   file_read(file, offset, bytes, length);
+   SizeT start = 0, at = 0;
+   while (at < length) {
+      SizeT page = PAGE - (offset + at) % PAGE;
+      if (page > length - at) page = length - at;
+      if (is_zero(bytes + at, page)) {
+         if (at > start) image_part(file, offset + start, bytes + start, at - start);
+         start = at + page;
+      }
+      at += page;
+   }
+   if (at > start) image_part(file, offset + start, bytes + start, at - start);
+}
+
+void file_image(File* file, ULong offset, ULong length)
+{
+   enum { SEEK_TO_DATA = 3 };
+   Interval part;
+   while (intervals_next(&file->imaged, offset, offset + length, False, &part)) {
+      ULong at = part.start, end = part.end < file->size ? part.end : file->size;
+      while (at < end) {
+         /* Holes are skipped; a file system that knows none answers with the offset itself. */
+         if (file->fd >= 0) {
+            Off64T data = VG_(lseek)(file->fd, at, SEEK_TO_DATA);
+            if (data == -VKI_ENXIO || data >= (Off64T)end) break;
+            if (data > (Off64T)at) at = data;
+         }
+         ULong step = CHUNK - at % CHUNK;
+         if (step > end - at) step = end - at;
+         image_chunk(file, at, step);
+         at += step;
+      }
+      intervals_add(&file->imaged, part.start, part.end);
+   }
+}
+
+void files_check_sizes(void (*shrunk)(File*, ULong, ULong))
+{
+   for (UInt i = 0; i < count; i++) {
+      File* file = files[i];
+      struct vg_stat status;
+      if (file->fd < 0 || VG_(fstat)(file->fd, &status) != 0) continue;
+      ULong before = file->size;
+      file->size = status.size;
+      if (file->size < before) shrunk(file, file->size, before);
+   }
+}
+
+void file_mark_dirty(File* file, ULong offset, SizeT length)
+{
+   for (ULong page = offset / PAGE; page <= (offset + length - 1) / PAGE; page++) {
+      if (page >= file->dirty_pages) {
+         ULong pages = 2 * (page + 512) & ~7ULL;
+         file->dirty = VG_(realloc)("counterpoint.dirty", file->dirty, pages / 8);
+         VG_(memset)(file->dirty + file->dirty_pages / 8, 0, (pages - file->dirty_pages) / 8);
+         file->dirty_pages = pages;
+      }
+      file->dirty[page / 8] |= 1 << page % 8;
+   }
+}
+
+Bool file_take_dirty(File* file, ULong* offset, ULong end)
+{
+   ULong last = (end + PAGE - 1) / PAGE;
+   if (last > file->dirty_pages) last = file->dirty_pages;
+   for (ULong page = *offset / PAGE; page < last; page++) {
+      if (file->dirty[page / 8] == 0) {
+         page |= 7;
+         continue;
+      }
+      if (file->dirty[page / 8] & 1 << page % 8) {
+         file->dirty[page / 8] &= ~(1 << page % 8);
+         *offset = page * PAGE;
+         return True;
+      }
+   }
+   return False;
+}

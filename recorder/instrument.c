@@ -1,0 +1,273 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   Adds to each translated block: counting of its instructions, and calls into accesses.c at its accesses to memory,
+   which are made only if the address lies between the first and the last persistent mapping. Stored bytes are read from
+   memory after the store, as no other thread runs within a block. */
+
+#include "recorder.h"
+#include "libvex_guest_amd64.h"
+
+typedef struct {
+   IRSB* out;
+   IRTemp low, span;          /* the watched range, loaded once: it does not change within a block */
+   Instruction instruction;
+   Addr pc;                   /* of the instruction; 0 before the first */
+   UInt length;
+   Int pending;               /* instructions of the block that `executed` does not count yet */
+   Bool counted;              /* the current instruction is counted, in `pending` or in `executed` */
+} Block;
+
+static IRExpr* word(ULong value) { return IRExpr_Const(IRConst_U64(value)); }
+
+static IRExpr* assign(Block* block, IRType type, IRExpr* value)
+{
+   IRTemp temp = newIRTemp(block->out->tyenv, type);
+   addStmtToIRSB(block->out, IRStmt_WrTmp(temp, value));
+   return IRExpr_RdTmp(temp);
+}
+
+static IRExpr* load_word(Block* block, const ULong* from)
+{
+   return assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, word((HWord)from)));
+}
+
+/* ---- counting ---- */
+
+static void count(Block* block, IRExpr* more)
+{
+   IRExpr* sum = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, load_word(block, &executed), more));
+   addStmtToIRSB(block->out, IRStmt_Store(Iend_LE, word((HWord)&executed), sum));
+}
+
+static void count_pending(Block* block)
+{
+   if (block->pending != 0) count(block, word(block->pending));
+   block->pending = 0;
+}
+
+/* A repeated string operation is translated as a loop over itself; it is one instruction, counted when it is left. */
+static void leave_repetition(Block* block, Addr to)
+{
+   if (block->pc != 0 && !block->counted && to != block->pc) {
+      block->pending++;
+      block->counted = True;
+   }
+}
+
+static void count_at_exit(Block* block, const IRStmt* exit)
+{
+   count_pending(block);
+   if (!block->counted && exit->Ist.Exit.dst->Ico.U64 != block->pc)
+      count(block, assign(block, Ity_I64, IRExpr_Unop(Iop_1Uto64, exit->Ist.Exit.guard)));
+}
+
+static void begin_instruction(Block* block, const IRStmt* mark)
+{
+   leave_repetition(block, mark->Ist.IMark.addr);
+   block->pc = mark->Ist.IMark.addr;
+   block->length = mark->Ist.IMark.len;
+   decode((const UChar*)block->pc, &block->instruction);
+   block->counted = !block->instruction.repeats;
+   if (block->counted) block->pending++;
+}
+
+/* ---- accesses ---- */
+
+static const Access* describe(Block* block, Tag tag, UInt size)
+{
+   enum { AT_ONCE = 1024 };
+   static Access* free;
+   static UInt left;
+   if (left == 0) {
+      free = VG_(malloc)("counterpoint.accesses", AT_ONCE * sizeof(Access));
+      left = AT_ONCE;
+   }
+   left--;
+   *free = (Access){ block->pc, block->pending - (block->counted ? 1 : 0), size, tag,
+                       block->instruction.repeats };
+   return free++;
+}
+
+static void call(Block* block, IRExpr* guard, const HChar* name, void* helper, const Access* access, IRExpr* address)
+{
+   IRExpr** args = address == NULL ? mkIRExprVec_1(mkIRExpr_HWord((HWord)access))
+                                   : mkIRExprVec_2(mkIRExpr_HWord((HWord)access), address);
+   IRDirty* dirty = unsafeIRDirty_0_N(address == NULL ? 1 : 2, name, VG_(fnptr_to_fnentry)(helper), args);
+   if (guard != NULL) dirty->guard = guard;
+   addStmtToIRSB(block->out, IRStmt_Dirty(dirty));
+}
+
+/* An address that is watched, or not: `condition` (may be NULL) turned into an address that is not. */
+static IRExpr* only_if(Block* block, IRExpr* condition, IRExpr* address)
+{
+   if (condition == NULL || (condition->tag == Iex_Const && condition->Iex.Const.con->Ico.U1)) return address;
+   return assign(block, Ity_I64, IRExpr_ITE(condition, address, word(0)));
+}
+
+static IRExpr* is_watched(Block* block, IRExpr* address)
+{
+   IRExpr* distance = assign(block, Ity_I64, IRExpr_Binop(Iop_Sub64, address, IRExpr_RdTmp(block->low)));
+   return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, distance, IRExpr_RdTmp(block->span)));
+}
+
+static void load(Block* block, IRExpr* condition, IRExpr* address, UInt size)
+{
+   if (block->instruction.kind == LOCKED) return;   /* part of the atomic operation */
+   address = only_if(block, condition, address);
+   call(block, is_watched(block, address), "load", access_load, describe(block, TAG_LOAD, size), address);
+}
+
+static IRExpr* is_active(Block* block)
+{
+   return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpNE64, load_word(block, &watch.active), word(0)));
+}
+
+static void store(Block* block, IRExpr* condition, IRExpr* address, UInt size)
+{
+   address = only_if(block, condition, address);
+   if (block->instruction.kind == LOCKED) {
+      call(block, is_active(block), "atomic", access_atomic, describe(block, TAG_ATOMIC, size), address);
+      return;
+   }
+   Tag tag = block->instruction.kind == NON_TEMPORAL ? TAG_NT_STORE : TAG_STORE;
+   call(block, is_watched(block, address), "store", access_store, describe(block, tag, size), address);
+}
+
+static void fence(Block* block)
+{
+   if (block->instruction.kind == SFENCE)
+      call(block, is_active(block), "sfence", access_fence, describe(block, TAG_SFENCE, 0), NULL);
+   if (block->instruction.kind == MFENCE)
+      call(block, is_active(block), "mfence", access_fence, describe(block, TAG_MFENCE, 0), NULL);
+}
+
+static void compare_and_swap(Block* block, const IRCAS* cas)
+{
+   UInt size = sizeofIRType(typeOfIRExpr(block->out->tyenv, cas->dataLo));
+   if (cas->dataHi != NULL) size *= 2;
+   load(block, NULL, cas->addr, size);
+   store(block, NULL, cas->addr, size);
+}
+
+static void helper_call(Block* block, const IRDirty* dirty)
+{
+   if (dirty->mFx == Ifx_Read || dirty->mFx == Ifx_Modify) load(block, dirty->guard, dirty->mAddr, dirty->mSize);
+   if (dirty->mFx == Ifx_Write || dirty->mFx == Ifx_Modify) store(block, dirty->guard, dirty->mAddr, dirty->mSize);
+}
+
+static IRExpr* general_register(Block* block, Int number)
+{
+   enum { BYTES = 8 };
+   return assign(block, Ity_I64, IRExpr_Get(offsetof(VexGuestAMD64State, guest_RAX) + number * BYTES, Ity_I64));
+}
+
+/* A flush ends its block, where all registers are up to date. */
+static IRExpr* flushed_address(Block* block)
+{
+   const Instruction* flush = &block->instruction;
+   ULong constant = (ULong)(Long)flush->displacement;
+   if (flush->relative) constant += block->pc + flush->length;
+   IRExpr* sum = word(constant);
+   if (flush->base >= 0)
+      sum = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, sum, general_register(block, flush->base)));
+   if (flush->index >= 0) {
+      IRExpr* scale = IRExpr_Const(IRConst_U8(flush->scale));
+      IRExpr* scaled = assign(block, Ity_I64, IRExpr_Binop(Iop_Shl64, general_register(block, flush->index), scale));
+      sum = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, sum, scaled));
+   }
+   if (flush->narrow) sum = assign(block, Ity_I64, IRExpr_Binop(Iop_And64, sum, word(0xffffffff)));
+   if (flush->segment >= 0) {
+      Int offset = flush->segment == 4 ? offsetof(VexGuestAMD64State, guest_FS_CONST)
+                                       : offsetof(VexGuestAMD64State, guest_GS_CONST);
+      IRExpr* segment = assign(block, Ity_I64, IRExpr_Get(offset, Ity_I64));
+      sum = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, sum, segment));
+   }
+   return sum;
+}
+
+/* Valgrind ends the block at a flush: to drop translations, or as it does not know the instruction. Here the program
+   just goes on behind it. */
+static void end_with_flush(Block* block)
+{
+   Tag tag = block->instruction.kind == CLWB         ? TAG_CLWB
+             : block->instruction.kind == CLFLUSHOPT ? TAG_CLFLUSHOPT
+                                                     : TAG_CLFLUSH;
+   IRExpr* address = flushed_address(block);
+   call(block, is_watched(block, address), "flush", access_flush, describe(block, tag, LINE), address);
+   block->out->next = word(block->pc + block->instruction.length);
+   block->out->jumpkind = Ijk_Boring;
+}
+
+static void report_unknown(const Block* block)
+{
+   const UChar* bytes = (const UChar*)block->pc;
+   VG_(umsg)("an instruction that Valgrind does not know, at 0x%lx: %02x %02x %02x %02x %02x %02x %02x %02x\n",
+             block->pc, bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]);
+}
+
+/* ---- the walk ---- */
+
+static UInt load_size(IRLoadGOp conversion)
+{
+   IRType result, loaded;
+   typeOfIRLoadGOp(conversion, &result, &loaded);
+   return sizeofIRType(loaded);
+}
+
+static void statement(Block* block, IRStmt* statement)
+{
+   IRTypeEnv* types = block->out->tyenv;
+   if (statement->tag == Ist_Exit) count_at_exit(block, statement);
+   if (statement->tag == Ist_Dirty) cpuid_offer_flushes(statement->Ist.Dirty.details);
+   addStmtToIRSB(block->out, statement);
+   switch (statement->tag) {
+      case Ist_IMark:
+         begin_instruction(block, statement);
+         fence(block);
+         break;
+      case Ist_WrTmp: {
+         const IRExpr* data = statement->Ist.WrTmp.data;
+         if (data->tag == Iex_Load) load(block, NULL, data->Iex.Load.addr, sizeofIRType(data->Iex.Load.ty));
+         break;
+      }
+      case Ist_LoadG: {
+         const IRLoadG* details = statement->Ist.LoadG.details;
+         load(block, details->guard, details->addr, load_size(details->cvt));
+         break;
+      }
+      case Ist_Store: {
+         IRExpr* data = statement->Ist.Store.data;
+         store(block, NULL, statement->Ist.Store.addr, sizeofIRType(typeOfIRExpr(types, data)));
+         break;
+      }
+      case Ist_StoreG: {
+         const IRStoreG* details = statement->Ist.StoreG.details;
+         store(block, details->guard, details->addr, sizeofIRType(typeOfIRExpr(types, details->data)));
+         break;
+      }
+      case Ist_CAS: compare_and_swap(block, statement->Ist.CAS.details); break;
+      case Ist_Dirty: helper_call(block, statement->Ist.Dirty.details); break;
+      default: break;
+   }
+}
+
+IRSB* instrument(VgCallbackClosure* closure, IRSB* in, const VexGuestLayout* layout, const VexGuestExtents* vge,
+                 const VexArchInfo* host, IRType guest_word, IRType host_word)
+{
+   Block block = { .out = deepCopyIRSBExceptStmts(in) };
+   Int i = 0;
+   while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark) addStmtToIRSB(block.out, in->stmts[i++]);
+   block.low = load_word(&block, &watch.low)->Iex.RdTmp.tmp;
+   block.span = load_word(&block, &watch.span)->Iex.RdTmp.tmp;
+   for (; i < in->stmts_used; i++)
+      if (in->stmts[i]->tag != Ist_NoOp) statement(&block, in->stmts[i]);
+
+   Bool flush = block.pc != 0 && block.instruction.length != 0;
+   if (flush) end_with_flush(&block);
+   else if (in->jumpkind == Ijk_NoDecode) report_unknown(&block);
+   leave_repetition(&block, in->next->tag == Iex_Const ? in->next->Iex.Const.con->Ico.U64 : 0);
+   count_pending(&block);
+   return block.out;
+}

@@ -1,0 +1,106 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   The tool as Valgrind sees it: options, start and end. */
+
+#include "recorder.h"
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_options.h"
+#include "pub_tool_vki.h"
+
+static Int trace_descriptor = -1;
+
+static Bool option(const HChar* argument)
+{
+   const HChar* pattern;
+   if (VG_BINT_CLO(argument, "--trace-fd", trace_descriptor, 0, 1 << 20)) {
+   } else if (VG_STR_CLO(argument, "--pmem", pattern)) {
+      if (files_pattern_count == PATTERNS_MAX)
+         VG_(fmsg_bad_option)(argument, "at most %d patterns can be given\n", PATTERNS_MAX);
+      files_patterns[files_pattern_count++] = pattern;
+   } else {
+      return False;
+   }
+   return True;
+}
+
+static void usage(void)
+{
+   VG_(printf)("    --trace-fd=<number>   write the trace to this file descriptor\n"
+               "    --pmem=<pattern>      record files whose path matches (* and ?), not all [repeatable]\n");
+}
+
+static void debug_usage(void) { VG_(printf)("    (none)\n"); }
+
+static void start_up_mapping(Addr a, SizeT length, Bool read, Bool write, Bool execute, ULong debug_info)
+{
+   NSegment const* segment = VG_(am_find_nsegment)(a);
+   const HChar* path = segment != NULL && segment->kind == SkFileC ? VG_(am_get_filename)(segment) : NULL;
+   if (execute && path != NULL) code_add(a, length, segment->offset + (a - segment->start), path);
+}
+
+static void forked_child(ThreadId tid)
+{
+   stream_abandon();
+   files_close();
+}
+
+static void start(void)
+{
+   if (trace_descriptor < 0) {
+      VG_(fmsg)("--trace-fd=<number> is needed: where the trace is written\n");
+      VG_(exit)(2);
+   }
+   VG_(clo_sigill_diag) = False;   /* it would report every clwb; instrument.c reports the rest */
+   VG_(atfork)(NULL, NULL, forked_child);
+   threads_init();
+   files_init();
+   stream_open(trace_descriptor);
+}
+
+/* The linker sends the core's last calls here: only they say how the program ends. */
+extern void __real_vgPlain_exit(Int status);
+void __wrap_vgPlain_exit(Int status);
+void __wrap_vgPlain_exit(Int status)
+{
+   stream_end(status & 0xff);
+   __real_vgPlain_exit(status);
+}
+
+/* Later versions of Valgrind end a program by this one. */
+extern void __real_vgPlain_client_exit(Int status) __attribute__((weak));
+void __wrap_vgPlain_client_exit(Int status);
+void __wrap_vgPlain_client_exit(Int status)
+{
+   stream_end(status & 0xff);
+   __real_vgPlain_client_exit(status);
+}
+
+extern void __real_vgPlain_kill_self(Int signal);
+void __wrap_vgPlain_kill_self(Int signal);
+void __wrap_vgPlain_kill_self(Int signal)
+{
+   enum { KILLED = 128 };
+   stream_end(KILLED + signal);
+   __real_vgPlain_kill_self(signal);
+}
+
+static void finish(Int unused) { accesses_settle(); }
+
+static void set_up(void)
+{
+   VG_(details_name)("counterpoint");
+   VG_(details_version)(NULL);
+   VG_(details_description)("a recorder of what programs do to persistent memory");
+   VG_(details_copyright_author)("Copyright (C) 2026, the Counterpoint developers; GNU GPL version 2 or later");
+   VG_(details_bug_reports_to)("the Counterpoint developers");
+   VG_(details_avg_translation_sizeB)(640);
+   VG_(basic_tool_funcs)(start, instrument, finish);
+   VG_(needs_command_line_options)(option, usage, debug_usage);
+   VG_(track_new_mem_startup)(start_up_mapping);
+   syscalls_init();
+   requests_init();
+}
+
+VG_DETERMINE_INTERFACE_VERSION(set_up)

@@ -1,0 +1,208 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   Which memory is persistent, and which holds code. Mappings are sorted by address and do not overlap. */
+
+#include "recorder.h"
+
+struct Watch watch;
+
+static Mapping* mappings;
+static UInt count, room;
+
+typedef struct { Addr base, end; ULong offset; HChar* path; } Code;
+static Code* codes;
+static UInt code_count, code_room;
+
+/* The widest access that translated code checks: one that begins before the lowest mapping may reach into it. */
+enum { REACH = 512 };
+
+static void watch_again(void)
+{
+   if (count == 0) {
+      watch.low = watch.span = 0;
+      return;
+   }
+   watch.low = mappings[0].base - REACH;
+   watch.span = mappings[count - 1].end - watch.low;
+   watch.active = 1;
+}
+
+/* The first mapping that ends after `a`. */
+static UInt first_after(Addr a)
+{
+   static UInt last;
+   if (last < count && mappings[last].end > a && (last == 0 || mappings[last - 1].end <= a)) return last;
+   UInt low = 0, high = count;
+   while (low < high) {
+      UInt middle = (low + high) / 2;
+      if (mappings[middle].end > a) high = middle; else low = middle + 1;
+   }
+   return last = low;
+}
+
+/* The first mapping that meets [a, a + length). */
+const Mapping* mapping_at(Addr a, SizeT length)
+{
+   UInt at = first_after(a);
+   return at < count && mappings[at].base < a + length ? &mappings[at] : NULL;
+}
+
+Bool mappings_cover(Addr a, SizeT length)
+{
+   Addr end = a + length;
+   while (a < end) {
+      const Mapping* mapping = mapping_at(a, 1);
+      if (mapping == NULL) return False;
+      a = mapping->end;
+   }
+   return True;
+}
+
+static void state(const Mapping* mapping)
+{
+   record(TAG_MAP);
+   field_u(mapping->base);
+   field_u(mapping->end - mapping->base);
+   field_u(mapping->file->number);
+   field_u(mapping->offset);
+}
+
+static void state_code(const Code* code)
+{
+   record(TAG_CODE);
+   field_u(code->base);
+   field_u(code->end - code->base);
+   field_u(code->offset);
+   field_text(code->path);
+}
+
+void mappings_restate(void)
+{
+   for (UInt i = 0; i < count; i++) state(&mappings[i]);
+   for (UInt i = 0; i < code_count; i++) state_code(&codes[i]);
+}
+
+void mappings_forget(void)
+{
+   count = code_count = 0;
+   watch_again();
+   watch.active = 0;
+}
+
+static void insert(Mapping mapping)
+{
+   if (count == room) {
+      room = room ? 2 * room : 16;
+      mappings = VG_(realloc)("counterpoint.mappings", mappings, room * sizeof(Mapping));
+   }
+   UInt at = first_after(mapping.base);
+   VG_(memmove)(mappings + at + 1, mappings + at, (count - at) * sizeof(Mapping));
+   mappings[at] = mapping;
+   count++;
+   watch_again();
+}
+
+static void code_remove(Addr base, Addr end)
+{
+   for (UInt i = 0; i < code_count; i++) {
+      Code* code = &codes[i];
+      if (code->end <= base || end <= code->base) continue;
+      if (code->base < base) {
+         code->end = base;
+      } else if (end < code->end) {
+         code->offset += end - code->base;
+         code->base = end;
+      } else {
+         VG_(free)(code->path);
+         codes[i--] = codes[--code_count];
+      }
+   }
+}
+
+void mapping_remove(Addr base, SizeT length, Bool registered_only)
+{
+   Addr end = base + length;
+   if (!registered_only) code_remove(base, end);
+   UInt at = first_after(base);
+   while (at < count && mappings[at].base < end) {
+      Mapping whole = mappings[at];
+      if (registered_only && !whole.registered) {
+         at++;
+         continue;
+      }
+      Addr from = whole.base > base ? whole.base : base, to = whole.end < end ? whole.end : end;
+      count--;
+      VG_(memmove)(mappings + at, mappings + at + 1, (count - at) * sizeof(Mapping));
+      if (whole.base < from) {
+         Mapping left = whole;
+         left.end = from;
+         insert(left);
+         at++;
+      }
+      if (to < whole.end) {
+         Mapping right = whole;
+         right.base = to;
+         right.offset += to - whole.base;
+         insert(right);
+      }
+      record(TAG_UNMAP);
+      field_u(from);
+      field_u(to - from);
+   }
+   watch_again();
+}
+
+void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registered)
+{
+   if (!stream_is_open() || length == 0) return;
+   mapping_remove(base, length, False);
+   file_image(file, offset, length);
+   insert((Mapping){ base, base + length, file, offset, registered });
+   state(mapping_at(base, length));
+   Interval part;
+   while (intervals_next(&file->stale, offset, offset + length, True, &part)) {
+      intervals_remove(&file->stale, part.start, part.end);
+      kernel_store_of_file(mapping_at(base, length), base + (part.start - offset), part.end - part.start);
+   }
+}
+
+void mapping_move(Addr from, SizeT old_length, Addr to, SizeT new_length)
+{
+   const Mapping* mapping = mapping_at(from, 1);
+   if (mapping == NULL || mapping->base > from) return;
+   File* file = mapping->file;
+   ULong offset = mapping->offset + (from - mapping->base);
+   Bool registered = mapping->registered;
+   if (to == from && new_length <= old_length) {
+      mapping_remove(from + new_length, old_length - new_length, False);
+      return;
+   }
+   mapping_remove(from, old_length, False);
+   mapping_add(to, new_length, file, offset, registered);
+}
+
+void code_add(Addr base, SizeT length, ULong offset, const HChar* path)
+{
+   if (!stream_is_open()) return;
+   code_remove(base, base + length);
+   if (code_count == code_room) {
+      code_room = code_room ? 2 * code_room : 32;
+      codes = VG_(realloc)("counterpoint.codes", codes, code_room * sizeof(Code));
+   }
+   codes[code_count] = (Code){ base, base + length, offset, VG_(strdup)("counterpoint.code", path) };
+   state_code(&codes[code_count++]);
+}
+
+void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr, SizeT))
+{
+   for (UInt i = 0; i < count; i++) {
+      const Mapping* mapping = &mappings[i];
+      ULong mapping_end = mapping->offset + (mapping->end - mapping->base);
+      if (mapping->file != file || mapping_end <= start || end <= mapping->offset) continue;
+      ULong from = start > mapping->offset ? start : mapping->offset;
+      ULong to = end < mapping_end ? end : mapping_end;
+      visit(mapping, mapping->base + (from - mapping->offset), to - from);
+   }
+}

@@ -1,0 +1,193 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   What the parts of the recorder tell each other. The way of the bytes:
+
+      instrument.c  marks the accesses of translated code
+      accesses.c    sees one at run time and records it, if it meets persistent memory
+      mappings.c    knows which memory is persistent, and of which file (files.c) it is
+      syscalls.c    what the kernel did to mappings and files
+      stream.c      writes records; docs/traces.md of Counterpoint describes them */
+
+#ifndef COUNTERPOINT_RECORDER_H
+#define COUNTERPOINT_RECORDER_H
+
+#include "pub_tool_basics.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_mallocfree.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_tooliface.h"
+#include "pub_tool_vki.h"
+
+/* Not in the headers for tools, but in the core that every tool is linked with. */
+extern Int VG_(safe_fd)(Int oldfd);
+extern Int VG_(fcntl)(Int fd, Int cmd, Addr arg);
+extern Int VG_(fd_hard_limit);
+extern Int VG_(sigemptyset)(vki_sigset_t* set);
+extern Int VG_(sigaddset)(vki_sigset_t* set, Int signal);
+extern Int VG_(sigtimedwait_zero)(const vki_sigset_t* set, vki_siginfo_t* info);
+extern Bool VG_(clo_sigill_diag);
+
+enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };
+
+typedef enum {
+   TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD,
+   TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
+   TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE,
+   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK,
+   TAG_END = 0x7f
+} Tag;
+
+/* ---- intervals.c: sets of file offsets, as sorted intervals [start, end) that do not touch ---- */
+
+typedef struct { ULong start, end; } Interval;
+typedef struct { Interval* items; UInt count, room; } Intervals;
+
+void intervals_add(Intervals* set, ULong start, ULong end);
+void intervals_remove(Intervals* set, ULong start, ULong end);
+/* The first part of [start, end) that is in the set (inside) or is not; False if there is none. */
+Bool intervals_next(const Intervals* set, ULong start, ULong end, Bool inside, Interval* part);
+
+/* ---- files.c ---- */
+
+typedef struct {
+   UInt number;
+   HChar* path;
+   Int fd;              /* our own, for reading, so that the inode lives on; -1: there is none */
+   ULong device, inode;
+   ULong size;          /* when last looked at */
+   Addr memory;         /* of registered memory that is no file: where its offset 0 is; otherwise 0 */
+   Intervals imaged;    /* offsets whose first content the stream has */
+   Intervals stale;     /* imaged, then changed while not mapped */
+   UChar* dirty;        /* one bit a page: stored to since it was last synced */
+   ULong dirty_pages;   /* room in `dirty` */
+} File;
+
+extern const HChar* files_patterns[];
+extern UInt files_pattern_count;
+enum { PATTERNS_MAX = 64 };
+
+void files_init(void);
+File* file_of_descriptor(Int fd, Bool register_new);
+File* file_of_memory(Addr base, SizeT length);
+void file_read(const File* file, ULong offset, UChar* bytes, SizeT length);
+void file_mark_dirty(File* file, ULong offset, SizeT length);
+/* Finds the next dirty page in [*offset, end), clears its bit and sets *offset to it. */
+Bool file_take_dirty(File* file, ULong* offset, ULong end);
+/* Writes IMAGE for what of [offset, offset + length) the stream does not have yet. */
+void file_image(File* file, ULong offset, ULong length);
+void files_restate(void);
+/* Looks whether files have become shorter or longer; `shrunk` is called with what was cut off. */
+void files_check_sizes(void (*shrunk)(File* file, ULong start, ULong end));
+void files_each(void (*visit)(File* file));
+void files_close(void);
+
+/* ---- mappings.c ---- */
+
+typedef struct {
+   Addr base, end;
+   File* file;
+   ULong offset;
+   Bool registered;     /* by a client request, not by mmap */
+} Mapping;
+
+/* Read by translated code: an access at `a` can be to persistent memory if a - low < span. */
+extern struct Watch { ULong low, span, active; } watch;
+
+const Mapping* mapping_at(Addr a, SizeT length);
+Bool mappings_cover(Addr a, SizeT length);
+void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registered);
+void mapping_remove(Addr base, SizeT length, Bool registered_only);
+void mapping_move(Addr from, SizeT old_length, Addr to, SizeT new_length);
+void code_add(Addr base, SizeT length, ULong offset, const HChar* path);
+void mappings_restate(void);
+void mappings_forget(void);
+/* Calls `visit` for each mapped part of the file's [start, end). */
+void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr a, SizeT length));
+
+/* ---- stream.c ---- */
+
+void stream_open(Int fd);
+Bool stream_is_open(void);
+void stream_flush(void);
+void stream_abandon(void);
+void stream_end(UInt status);
+/* `record` starts a record; what follows are its fields. */
+void record(Tag tag);
+void field_u(ULong value);
+void field_text(const HChar* text);
+void field_bytes(const UChar* bytes, SizeT length);
+/* What follows is executed by this thread. */
+void by_thread(UInt thread);
+/* Starts a record of an operation: with THREAD before it where that is needed, and i and pc.
+   `completed`: instructions that were executed before the operation's own. */
+void operation(Tag tag, UInt thread, ULong completed, Addr pc);
+void field_address(Addr a);
+
+/* ---- accesses.c ---- */
+
+/* One place in translated code that may access persistent memory. */
+typedef struct {
+   Addr pc;
+   Short before;        /* completed instructions that `executed` does not count yet at this place */
+   UShort size;
+   UChar tag;
+   Bool repeats;        /* one step of a repeated string operation */
+} Access;
+
+extern ULong executed;
+
+/* Records what of a repeated string operation is kept back to be put together. Comes before any other record. */
+void accesses_settle(void);
+
+VG_REGPARM(2) void access_load(const Access* access, Addr a);
+VG_REGPARM(2) void access_store(const Access* access, Addr a);
+VG_REGPARM(2) void access_atomic(const Access* access, Addr a);
+VG_REGPARM(2) void access_flush(const Access* access, Addr a);
+VG_REGPARM(1) void access_fence(const Access* access);
+/* What the kernel did for the running thread's current system call. */
+void kernel_store(Addr a, SizeT length);
+void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length);
+void kernel_sync(File* file, ULong start, ULong end);
+void kernel_fence(void);
+
+/* ---- threads.c ---- */
+
+void threads_init(void);
+void threads_run(ThreadId tid);
+/* The number of the running thread in the stream. */
+UInt threads_current(void);
+
+/* ---- decode.c ---- */
+
+typedef struct {
+   enum { PLAIN, NON_TEMPORAL, LOCKED, SFENCE, MFENCE, CLWB, CLFLUSHOPT, CLFLUSH } kind;
+   Bool repeats;        /* rep, repe, repne before a string operation */
+   UInt length;         /* known for flushes only */
+   /* The memory operand of a flush: segment + base + (index << scale) + displacement. */
+   Int base, index;     /* general register 0..15, or -1 */
+   UInt scale;
+   Int segment;         /* 4 = fs, 5 = gs, or -1 */
+   Bool narrow;         /* address-size prefix: the sum is cut to 32 bits */
+   Bool relative;       /* to the next instruction */
+   Int displacement;
+} Instruction;
+
+void decode(const UChar* bytes, Instruction* out);
+
+/* ---- instrument.c, cpuid.c, syscalls.c, requests.c ---- */
+
+IRSB* instrument(VgCallbackClosure* closure, IRSB* in, const VexGuestLayout* layout, const VexGuestExtents* vge,
+                 const VexArchInfo* host, IRType guest_word, IRType host_word);
+/* If the call is CPUID, makes it offer CLWB and CLFLUSHOPT. */
+void cpuid_offer_flushes(IRDirty* call);
+void syscalls_init(void);
+void requests_init(void);
+
+#endif

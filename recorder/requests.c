@@ -1,0 +1,92 @@
+/* Part of the Counterpoint recorder, a Valgrind tool.
+   Copyright (C) 2026 The Counterpoint developers.
+   SPDX-License-Identifier: GPL-2.0-or-later
+
+   The client requests of pmemcheck, by which PMDK and others announce persistent memory and transactions. */
+
+#include "recorder.h"
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_clreq.h"
+#include "pub_tool_vki.h"
+#include "valgrind.h"
+
+/* As pmemcheck.h of PMDK's Valgrind numbers them. */
+enum {
+   REGISTER_PMEM_MAPPING = VG_USERREQ_TOOL_BASE('P', 'C'),
+   REGISTER_PMEM_FILE,
+   REMOVE_PMEM_MAPPING,
+   CHECK_IS_PMEM_MAPPING,
+   START_TX = REGISTER_PMEM_MAPPING + 18,
+   START_TX_N,
+   END_TX,
+   END_TX_N,
+   EMIT_LOG = REGISTER_PMEM_MAPPING + 30
+};
+
+/* Memory that is no recorded file mapping becomes a file of its own. */
+static void register_memory(Addr base, SizeT length)
+{
+   Addr a = base, end = base + length;
+   while (a < end) {
+      const Mapping* known = mapping_at(a, end - a);
+      Addr stop = known == NULL ? end : known->base > a ? known->base : a;
+      if (stop > a) mapping_add(a, stop - a, file_of_memory(a, stop - a), a % LINE, True);
+      a = known == NULL ? end : mapping_at(stop, 1)->end;
+   }
+}
+
+static void register_file(Int fd, Addr base, SizeT length, ULong offset)
+{
+   if (mappings_cover(base, length)) return;
+   File* file = file_of_descriptor(fd, True);
+   if (file != NULL) mapping_add(base, length, file, offset, True);
+}
+
+/* The memory of a file that the patterns leave out is left out here as well. */
+static Bool left_out(Addr base)
+{
+   if (files_pattern_count == 0) return False;
+   NSegment const* segment = VG_(am_find_nsegment)(base);
+   return segment != NULL && segment->kind == SkFileC;
+}
+
+static void transaction(Tag tag)
+{
+   by_thread(threads_current());
+   record(tag);
+   field_u(0);
+}
+
+static void mark(const HChar* text)
+{
+   SizeT length = 0;
+   while (length < PATH_LIMIT && VG_(am_is_valid_for_client)((Addr)text + length, 1, VKI_PROT_READ) && text[length])
+      length++;
+   by_thread(threads_current());
+   record(TAG_MARK);
+   field_u(length);
+   field_bytes((const UChar*)text, length);
+}
+
+static Bool request(ThreadId tid, UWord* args, UWord* result)
+{
+   if (!VG_IS_TOOL_USERREQ('P', 'C', args[0])) return False;
+   *result = 0;
+   if (!stream_is_open()) return True;
+   threads_run(tid);
+   switch (args[0]) {
+      case REGISTER_PMEM_MAPPING: if (!left_out(args[1])) register_memory(args[1], args[2]); break;
+      case REGISTER_PMEM_FILE: register_file(args[1], args[2], args[3], args[4]); break;
+      case REMOVE_PMEM_MAPPING: mapping_remove(args[1], args[2], True); break;
+      case CHECK_IS_PMEM_MAPPING: *result = mappings_cover(args[1], args[2]); break;
+      case START_TX:
+      case START_TX_N: transaction(TAG_TX_BEGIN); break;
+      case END_TX:
+      case END_TX_N: transaction(TAG_TX_END); break;
+      case EMIT_LOG: mark((const HChar*)args[1]); break;
+      default: break;   /* what serves pmemcheck's own checks */
+   }
+   return True;
+}
+
+void requests_init(void) { VG_(needs_client_requests)(request); }

@@ -1,0 +1,266 @@
+"""Records programs and holds the traces against what the programs left behind: the recorder's own test.
+
+Usage: check.py --out FOLDER [--tool FOLDER]. Without --tool the recorder is built as `counterpoint record` builds it.
+Needs valgrind, gcc, make, libpmemobj-dev and libpmem-dev; `make test-recorder` installs them.
+
+Each program runs on files of its own. The records, replayed over the images by the reader in stream.py, must give these
+files byte for byte; stress.c and threads.c also say how many records of each kind there must be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import stream
+
+HERE = Path(__file__).parent
+EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
+MAP_SOURCES = ("map/map*.c", "hashmap/*.c", "tree_map/*.c", "list_map/*.c")
+MAP_PROGRAMS = ("mapcli.c", "data_store.c", "kv_server.c")
+PAGE_LINES = 4096 // 64
+
+
+@dataclass
+class Case:
+    """A program, its input, and the files whose final content the trace must give."""
+
+    name: str
+    command: list[str]
+    files: list[Path]
+    stdin: str = ""
+    status: int = 0
+    expects: list[str] = field(default_factory=list)
+    """Tags of which there must be some."""
+
+
+class Failure(Exception):
+    """What does not hold."""
+
+
+def require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise Failure(sentence)
+
+
+def compile_program(out: Path, sources: list[Path], *options: str) -> str:
+    command = ["gcc", "-g", "-O1", "-w", "-o", str(out), *map(str, sources), *options]
+    subprocess.run(command, check=True)
+    return str(out)
+
+
+def map_program(out: Path, main: str) -> str:
+    sources = [EXAMPLES / "map" / main]
+    for pattern in MAP_SOURCES:
+        sources += [source for source in sorted(EXAMPLES.glob(pattern)) if source.name not in MAP_PROGRAMS]
+    includes = [f"-I{EXAMPLES / folder}" for folder in (".", "map", "hashmap", "tree_map", "list_map")]
+    return compile_program(out, sources, f"-I{HERE / 'include'}", *includes, "-lpmemobj", "-lpmem", "-pthread")
+
+
+def cases(out: Path) -> list[Case]:
+    def pool(name: str) -> Path:
+        return out / f"{name}.pool"
+
+    stress = compile_program(out / "stress", [HERE / "stress.c"])
+    threads = compile_program(out / "threads", [HERE / "threads.c"], "-pthread")
+    mapcli = map_program(out / "mapcli", "mapcli.c")
+    pi = compile_program(out / "pi", [EXAMPLES / "pi.c"], f"-I{HERE / 'include'}", "-lpmemobj", "-pthread", "-lm")
+    pmdk = ["LOAD", "STORE", "NT_STORE", "CLWB", "SFENCE", "TX_BEGIN", "TX_END"]
+    moves = Path(f"{pool('stress')}.moves")
+    found = [
+        Case("stress", [stress, str(pool("stress"))], [pool("stress"), moves], status=7),
+        Case("threads", [threads, str(pool("threads"))], [pool("threads")]),
+        # Several threads, each with transactions of its own.
+        Case("pi", [pi, str(pool("pi")), "calc", "3", "12"], [pool("pi")], expects=["LOAD", "STORE", "SFENCE"]),
+    ]
+    for kind in ("hashmap_tx", "btree", "rbtree", "skiplist"):
+        command = [mapcli, kind, str(pool(kind)), "17"]
+        found.append(Case(kind, command, [pool(kind)], "n 40\ni 5\ni 6\nr 5\nq\n", expects=pmdk))
+    return found
+
+
+def run(case: Case, trace: Path, tool: Path) -> str:
+    """Records a program and returns what it printed."""
+    with trace.open("wb") as raw:
+        command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", f"--trace-fd={raw.fileno()}"]
+        done = subprocess.run(
+            [*command, "--", *case.command],
+            input=case.stdin,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[raw.fileno()],
+            env={**os.environ, "VALGRIND_LIB": str(tool), "PMEM_IS_PMEM_FORCE": "1"},
+        )
+    require(done.returncode == case.status, f"ended with {done.returncode}, not {case.status}")
+    return done.stdout
+
+
+def same_bytes(replay: stream.Replay, file: Path) -> None:
+    there, rebuilt = file.read_bytes(), replay.content(str(file))
+    length = max(len(there), len(rebuilt))
+    there, rebuilt = there.ljust(length, b"\0"), rebuilt.ljust(length, b"\0")
+    if there != rebuilt:
+        at = next(i for i in range(length) if there[i] != rebuilt[i])
+        raise Failure(f"{file.name} differs from its trace at offset {at:#x}: {there[at]:#x}, not {rebuilt[at]:#x}")
+
+
+class Sections:
+    """Counts records by the part of the program that they are in, which its marks tell.
+
+    Fences count only where the program's own code has them, as libraries lock as well.
+    """
+
+    def __init__(self, program: str) -> None:
+        self.program = program.encode()
+        self.code = range(0)
+        self.section = "counted"
+        self.counts: dict[str, Counter[str]] = {}
+        self.between: dict[int, int] = {}
+        self.base = 0
+
+    def __call__(self, record: stream.Record) -> bool:
+        if record.tag == stream.MARK:
+            self.section = record.data.decode()
+        elif record.tag == stream.MAP and self.base == 0:
+            self.base = record.fields[0]
+        elif record.tag == stream.CODE and record.data == self.program:
+            self.code = range(record.fields[0], record.fields[0] + record.fields[1])
+        elif record.tag in stream.NAMES and (record.tag != stream.MFENCE or record.pc in self.code):
+            self.counts.setdefault(self.section, Counter())[stream.NAMES[record.tag]] += 1
+        if record.address:
+            self.between.setdefault(record.address - self.base, record.between)
+        return False
+
+
+def facts(case: Case, printed: str, replay: stream.Replay, sections: Sections) -> None:
+    """What stress.c and threads.c say of themselves."""
+    for line in printed.splitlines():
+        match line.split():
+            case ["count", tag, number]:
+                counted = sections.counts.get("counted", Counter())[tag]
+                require(counted == int(number), f"{counted} records of {tag}, not {number}")
+            case ["between", offset, number]:
+                counted = sections.between.get(int(offset), -1)
+                require(counted == int(number), f"{counted} instructions before offset {offset}, not {number}")
+            case ["memory", address]:
+                left = Path(f"{case.files[0]}.memory").read_bytes()
+                require(
+                    replay.content(f"memory:{address}").ljust(len(left), b"\0") == left, "registered memory differs"
+                )
+
+
+def check(case: Case, out: Path, tool: Path) -> str:
+    for file in out.glob(f"{case.name}.pool*"):
+        file.unlink()
+    trace = out / f"{case.name}.cptrace"
+    printed = run(case, trace, tool)
+    sections = Sections(case.command[0])
+    with trace.open("rb") as source:
+        replay = stream.replay(source, sections)
+    require(replay.status == case.status, f"END has status {replay.status}, not {case.status}")
+    for file in case.files:
+        same_bytes(replay, file)
+    for tag in case.expects:
+        require(replay.counts[tag] > 0, f"no record of {tag}")
+    require(replay.counts["TX_BEGIN"] == replay.counts["TX_END"], "transactions begin and do not end")
+    facts(case, printed, replay, sections)
+    if case.name == "threads":
+        require(replay.threads == {0, 1, 2, 3, 4}, f"threads {replay.threads}")
+    if case.name == "stress":
+        msync = sections.counts["msync"]
+        require(msync["CLWB"] == 2 * PAGE_LINES, f"msync wrote back {msync['CLWB']} lines, not those of two pages")
+        require(msync["SFENCE"] == 2, "msync is no fence")
+        require(sections.counts["kernel"]["KERNEL_STORE"] >= 11, "system calls are missing")
+    return f"{replay.counts.total()} records, {replay.instructions} instructions"
+
+
+def killed(out: Path, tool: Path) -> str:
+    """A program that a signal ends has its END."""
+    trace = out / "killed.cptrace"
+    case = Case("killed", ["/bin/sh", "-c", "kill -SEGV $$"], [], status=-11)
+    run(case, trace, tool)
+    with trace.open("rb") as source:
+        status = stream.replay(source).status
+    require(status == 128 + 11, f"END has status {status}, not 139")
+    return "killed"
+
+
+def broken_pipe(out: Path, tool: Path) -> str:
+    """A program whose trace cannot be written goes on to its end, unrecorded."""
+    for file in out.glob("broken.pool*"):
+        file.unlink()
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        ["valgrind", "--tool=counterpoint", "--quiet", f"--trace-fd={writing}", out / "threads", out / "broken.pool"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=[writing],
+        env={**os.environ, "VALGRIND_LIB": str(tool)},
+    )
+    os.close(writing)
+    require(done.returncode == 0, f"the program ended with {done.returncode}, not 0")
+    require("the trace cannot be written" in done.stderr, "nothing was said of the trace")
+    return "broken pipe"
+
+
+def command_line(out: Path) -> str:
+    """`counterpoint record` writes a trace, keeps the program's output and passes its exit code on."""
+    trace, pool = out / "command.cptrace", out / "command.pool"
+    pool.unlink(missing_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "counterpoint",
+        "record",
+        "--out",
+        str(trace),
+        "--",
+        str(out / "stress"),
+        str(pool),
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    require(done.returncode == 7, f"counterpoint record ended with {done.returncode}, not 7")
+    require("count LOAD" in done.stdout, "the program's output is missing")
+    magic = trace.read_bytes()[:8]
+    require(magic == stream.MAGIC or magic[:4] == b"\x28\xb5\x2f\xfd", "the trace is no trace")
+    return f"{trace.stat().st_size} bytes"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="a folder for pools and traces")
+    parser.add_argument("--tool", type=Path, help="a built recorder")
+    options = parser.parse_args()
+    out: Path = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    tool: Path | None = options.tool
+    if tool is None:
+        from counterpoint import recorder
+
+        tool = recorder.tool()
+    checks: dict[str, Callable[[], str]] = {case.name: partial(check, case, out, tool) for case in cases(out)}
+    checks["killed"] = partial(killed, out, tool)
+    checks["broken pipe"] = partial(broken_pipe, out, tool)
+    if options.tool is None:
+        checks["command line"] = partial(command_line, out)
+    failed = 0
+    for name, one in checks.items():
+        try:
+            print(f"{name}: {one()}", flush=True)
+        except (Failure, AssertionError, EOFError) as failure:
+            print(f"{name}: FAILED: {failure}", flush=True)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

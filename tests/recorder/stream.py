@@ -1,0 +1,259 @@
+"""A reader of trace streams, written from the text of docs/traces.md alone, to check the recorder by.
+
+It shares no code with the engine's reader. It checks what the text promises and rebuilds the files that the recorded
+program left behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+MAGIC = b"CPTRACE\x01"
+SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07
+LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
+SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x7F
+STORES = (STORE, NT_STORE, ATOMIC, KERNEL_STORE)
+FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
+NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
+WORD = (1 << 64) - 1
+LINE = 64
+
+
+@dataclass
+class Record:
+    """One record; fields that its tag has not are 0 or empty."""
+
+    tag: int
+    number: int
+    between: int = 0
+    """Instructions since the last operation, its own not counted."""
+    pc: int = 0
+    address: int = 0
+    size: int = 0
+    data: bytes = b""
+    thread: int = 0
+    fields: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """For people."""
+        where = f" {self.address:#x}+{self.size}" if self.address else ""
+        return f"{self.number}: {NAMES[self.tag]} thread {self.thread}{where} {self.fields} {self.data[:32]!r}"
+
+
+class Reader:
+    """Reads records from a binary stream; an EOFError in the middle of a record tells that it is cut off."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        """Reads the magic."""
+        self.source = source
+        self.records = 0
+        self.thread = 0
+        self.pc = self.address = 0
+        if source.read(8) != MAGIC:
+            raise ValueError("not a trace stream")
+
+    def take(self, length: int) -> bytes:
+        data = self.source.read(length)
+        if len(data) != length:
+            raise EOFError
+        return data
+
+    def u(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > WORD:
+                    raise ValueError("a number of more than 64 bits")
+                return value
+        raise ValueError("a number of more than 10 bytes")
+
+    def s(self) -> int:
+        value = self.u()
+        return (value >> 1) ^ -(value & 1)
+
+    def text(self) -> bytes:
+        length = self.u()
+        assert length <= 4096
+        return self.take(length)
+
+    def operation(self, record: Record, address: bool = True) -> None:
+        record.between = self.u()
+        self.pc = record.pc = (self.pc + self.s()) & WORD
+        if address:
+            self.address = record.address = (self.address + self.s()) & WORD
+
+    def __iter__(self) -> Iterator[Record]:
+        """All records, END the last."""
+        while True:
+            record = self.one()
+            self.records += 1
+            yield record
+            if record.tag == END:
+                assert self.source.read(1) == b"", "bytes after END"
+                return
+
+    def one(self) -> Record:
+        record = Record(self.take(1)[0], self.records, thread=self.thread)
+        tag = record.tag
+        assert self.records > 0 or tag == SYNC, "the first record is no SYNC"
+        if tag == SYNC:
+            record.fields = (self.u(), self.u(), self.u())
+            assert record.fields[0] == self.records, "SYNC disagrees about the number of records"
+            self.thread = record.thread = record.fields[2]
+            self.pc = self.address = 0
+        elif tag == FILE:
+            record.fields = (self.u(),)
+            record.data = self.text()
+        elif tag == MAP:
+            record.fields = (self.u(), self.u(), self.u(), self.u())
+        elif tag == UNMAP:
+            record.fields = (self.u(), self.u())
+        elif tag == CODE:
+            record.fields = (self.u(), self.u(), self.u())
+            record.data = self.text()
+        elif tag == IMAGE:
+            record.fields = (self.u(), self.u())
+            length = self.u()
+            assert 1 <= length <= 65536
+            record.data = self.take(length)
+        elif tag == THREAD:
+            record.fields = (self.u(),)
+            self.thread = record.thread = record.fields[0]
+        elif tag == LOAD or tag in STORES:
+            self.operation(record)
+            record.size = self.u()
+            assert 1 <= record.size <= (65536 if tag == KERNEL_STORE else 64)
+            record.data = b"" if tag == LOAD else self.take(record.size)
+        elif tag in FLUSHES:
+            self.operation(record)
+        elif tag in (SFENCE, MFENCE):
+            self.operation(record, address=False)
+        elif tag in (TX_BEGIN, TX_END):
+            record.fields = (self.u(),)
+        elif tag == MARK:
+            record.data = self.text()
+        elif tag == END:
+            record.fields = (self.u(), self.u(), self.u())
+            assert record.fields[0] == self.records, "END disagrees about the number of records"
+        else:
+            raise ValueError(f"unknown tag {tag:#x}")
+        return record
+
+
+@dataclass
+class Mapping:
+    """`length` bytes at `base` are those of the file from `offset`."""
+
+    base: int
+    length: int
+    file: int
+    offset: int
+
+    @property
+    def end(self) -> int:
+        return self.base + self.length
+
+
+@dataclass
+class Replay:
+    """What a whole stream says."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    instructions: int = 0
+    status: int | None = None
+    threads: set[int] = field(default_factory=set)
+    paths: list[bytes] = field(default_factory=list)
+    contents: list[bytearray] = field(default_factory=list)
+    mappings: list[Mapping] = field(default_factory=list)
+    code: list[bytes] = field(default_factory=list)
+    marks: list[bytes] = field(default_factory=list)
+    loads_differ: int = 0
+    kept: list[Record] = field(default_factory=list)
+
+    def content(self, path: str) -> bytes:
+        """What the file of this path holds in the end; of several, the last."""
+        found = [self.contents[i] for i, name in enumerate(self.paths) if name == path.encode()]
+        assert found, f"{path} is not in the trace, but {self.paths}"
+        return bytes(found[-1])
+
+    def write(self, file: int, offset: int, data: bytes) -> None:
+        content = self.contents[file]
+        if len(content) < offset + len(data):
+            content.extend(bytes(offset + len(data) - len(content)))
+        content[offset : offset + len(data)] = data
+
+    def place(self, record: Record) -> tuple[int, int]:
+        """File and offset of an operation; the recorder splits accesses at the ends of mappings."""
+        for mapping in self.mappings:
+            if mapping.base <= record.address and record.address + max(record.size, 1) <= mapping.end:
+                return mapping.file, mapping.offset + record.address - mapping.base
+        raise AssertionError(f"not in a mapping: {record}")
+
+    def unmap(self, base: int, length: int) -> None:
+        kept = []
+        for m in self.mappings:
+            if m.end <= base or base + length <= m.base:
+                kept.append(m)
+                continue
+            if m.base < base:
+                kept.append(Mapping(m.base, base - m.base, m.file, m.offset))
+            if base + length < m.end:
+                cut = base + length - m.base
+                kept.append(Mapping(base + length, m.length - cut, m.file, m.offset + cut))
+        self.mappings = kept
+
+    def map(self, new: Mapping) -> None:
+        if new in self.mappings:
+            return  # given again after SYNC
+        assert all(m.end <= new.base or new.end <= m.base for m in self.mappings), "mappings overlap"
+        assert new.file < len(self.paths), "a mapping of no file"
+        self.mappings.append(new)
+
+
+def replay(source: BinaryIO, keep: Callable[[Record], bool] = lambda record: False) -> Replay:
+    """Reads a whole stream and rebuilds the files. Records that `keep` chooses are kept."""
+    result = Replay()
+    since_sync = False
+    for record in Reader(source):
+        tag = record.tag
+        result.counts[NAMES[tag]] += 1
+        if tag == FILE:
+            number = record.fields[0]
+            if number < len(result.paths):
+                assert result.paths[number] == record.data, "a file given again has another path"
+            else:
+                assert number == len(result.paths), "files are not numbered in order"
+                result.paths.append(record.data)
+                result.contents.append(bytearray())
+        elif tag == MAP:
+            result.map(Mapping(*record.fields))
+        elif tag == UNMAP:
+            result.unmap(*record.fields)
+        elif tag == CODE:
+            result.code.append(record.data)
+        elif tag == IMAGE:
+            result.write(record.fields[0], record.fields[1], record.data)
+        elif tag in STORES:
+            result.write(*result.place(record), record.data)
+        elif tag == LOAD or tag in FLUSHES:
+            result.place(record)
+            assert tag == LOAD or record.address % LINE == 0, "a flush of no line"
+        elif tag == MARK:
+            result.marks.append(record.data)
+        elif tag == SYNC:
+            assert record.fields[1] >= result.instructions, "instructions go backwards"
+            assert record.fields[1] == result.instructions or not since_sync
+        elif tag == END:
+            assert record.fields[1] >= result.instructions, "fewer instructions than operations have counted"
+            result.instructions, result.status = record.fields[1], record.fields[2]
+        if tag == LOAD or tag in STORES or tag in FLUSHES or tag in (SFENCE, MFENCE):
+            result.instructions += record.between
+            result.threads.add(record.thread)
+        if keep(record):
+            result.kept.append(record)
+    return result
