@@ -22,14 +22,22 @@ compare: engine ## The main job: compare the SecPM family, as a table and as $(O
 	$(BIN)/counterpoint compare --out $(OUT)
 
 .PHONY: test
-test: engine chromium ## All tests: the engine's, and those of the front with its pages in a browser.
-	cargo test --locked -p counterpoint-engine
+test: engine chromium ## All tests: the engine's, the C interface's, and those of the front with its pages in a browser.
+	cargo test --locked -p counterpoint-engine -p counterpoint-c
 	$(BIN)/pytest
 
 .PHONY: test-recorder
 test-recorder: engine ## Record programs and hold the traces against the files that they leave behind.
 	tests/recorder/install.sh
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
+
+.PHONY: library
+library: ## The C interface: libcounterpoint and its header, in target/library.
+	cargo build --locked --release -p counterpoint-c
+	mkdir -p target/library/include target/library/lib
+	cp crates/c/include/counterpoint.h target/library/include/
+	cp target/release/libcounterpoint.a target/library/lib/
+	sh crates/c/link-shared.sh target/library/lib/libcounterpoint.a target/library/lib
 
 .PHONY: bench
 bench: ## Measure the engine's speed.

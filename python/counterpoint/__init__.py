@@ -54,6 +54,7 @@ from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .papers.calibrate import Calibration, calibrate
 from .papers.model import Reproduction
 from .papers.reproduce import reproduce
+from .recorder import Recording, record
 from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
 from .results import Blame, Crash, Design, Fault, Machine, Part, Run, Shrunk, StageTally, Stats, Violation, Workload
@@ -86,6 +87,7 @@ __all__ = [
     "LitmusReport",
     "Machine",
     "Part",
+    "Recording",
     "Reproduction",
     "Run",
     "RunOptions",
@@ -111,6 +113,7 @@ __all__ = [
     "litmus",
     "litmus_tests",
     "machines",
+    "record",
     "replay",
     "replay_lines",
     "reproduce",

@@ -10,13 +10,15 @@ def replay(request: str, workers: int = 0, progress: Callable[[int, int], object
 def crash(request: str, progress: Callable[[int, int], object] | None = None) -> str: ...
 def scene(request: str, progress: Callable[[int, int], object] | None = None) -> str: ...
 def trace_kind(path: str) -> str:
-    """`lines` for a trace of memory lines, `program` for everything else that could be replayed, also if it is not there."""
+    """`lines` for a trace of memory lines, `program` for everything else, also if it is not there."""
 
 def write_trace(fd: int, path: str | PathLike[str]) -> dict[str, int | bool | list[str]]:
     """Writes the stream of trace records that `fd` gives, up to its END, to a compressed file, checking every record.
 
-    Keys: records, instructions, loads, stores, bytes (stored), flushes, fences, threads, files, transactions, status (256:
-    the stream had no END), stream_bytes, file_bytes: int; complete (the stream had its END): bool; paths: list of str.
+    Keys, all int: records, instructions, loads, stores, bytes (stored), flushes, fences, threads, files, transactions,
+    status (256: the stream had no END), stream_bytes, file_bytes; complete (the stream had its END): bool; paths: list
+    of str.
+
     Raises InputError; then there is no file. `fd` stays open.
     """
 

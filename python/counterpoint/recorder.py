@@ -32,7 +32,8 @@ class Recording:
     Attributes:
         path: the trace.
         status: how the program ended, as a shell says it: its exit code, or 128 + the signal that ended it.
-        summary: counts of what the trace holds; empty where the engine cannot tell.
+        summary: what the trace holds: records, instructions, loads, stores, bytes, flushes, fences, threads, files,
+            transactions, and whether it is complete.
     """
 
     path: Path
@@ -73,7 +74,7 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
         finally:
             os.close(writing)
         try:
-            summary = _write(reading, path)
+            summary: dict[str, Any] = dict(_engine.write_trace(reading, str(path)))
         finally:
             # A program whose trace cannot be written goes on unrecorded.
             os.close(reading)
@@ -142,21 +143,6 @@ def _build(folder: Path) -> None:
         lines = result.stderr.splitlines()
         why = next((line for line in lines if "error" in line), lines[-1] if lines else "make failed")
         raise InputError(f"the recorder cannot be built: {why}")
-
-
-def _write(reading: int, path: Path) -> dict[str, Any]:
-    write_trace = getattr(_engine, "write_trace", None)
-    if write_trace is not None:
-        return dict(write_trace(reading, str(path)))
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with open(reading, "rb", closefd=False) as stream, temporary.open("wb") as copy:
-            shutil.copyfileobj(stream, copy)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"'{path}' cannot be written: {error.strerror}") from None
-    return {}
 
 
 @contextmanager

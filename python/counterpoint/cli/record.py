@@ -31,7 +31,8 @@ def record(
     """Run a program and record what it does to persistent memory; its exit code is passed on."""
     recording = recorder.record(program, out, pmem=pmem or ())
     summary = recording.summary
-    if summary.get("files") == 0:
+    if summary["files"] == 0:
         screen.note("the program mapped no file as shared and writable: the trace holds no operation")
-    screen.note(f"recorded in {recording.path}")
+    counts = ", ".join(f"{summary[what]:,} {what}" for what in ("instructions", "loads", "stores", "flushes", "fences"))
+    screen.note(f"{recording.path}: {counts}" + ("" if summary["complete"] else "; the program was cut off"))
     raise typer.Exit(recording.status)
