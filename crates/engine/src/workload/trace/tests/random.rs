@@ -168,7 +168,11 @@ proptest! {
 /// Four hundred megabytes of one byte in some tens of kilobytes: what counts is that they are refused early.
 #[test]
 fn a_bomb_is_not_unpacked() {
-    let packed = zstd::encode_all(std::io::Read::chain(&b"==7== "[..], std::io::Read::take(std::io::repeat(b'x'), 400 << 20)), 1).unwrap();
+    let packed = zstd::encode_all(
+        std::io::Read::chain(&b"==7== "[..], std::io::Read::take(std::io::repeat(b'x'), 400 << 20)),
+        1,
+    )
+    .unwrap();
     assert!(packed.len() < 100_000);
     assert!(error(&packed, true).starts_with("t.log: record 1 at byte 0: expected a record of at most 65536 bytes"));
 }
