@@ -56,11 +56,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """One value of one decision, all others held."""
+    """One value of one decision, all others held.
+
+    Attributes:
+        key: the decision.
+        value: what was tried of it.
+        outcome: what came of it.
+        kept: whether the search went on with it, in place of what it had.
+    """
 
     key: str
     value: Value
     outcome: Outcome
+    kept: bool
 
 
 @dataclass(frozen=True)
@@ -128,9 +136,13 @@ def calibrate(name: str, *, workers: int = 0, progress: api.Progress | None = No
         before, trials = kept, []
         for spec in decisions:
             tried = search.outcomes([_with(kept.values, spec.key, value) for value in spec.range])
-            trials += [Trial(spec.key, value, outcome) for value, outcome in zip(spec.range, tried, strict=True)]
             best = max(tried, key=lambda outcome: outcome.score)
-            kept = best if improves(best, kept) else kept
+            gained = best.score > kept.score + GAIN_MIN
+            trials += [
+                Trial(spec.key, value, outcome, gained and outcome is best)
+                for value, outcome in zip(spec.range, tried, strict=True)
+            ]
+            kept = best if gained else kept
             done += len(spec.range)
             if progress:
                 progress(done, (len(rounds) + 1) * sum(len(each.range) for each in decisions))
@@ -138,11 +150,6 @@ def calibrate(name: str, *, workers: int = 0, progress: api.Progress | None = No
         if kept is before:
             break
     return Calibration(name, decisions, start, tuple(rounds), kept is before, _setting(name))
-
-
-def improves(found: Outcome, kept: Outcome) -> bool:
-    """Whether the search goes on with what it found."""
-    return found.score > kept.score + GAIN_MIN
 
 
 def score(judged: Iterable[Claim]) -> float:

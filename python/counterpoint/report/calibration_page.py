@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .. import api
-from ..papers.calibrate import Calibration, Outcome, Trial, improves
+from ..papers.calibrate import Calibration, Outcome, Trial
 from ..papers.declared import paper
 from ..papers.model import Claim
 from ..request import literal
@@ -79,15 +79,12 @@ def _claims(found: Calibration) -> Iterable[Sequence[str]]:
 
 
 def _steps(found: Calibration) -> Iterable[Sequence[str]]:
-    at = found.start
-    yield "", "start", "", f"{at.score:.3f}"
+    yield "", "start", "", f"{found.start.score:.3f}"
     for number, walk in enumerate(found.rounds, 1):
-        for key in dict.fromkeys(trial.key for trial in walk.trials):
-            best = max((trial for trial in walk.trials if trial.key == key), key=lambda trial: trial.outcome.score)
-            if improves(best.outcome, at):
-                at = best.outcome
-                yield str(number), f"`{key}`", literal(best.value), f"{at.score:.3f}"
-    yield str(len(found.rounds)), "nothing more", "", f"{at.score:.3f}"
+        for trial in walk.trials:
+            if trial.kept:
+                yield str(number), f"`{trial.key}`", literal(trial.value), f"{trial.outcome.score:.3f}"
+    yield str(len(found.rounds)), "nothing more", "", f"{found.chosen.score:.3f}"
 
 
 def _sensitivity(trial: Trial, chosen: object, names: Sequence[str]) -> Sequence[str]:

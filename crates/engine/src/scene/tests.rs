@@ -56,11 +56,12 @@ fn index(value: &Value) -> usize {
 
 #[test]
 fn a_line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_say_so() {
-    let request = json!({"design": "write-back", "workload": "queue", "transactions": 20, "at_event": 177});
+    let at = 177;
+    let request = json!({"design": "write-back", "workload": "queue", "transactions": 20, "at_event": at});
     let scene = scene(&request);
     let found = crash(&request);
     let line_rule = |violation: &&Value| violation["rule"] == "line";
-    let known = list(&found, "violations").iter().filter(line_rule).filter(|violation| violation["crash_event"] == 177);
+    let known = list(&found, "violations").iter().filter(line_rule).filter(|violation| violation["crash_event"] == at);
     let known: Vec<&Value> = known.collect();
     assert!(!known.is_empty());
     let mut wrong_ones = 0;
@@ -77,7 +78,7 @@ fn a_line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_
             assert!(!broken.contains(&address) || *wrong, "after event {n}, line {address}");
             wrong_ones += usize::from(*wrong);
         }
-        if n == 177 {
+        if n == at {
             for violation in &known {
                 assert!(broken.contains(&&violation["line"]), "{violation}");
                 let told = list(&scene, "violations");
