@@ -24,7 +24,7 @@ compare: engine ## The main job: compare the SecPM family, as a table and as $(O
 .PHONY: test
 test: engine chromium ## All tests: the engine's, the C interface's, and those of the front with its pages in a browser.
 	cargo test --locked -p counterpoint-engine -p counterpoint-c
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 .PHONY: test-recorder
 test-recorder: engine ## Record programs and hold the traces against the files that they leave behind.

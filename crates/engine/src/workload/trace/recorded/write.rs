@@ -44,7 +44,7 @@ pub struct TraceWritten {
     pub paths: Vec<String>,
     /// Transactions ended: as the program says, or by libpmemobj's marks.
     pub transactions: u64,
-    /// Exit status of the program; [`STATUS_UNKNOWN`] if the stream did not say.
+    /// Exit status of the program; 256 if the stream did not say.
     pub status: u64,
     /// Whether the stream had its END. If not, an END has been added to what is good of it.
     pub complete: bool,

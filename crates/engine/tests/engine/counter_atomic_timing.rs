@@ -1,9 +1,7 @@
 //! When the counter-atomicity family answers, to the picosecond, and what lies ready in its queues at that time
 //! (counter-atomicity section 5.2.2 and Figure 6).
 
-mod common;
-
-use common::{LATE, Times, line, reading, run, system, times};
+use crate::common::{LATE, Times, line, reading, run, system, times};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, Machine, Variant};
 use counterpoint_engine::kernel::Ps;

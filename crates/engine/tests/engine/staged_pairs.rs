@@ -2,10 +2,8 @@
 //! the counter cache alone meanwhile (evicted, or written back on demand) with the newer counter of a neighbour, the pair
 //! must not put the older block over it.
 
-mod common;
-
-use common::judge::crash;
-use common::{LATE, reading};
+use crate::common::judge::crash;
+use crate::common::{LATE, reading};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::controller::Response;

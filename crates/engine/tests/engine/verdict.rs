@@ -1,8 +1,6 @@
 //! What follows a violation: the smallest run that shows it, who is to blame, and programs that are wrong in themselves.
 
-mod common;
-
-use common::judge::{count, crash, refusal, request_of, with};
+use crate::common::judge::{count, crash, refusal, request_of, with};
 use serde_json::{Value, json};
 
 fn explained(request: &Value) -> Value {

@@ -2,8 +2,6 @@
 //! media, the write pending queue and the drained counter blocks hold together decrypts, line by line, to a version that was
 //! sent and is not older than the last one acknowledged. The caches are left out: this is the controller's part.
 
-mod common;
-
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::cipher::{Keys, PadCipher};
 use counterpoint_engine::config::{self, ByteSize, Machine, Variant};
@@ -52,7 +50,7 @@ fn explore(
     requests: &[(Ps, u64, bool)],
 ) -> Result<u64, TestCaseError> {
     let design = design::find(name, variant).unwrap();
-    let base = Arc::new(common::Full([7; 64]));
+    let base = Arc::new(crate::common::Full([7; 64]));
     let mut system = LineSystem::new(machine, &design, base.clone(), 1, NoObserver).unwrap();
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, machine.device.capacity.0).unwrap();
     let codec = SchemeCodec::new(counters::split(&machine.counters), Box::new(pads), base);
@@ -162,7 +160,7 @@ struct Caches {
 /// plaintexts on the way out.
 fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, TestCaseError> {
     let design = design::find("eadr-cme", Variant::Hardened).unwrap();
-    let base = Arc::new(common::Full([7; 64]));
+    let base = Arc::new(crate::common::Full([7; 64]));
     let mut system = LineSystem::new(machine, &design, base.clone(), 1, NoObserver).unwrap();
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, machine.device.capacity.0).unwrap();
     let codec = SchemeCodec::new(counters::split(&machine.counters), Box::new(pads), base);

@@ -1,6 +1,6 @@
 //! The digest of the engine's sources: equal for equal sources wherever they lie, another for any change.
 
-#[path = "../build/digest.rs"]
+#[path = "../../build/digest.rs"]
 mod digest;
 
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! Every legal state at every fence, through the front's own entrance: designs that hold do so whatever the caches and
 //! queues did, and what one schedule shows broken is broken here, too.
 
-mod common;
-
-use common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, refusal, with};
+use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::{Value, json};

@@ -1,9 +1,7 @@
 //! Power failures after every event, through the front's own entrance: what a design promises holds, and the designs
 //! that the papers call broken are found broken, with a command that shows it again.
 
-mod common;
-
-use common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
+use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::design;
 use counterpoint_engine::workload::WORKLOADS;
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! A controller driven by lines over memory that is populated everywhere, and the durations of its machine, worked out
 //! here from the machine's values.
 
-#![allow(dead_code, reason = "each test uses its part of it")]
-
 pub mod judge;
 
 use counterpoint_engine::config::{self, Machine, RunConfig, Variant};

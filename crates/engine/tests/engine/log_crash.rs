@@ -1,9 +1,7 @@
 //! Power failures after every event on the designs whose hardware keeps the log: what must hold does, whatever the size of
 //! a transaction, and what its paper or its text leaves open is told as it is.
 
-mod common;
-
-use common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
+use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::json;

@@ -1,11 +1,9 @@
 //! The log manager, driven line by line: what waits for what, to the picosecond where the machine's values give it, and
 //! what lies on the media afterwards, read by a decoder that shares nothing with the engine but the block cipher.
 
-mod common;
-
+use crate::common::{LATE, reading};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-use common::{LATE, reading};
 use counterpoint_engine::cipher::Keys;
 use counterpoint_engine::config::{self, CfbLatency, Geometry, LogIv, Machine, Variant};
 use counterpoint_engine::controller::Response;

@@ -1,9 +1,7 @@
 //! Random transactions that hardware logs, through every stage of a machine: they end, a line is logged before it is
 //! first stored to, and the log is freed before the transaction has ended.
 
-mod common;
-
-use common::run_programs;
+use crate::common::run_programs;
 use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::message::{CoreId, Line, Observer, Op, OpBuffer, OpSource};
 use proptest::prelude::*;

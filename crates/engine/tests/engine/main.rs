@@ -1,0 +1,27 @@
+//! All tests of the engine from outside, but for the conformance of designs: one program, because each one takes long to link.
+
+mod common;
+
+mod controller_timing;
+mod controller_values;
+mod counter_atomic_timing;
+mod counter_atomicity;
+mod crash;
+mod drain_cost;
+mod durable_counters;
+mod embed;
+mod engine_build;
+mod hardware_log;
+mod hardware_logged_programs;
+mod layering;
+mod legal;
+mod log_crash;
+mod logged_stores;
+mod mutation;
+mod page_log;
+mod persistent_caches;
+mod power;
+mod session;
+mod staged_pairs;
+mod stages;
+mod verdict;
