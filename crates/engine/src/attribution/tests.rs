@@ -1,0 +1,1 @@
+//! Lines of a program that is compiled for the purpose.
