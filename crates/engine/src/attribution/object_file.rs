@@ -64,7 +64,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= BYTES_MAX).then_some(bytes)
 }
 
-fn look_up(bytes: &[u8], offsets: &[u64]) -> Option<Vec<Found>> {
+pub(super) fn look_up(bytes: &[u8], offsets: &[u64]) -> Option<Vec<Found>> {
     let object = object::File::parse(bytes).ok()?;
     let symbols = object.symbol_map();
     let mut found: Vec<Found> = Vec::with_capacity(offsets.len());

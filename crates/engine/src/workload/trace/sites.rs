@@ -34,6 +34,13 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// Made up.
+    #[cfg(test)]
+    pub(crate) fn made_of(objects: &[&[u8]], frames: &[&[Frame]]) -> Self {
+        let objects = objects.iter().map(|path| path.to_vec()).collect();
+        Sites { objects, frames: frames.iter().map(|&frames| frames.into()).collect() }
+    }
+
     /// How many there are.
     pub fn count(&self) -> Site {
         self.frames.len() as Site
