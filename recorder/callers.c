@@ -26,6 +26,8 @@ Bool callers_changed(Addr pc, Callers* now)
    Addr frames[CALLERS_MAX + 1];
    /* The program counter that Valgrind keeps lies at the beginning of the block, or behind a system call. */
    UInt count = VG_(get_StackTrace)(tid, frames, CALLERS_MAX + 1, NULL, NULL, pc - VG_(get_IP)(tid));
+   /* Behind the first function of a program Valgrind takes what lies on the stack for return addresses. */
+   while (count > 1 && !code_at(frames[count - 1])) count--;
    now->count = count == 0 ? 0 : count - 1;
    for (UInt i = 0; i < now->count; i++) now->addresses[i] = frames[i + 1];
    if (same(now, &written)) return False;

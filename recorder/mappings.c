@@ -195,6 +195,13 @@ void code_add(Addr base, SizeT length, ULong offset, const HChar* path)
    state_code(&codes[code_count++]);
 }
 
+Bool code_at(Addr a)
+{
+   for (UInt i = 0; i < code_count; i++)
+      if (codes[i].base <= a && a < codes[i].end) return True;
+   return False;
+}
+
 void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr, SizeT))
 {
    for (UInt i = 0; i < count; i++) {

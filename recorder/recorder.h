@@ -107,6 +107,8 @@ void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registe
 void mapping_remove(Addr base, SizeT length, Bool registered_only);
 void mapping_move(Addr from, SizeT old_length, Addr to, SizeT new_length);
 void code_add(Addr base, SizeT length, ULong offset, const HChar* path);
+/* Whether a file with code is mapped there. */
+Bool code_at(Addr a);
 void mappings_restate(void);
 void mappings_forget(void);
 /* Calls `visit` for each mapped part of the file's [start, end). */
