@@ -20,17 +20,54 @@ static Bool same(const Callers* one, const Callers* other)
    return True;
 }
 
-Bool callers_changed(Addr pc, Callers* now)
+/* A stack that was unwound. A place is mostly reached by the calls that it was reached by before, so the stack is the same
+   if it begins where it did and the return addresses lie where they were found. */
+typedef struct {
+   ULong generation;
+   ThreadId tid;
+   Addr pc, top;
+   Addr slots[CALLERS_MAX];
+   Callers callers;
+} Stack;
+
+enum { STACKS = 512 };
+static Stack stacks[STACKS];
+static ULong generation = 1;
+
+/* Memory that stacks lay in may be gone, and addresses may have become those of other code. */
+void callers_remapped(void) { generation++; }
+
+static Bool still(const Stack* stack, ThreadId tid, Addr pc, Addr top)
 {
-   ThreadId tid = VG_(get_running_tid)();
-   Addr frames[CALLERS_MAX + 1];
+   if (stack->generation != generation || stack->tid != tid || stack->pc != pc || stack->top != top) return False;
+   for (UInt i = 0; i < stack->callers.count; i++)
+      if (*(const Addr*)stack->slots[i] != stack->callers.addresses[i] + 1) return False;
+   return True;
+}
+
+static void unwind(Stack* stack, ThreadId tid, Addr pc, Addr top)
+{
+   Addr frames[CALLERS_MAX + 1], tops[CALLERS_MAX + 1], bases[CALLERS_MAX + 1];
    /* The program counter that Valgrind keeps lies at the beginning of the block, or behind a system call. */
-   UInt count = VG_(get_StackTrace)(tid, frames, CALLERS_MAX + 1, NULL, NULL, pc - VG_(get_IP)(tid));
+   UInt count = VG_(get_StackTrace)(tid, frames, CALLERS_MAX + 1, tops, bases, pc - VG_(get_IP)(tid));
    /* Behind the first function of a program Valgrind takes what lies on the stack for return addresses. */
    while (count > 1 && !code_at(frames[count - 1])) count--;
-   now->count = count == 0 ? 0 : count - 1;
-   for (UInt i = 0; i < now->count; i++) now->addresses[i] = frames[i + 1];
-   if (same(now, &written)) return False;
-   written = *now;
+   *stack = (Stack){ .generation = generation, .tid = tid, .pc = pc, .top = top };
+   stack->callers.count = count == 0 ? 0 : count - 1;
+   for (UInt i = 0; i < stack->callers.count; i++) {
+      stack->callers.addresses[i] = frames[i + 1];
+      stack->slots[i] = tops[i + 1] - sizeof(Addr);
+   }
+}
+
+Bool callers_changed(Addr pc, const Callers** now)
+{
+   ThreadId tid = VG_(get_running_tid)();
+   Addr top = VG_(get_SP)(tid);
+   Stack* stack = &stacks[(pc ^ top >> 4) % STACKS];
+   if (!still(stack, tid, pc, top)) unwind(stack, tid, pc, top);
+   *now = &stack->callers;
+   if (same(*now, &written)) return False;
+   written = **now;
    return True;
 }

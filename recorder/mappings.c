@@ -124,7 +124,10 @@ static void code_remove(Addr base, Addr end)
 void mapping_remove(Addr base, SizeT length, Bool registered_only)
 {
    Addr end = base + length;
-   if (!registered_only) code_remove(base, end);
+   if (!registered_only) {
+      code_remove(base, end);
+      callers_remapped();
+   }
    UInt at = first_after(base);
    while (at < count && mappings[at].base < end) {
       Mapping whole = mappings[at];
@@ -187,6 +190,7 @@ void code_add(Addr base, SizeT length, ULong offset, const HChar* path)
 {
    if (!stream_is_open()) return;
    code_remove(base, base + length);
+   callers_remapped();
    if (code_count == code_room) {
       code_room = code_room ? 2 * code_room : 32;
       codes = VG_(realloc)("counterpoint.codes", codes, code_room * sizeof(Code));

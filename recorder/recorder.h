@@ -170,7 +170,9 @@ typedef struct { UInt count; Addr addresses[CALLERS_MAX]; } Callers;
 /* The stream begins anew: what it had of callers does not hold. */
 void callers_forget(void);
 /* Finds the callers of the running thread's code at `pc`. Returns whether they are other than the newest in the stream. */
-Bool callers_changed(Addr pc, Callers* now);
+Bool callers_changed(Addr pc, const Callers** now);
+/* The program has mapped or unmapped memory. */
+void callers_remapped(void);
 
 /* ---- threads.c ---- */
 

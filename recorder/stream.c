@@ -146,14 +146,14 @@ static Bool has_callers(Tag tag) { return tag != TAG_LOAD && tag != TAG_STORE; }
 /* Differences begin at 0, so that the same callers are the same bytes wherever they come. */
 static void callers(Addr pc)
 {
-   Callers now;
+   const Callers* now;
    if (!callers_changed(pc, &now)) return;
    tag_only(TAG_CALLERS);
-   field_u(now.count);
+   field_u(now->count);
    Addr before = 0;
-   for (UInt i = 0; i < now.count; i++) {
-      field_s(now.addresses[i] - before);
-      before = now.addresses[i];
+   for (UInt i = 0; i < now->count; i++) {
+      field_s(now->addresses[i] - before);
+      before = now->addresses[i];
    }
 }
 

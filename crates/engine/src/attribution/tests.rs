@@ -31,7 +31,8 @@ struct Compiled(PathBuf);
 
 impl Compiled {
     fn new(name: &str, options: &[&str]) -> Self {
-        let path = |extension| std::env::temp_dir().join(format!("counterpoint-{}-{name}.{extension}", std::process::id()));
+        let path =
+            |extension| std::env::temp_dir().join(format!("counterpoint-{}-{name}.{extension}", std::process::id()));
         let (source, object) = (path("c"), path("so"));
         std::fs::write(&source, SOURCE).unwrap();
         let common = ["-O1", "-w", "-shared", "-fPIC", "-nostdlib", "-o"];
@@ -112,7 +113,10 @@ fn without_lines_symbols_without_symbols_objects_without_objects_addresses() {
     let place = shown(&[object.path()], &[at(0, object.flush() + 2)]);
     assert_eq!(place.text, "library+0x2");
     let place = shown(&[b"/gone/lib.so"], &[at(0, 0x123)]);
-    assert_eq!((place.text.as_str(), place.function, place.object.as_deref()), ("lib.so+0x123", None, Some("/gone/lib.so")));
+    assert_eq!(
+        (place.text.as_str(), place.function, place.object.as_deref()),
+        ("lib.so+0x123", None, Some("/gone/lib.so"))
+    );
     assert_eq!(shown(&[], &[Frame { object: None, offset: 0x40 }]).text, "0x40");
     assert_eq!(shown(&[], &[]), Place::unknown());
 }

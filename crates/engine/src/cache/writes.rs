@@ -41,13 +41,7 @@ impl Writes {
         self.register(line, true, None, Some(waiter))
     }
 
-    fn register(
-        &mut self,
-        line: Line,
-        counters: bool,
-        place: Option<(usize, usize)>,
-        waiter: Option<CoreId>,
-    ) -> u32 {
+    fn register(&mut self, line: Line, counters: bool, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
         let token = self.free.pop().unwrap_or_else(|| {
             self.records.push(InFlight::default());
             (self.records.len() - 1) as u32

@@ -166,7 +166,10 @@ fn a_write_back_keeps_its_place_until_acknowledged() {
     assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xff, "still readable");
     assert_eq!(c.flush(250, 0, line(1), FlushKind::Keep), Access::Pending, "a flush waits for the eviction");
     c.write_acked(300, write);
-    assert_eq!(wakes(&mut c), [(0, Wake::Flush { line: line(1), counters: false, at: 300 }), (0, Wake::Load { token: 7, at: 300 })]);
+    assert_eq!(
+        wakes(&mut c),
+        [(0, Wake::Flush { line: line(1), counters: false, at: 300 }), (0, Wake::Load { token: 7, at: 300 })]
+    );
     assert_eq!(c.peek(0, line(1)), None);
     assert_eq!(c.flush(400, 0, line(1), FlushKind::Keep), Access::At(20_400), "nothing left to wait for");
     assert!(c.idle());

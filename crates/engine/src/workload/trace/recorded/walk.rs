@@ -3,8 +3,8 @@
 
 use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
-use super::super::sites::{SiteFinder, Sites};
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
+use super::super::sites::{SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
 use super::record::{Access, Record};
 use crate::config::ConfigError;
