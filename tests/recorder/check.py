@@ -248,8 +248,9 @@ def lines(out: Path, tool: Path) -> str:
         sites = {site["source"]: site for site in result["sites"]}
         for line in printed.splitlines():
             _, function, number, flushes = line.split()
-            site = sites.get(f"{HERE / 'lines.c'}:{number}")
-            require(site is not None, f"line {number} is not among {sorted(filter(None, sites))}")
+            source = f"{HERE / 'lines.c'}:{number}"
+            require(source in sites, f"line {number} is not among {sorted(filter(None, sites))}")
+            site = sites[source]
             found = (site["function"], site["flushes"], site["object"])
             require(found == (function, int(flushes), program), f"line {number} has {found}")
         first = result["sites"][0]
