@@ -124,7 +124,10 @@ static void code_remove(Addr base, Addr end)
 void mapping_remove(Addr base, SizeT length, Bool registered_only)
 {
    Addr end = base + length;
-   if (!registered_only) code_remove(base, end);
+   if (!registered_only) {
+      code_remove(base, end);
+      callers_remapped();
+   }
    UInt at = first_after(base);
    while (at < count && mappings[at].base < end) {
       Mapping whole = mappings[at];
@@ -187,12 +190,20 @@ void code_add(Addr base, SizeT length, ULong offset, const HChar* path)
 {
    if (!stream_is_open()) return;
    code_remove(base, base + length);
+   callers_remapped();
    if (code_count == code_room) {
       code_room = code_room ? 2 * code_room : 32;
       codes = VG_(realloc)("counterpoint.codes", codes, code_room * sizeof(Code));
    }
    codes[code_count] = (Code){ base, base + length, offset, VG_(strdup)("counterpoint.code", path) };
    state_code(&codes[code_count++]);
+}
+
+Bool code_at(Addr a)
+{
+   for (UInt i = 0; i < code_count; i++)
+      if (codes[i].base <= a && a < codes[i].end) return True;
+   return False;
 }
 
 void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr, SizeT))

@@ -7,6 +7,7 @@
       instrument.c  marks the accesses of translated code
       accesses.c    sees one at run time and records it, if it meets persistent memory
       mappings.c    knows which memory is persistent, and of which file (files.c) it is
+      callers.c     who called the code that flushes, fences or stores past the caches
       syscalls.c    what the kernel did to mappings and files
       stream.c      writes records; docs/traces.md of Counterpoint describes them */
 
@@ -37,7 +38,7 @@ extern Bool VG_(clo_sigill_diag);
 enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };
 
 typedef enum {
-   TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD,
+   TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK,
@@ -106,6 +107,8 @@ void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registe
 void mapping_remove(Addr base, SizeT length, Bool registered_only);
 void mapping_move(Addr from, SizeT old_length, Addr to, SizeT new_length);
 void code_add(Addr base, SizeT length, ULong offset, const HChar* path);
+/* Whether a file with code is mapped there. */
+Bool code_at(Addr a);
 void mappings_restate(void);
 void mappings_forget(void);
 /* Calls `visit` for each mapped part of the file's [start, end). */
@@ -125,7 +128,7 @@ void field_text(const HChar* text);
 void field_bytes(const UChar* bytes, SizeT length);
 /* What follows is executed by this thread. */
 void by_thread(UInt thread);
-/* Starts a record of an operation: with THREAD before it where that is needed, and i and pc.
+/* Starts a record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc.
    `completed`: instructions that were executed before the operation's own. */
 void operation(Tag tag, UInt thread, ULong completed, Addr pc);
 void field_address(Addr a);
@@ -156,6 +159,20 @@ void kernel_store(Addr a, SizeT length);
 void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length);
 void kernel_sync(File* file, ULong start, ULong end);
 void kernel_fence(void);
+
+/* ---- callers.c ---- */
+
+enum { CALLERS_MAX = 16 };
+
+/* The calls that the code at a program counter is in, innermost first, each by the last byte of the call instruction. */
+typedef struct { UInt count; Addr addresses[CALLERS_MAX]; } Callers;
+
+/* The stream begins anew: what it had of callers does not hold. */
+void callers_forget(void);
+/* Finds the callers of the running thread's code at `pc`. Returns whether they are other than the newest in the stream. */
+Bool callers_changed(Addr pc, const Callers** now);
+/* The program has mapped or unmapped memory. */
+void callers_remapped(void);
 
 /* ---- threads.c ---- */
 

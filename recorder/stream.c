@@ -112,16 +112,22 @@ static void sync_here(void)
    field_u(accounted);
    field_u(last_thread);
    last_pc = last_address = 0;
+   callers_forget();
    restating = True;
    files_restate();
    mappings_restate();
    restating = False;
 }
 
-void record(Tag tag)
+static void sync_if_due(void)
 {
    accesses_settle();
    if (bytes_since_sync >= SYNC_EVERY && !restating) sync_here();
+}
+
+void record(Tag tag)
+{
+   sync_if_due();
    tag_only(tag);
 }
 
@@ -134,10 +140,29 @@ void by_thread(UInt thread)
    last_thread = thread;
 }
 
+/* Loads and ordinary stores are too many, and nothing waits for them by itself. */
+static Bool has_callers(Tag tag) { return tag != TAG_LOAD && tag != TAG_STORE; }
+
+/* Differences begin at 0, so that the same callers are the same bytes wherever they come. */
+static void callers(Addr pc)
+{
+   const Callers* now;
+   if (!callers_changed(pc, &now)) return;
+   tag_only(TAG_CALLERS);
+   field_u(now->count);
+   Addr before = 0;
+   for (UInt i = 0; i < now->count; i++) {
+      field_s(now->addresses[i] - before);
+      before = now->addresses[i];
+   }
+}
+
 void operation(Tag tag, UInt thread, ULong completed, Addr pc)
 {
    by_thread(thread);
-   record(tag);
+   sync_if_due();
+   if (has_callers(tag)) callers(pc);
+   tag_only(tag);
    field_u(completed > accounted ? completed - accounted : 0);
    field_s(pc - last_pc);
    last_pc = pc;

@@ -146,6 +146,7 @@ def run(
     *,
     leave_out: str | None = None,
     timeline: str | os.PathLike[str] | None = None,
+    by_line: bool = False,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
 ) -> Run:
@@ -157,6 +158,7 @@ def run(
         leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
         timeline: file that gets every stage's events, readable by Perfetto.
+        by_line: say what each source line of a recorded program costs; not together with `timeline`.
         progress: told how far the simulation is.
         **options: see `RunOptions`.
 
@@ -169,6 +171,8 @@ def run(
         asked["leave_out"] = check_leave_out(leave_out)
     if timeline is not None:
         asked["timeline"] = os.fspath(timeline)
+    if by_line:
+        asked["by_line"] = True
     return _run_many([asked], 1, progress)[0]
 
 
@@ -281,6 +285,7 @@ def replay(
     trace: str | os.PathLike[str],
     designs: Iterable[str] | None = None,
     *,
+    by_line: bool = False,
     workers: int = 0,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -290,6 +295,7 @@ def replay(
     Args:
         trace: path of a trace with a program, plain or compressed; `replay_lines` takes one of memory lines.
         designs: default every design.
+        by_line: say what each source line of the program costs, where the recording tells.
         workers: simulations at a time; 0 is one per processor.
         progress: told how far the simulations are.
         **options: see `RunOptions`.
@@ -304,7 +310,8 @@ def replay(
     if _engine.trace_kind(os.fspath(trace)) == "lines":
         raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
     machine = options.get("machine") or _machine_of(names[0])
-    asked = [request(design, trace, {**options, "machine": machine}) for design in names]
+    also = {"by_line": True} if by_line else {}
+    asked = [{**request(design, trace, {**options, "machine": machine}), **also} for design in names]
     return _run_many(asked, workers, progress, call=_engine.replay)
 
 

@@ -164,7 +164,7 @@ def _over(above: str, below: str) -> pl.Expr:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document under joined names. What stands in a list is named by its level, or by its name."""
+    """Scalars of a document under joined names. What stands in a list is named by its level or its name, or left out."""
     row: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, Mapping):
@@ -172,6 +172,8 @@ def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         elif isinstance(value, list):
             for item in value:
                 called = "level" if "level" in item else "name"
+                if called not in item:
+                    continue
                 row |= flat({k: v for k, v in item.items() if k != called}, f"{prefix}{key}_{item[called]}_")
         else:
             row[f"{prefix}{key}"] = value

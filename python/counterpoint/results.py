@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ._engine import EngineError
+from .source_lines import LineCost
 
 T = TypeVar("T")
 
@@ -215,6 +216,7 @@ class Run:
         engine_build: digest of the engine's sources; None in documents of engines that did not tell.
         event_digest: the same for the same sequence of events.
         stats: what was measured.
+        sites: what each source line of a recorded program cost, the one waited for most first; None where nobody asked.
         document: the document it was made from.
     """
 
@@ -231,12 +233,13 @@ class Run:
     engine_build: str | None
     event_digest: str
     stats: Stats
+    sites: tuple[LineCost, ...] | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Run:
         """The run that a document of `run --json` describes; older ones do not name the engine's build."""
-        return build(cls, {"engine_build": None, **document, "stats": document, "document": document})
+        return build(cls, {"engine_build": None, "sites": None, **document, "stats": document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
@@ -522,8 +525,8 @@ def build(cls: type[T], document: Mapping[str, Any]) -> T:
 
 def _convert(hint: Any, value: Any) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
-        parts = [part for part in get_args(hint) if dataclasses.is_dataclass(part)]
-        return build(parts[0], value) if parts and value is not None else value  # type: ignore[arg-type]
+        parts = [part for part in get_args(hint) if dataclasses.is_dataclass(part) or get_origin(part) is tuple]
+        return _convert(parts[0], value) if parts and value is not None else value
     if get_origin(hint) is tuple:
         return tuple(_convert(get_args(hint)[0], item) for item in value)
     if dataclasses.is_dataclass(hint):

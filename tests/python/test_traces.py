@@ -94,6 +94,66 @@ def test_a_pipe_that_breaks_off_leaves_a_trace_and_one_that_lies_none(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["killed.cptrace"]
 
 
+def _zigzag(value: int) -> bytes:
+    return _unsigned(value << 1 if value >= 0 else ((-value) << 1) - 1)
+
+
+def _called_stream(object_file: Path) -> bytes:
+    """Two lines flushed from two places of a library that is not there, called from two places of `object_file`."""
+    code, library = 0x40_0000, 0x7000_0000
+    path = os.fsencode(object_file)
+    records = [
+        bytes([0x01, 0, 0, 0]),
+        bytes([0x02, 0, 4]) + b"pool",
+        bytes([0x03]) + _unsigned(_BASE) + _unsigned(0x2000) + bytes([0, 0]),
+        bytes([0x05]) + _unsigned(code) + _unsigned(0x10_0000) + bytes([0]) + _unsigned(len(path)) + path,
+        bytes([0x05]) + _unsigned(library) + _unsigned(0x1000) + bytes([0]) + bytes([12]) + b"/gone/lib.so",
+        bytes([0x11, 9]) + _zigzag(code + 0x10) + _zigzag(_BASE + 0x40) + bytes([4]) + b"abcd",
+        bytes([0x08, 1]) + _zigzag(code + 0x20),
+        bytes([0x14, 0]) + _zigzag(library + 8 - (code + 0x10)) + bytes([0]),
+        bytes([0x17, 0, 0]),
+    ]
+    last = bytes([0x7F, len(records), 12, 0])
+    return b"CPTRACE\x01" + b"".join([*records, last])
+
+
+def test_lines_of_a_program_without_debug_information(tmp_path: Path) -> None:
+    path = tmp_path / "called.cptrace"
+    _write(_called_stream(tmp_path / "no-program"), path)
+    (run,) = cp.replay(path, ["secpm"], by_line=True)
+    assert run.sites is not None
+    places = {cost.place: cost for cost in run.sites}
+    assert set(places) == {"no-program+0x10", "lib.so+0x8"}
+    flush = places["lib.so+0x8"]
+    assert (flush.object, flush.source, flush.function) == ("/gone/lib.so", None, None)
+    assert (flush.flushes, flush.fences, places["no-program+0x10"].stores) == (1, 1, 1)
+    assert flush.waited_for_ns == pytest.approx(run.stats.core.fence_stall_ns) and flush.waited_for_ns > 100
+    assert flush.flush_latency_ns is not None and flush.flush_latency_ns > 0
+    assert run.to_dict()["sites"][0]["place"] == run.sites[0].place
+    (plain,) = cp.replay(path, ["secpm"])
+    assert plain.sites is None and plain.event_digest == run.event_digest
+
+
+def test_lines_on_the_screen_and_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "called.cptrace"
+    _write(_called_stream(tmp_path / "no-program"), path)
+    command = [sys.executable, "-m", "counterpoint"]
+
+    def shown(*arguments: str) -> str:
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=True).stdout
+
+    table = shown("replay", str(path), "-d", "unencrypted,secpm", "--by-line", "--top", "1")
+    assert "Time that commit waited for each source line" in table and "lib.so+0x8" in table
+    assert "longest" in shown("run", "secpm", str(path), "--by-line")
+    found = json.loads(shown("replay", str(path), "-d", "unencrypted,secpm", "--by-line", "--json"))
+    assert [len(run["sites"]) for run in found["runs"]] == [2, 2]
+    refused = subprocess.run([*command, "run", "secpm", "btree", "--by-line"], capture_output=True, text=True)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "error: by_line: only a recorded program has source lines\n",
+    )
+
+
 def test_memory_lines_give_latencies(tmp_path: Path) -> None:
     path = tmp_path / "lines.nvt"
     path.write_text("".join(f"{n * 50} {'W' if n % 2 else 'R'} 0x{n * 4096:x} 0 0\n" for n in range(40)))

@@ -10,6 +10,7 @@ files byte for byte; stress.c and threads.c also say how many records of each ki
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -235,6 +236,30 @@ def command_line(out: Path) -> str:
     return f"{trace.stat().st_size} bytes"
 
 
+def lines(out: Path, tool: Path) -> str:
+    """`counterpoint replay --by-line` finds the program's own line for each flush, in a library or not."""
+    program = compile_program(out / "lines", [HERE / "lines.c"], "-lpmem")
+    pool, trace = out / "lines.pool", out / "lines.cptrace"
+    pool.unlink(missing_ok=True)
+    printed = run(Case("lines", [program, str(pool)], [pool]), trace, tool)
+    command = [sys.executable, "-m", "counterpoint", "replay", str(trace), "-d", "secpm,unencrypted"]
+    shown = subprocess.run([*command, "--by-line", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    for result in json.loads(shown.stdout)["runs"]:
+        sites = {site["source"]: site for site in result["sites"]}
+        for line in printed.splitlines():
+            _, function, number, flushes = line.split()
+            source = f"{HERE / 'lines.c'}:{number}"
+            require(source in sites, f"line {number} is not among {sorted(filter(None, sites))}")
+            site = sites[source]
+            found = (site["function"], site["flushes"], site["object"])
+            require(found == (function, int(flushes), program), f"line {number} has {found}")
+        first = result["sites"][0]
+        require(first["function"] == "by_library", f"{result['design']} waits most for {first['place']}")
+        stalls = sum(site["waited_for_ns"] for site in result["sites"])
+        require(abs(stalls - result["core"]["fence_stall_ns"]) < 1, "lines and run disagree about fences")
+    return printed.replace("\n", ", ")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for pools and traces")
@@ -252,6 +277,7 @@ def main() -> int:
     checks["broken pipe"] = partial(broken_pipe, out, tool)
     if options.tool is None:
         checks["command line"] = partial(command_line, out)
+        checks["lines"] = partial(lines, out, tool)
     failed = 0
     for name, one in checks.items():
         try:

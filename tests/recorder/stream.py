@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 MAGIC = b"CPTRACE\x01"
-SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07
+SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS = range(0x01, 0x09)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x7F
 STORES = (STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
+CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, SFENCE, MFENCE)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 WORD = (1 << 64) - 1
 LINE = 64
@@ -36,6 +37,8 @@ class Record:
     data: bytes = b""
     thread: int = 0
     fields: tuple[int, ...] = ()
+    callers: tuple[int, ...] = ()
+    """Who called the code of the operation, innermost first; loads and ordinary stores have none."""
 
     def __str__(self) -> str:
         """For people."""
@@ -52,6 +55,7 @@ class Reader:
         self.records = 0
         self.thread = 0
         self.pc = self.address = 0
+        self.callers: tuple[int, ...] = ()
         if source.read(8) != MAGIC:
             raise ValueError("not a trace stream")
 
@@ -106,6 +110,7 @@ class Reader:
             assert record.fields[0] == self.records, "SYNC disagrees about the number of records"
             self.thread = record.thread = record.fields[2]
             self.pc = self.address = 0
+            self.callers = ()
         elif tag == FILE:
             record.fields = (self.u(),)
             record.data = self.text()
@@ -124,6 +129,15 @@ class Reader:
         elif tag == THREAD:
             record.fields = (self.u(),)
             self.thread = record.thread = record.fields[0]
+        elif tag == CALLERS:
+            count = self.u()
+            assert count <= 16
+            before, found = 0, []
+            for _ in range(count):
+                before = (before + self.s()) & WORD
+                found.append(before)
+            assert self.callers != tuple(found), "callers that the stream has already"
+            self.callers = tuple(found)
         elif tag == LOAD or tag in STORES:
             self.operation(record)
             record.size = self.u()
@@ -142,6 +156,8 @@ class Reader:
             assert record.fields[0] == self.records, "END disagrees about the number of records"
         else:
             raise ValueError(f"unknown tag {tag:#x}")
+        if tag in CALLED:
+            record.callers = self.callers
         return record
 
 

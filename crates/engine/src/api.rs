@@ -4,6 +4,7 @@
 mod crash;
 mod lines;
 
+use crate::attribution::{Places, SiteWatch, by_line};
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::design::{self, faults::Fault, parts::Design};
 use crate::eadr;
@@ -61,6 +62,8 @@ pub struct Request {
     pub leave_out: Option<String>,
     /// File for a timeline that Perfetto reads.
     pub timeline: Option<String>,
+    /// Say what each source line of a recorded program costs.
+    pub by_line: bool,
     /// Crash points: "all" or a number.
     pub points: Option<Value>,
     /// One crash point, by event number.
@@ -272,11 +275,20 @@ struct Prepared {
     design: Design,
     source: Source,
     timeline: Option<String>,
+    by_line: bool,
 }
 
 fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
     let (config, design) = request.resolve(defaults)?;
-    open(config, design, request.timeline.clone())
+    let mut prepared = open(config, design, request.timeline.clone())?;
+    if request.by_line {
+        if request.timeline.is_some() {
+            return Err(ConfigError("by_line: not together with timeline".to_owned()));
+        }
+        prepared.source.watch_sites()?;
+        prepared.by_line = true;
+    }
+    Ok(prepared)
 }
 
 fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<Prepared, ConfigError> {
@@ -286,7 +298,7 @@ fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<P
         return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));
     }
     let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
-    Ok(Prepared { config, design, source, timeline })
+    Ok(Prepared { config, design, source, timeline, by_line: false })
 }
 
 /// Several runs at once.
@@ -350,13 +362,14 @@ fn run_batch(
         let key = base_key(&prepared[index]);
         key.and_then(|key| prepared.iter().position(|run| base_key(run) == Some(key))).unwrap_or(index)
     });
+    let places = Places::default();
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<Result<Value, Failure>>>> = Mutex::new(prepared.iter().map(|_| None).collect());
     let failed = AtomicBool::new(false);
     let work = || {
         while !failed.load(Ordering::Relaxed) {
             let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let result = run_one(&prepared[index], &bases, &report, cancel);
+            let result = run_one(&prepared[index], &bases, &places, &report, cancel);
             failed.fetch_or(matches!(result, Err(Failure::Config(_))), Ordering::Relaxed);
             let mut results = results.lock().expect("no run panics while it holds the lock");
             results[index] = Some(result);
@@ -408,11 +421,18 @@ pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Atomic
 fn run_one(
     run: &Prepared,
     bases: &Bases,
+    places: &Places,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<Value, Failure> {
-    let Prepared { config, design, source, timeline } = run;
+    let Prepared { config, design, source, timeline, .. } = run;
     let report = match timeline {
+        None if run.by_line => {
+            let watch = SiteWatch::default();
+            let (mut report, watch) = simulate_observed(config, design, source, bases, watch, progress, cancel)?;
+            report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
+            report
+        }
         None => simulate(config, design, source, bases, progress, cancel)?,
         Some(path) => {
             let timeline = Timeline::create(Path::new(path), design.media_layout(&config.machine.counters))?;

@@ -5,7 +5,7 @@ use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
 use crate::session::Session;
 use crate::simulate::Failure;
 use crate::system::Job;
-use crate::workload::trace::Trace;
+use crate::workload::trace::{Sites, Trace};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
@@ -73,6 +73,25 @@ impl Source {
     /// Whether it is a trace.
     pub fn is_trace(&self) -> bool {
         matches!(self, Source::Trace(..))
+    }
+
+    /// From now on programs say where in the recorded program their operations come from.
+    ///
+    /// # Errors
+    /// It is no recorded program, or its format does not tell.
+    pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
+        match self {
+            Source::Trace(trace, _) => trace.watch_sites(),
+            Source::Workload(_) => Err(ConfigError("by_line: only a recorded program has source lines".to_owned())),
+        }
+    }
+
+    /// Where operations came from, after a run.
+    pub fn sites(&self) -> Option<&Sites> {
+        match self {
+            Source::Trace(trace, _) => trace.sites(),
+            Source::Workload(_) => None,
+        }
     }
 
     /// What recovers the program after a crash; a trace has nothing that could.

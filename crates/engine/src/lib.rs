@@ -9,6 +9,7 @@
 //! ```
 
 pub mod api;
+mod attribution;
 pub mod audit;
 mod blame;
 pub mod cache;

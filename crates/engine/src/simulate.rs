@@ -193,6 +193,7 @@ fn report<O: Observer>(
         reencryptions: figures.reencryptions,
         crypto: figures.crypto,
         at_crash: AtCrash::default(),
+        sites: None,
         host: Host {
             seconds,
             instructions_per_second: instructions as f64 / seconds,

@@ -86,6 +86,16 @@ LeaveOut: TypeAlias = Annotated[
     str | None,
     typer.Option("--leave-out", metavar="NAME", help="Leave an annotation or a step out of the program."),
 ]
+ByLine: TypeAlias = Annotated[
+    bool, typer.Option("--by-line", help="Say which source lines of a recorded program are waited for.")
+]
+Top: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--top", metavar="N", parser=whole_number, help="Source lines shown, those waited for most; default 15."
+    ),
+]
+TOP = 15
 Baseline: TypeAlias = Annotated[
     str | None, typer.Option("--baseline", metavar="DESIGN", help="Design that figures are relative to.")
 ]

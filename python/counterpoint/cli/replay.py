@@ -12,6 +12,7 @@ from ..frame import check_baseline
 from . import options, screen
 from .compare import show
 from .line_table import line_table
+from .site_table import site_table
 
 
 def replay(
@@ -34,6 +35,8 @@ def replay(
             help="Clock of the cycles of a trace of memory lines; default 1000.",
         ),
     ] = None,
+    by_line: options.ByLine = False,
+    top: options.Top = options.TOP,
     workers: options.Workers = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -41,6 +44,8 @@ def replay(
     names = options.names(designs) or [design.name for design in api.designs()]
     chosen = check_baseline(names, baseline)
     if lines.is_line_trace(trace):
+        if by_line:
+            raise InputError("--by-line: a trace of memory lines has no program")
         with screen.progress("replaying") as progress:
             found = lines.replay_lines(
                 trace,
@@ -73,11 +78,14 @@ def replay(
                 seed=seed,
                 variant=variant,
                 allow_truncated=allow_truncated,
+                by_line=by_line,
                 workers=workers,
                 progress=progress,
             )
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
     show(runs, chosen, as_json)
+    if by_line and runs and not as_json:
+        screen.output().print(site_table(runs, top))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")

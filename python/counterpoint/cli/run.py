@@ -9,6 +9,7 @@ import typer
 
 from .. import api
 from . import options, screen, tables
+from .site_table import site_table
 
 
 def run(
@@ -29,6 +30,8 @@ def run(
         Path | None,
         typer.Option("--timeline", metavar="FILE", help="Write every stage's events for Perfetto."),
     ] = None,
+    by_line: options.ByLine = False,
+    top: options.Top = options.TOP,
     as_json: options.Json = False,
 ) -> None:
     """Simulate one design on one workload or trace."""
@@ -48,9 +51,12 @@ def run(
             allow_truncated=allow_truncated,
             leave_out=leave_out,
             timeline=timeline,
+            by_line=by_line,
             progress=progress,
         )
     if as_json:
         screen.print_json(result.to_dict())
     else:
         screen.output().print(tables.one_run(result))
+        if result.sites is not None:
+            screen.output().print(site_table([result], top))

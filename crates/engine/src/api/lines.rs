@@ -55,6 +55,9 @@ fn prepare(request: &Request) -> Result<Prepared, ConfigError> {
     if request.timeline.is_some() {
         return Err(ConfigError("timeline: a trace of memory lines has none".to_owned()));
     }
+    if request.by_line {
+        return Err(ConfigError("by_line: a trace of memory lines has no program".to_owned()));
+    }
     let clock_mhz = integer("trace_clock_mhz", request.trace_clock_mhz.as_ref())?.unwrap_or(TRACE_CLOCK_MHZ);
     if !(1..=TRACE_CLOCK_MHZ_MAX).contains(&clock_mhz) {
         let what = format!("trace_clock_mhz: {clock_mhz} is not from 1 to {TRACE_CLOCK_MHZ_MAX}");

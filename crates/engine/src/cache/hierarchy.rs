@@ -135,9 +135,9 @@ impl Hierarchy {
     /// The write `token` is in the persistence domain.
     pub fn write_acked(&mut self, now: Ps, token: WriteToken) {
         let record = self.writes.acknowledge(token.0);
-        let (line, place) = (record.line, record.place);
-        self.wakes.extend(record.waiters.iter().map(|&core| (core, Wake::Flush { at: now })));
-        if let (Some(line), Some((cache, slot))) = (line, place)
+        let (line, counters, place) = (record.line, record.counters, record.place);
+        self.wakes.extend(record.waiters.iter().map(|&core| (core, Wake::Flush { line, counters, at: now })));
+        if let Some((cache, slot)) = place
             && self.l3[cache].leaves_with(slot, token.0)
         {
             self.l3[cache].remove(slot);
@@ -320,7 +320,7 @@ impl CachePort for Hierarchy {
     }
 
     fn counter_writeback(&mut self, now: Ps, core: CoreId, line: Line) {
-        let token = self.writes.send_counters(core);
+        let token = self.writes.send_counters(line, core);
         let at = now + self.latency.l3;
         self.requests.push(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }

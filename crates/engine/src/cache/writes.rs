@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 /// One write on its way.
 #[derive(Default)]
 pub(super) struct InFlight {
-    /// What is written; `None` for counters alone.
-    pub(super) line: Option<Line>,
+    /// What is written, or with `counters` the line whose counters alone are.
+    pub(super) line: Line,
+    pub(super) counters: bool,
     /// The third-level cache and slot that is free once the write is acknowledged.
     pub(super) place: Option<(usize, usize)>,
     /// Cores whose flush completes with it.
@@ -28,25 +29,25 @@ pub(super) struct Writes {
 impl Writes {
     /// Registers a write and gives it a token.
     pub(super) fn send(&mut self, line: Line, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
-        let token = self.register(Some(line), place, waiter);
+        let token = self.register(line, false, place, waiter);
         let newest = self.by_line.entry(line.0).or_insert((token, 0));
         *newest = (token, newest.1 + 1);
         token
     }
 
-    /// Registers a write-back of counters alone, for which `waiter` waits, and gives it a token. No flush of a line
+    /// Registers a write-back of the counters of `line` alone, for which `waiter` waits, and gives it a token. No flush of a line
     /// waits for it.
-    pub(super) fn send_counters(&mut self, waiter: CoreId) -> u32 {
-        self.register(None, None, Some(waiter))
+    pub(super) fn send_counters(&mut self, line: Line, waiter: CoreId) -> u32 {
+        self.register(line, true, None, Some(waiter))
     }
 
-    fn register(&mut self, line: Option<Line>, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
+    fn register(&mut self, line: Line, counters: bool, place: Option<(usize, usize)>, waiter: Option<CoreId>) -> u32 {
         let token = self.free.pop().unwrap_or_else(|| {
             self.records.push(InFlight::default());
             (self.records.len() - 1) as u32
         });
         let record = &mut self.records[token as usize];
-        record.line = line;
+        (record.line, record.counters) = (line, counters);
         record.place = place;
         record.waiters.clear();
         record.waiters.extend(waiter);
@@ -68,7 +69,8 @@ impl Writes {
     /// Takes note of the acknowledgement of `token` and returns the record, valid until the next write is sent.
     pub(super) fn acknowledge(&mut self, token: u32) -> &InFlight {
         let record = &self.records[token as usize];
-        if let Some(Line(line)) = record.line {
+        if !record.counters {
+            let Line(line) = record.line;
             let Some(newest) = self.by_line.get_mut(&line) else {
                 panic!("write {token} of line {line:#x} was acknowledged twice");
             };

@@ -5,7 +5,7 @@ use super::stats::CoreStats;
 use super::store_queue::{Action, CombiningBuffer, Entry, StoreQueue};
 use crate::config;
 use crate::kernel::{Ps, Queue, Slab};
-use crate::message::{CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Wake};
+use crate::message::{CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Site, Wake};
 use std::collections::VecDeque;
 
 /// What a core works with besides itself.
@@ -45,6 +45,8 @@ pub(super) struct InFlight {
     /// dispatch, before which it cannot complete.
     pub complete: Option<u64>,
     pub load: u32,
+    /// Where in the program it comes from.
+    pub site: Site,
 }
 
 /// A load between dispatch and its data.
@@ -338,8 +340,9 @@ impl Core {
 
     fn execute<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, op: Op, instructions: u32) {
         let done = self.front + u64::from(instructions).max(1);
-        let mut entry =
-            InFlight { kind: Kind::Compute, instructions, through: self.dispatched, complete: Some(done), load: 0 };
+        let (site, through) = (self.site(), self.dispatched);
+        cx.observer.dispatched(self.id, site, &op);
+        let mut entry = InFlight { kind: Kind::Compute, instructions, through, complete: Some(done), load: 0, site };
         match op {
             Op::Compute { .. } => {}
             Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
@@ -409,7 +412,13 @@ impl Core {
             // The read for ownership starts early, so that store misses overlap though stores drain in order.
             cx.cache.own(cx.queue.now(), self.id, line, true);
         }
-        self.stores.push(Entry { action, line, offset: (address % 64) as u8, length, bytes, committed: None });
+        let (offset, site) = ((address % 64) as u8, self.site());
+        self.stores.push(Entry { action, line, offset, length, bytes, committed: None, site });
+    }
+
+    /// Where the operation that is being dispatched comes from.
+    fn site(&self) -> Site {
+        self.buffer.site(self.next_op)
     }
 
     fn queue_flush(&mut self, address: u64, kind: FlushKind, ordered: bool) {
@@ -425,6 +434,7 @@ impl Core {
             length: 0,
             bytes: [0; 64],
             committed: None,
+            site: self.site(),
         });
     }
 
@@ -450,7 +460,10 @@ impl Core {
                 self.schedule_store_step(cx.queue, at);
             }
             Wake::TransactionEnded { at } => self.transaction_end = TransactionEnd::Answered(at),
-            Wake::Flush { .. } => self.flush_acknowledged(cx.queue),
+            Wake::Flush { line, counters, .. } => {
+                cx.observer.flush_acknowledged(cx.queue.now(), self.id, line, counters);
+                self.flush_acknowledged(cx.queue);
+            }
             Wake::Retry { .. } => {
                 for slot in std::mem::take(&mut self.blocked_loads) {
                     self.issue_load(cx, slot);

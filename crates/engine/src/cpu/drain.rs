@@ -90,6 +90,7 @@ impl Core {
                 }
                 cx.cache.write(now, self.id, entry.line, from, &entry.bytes[..length]);
                 cx.observer.stored(now, self.id, entry.line, from, &entry.bytes[..length]);
+                cx.observer.store_left(now, self.id, entry.site);
                 self.next_drain = self.clock.tick(now + cx.cache.store_occupancy());
                 true
             }
@@ -119,6 +120,7 @@ impl Core {
         cx.observer.counters_flushed(now, self.id, entry.line);
         self.flushes_outstanding += 1;
         cx.cache.counter_writeback(now, self.id, entry.line);
+        cx.observer.flush_sent(now, self.id, entry.site, entry.line, true, None);
     }
 
     fn drain_flush<C: CachePort, O: Observer>(
@@ -137,9 +139,12 @@ impl Core {
         cx.observer.flushed(now, self.id, entry.line);
         self.flushes_outstanding += 1;
         self.ordered_flush_waits = ordered;
+        let mut done = None;
         if let Access::At(at) = cx.cache.flush(now, self.id, entry.line, kind) {
             cx.queue.schedule(at, Event::FlushDone { core: self.id });
+            done = Some(at);
         }
+        cx.observer.flush_sent(now, self.id, entry.site, entry.line, false, done);
         true
     }
 
@@ -158,7 +163,7 @@ impl Core {
                 self.combining.len() - 1
             }
         };
-        self.combining[at].merge(entry.offset, &entry.bytes[..length]);
+        self.combining[at].merge(entry.offset, &entry.bytes[..length], entry.site);
         if self.combining[at].full() && !self.logging {
             let buffer = self.combining.remove(at).expect("merged into it");
             self.write_combined(cx, &buffer);
@@ -184,6 +189,7 @@ impl Core {
             cx.observer.flushed(now, self.id, buffer.line);
             self.flushes_outstanding += 1;
             cx.cache.write_around(now, self.id, buffer.line, &buffer.bytes);
+            cx.observer.flush_sent(now, self.id, buffer.site, buffer.line, false, None);
             return;
         }
         let flush = Entry {
@@ -197,6 +203,7 @@ impl Core {
             length: 0,
             bytes: [0; 64],
             committed: Some(0),
+            site: buffer.site,
         };
         self.stores.push_front(flush);
         for stretch in buffer.stretches() {

@@ -24,6 +24,11 @@ impl Core {
                     self.loads_in_window -= 1;
                     self.load_commits.push_back(commit);
                     self.stats.memory_ops += 1;
+                    let executed = self.last_commit + u64::from(head.instructions);
+                    if commit > executed {
+                        let (from, until) = (self.clock.time(executed), self.clock.time(commit));
+                        cx.observer.load_stalled(self.id, head.site, from, until);
+                    }
                     self.release_load(head.load);
                 }
                 Kind::Store => {
@@ -33,7 +38,7 @@ impl Core {
                     self.schedule_store_step(cx.queue, at);
                 }
                 Kind::Fence | Kind::FullFence => {
-                    self.stats.fence_stall_ps += self.clock.time(commit) - self.clock.time(self.last_commit);
+                    self.count_fence_stall(cx, &head, commit);
                     if head.kind == Kind::FullFence {
                         self.fence_blocks_dispatch = false;
                     }
@@ -41,7 +46,7 @@ impl Core {
                 }
                 Kind::LoggedTxEnd => {
                     self.transaction_end = TransactionEnd::No;
-                    self.stats.fence_stall_ps += self.clock.time(commit) - self.clock.time(self.last_commit);
+                    self.count_fence_stall(cx, &head, commit);
                     cx.observer.fenced(now, self.id);
                 }
                 Kind::TxBegin => {
@@ -62,6 +67,18 @@ impl Core {
             self.retired.push_back((head.through, commit));
             self.window.pop_front();
         }
+    }
+
+    /// Commit stood still for the fence `head`, which commits at `commit`.
+    fn count_fence_stall<C: CachePort, O: Observer>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        head: &InFlight,
+        commit: u64,
+    ) {
+        let (from, until) = (self.clock.time(self.last_commit), self.clock.time(commit));
+        self.stats.fence_stall_ps += until - from;
+        cx.observer.fence_stalled(self.id, head.site, from, until);
     }
 
     /// The newest load stays known, because the next one may depend on it.

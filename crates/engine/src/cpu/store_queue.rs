@@ -1,7 +1,7 @@
 //! Stores and flushes between dispatch and the cache, in program order (TSO), and the write-combining buffers of
 //! non-temporal stores.
 
-use crate::message::{FlushKind, Line};
+use crate::message::{FlushKind, Line, NO_SITE, Site};
 use std::collections::VecDeque;
 
 /// What an entry does when it is its turn.
@@ -50,6 +50,8 @@ pub struct Entry {
     pub bytes: [u8; 64],
     /// Tick from which it may leave; known once it has committed.
     pub committed: Option<u64>,
+    /// Where in the program it comes from.
+    pub site: Site,
 }
 
 /// The queue. The committed part at its front is what the field calls the store buffer.
@@ -139,16 +141,19 @@ pub struct CombiningBuffer {
     pub bytes: [u8; 64],
     /// Bit `i`: byte `i` has been written.
     pub mask: u64,
+    /// Where in the program the newest of its stores comes from.
+    pub site: Site,
 }
 
 impl CombiningBuffer {
     /// An empty buffer for `line`.
     pub fn new(line: Line) -> Self {
-        Self { line, bytes: [0; 64], mask: 0 }
+        Self { line, bytes: [0; 64], mask: 0, site: NO_SITE }
     }
 
     /// Merges a store.
-    pub fn merge(&mut self, offset: u8, data: &[u8]) {
+    pub fn merge(&mut self, offset: u8, data: &[u8], site: Site) {
+        self.site = site;
         let offset = offset as usize;
         self.bytes[offset..offset + data.len()].copy_from_slice(data);
         for byte in offset..offset + data.len() {
@@ -182,6 +187,7 @@ impl CombiningBuffer {
                 length: length as u8,
                 bytes,
                 committed: Some(0),
+                site: self.site,
             };
             at += length;
             Some(entry)
@@ -194,7 +200,8 @@ mod tests {
     use super::*;
 
     fn store(line: u64) -> Entry {
-        Entry { action: Action::Store, line: Line(line), offset: 0, length: 8, bytes: [1; 64], committed: None }
+        let (action, line) = (Action::Store, Line(line));
+        Entry { action, line, offset: 0, length: 8, bytes: [1; 64], committed: None, site: NO_SITE }
     }
 
     #[test]
@@ -211,11 +218,12 @@ mod tests {
     #[test]
     fn a_partly_filled_buffer_becomes_its_stretches() {
         let mut buffer = CombiningBuffer::new(Line(1));
-        buffer.merge(0, &[1, 2]);
-        buffer.merge(60, &[3, 4, 5, 6]);
+        buffer.merge(0, &[1, 2], 4);
+        buffer.merge(60, &[3, 4, 5, 6], 5);
         let pieces: Vec<(u8, u8, u8)> = buffer.stretches().map(|e| (e.offset, e.length, e.bytes[0])).collect();
         assert_eq!(pieces, [(0, 2, 1), (60, 4, 3)]);
-        buffer.merge(2, &[0; 58]);
+        assert!(buffer.stretches().all(|entry| entry.site == 5));
+        buffer.merge(2, &[0; 58], 5);
         assert!(buffer.full());
         assert_eq!(buffer.stretches().count(), 1);
     }

@@ -22,7 +22,7 @@ pub use hardware_log::{
 };
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
 pub use omission::{Omission, ProtocolStep};
-pub use op::{COUNTER_WRITEBACK_BYTES, Op, OpBuffer, OpSource, UNKNOWN_VALUE};
+pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
 };

@@ -2,7 +2,7 @@
 //!
 //! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing.
 
-use super::{CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaOp, Page};
+use super::{CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaOp, Op, Page, Site};
 use crate::kernel::Ps;
 
 /// What the counter cache did.
@@ -37,6 +37,20 @@ pub trait Observer {
     fn flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// `core` executed a `counter_cache_writeback` for the counters around `line`: a later fence covers them.
     fn counters_flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
+    /// `core` dispatched `op`, which comes from `site` of its program; a long computation in parts.
+    fn dispatched(&mut self, _core: CoreId, _site: Site, _op: &Op) {}
+    /// A store of `core` from `site` left the store buffer for the cache.
+    fn store_left(&mut self, _now: Ps, _core: CoreId, _site: Site) {}
+    /// `core` sent to the caches what its next fence waits for: a flush or non-temporal store of `line` from `site`, or, with
+    /// `counters`, a write-back of its counters alone. `done`: when it is complete, if that is known; otherwise
+    /// [`Observer::flush_acknowledged`] follows, for one line in the order in which they were sent.
+    fn flush_sent(&mut self, _now: Ps, _core: CoreId, _site: Site, _line: Line, _counters: bool, _done: Option<Ps>) {}
+    /// The persistence domain has it.
+    fn flush_acknowledged(&mut self, _now: Ps, _core: CoreId, _line: Line, _counters: bool) {}
+    /// Commit of `core` stood still for a fence from `site`, from `from` until `until`.
+    fn fence_stalled(&mut self, _core: CoreId, _site: Site, _from: Ps, _until: Ps) {}
+    /// The same for a load.
+    fn load_stalled(&mut self, _core: CoreId, _site: Site, _from: Ps, _until: Ps) {}
     /// A fence of `core` completed: all its earlier flushes are acknowledged.
     fn fenced(&mut self, _now: Ps, _core: CoreId) {}
     /// `core` committed the begin of its transaction `number` (from 0).
@@ -97,6 +111,12 @@ both! {
     marked_counter_atomic(now: Ps, core: CoreId, line: Line);
     flushed(now: Ps, core: CoreId, line: Line);
     counters_flushed(now: Ps, core: CoreId, line: Line);
+    dispatched(core: CoreId, site: Site, op: &Op);
+    store_left(now: Ps, core: CoreId, site: Site);
+    flush_sent(now: Ps, core: CoreId, site: Site, line: Line, counters: bool, done: Option<Ps>);
+    flush_acknowledged(now: Ps, core: CoreId, line: Line, counters: bool);
+    fence_stalled(core: CoreId, site: Site, from: Ps, until: Ps);
+    load_stalled(core: CoreId, site: Site, from: Ps, until: Ps);
     fenced(now: Ps, core: CoreId);
     transaction_began(now: Ps, core: CoreId, number: u64);
     transaction_ended(now: Ps, core: CoreId, number: u64);

@@ -1,6 +1,11 @@
 //! What a core executes (x86 persistency). A program is an [`OpSource`]; it runs ahead functionally, one
 //! transaction at a time, and hands the core the operations with the bytes they store.
 
+/// A place in a recorded program, by number.
+pub type Site = u32;
+/// Nobody knows which.
+pub const NO_SITE: Site = 0;
+
 /// One operation. Loads and stores stay within one 64-byte line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
@@ -58,6 +63,8 @@ pub struct OpBuffer {
     pub ops: Vec<Op>,
     /// Bytes that stores and loads refer to.
     pub bytes: Vec<u8>,
+    /// Where in the program each operation comes from; empty if its source does not tell.
+    pub sites: Vec<Site>,
 }
 
 impl OpBuffer {
@@ -65,6 +72,12 @@ impl OpBuffer {
     pub fn clear(&mut self) {
         self.ops.clear();
         self.bytes.clear();
+        self.sites.clear();
+    }
+
+    /// Where operation `index` comes from.
+    pub fn site(&self, index: usize) -> Site {
+        self.sites.get(index).copied().unwrap_or(NO_SITE)
     }
 
     /// The bytes of an operation that carries `length` of them at `offset`.

@@ -38,8 +38,9 @@ pub enum Wake {
     Prepared { at: Ps },
     /// The log of the core's transaction has been freed.
     TransactionEnded { at: Ps },
-    /// A flush or non-temporal store has been acknowledged: it is in the persistence domain.
-    Flush { at: Ps },
+    /// A flush or non-temporal store of `line`, or with `counters` a write-back of its counters alone, has been
+    /// acknowledged: it is in the persistence domain.
+    Flush { line: Line, counters: bool, at: Ps },
     /// A miss register has become free.
     Retry { at: Ps },
 }

@@ -1,6 +1,10 @@
 //! What a run reports: typed structs that serialise to the keys of the interface contract. Durations in nanoseconds,
 //! energy in nanojoules, sizes in bytes; a value without meaning is null.
 
+mod sites;
+
+pub use sites::LineCost;
+
 use serde::Serialize;
 
 /// One simulation's figures: `run --json`.
@@ -62,6 +66,9 @@ pub struct RunReport {
     pub crypto: Crypto,
     /// What a power failure at the end would cost; null outside designs that drain caches.
     pub at_crash: AtCrash,
+    /// What each source line of a recorded program cost, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Vec<LineCost>>,
     /// What the simulation itself cost.
     pub host: Host,
 }

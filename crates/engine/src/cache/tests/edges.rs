@@ -166,7 +166,10 @@ fn a_write_back_keeps_its_place_until_acknowledged() {
     assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xff, "still readable");
     assert_eq!(c.flush(250, 0, line(1), FlushKind::Keep), Access::Pending, "a flush waits for the eviction");
     c.write_acked(300, write);
-    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 300 }), (0, Wake::Load { token: 7, at: 300 })]);
+    assert_eq!(
+        wakes(&mut c),
+        [(0, Wake::Flush { line: line(1), counters: false, at: 300 }), (0, Wake::Load { token: 7, at: 300 })]
+    );
     assert_eq!(c.peek(0, line(1)), None);
     assert_eq!(c.flush(400, 0, line(1), FlushKind::Keep), Access::At(20_400), "nothing left to wait for");
     assert!(c.idle());
@@ -245,7 +248,7 @@ fn a_flush_writes_once_and_the_line_stays_or_goes() {
     assert_eq!(c.flush(1_500, 0, line(5), FlushKind::Keep), Access::Pending, "clean, but not safe yet");
     assert_eq!(c.requests().count(), 0);
     c.write_acked(30_000, token);
-    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 30_000 }); 2]);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { line: line(5), counters: false, at: 30_000 }); 2]);
     assert_eq!(c.load(31_000, 0, line(5), 0), Access::At(32_000), "clwb keeps the line");
     assert_eq!(c.flush(40_000, 0, line(5), FlushKind::Invalidate), Access::At(60_000));
     assert_eq!(c.peek(0, line(5)), None);
@@ -361,11 +364,11 @@ fn a_counter_write_back_follows_an_earlier_flush_and_is_acknowledged_on_its_own(
     };
     assert_eq!((first, at, of), (21_000, 21_000, line(5)));
     c.write_acked(30_000, counters);
-    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 30_000 })]);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { line: line(5), counters: true, at: 30_000 })]);
     assert!(!c.idle());
     assert_eq!(c.flush(31_000, 0, line(5), FlushKind::Keep), Access::Pending, "the data is still on its way");
     c.write_acked(40_000, data);
-    assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 40_000 }); 2]);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { line: line(5), counters: false, at: 40_000 }); 2]);
     c.counter_writeback(50_000, 0, line(5));
     assert_eq!(c.flush(50_000, 0, line(5), FlushKind::Keep), Access::At(70_000), "counters are no data to wait for");
 }

@@ -189,7 +189,7 @@ fn what_flush_data_writes_persists_with_its_counter_and_nothing_else_does() {
         let [MemoryRequest::Write { counter_atomic, token, .. }] = requests[..] else { panic!("{requests:?}") };
         assert_eq!(counter_atomic, with_counter, "{kind:?}");
         c.write_acked(200, token);
-        assert_eq!(wakes(&mut c), [(0, Wake::Flush { at: 200 })]);
+        assert_eq!(wakes(&mut c), [(0, Wake::Flush { line: line(1), counters: false, at: 200 })]);
     }
     fill(&mut c, 300, 0, line(1));
     assert_eq!(c.flush(400, 0, line(1), FlushKind::KeepWithCounter), Access::At(20_400), "nothing to write");

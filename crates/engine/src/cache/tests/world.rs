@@ -432,7 +432,7 @@ impl World {
                     assert_eq!(self.waits[c], Waits::Own(line));
                     self.at(at, Happens::Writes { core, line });
                 }
-                Wake::Flush { at } => {
+                Wake::Flush { at, .. } => {
                     let Waits::Flush { line, version, acks } = self.waits[c] else { panic!("nobody flushed") };
                     if acks > 1 {
                         self.waits[c] = Waits::Flush { line, version, acks: acks - 1 };

@@ -3,8 +3,10 @@
 mod edges;
 mod logged;
 mod order;
+mod sites;
 
 use super::{Core, CoreContext};
+use crate::attribution::SiteWatch;
 use crate::config::Machine;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
@@ -225,6 +227,8 @@ struct Run {
     fences: Vec<Ps>,
     told: Vec<(u64, bool)>,
     watch: Watch,
+    /// What operations cost; the site of each is its number, from 1.
+    sites: SiteWatch,
     /// What memory held durably at each fence.
     durable_at_fences: Vec<BTreeMap<u64, LineBytes>>,
 }
@@ -262,7 +266,7 @@ fn run_on(machine: &Machine, cache: Stub, program: &[Op]) -> Run {
 fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
     let script: Vec<OpBuffer> = transactions.iter().map(|ops| buffer(ops)).collect();
     let mut queue = Queue::new();
-    let mut watch = Watch::default();
+    let mut watch = (Watch::default(), SiteWatch::default());
     let mut core = Core::new(0, machine, Box::new(Script(script.into_iter())));
     let mut durable_at_fences = Vec::new();
     core.start(&mut queue);
@@ -278,11 +282,11 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
             Some(Later::Acknowledge { line, bytes }) => {
                 cache.log.push((now, Seen::Acknowledged(line)));
                 cache.durable.insert(line, bytes);
-                Some(Wake::Flush { at: now })
+                Some(Wake::Flush { line: Line(line), counters: false, at: now })
             }
             Some(Later::AcknowledgeCounters { line }) => {
                 cache.log.push((now, Seen::CountersAcknowledged(line)));
-                Some(Wake::Flush { at: now })
+                Some(Wake::Flush { line: Line(line), counters: true, at: now })
             }
             None => None,
         };
@@ -302,19 +306,20 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
             queue.schedule(at, Event::ReadReady { slot: slots.len() as u32 });
             slots.push(Some(later));
         }
-        while durable_at_fences.len() < watch.fences.len() {
+        while durable_at_fences.len() < watch.0.fences.len() {
             cache.log.push((now, Seen::Fenced));
             durable_at_fences.push(cache.durable.clone());
         }
         assert!(now < 1_000_000_000, "the core goes on for ever");
     }
     assert!(core.finished(), "the core waits for something that never comes");
+    let (watch, sites) = watch;
     let (fences, told) = (watch.fences.clone(), watch.told.clone());
-    Run { core, cache, fences, told, watch, durable_at_fences }
+    Run { core, cache, fences, told, watch, sites, durable_at_fences }
 }
 
 fn buffer(ops: &[Op]) -> OpBuffer {
-    let mut buffer = OpBuffer { ops: ops.to_vec(), bytes: Vec::new() };
+    let mut buffer = OpBuffer { ops: ops.to_vec(), ..OpBuffer::default() };
     for (index, op) in buffer.ops.iter_mut().enumerate() {
         if let Op::Load { length, bytes, .. }
         | Op::Store { length, bytes, .. }
@@ -325,6 +330,7 @@ fn buffer(ops: &[Op]) -> OpBuffer {
             buffer.bytes.extend(std::iter::repeat_n(index as u8 + 1, *length as usize));
         }
     }
+    buffer.sites = (1..=ops.len() as u32).collect();
     buffer
 }
 

@@ -27,6 +27,7 @@ mod pmemcheck;
 mod program;
 pub mod recorded;
 mod recording;
+mod sites;
 mod summary;
 
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use image::{EmptyBase, TraceBase};
 pub use program::{OPS_PER_FILL, TraceProgram};
 pub use recorded::{TraceWritten, write_trace};
 pub use recording::{Expected, FlushKind};
+pub use sites::{Frame, Sites};
 pub use summary::{CutOff, TraceFile, TraceSummary};
 
 /// A checked recording. Cheap to share: programs made of it read the source again.
@@ -52,6 +54,7 @@ pub struct Trace {
     summary: TraceSummary,
     pages: Pages,
     failure: Arc<OnceLock<ConfigError>>,
+    sites: Option<Arc<OnceLock<Sites>>>,
 }
 
 impl Trace {
@@ -75,7 +78,7 @@ impl Trace {
     fn check(source: Source, allow_truncated: bool) -> Result<Trace, ConfigError> {
         let mut recording = source.recording()?;
         let (summary, pages) = summary::summarise(&mut *recording, allow_truncated)?;
-        Ok(Trace { source, summary, pages, failure: Arc::default() })
+        Ok(Trace { source, summary, pages, failure: Arc::default(), sites: None })
     }
 
     /// The recording as a program in `form`, from its beginning.
@@ -84,7 +87,7 @@ impl Trace {
     /// The file can no longer be opened.
     pub fn program(&self, form: ProgramForm) -> Result<TraceProgram, ConfigError> {
         let recording = self.source.recording()?;
-        Ok(TraceProgram::new(recording, &self.summary, form, Arc::clone(&self.failure)))
+        Ok(TraceProgram::new(recording, &self.summary, form, Arc::clone(&self.failure), self.sites.clone()))
     }
 
     /// What the recording holds.
@@ -100,6 +103,25 @@ impl Trace {
     /// The memory that the program starts from.
     pub fn base(&self) -> TraceBase {
         TraceBase { pages: self.pages.clone(), end: self.summary.end }
+    }
+
+    /// From now on programs say where in the recorded program their operations come from.
+    ///
+    /// # Errors
+    /// The recording does not tell.
+    pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
+        let mut recording = self.source.recording()?;
+        if !recording.watch_sites() {
+            let (name, (what, _)) = (recording.name(), recording.kind());
+            return Err(ConfigError(format!("{name}: by_line: a {what} does not tell where in the program it was")));
+        }
+        self.sites = Some(Arc::default());
+        Ok(())
+    }
+
+    /// Where operations came from, by [`crate::message::Site`], once a program has been read to its end.
+    pub fn sites(&self) -> Option<&Sites> {
+        self.sites.as_ref()?.get()
     }
 
     /// Why a program made of this trace stopped early, if one did: an [`crate::message::OpSource`] cannot say it, and

@@ -16,9 +16,10 @@
 
 use super::counters::FlushedCounters;
 use super::recording::{Act, FlushKind, Recording, StoreWay};
+use super::sites::Sites;
 use super::summary::TraceSummary;
 use crate::config::ConfigError;
-use crate::message::{LINE_BYTES, Op, OpBuffer, OpSource, ProgramForm};
+use crate::message::{LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -89,15 +90,22 @@ pub struct TraceProgram {
     flushes: bool,
     counters: FlushedCounters,
     failure: Arc<OnceLock<ConfigError>>,
+    /// Where the deed under way comes from, and where to leave what that means; `None` if nobody wants to know.
+    site: Site,
+    sites: Option<Arc<OnceLock<Sites>>>,
 }
 
 impl TraceProgram {
     pub(super) fn new(
-        recording: Box<dyn Recording>,
+        mut recording: Box<dyn Recording>,
         summary: &TraceSummary,
         form: ProgramForm,
         failure: Arc<OnceLock<ConfigError>>,
+        sites: Option<Arc<OnceLock<Sites>>>,
     ) -> Self {
+        if sites.is_some() {
+            recording.watch_sites();
+        }
         let outside = summary.transactions == 0 || summary.transactions_told;
         TraceProgram {
             recording,
@@ -113,6 +121,8 @@ impl TraceProgram {
             flushes: form != ProgramForm::FlushFree,
             counters: FlushedCounters::new(form),
             failure,
+            site: NO_SITE,
+            sites,
         }
     }
 
@@ -136,7 +146,11 @@ impl TraceProgram {
                 }
                 continue;
             }
+            self.note_site(buffer);
             let deed = self.recording.next_deed(&mut |_| Ok(()))?;
+            if self.sites.is_some() {
+                self.site = self.recording.site();
+            }
             if deed.instructions > 0 {
                 self.todo.push_back(Todo::Compute(deed.instructions));
             }
@@ -162,11 +176,22 @@ impl TraceProgram {
                 Act::Over { .. } => {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
                     self.phase = Phase::Over;
+                    if let Some(sites) = &self.sites {
+                        // Several programs of one trace leave the same.
+                        let _ = sites.set(self.recording.take_sites());
+                    }
                     return if same { Ok(()) } else { Err(self.changed()) };
                 }
             }
         }
         Ok(())
+    }
+
+    /// What has been appended comes from where the deed under way does.
+    fn note_site(&self, buffer: &mut OpBuffer) {
+        if self.sites.is_some() {
+            buffer.sites.resize(buffer.ops.len(), self.site);
+        }
     }
 
     /// Where transactions begin and end. True if one is about to begin.
@@ -316,6 +341,7 @@ impl OpSource for TraceProgram {
                 // The first failure is the one that is kept.
                 let _ = self.failure.set(error);
             }
+            self.note_site(buffer);
         }
         !buffer.ops.is_empty()
     }

@@ -2,7 +2,9 @@
 //! recording itself can place in files.
 
 use super::mapping::{Place, RegisteredFile};
+use super::sites::Sites;
 use crate::config::ConfigError;
+use crate::message::{NO_SITE, Site};
 
 /// What should have been there instead of a malformed record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,6 +118,18 @@ pub(super) trait Recording: Send {
     fn offset(&self) -> u64;
     /// What has been counted so far.
     fn totals(&self) -> Totals;
+    /// From now on [`Recording::site`] tells where deeds come from. False if the format does not say.
+    fn watch_sites(&mut self) -> bool {
+        false
+    }
+    /// The place in the program that the newest deed comes from.
+    fn site(&mut self) -> Site {
+        NO_SITE
+    }
+    /// All places so far.
+    fn take_sites(&mut self) -> Sites {
+        Sites::default()
+    }
     /// What the recording calls itself and the record at its end, for the sentence that the end is missing.
     fn kind(&self) -> (&'static str, &'static str);
 }

@@ -13,7 +13,8 @@ mod tests;
 
 pub use reader::{RecordReader, Step as RecordedStep};
 pub use record::{
-    ACCESS_BYTES_MAX, Access, DATA_BYTES_MAX, MAGIC, RECORD_BYTES_MAX, Record as RecordedRecord, TEXT_BYTES_MAX,
+    ACCESS_BYTES_MAX, Access, CALLERS_MAX, Callers, DATA_BYTES_MAX, MAGIC, RECORD_BYTES_MAX, Record as RecordedRecord,
+    TEXT_BYTES_MAX,
 };
 pub use seek::SeekableTrace;
 pub(super) use walk::Walk;

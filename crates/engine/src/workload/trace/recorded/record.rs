@@ -11,15 +11,18 @@ pub const DATA_BYTES_MAX: usize = 1 << 16;
 pub const TEXT_BYTES_MAX: usize = 4096;
 /// The most bytes that one instruction loads or stores in a record.
 pub const ACCESS_BYTES_MAX: usize = 64;
-/// The most bytes of a record: a tag, no more than five numbers, and the longest data.
+/// The most calls that a program counter is known to be in.
+pub const CALLERS_MAX: usize = 16;
+/// The most bytes of a record: a tag, no more than five numbers, and the longest data, which callers never are.
 pub const RECORD_BYTES_MAX: usize = 1 + 5 * 10 + DATA_BYTES_MAX;
 
 /// Tags that are looked for.
 pub(super) const TAG_SYNC: u8 = 0x01;
 pub(super) const TAG_END: u8 = 0x7f;
 
-const TAG: Expected = Expected("a record's tag (0x01 to 0x07, 0x10 to 0x19, 0x20 to 0x22 or 0x7f)");
+const TAG: Expected = Expected("a record's tag (0x01 to 0x08, 0x10 to 0x19, 0x20 to 0x22 or 0x7f)");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
+const CALLERS: Expected = Expected("at most 16 callers");
 const DATA: Expected = Expected("at most 65536 bytes");
 const TEXT: Expected = Expected("a path or marker of at most 4096 bytes");
 
@@ -40,6 +43,8 @@ pub enum Record<'a> {
     Image { file: u64, offset: u64, bytes: &'a [u8] },
     /// What follows is executed by this thread.
     Thread { thread: u64 },
+    /// Who called the code of what follows.
+    Callers(Callers<'a>),
     /// A load, a store or a flush; `instructions` were executed since the record before.
     Access { instructions: u64, pc: u64, address: u64, access: Access<'a> },
     /// A fence; `full`: loads wait for it too.
@@ -52,6 +57,23 @@ pub enum Record<'a> {
     Mark { text: &'a [u8] },
     /// Totals before this record, and the exit status.
     End { records: u64, instructions: u64, status: u64 },
+}
+
+/// The calls that the code of an operation is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Callers<'a> {
+    differences: &'a [u8],
+}
+
+impl Callers<'_> {
+    /// Innermost first, each by the last byte of the call instruction.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> {
+        let (mut fields, mut address) = (Fields::new(self.differences), 0u64);
+        std::iter::from_fn(move || {
+            address = address.wrapping_add_signed(fields.signed().ok()?);
+            Some(address)
+        })
+    }
 }
 
 /// What an instruction does to memory.
@@ -105,6 +127,17 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
             bytes: fields.bytes(DATA_BYTES_MAX as u64, DATA)?,
         },
         0x07 => Record::Thread { thread: fields.unsigned()? },
+        0x08 => {
+            let count = fields.unsigned()?;
+            if count > CALLERS_MAX as u64 {
+                return Err(CALLERS.into());
+            }
+            let from = fields.taken();
+            for _ in 0..count {
+                fields.signed()?;
+            }
+            Record::Callers(Callers { differences: &bytes[from..fields.taken()] })
+        }
         tag @ 0x10..=0x19 => {
             let instructions = fields.unsigned()?;
             last.pc = last.pc.wrapping_add_signed(fields.signed()?);

@@ -4,9 +4,11 @@
 use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
+use super::super::sites::{SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
 use super::record::{Access, Record};
 use crate::config::ConfigError;
+use crate::message::{NO_SITE, Site};
 use std::io::Read;
 
 /// The most threads of a program.
@@ -36,6 +38,10 @@ struct Meaning {
     depths: Vec<u32>,
     open: u32,
     status: Option<u64>,
+    /// Program counter of the newest record, and whether CALLERS tells who called its code.
+    pc: Option<(u64, bool)>,
+    /// Where deeds come from, once somebody wants to know.
+    sites: Option<SiteFinder>,
 }
 
 impl Walk {
@@ -62,6 +68,7 @@ impl Walk {
 
 impl Meaning {
     fn take(&mut self, record: &Record<'_>, image: TakeImage<'_>) -> Result<Option<Deed>, Expected> {
+        self.pc = None;
         let act = match *record {
             Record::Sync { thread, .. } | Record::Thread { thread } => {
                 if thread >= THREADS_MAX {
@@ -69,6 +76,9 @@ impl Meaning {
                 }
                 self.thread = thread;
                 self.threads = self.threads.max(thread + 1);
+                if let (Record::Sync { .. }, Some(sites)) = (record, &mut self.sites) {
+                    sites.callers([].into_iter());
+                }
                 return Ok(None);
             }
             Record::File { file, path } => {
@@ -84,8 +94,17 @@ impl Meaning {
                 self.mappings.unmap(base, base.checked_add(length).ok_or(RANGE)?)?;
                 return Ok(None);
             }
-            Record::Code { base, length, .. } => {
-                base.checked_add(length).ok_or(RANGE)?;
+            Record::Code { base, length, offset, path } => {
+                let end = base.checked_add(length).ok_or(RANGE)?;
+                if let Some(sites) = &mut self.sites {
+                    sites.code(base..end, offset, path);
+                }
+                return Ok(None);
+            }
+            Record::Callers(callers) => {
+                if let Some(sites) = &mut self.sites {
+                    sites.callers(callers.addresses());
+                }
                 return Ok(None);
             }
             Record::Image { file, offset, bytes } => {
@@ -95,10 +114,12 @@ impl Meaning {
                 image(Populated { file, offset, bytes })?;
                 return Ok(None);
             }
-            Record::Access { instructions, address, access, .. } => {
+            Record::Access { instructions, pc, address, access } => {
+                self.pc = Some((pc, !matches!(access, Access::Load { .. } | Access::Store(_))));
                 return Ok(Some(Deed { instructions, act: self.access(address, &access)? }));
             }
-            Record::Fence { instructions, full, .. } => {
+            Record::Fence { instructions, pc, full } => {
+                self.pc = Some((pc, true));
                 return Ok(Some(Deed { instructions, act: if full { Act::FullFence } else { Act::Fence } }));
             }
             Record::TxBegin { .. } => self.begin()?,
@@ -208,6 +229,19 @@ impl Recording for Walk {
     fn totals(&self) -> Totals {
         let Meaning { threads, status, .. } = self.state;
         Totals { instructions: self.reader.instructions(), threads, status }
+    }
+    fn watch_sites(&mut self) -> bool {
+        self.state.sites.get_or_insert_default();
+        true
+    }
+    fn site(&mut self) -> Site {
+        match (&mut self.state.sites, self.state.pc) {
+            (Some(sites), Some((pc, called))) => sites.find(pc, called),
+            _ => NO_SITE,
+        }
+    }
+    fn take_sites(&mut self) -> Sites {
+        self.state.sites.take().map(SiteFinder::finish).unwrap_or_default()
     }
     fn kind(&self) -> (&'static str, &'static str) {
         ("trace", "END")

@@ -81,6 +81,17 @@ impl Stream {
         self.record(0x07, &[unsigned(thread)])
     }
 
+    pub fn callers(self, addresses: &[u64]) -> Self {
+        let mut before = 0u64;
+        let differences = addresses.iter().map(|&address| {
+            let field = signed(address.wrapping_sub(before) as i64);
+            before = address;
+            field
+        });
+        let fields = [vec![unsigned(addresses.len() as u64)], differences.collect()].concat();
+        self.record(0x08, &fields)
+    }
+
     /// `i` and the program counter of an access or fence.
     fn at(&mut self, instructions: u64, pc: u64) -> [Vec<u8>; 2] {
         let fields = [unsigned(instructions), signed(pc.wrapping_sub(self.pc) as i64)];

@@ -20,7 +20,10 @@ fn a_malformed_record_is_named() {
     let huge = [n(u64::MAX)].concat();
     for (wrong, expected) in [
         (stream().record(0x00, &[]), "a record's tag"),
-        (stream().record(0x08, &[]), "a record's tag"),
+        (stream().record(0x09, &[]), "a record's tag"),
+        (stream().callers(&[1; 17]), "at most 16 callers"),
+        (stream().record(0x08, std::slice::from_ref(&huge)), "at most 16 callers"),
+        (stream().record(0x08, &[n(1), too_large()]), NUMBER),
         (stream().record(0x1a, &[]), "a record's tag"),
         (stream().record(0x50, &[]), "a record's tag"),
         (stream().record(0x07, &[n(65536)]), "a thread number below 65536"),

@@ -6,6 +6,7 @@ mod malformed;
 mod meaning;
 mod random;
 mod runs;
+mod sites;
 
 use super::super::tests::did::{Did, operations_of as operations};
 use super::super::{OPS_PER_FILL, Trace};

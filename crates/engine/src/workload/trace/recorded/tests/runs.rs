@@ -18,6 +18,7 @@ fn program() -> Vec<u8> {
             .store(0x11, 3, 2, at + 40, &[n as u8; 48])
             .flush(0x14 + (n % 3) as u8, 0, 3, at + 40)
             .flush(0x14, 0, 3, at + 87)
+            .callers(&[0x1000 + n % 3, 0x2000])
             .store(0x12, 0, 4, at + 128, &[n as u8 + 1; 64])
             .fence(0x17, 0, 5)
             .load(0, 6, at + 128, 64)
@@ -39,17 +40,54 @@ fn at_path(name: &str, use_it: impl FnOnce(&str)) {
 #[test]
 fn every_design_replays_it_and_always_alike() {
     at_path("designs", |path| {
-        let runs: Vec<Value> = design::names().map(|name| json!({"design": name, "workload": path})).collect();
-        let request = json!({"runs": runs}).to_string();
-        let replay = || api::replay(&request, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap();
-        let results: Value = serde_json::from_str(&replay()).unwrap();
-        let again: Value = serde_json::from_str(&replay()).unwrap();
+        let replay = |by_line: bool| -> Value {
+            let run = |name| json!({"design": name, "workload": path, "by_line": by_line});
+            let request = json!({"runs": design::names().map(run).collect::<Vec<Value>>()}).to_string();
+            serde_json::from_str(&api::replay(&request, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap()).unwrap()
+        };
+        let (results, again) = (replay(false), replay(true));
         for (run, again) in results["results"].as_array().unwrap().iter().zip(again["results"].as_array().unwrap()) {
             assert_eq!(run["transactions"], 12, "{run}");
-            assert_eq!(run["event_digest"], again["event_digest"]);
+            assert_eq!(run["event_digest"], again["event_digest"], "nobody notices who watches");
+            assert_eq!(run["core"], again["core"]);
+            assert_eq!(run.get("sites"), None);
+            every_stall_has_a_line(again);
             assert!(run["nvm"]["data_reads"].as_u64().unwrap() > 0 && run["instructions"].as_u64().unwrap() > 300);
         }
     });
+}
+
+/// What fences and loads held up is told apart by line, nothing of it twice and nothing left out.
+fn every_stall_has_a_line(run: &Value) {
+    let sites = run["sites"].as_array().unwrap();
+    let sum = |key: &str| sites.iter().map(|site| site[key].as_f64().unwrap()).sum::<f64>();
+    let total = run["core"]["fence_stall_ns"].as_f64().unwrap();
+    assert!((sum("fence_stall_ns") - total).abs() < 1e-6 * total.max(1.0), "{run}");
+    assert!((sum("waited_for_ns") - total).abs() < 1e-6 * total.max(1.0), "{run}");
+    assert!(total > 0.0 && sum("load_stall_ns") > 0.0);
+    // No code is mapped: every place is an address, of the program counter.
+    assert!(sites.iter().all(|site| site["source"].is_null() && site["place"].as_str().unwrap().starts_with("0x")));
+    let mut order: Vec<f64> = sites.iter().map(|site| waited(site)).collect();
+    order.sort_by(|a, b| b.total_cmp(a));
+    assert_eq!(order, sites.iter().map(|site| waited(site)).collect::<Vec<f64>>());
+}
+
+fn waited(site: &Value) -> f64 {
+    site["waited_for_ns"].as_f64().unwrap() + site["load_stall_ns"].as_f64().unwrap()
+}
+
+#[test]
+fn lines_are_known_of_recorded_programs_only() {
+    for (workload, expected) in [
+        ("btree", "by_line: only a recorded program has source lines"),
+        ("tests/data/btree-5.pmemcheck.log", "by_line: a log does not tell where in the program it was"),
+    ] {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        let path = if workload.contains('/') { format!("{root}{workload}") } else { workload.to_owned() };
+        let request = json!({"runs": [{"design": "secpm", "workload": path, "by_line": true}]}).to_string();
+        let error = api::run_many(&request, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap_err().to_string();
+        assert!(error.ends_with(expected), "{error}");
+    }
 }
 
 #[test]

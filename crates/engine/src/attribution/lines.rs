@@ -1,0 +1,100 @@
+//! From code and its callers to the source line that is shown: the innermost frame whose line is known and does not lie in a
+//! header or library of the system, inlined functions being frames too. A flush in a library without debug information is
+//! thus shown at the call in the program; so is one by an intrinsic of the compiler.
+
+use super::object_file::{Found, find};
+use crate::workload::trace::{Frame, Sites};
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Folders whose sources are not the program's own.
+const OF_THE_SYSTEM: [&str; 5] = ["/usr/include/", "/usr/local/include/", "/usr/lib/", "/usr/lib64/", "/rustc/"];
+
+/// A place in the program, as people name it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// `file:line`, else `symbol+0x..`, else `object+0x..`, else the address.
+    pub text: String,
+    /// `file:line` with the whole path.
+    pub source: Option<String>,
+    /// Function or symbol.
+    pub function: Option<String>,
+    /// Path of the object file.
+    pub object: Option<String>,
+}
+
+impl Place {
+    /// Of operations that come from nowhere in the recorded code.
+    pub fn unknown() -> Self {
+        Place { text: "unknown".to_owned(), source: None, function: None, object: None }
+    }
+}
+
+/// The places of recordings, each found once though many runs ask.
+#[derive(Default)]
+pub struct Places(Mutex<Vec<(Sites, Arc<[Place]>)>>);
+
+impl Places {
+    /// The places of `sites`, by number. Reads the object files that they name.
+    pub fn of(&self, sites: &Sites) -> Arc<[Place]> {
+        let mut known = self.0.lock().expect("finding a place does not panic");
+        if let Some((_, places)) = known.iter().find(|(of, _)| of == sites) {
+            return Arc::clone(places);
+        }
+        let places: Arc<[Place]> = places(sites).into();
+        known.push((sites.clone(), Arc::clone(&places)));
+        places
+    }
+}
+
+fn places(sites: &Sites) -> Vec<Place> {
+    let numbers = 1..=sites.count();
+    let mut offsets: Vec<Vec<u64>> = vec![Vec::new(); sites.objects.len()];
+    for frame in numbers.clone().flat_map(|site| sites.frames(site)) {
+        if let Some(of_object) = frame.object.and_then(|object| offsets.get_mut(object as usize)) {
+            of_object.push(frame.offset);
+        }
+    }
+    let mut found: FxHashMap<Frame, Found> = FxHashMap::default();
+    for ((object, path), mut offsets) in (0..).zip(&sites.objects).zip(offsets) {
+        offsets.sort_unstable();
+        offsets.dedup();
+        let answers = find(path, &offsets);
+        found.extend(offsets.iter().map(|&offset| Frame { object: Some(object), offset }).zip(answers));
+    }
+    let shown = numbers.map(|site| place(sites, sites.frames(site), &found));
+    std::iter::once(Place::unknown()).chain(shown).collect()
+}
+
+/// The place that is shown for `frames`, innermost first.
+fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>) -> Place {
+    let object_of = |frame: &Frame| {
+        let path = sites.objects.get(frame.object? as usize)?;
+        Some(String::from_utf8_lossy(path).into_owned())
+    };
+    let with_line = || {
+        let of_frame = |frame| found.get(frame).into_iter().flat_map(|found| &found.sources);
+        frames.iter().flat_map(move |frame| of_frame(frame).map(move |source| (frame, source)))
+    };
+    let own = with_line().find(|(_, source)| !OF_THE_SYSTEM.iter().any(|folder| source.file.starts_with(folder)));
+    if let Some((frame, source)) = own.or_else(|| with_line().next()) {
+        let text = format!("{}:{}", source.file, source.line);
+        let (source, function) = (Some(text.clone()), source.function.clone());
+        return Place { text, source, function, object: object_of(frame) };
+    }
+    let Some(innermost) = frames.first() else { return Place::unknown() };
+    let object = object_of(innermost);
+    let symbol = found.get(innermost).and_then(|found| found.symbol.clone());
+    let text = match (&symbol, &object) {
+        (Some((name, 0)), _) => name.clone(),
+        (Some((name, offset)), _) => format!("{name}+{offset:#x}"),
+        (None, Some(path)) => format!("{}+{:#x}", file_name(path), innermost.offset),
+        (None, None) => format!("{:#x}", innermost.offset),
+    };
+    Place { text, source: None, function: symbol.map(|(name, _)| name), object }
+}
+
+fn file_name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}

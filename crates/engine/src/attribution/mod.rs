@@ -1,0 +1,54 @@
+//! Which source line of a recorded program waits, and for how long.
+//!
+//! ```text
+//! operations with their sites -> cpu -> observer stream -> watch (counts and times of each site)
+//! sites (code and its callers, as the recording has them) -> lines (what the object files say) -> merged by line
+//! ```
+//!
+//! Only watches: with or without it a run has the same events.
+
+mod lines;
+mod object_file;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+pub use lines::{Place, Places};
+pub use watch::{SiteCost, SiteWatch};
+
+use crate::kernel::ps_to_ns;
+use crate::stats::LineCost;
+use rustc_hash::FxHashMap;
+
+/// What each line cost, the one that was waited for most first. `places` says where each site lies.
+pub fn by_line(watch: &SiteWatch, places: &[Place]) -> Vec<LineCost> {
+    let nowhere = Place::unknown();
+    let mut merged: FxHashMap<&Place, SiteCost> = FxHashMap::default();
+    for (site, cost) in watch.costs() {
+        merged.entry(places.get(site as usize).unwrap_or(&nowhere)).or_default().add(cost);
+    }
+    let mut lines: Vec<(&Place, SiteCost)> = merged.into_iter().collect();
+    lines.sort_by(|(place, cost), (other, than)| {
+        (than.waited_ps(), than.stores).cmp(&(cost.waited_ps(), cost.stores)).then_with(|| place.cmp(other))
+    });
+    lines.into_iter().map(|(place, cost)| line_cost(place, &cost)).collect()
+}
+
+fn line_cost(place: &Place, cost: &SiteCost) -> LineCost {
+    LineCost {
+        place: place.text.clone(),
+        source: place.source.clone(),
+        function: place.function.clone(),
+        object: place.object.clone(),
+        loads: cost.loads,
+        stores: cost.stores,
+        flushes: cost.flushes,
+        fences: cost.fences,
+        flush_latency_ns: (cost.flushes > 0).then(|| ps_to_ns(cost.flush_latency_ps) / cost.flushes as f64),
+        flush_latency_max_ns: (cost.flushes > 0).then(|| ps_to_ns(cost.flush_latency_max_ps)),
+        waited_for_ns: ps_to_ns(cost.waited_for_ps),
+        load_stall_ns: ps_to_ns(cost.load_stall_ps),
+        fence_stall_ns: ps_to_ns(cost.fence_stall_ps),
+    }
+}

@@ -1,0 +1,169 @@
+//! Lines and functions of a program that is compiled for the purpose, and object files that are none.
+
+use super::lines::{Place, Places};
+use super::object_file::{Found, find, look_up};
+use super::{SiteWatch, by_line};
+use crate::message::{Observer, Op, Site};
+use crate::workload::trace::{Frame, Sites};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A flush in a header of the system, inlined into `library`, which `program` calls.
+const SOURCE: &str = r#"
+#line 3 "/usr/lib/gcc/intrinsics.h"
+static inline __attribute__((always_inline)) void flush(volatile char* line) { __asm__ volatile(".byte 1,2,3,4,5,6,7,8,9" : "+m"(*line)); }
+#line 40 "/home/author/library.c"
+__attribute__((noinline)) void library(volatile char* line)
+{
+   flush(line);
+}
+#line 80 "/home/author/program.c"
+void program(volatile char* line)
+{
+   library(line);
+   *line = 1;
+}
+"#;
+
+/// A compiled object, gone when dropped.
+struct Compiled(PathBuf);
+
+impl Compiled {
+    fn new(name: &str, options: &[&str]) -> Self {
+        let path =
+            |extension| std::env::temp_dir().join(format!("counterpoint-{}-{name}.{extension}", std::process::id()));
+        let (source, object) = (path("c"), path("so"));
+        std::fs::write(&source, SOURCE).unwrap();
+        let common = ["-O1", "-w", "-shared", "-fPIC", "-nostdlib", "-o"];
+        let status = Command::new("cc").args(common).arg(&object).args(options).arg(&source).status();
+        std::fs::remove_file(&source).unwrap();
+        assert!(status.expect("a C compiler, which linking needs as well").success());
+        Compiled(object)
+    }
+
+    fn path(&self) -> &[u8] {
+        self.0.as_os_str().as_bytes()
+    }
+
+    /// Byte offset of the flush.
+    fn flush(&self) -> u64 {
+        let bytes = std::fs::read(&self.0).unwrap();
+        bytes.windows(9).position(|window| window == [1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap() as u64
+    }
+
+    /// Byte offset of the last byte of the call of `library`, which follows it in the file and calls backwards.
+    fn call(&self) -> u64 {
+        let bytes = std::fs::read(&self.0).unwrap();
+        let from = self.flush() as usize + 9;
+        from as u64 + bytes[from..].iter().position(|&byte| byte == 0xe8).unwrap() as u64 + 4
+    }
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn lines(found: &Found) -> Vec<(&str, u32, &str)> {
+    found.sources.iter().map(|at| (at.file.as_str(), at.line, at.function.as_deref().unwrap_or_default())).collect()
+}
+
+#[test]
+fn code_has_lines_functions_and_symbols() {
+    for packed in ["-gz=none", "-gz=zlib"] {
+        let object = Compiled::new(packed, &["-g", packed]);
+        let found = find(object.path(), &[object.flush(), object.call(), u64::MAX]);
+        let inlined = [("/usr/lib/gcc/intrinsics.h", 3, "flush"), ("/home/author/library.c", 42, "library")];
+        assert_eq!(lines(&found[0]), inlined);
+        assert_eq!(lines(&found[1]), [("/home/author/program.c", 82, "program")]);
+        assert_eq!(found[0].symbol.as_ref().unwrap().0, "library");
+        assert_eq!(found[2], Found::default());
+    }
+}
+
+fn shown(objects: &[&[u8]], frames: &[Frame]) -> Place {
+    Places::default().of(&Sites::made_of(objects, &[frames]))[1].clone()
+}
+
+fn at(object: u32, offset: u64) -> Frame {
+    Frame { object: Some(object), offset }
+}
+
+#[test]
+fn the_innermost_line_that_is_the_authors_is_shown() {
+    let object = Compiled::new("shown", &["-g"]);
+    let frames = [at(0, object.flush()), at(0, object.call())];
+    let place = shown(&[object.path()], &frames);
+    assert_eq!((place.text.as_str(), place.function.as_deref()), ("/home/author/library.c:42", Some("library")));
+    assert_eq!((place.source.as_deref(), place.object.as_deref()), (Some(&*place.text), object.0.to_str()));
+    // A library without debug information: the call in the program counts.
+    let library = Compiled::new("library", &[]);
+    let frames = [at(1, library.flush()), at(0, object.call())];
+    let place = shown(&[object.path(), library.path()], &frames);
+    assert_eq!((place.text.as_str(), place.function.as_deref()), ("/home/author/program.c:82", Some("program")));
+}
+
+#[test]
+fn without_lines_symbols_without_symbols_objects_without_objects_addresses() {
+    let object = Compiled::new("symbols", &[]);
+    let place = shown(&[object.path()], &[at(0, object.flush())]);
+    assert_eq!((place.text.as_str(), place.source, place.function.as_deref()), ("library", None, Some("library")));
+    let place = shown(&[object.path()], &[at(0, object.flush() + 2)]);
+    assert_eq!(place.text, "library+0x2");
+    let place = shown(&[b"/gone/lib.so"], &[at(0, 0x123)]);
+    assert_eq!(
+        (place.text.as_str(), place.function, place.object.as_deref()),
+        ("lib.so+0x123", None, Some("/gone/lib.so"))
+    );
+    assert_eq!(shown(&[], &[Frame { object: None, offset: 0x40 }]).text, "0x40");
+    assert_eq!(shown(&[], &[]), Place::unknown());
+}
+
+#[test]
+fn what_is_no_object_file_says_nothing() {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs");
+    for path in ["/nowhere/at/all", "relative", "/dev/zero", "/", "/nul\0in/it", source] {
+        assert_eq!(find(path.as_bytes(), &[0, 64]), vec![Found::default(); 2], "{path}");
+    }
+}
+
+#[test]
+fn broken_object_files_do_no_harm() {
+    let object = Compiled::new("broken", &["-g"]);
+    let offsets = [object.flush(), object.call()];
+    let bytes = std::fs::read(&object.0).unwrap();
+    for length in (0..bytes.len()).step_by(61) {
+        let _ = look_up(&bytes[..length], &offsets);
+    }
+    for at in (0..bytes.len()).step_by(7) {
+        let mut broken = bytes.clone();
+        broken[at] ^= 0xff;
+        let _ = look_up(&broken, &offsets);
+    }
+}
+
+#[test]
+fn costs_are_merged_by_line_and_sorted_by_what_was_waited_for() {
+    let (flush, fence, same) = (1, 2, 3);
+    let mut watch = SiteWatch::default();
+    watch.dispatched(0, flush, &Op::Clwb { address: 0 });
+    watch.flush_sent(100, 0, flush, Default::default(), false, Some(1_100));
+    watch.flush_sent(100, 0, same, Default::default(), false, None);
+    watch.flush_acknowledged(3_100, 0, Default::default(), false);
+    watch.dispatched(0, fence, &Op::Sfence);
+    watch.fence_stalled(0, fence, 1_000, 3_200);
+    watch.load_stalled(0, fence, 4_000, 4_500);
+    let place = |text: &str| Place { text: text.to_owned(), ..Place::unknown() };
+    let places = [Place::unknown(), place("flush"), place("fence"), place("flush")];
+    let lines = by_line(&watch, &places);
+    let [first, second] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((first.place.as_str(), first.flushes, first.waited_for_ns, first.fences), ("flush", 2, 2.2, 0));
+    assert_eq!((first.flush_latency_ns, first.flush_latency_max_ns), (Some(2.0), Some(3.0)));
+    let loads = (second.load_stall_ns, second.fence_stall_ns, second.flush_latency_ns);
+    assert_eq!((second.place.as_str(), loads, second.waited_for_ns), ("fence", (0.5, 2.2, None), 0.0));
+    // A site that nobody has placed is unknown.
+    assert_eq!(by_line(&watch, &[]).iter().map(|line| line.place.as_str()).collect::<Vec<_>>(), ["unknown"]);
+    assert_eq!(watch.costs().map(|(site, _)| site).collect::<Vec<Site>>(), [flush, fence, same]);
+}

@@ -1,0 +1,235 @@
+//! Where in the recorded program its operations come from: a number for each program counter with its callers, and what
+//! the number means in terms of object files, which outlives the mappings.
+
+use crate::message::{NO_SITE, Site};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The most places told apart; what comes from others is of no known place. Programs have thousands.
+pub const SITES_MAX: usize = 1 << 16;
+/// The most object files, and executable mappings of them, that are known. Programs have dozens.
+const OBJECTS_MAX: usize = 4096;
+const MAPPINGS_MAX: usize = 1 << 16;
+/// The most addresses whose place is remembered. Those of all places fit, unless code is mapped anew again and again.
+const REMEMBERED_MAX: usize = 1 << 18;
+
+/// Code, wherever it was mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Frame {
+    /// Index into [`Sites::objects`]; `None` if no object file was mapped there.
+    pub object: Option<u32>,
+    /// Byte offset in the object file, or the address.
+    pub offset: u64,
+}
+
+/// The places of a recorded program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sites {
+    /// Paths of object files.
+    pub objects: Vec<Vec<u8>>,
+    /// By number from 1: the code and its callers, innermost first.
+    frames: Vec<Arc<[Frame]>>,
+}
+
+impl Sites {
+    /// Made up.
+    #[cfg(test)]
+    pub(crate) fn made_of(objects: &[&[u8]], frames: &[&[Frame]]) -> Self {
+        let objects = objects.iter().map(|path| path.to_vec()).collect();
+        Sites { objects, frames: frames.iter().map(|&frames| frames.into()).collect() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> Site {
+        self.frames.len() as Site
+    }
+
+    /// The code of `site` and who called it, innermost first; empty if it is not known.
+    pub fn frames(&self, site: Site) -> &[Frame] {
+        (site as usize).checked_sub(1).and_then(|index| self.frames.get(index)).map_or(&[], |frames| frames)
+    }
+}
+
+/// An executable mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Code {
+    end: u64,
+    object: u32,
+    offset: u64,
+}
+
+/// Finds the place of each operation as the recording goes on.
+#[derive(Default)]
+pub(super) struct SiteFinder {
+    sites: Sites,
+    /// Executable mappings, by where they begin. They do not overlap.
+    code: BTreeMap<u64, Code>,
+    /// The callers in force, and their number in `stacks` once somebody has asked.
+    callers: Vec<u64>,
+    stack: Option<u64>,
+    stacks: FxHashMap<Box<[u64]>, u64>,
+    stacks_seen: u64,
+    /// Places by program counter and stack, as code is mapped now; stack 0 is that of code whose callers are not recorded.
+    known: FxHashMap<(u64, u64), Site>,
+    numbers: FxHashMap<Arc<[Frame]>, Site>,
+}
+
+impl SiteFinder {
+    /// Byte `range.start + n` is byte `offset + n` of the object file at `path` from here on.
+    pub fn code(&mut self, range: Range<u64>, offset: u64, path: &[u8]) {
+        let known = self.sites.objects.iter().position(|object| object == path);
+        let object = known.unwrap_or(self.sites.objects.len());
+        if range.is_empty() || object >= OBJECTS_MAX {
+            return;
+        }
+        if known.is_none() {
+            self.sites.objects.push(path.to_vec());
+        }
+        let code = Code { end: range.end, object: object as u32, offset };
+        if self.code.get(&range.start) == Some(&code) {
+            // Given again, so that reading could begin here.
+            return;
+        }
+        self.known.clear();
+        self.vacate(&range);
+        if self.code.len() < MAPPINGS_MAX {
+            self.code.insert(range.start, code);
+        }
+    }
+
+    /// Cuts `range` out of what is mapped.
+    fn vacate(&mut self, range: &Range<u64>) {
+        while let Some((&start, &old)) = self.code.range(..range.end).next_back() {
+            if old.end <= range.start {
+                return;
+            }
+            self.code.remove(&start);
+            if range.end < old.end {
+                let offset = old.offset.wrapping_add(range.end - start);
+                self.code.insert(range.end, Code { offset, ..old });
+            }
+            if start < range.start {
+                self.code.insert(start, Code { end: range.start, ..old });
+            }
+        }
+    }
+
+    /// Who called the code of what follows.
+    pub fn callers(&mut self, addresses: impl Iterator<Item = u64>) {
+        self.callers.clear();
+        self.callers.extend(addresses);
+        self.stack = None;
+    }
+
+    /// The place of the code at `pc`; `called`: with the callers in force.
+    pub fn find(&mut self, pc: u64, called: bool) -> Site {
+        let stack = if called { self.stack() } else { 0 };
+        if let Some(&site) = self.known.get(&(pc, stack)) {
+            return site;
+        }
+        let callers = if called { self.callers.as_slice() } else { &[] };
+        let frames: Arc<[Frame]> = std::iter::once(&pc).chain(callers).map(|&address| self.frame(address)).collect();
+        let site = self.number(frames);
+        if self.known.len() >= REMEMBERED_MAX {
+            self.known.clear();
+        }
+        self.known.insert((pc, stack), site);
+        site
+    }
+
+    /// All that has been found.
+    pub fn finish(self) -> Sites {
+        self.sites
+    }
+
+    /// The number of the callers in force, from 1.
+    fn stack(&mut self) -> u64 {
+        if let Some(stack) = self.stack {
+            return stack;
+        }
+        if self.stacks.len() >= SITES_MAX {
+            // Numbers go on, so that none stands for two stacks while it is remembered.
+            self.stacks.clear();
+        }
+        let stack = match self.stacks.get(self.callers.as_slice()) {
+            Some(&stack) => stack,
+            None => {
+                self.stacks_seen += 1;
+                self.stacks.insert(self.callers.as_slice().into(), self.stacks_seen);
+                self.stacks_seen
+            }
+        };
+        self.stack = Some(stack);
+        stack
+    }
+
+    fn frame(&self, address: u64) -> Frame {
+        match self.code.range(..=address).next_back() {
+            Some((&start, code)) if address < code.end => {
+                Frame { object: Some(code.object), offset: code.offset.wrapping_add(address - start) }
+            }
+            _ => Frame { object: None, offset: address },
+        }
+    }
+
+    fn number(&mut self, frames: Arc<[Frame]>) -> Site {
+        if let Some(&site) = self.numbers.get(&frames) {
+            return site;
+        }
+        if self.sites.frames.len() >= SITES_MAX {
+            return NO_SITE;
+        }
+        self.sites.frames.push(Arc::clone(&frames));
+        let site = self.sites.frames.len() as Site;
+        self.numbers.insert(frames, site);
+        site
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(object: u32, offset: u64) -> Frame {
+        Frame { object: Some(object), offset }
+    }
+
+    #[test]
+    fn a_place_is_a_program_counter_with_its_callers() {
+        let mut finder = SiteFinder::default();
+        finder.code(0x1000..0x2000, 0x100, b"/lib/a");
+        finder.callers([0x1010, 0x5000].into_iter());
+        let flush = finder.find(0x1004, true);
+        assert_eq!((finder.find(0x1004, true), finder.find(0x1004, false)), (flush, flush + 1));
+        finder.callers([0x1011].into_iter());
+        assert_ne!(finder.find(0x1004, true), flush);
+        finder.callers([0x1010, 0x5000].into_iter());
+        assert_eq!(finder.find(0x1004, true), flush);
+        let sites = finder.finish();
+        assert_eq!(sites.frames(flush), [at(0, 0x104), at(0, 0x110), Frame { object: None, offset: 0x5000 }]);
+        assert_eq!(sites.frames(flush + 1), [at(0, 0x104)]);
+        assert!(sites.frames(NO_SITE).is_empty() && sites.frames(99).is_empty());
+    }
+
+    #[test]
+    fn the_newest_mapping_holds_and_older_ones_keep_their_meaning() {
+        let mut finder = SiteFinder::default();
+        finder.code(0x1000..0x4000, 0, b"/lib/a");
+        let before = finder.find(0x2004, false);
+        finder.code(0x2000..0x3000, 0x40, b"/lib/b");
+        let (left, middle, right) =
+            (finder.find(0x1ffe, false), finder.find(0x2004, false), finder.find(0x3000, false));
+        let sites = finder.finish();
+        assert_eq!(sites.frames(before), [at(0, 0x1004)]);
+        assert_eq!([left, middle, right].map(|site| sites.frames(site)[0]), [at(0, 0xffe), at(1, 0x44), at(0, 0x2000)]);
+    }
+
+    #[test]
+    fn places_beyond_the_limit_are_unknown() {
+        let mut finder = SiteFinder::default();
+        let last = (0..=SITES_MAX as u64).map(|pc| finder.find(pc, false)).last();
+        assert_eq!((last, finder.find(0, false)), (Some(NO_SITE), 1));
+    }
+}
