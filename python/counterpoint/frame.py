@@ -164,7 +164,7 @@ def _over(above: str, below: str) -> pl.Expr:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document under joined names. What stands in a list is named by its level or its name, or left out."""
+    """Scalars of a document by joined names. What stands in a list is named by its level or its name, or left out."""
     row: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, Mapping):

@@ -179,7 +179,9 @@ def test_memory_lines_give_latencies(tmp_path: Path) -> None:
     assert document["runs"][0]["writes"] == 20
 
 
-@pytest.mark.parametrize("arguments", ["run secpm", "crash secpm", "replay --trace-clock 0", "compare -w"])
+@pytest.mark.parametrize(
+    "arguments", ["run secpm", "crash secpm", "replay --trace-clock 0", "replay --by-line", "compare -w"]
+)
 def test_memory_lines_are_refused_where_a_program_is_needed(arguments: str, tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("LD 0x40\n")

@@ -15,6 +15,9 @@ from .. import units
 from ..results import Run
 from ..source_lines import LineCost
 
+_SHARE_SHOWN = 0.001
+"""Lines that less of all waiting is for are left out."""
+
 _DESIGNS_ABREAST = 8
 """Designs that a table has columns for; further ones get another."""
 
@@ -29,7 +32,8 @@ def site_table(runs: Sequence[Run], top: int) -> RenderableType:
     for run in runs:
         for cost in run.sites or ():
             total[_key(cost)] += cost.waited_ns
-    chosen = sorted((key for key in total if total[key] > 0), key=lambda key: -total[key])[: max(top, 0)]
+    least = _SHARE_SHOWN * sum(total.values())
+    chosen = sorted((key for key in total if total[key] > least), key=lambda key: -total[key])[: max(top, 0)]
     if not chosen:
         return Text("No source line is waited for.")
     names = _short_names([key[0] for key in chosen])
@@ -40,9 +44,9 @@ def site_table(runs: Sequence[Run], top: int) -> RenderableType:
         parts.append(Text("Time that commit waited for each source line, in µs (fences and loads)"))
         blocks = [runs[i : i + _DESIGNS_ABREAST] for i in range(0, len(runs), _DESIGNS_ABREAST)]
         parts += [_by_design(block, chosen, names) for block in blocks]
-    left_out = sum(1 for waited in total.values() if waited > 0) - len(chosen)
+    left_out = sum(1 for waited in total.values() if waited > least) - len(chosen)
     if left_out > 0:
-        parts.append(Text(f"and {units.count_of(left_out, 'line')} more; --top N shows more", style="dim"))
+        parts.append(Text(f"and {units.count_of(left_out, 'line')} more; --top shows more", style="dim"))
     return Group(*parts)
 
 

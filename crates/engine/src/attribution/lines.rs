@@ -1,6 +1,6 @@
-//! From code and its callers to the source line that is shown: the innermost frame whose line is known and does not lie in a
-//! header or library of the system, inlined functions being frames too. A flush in a library without debug information is
-//! thus shown at the call in the program; so is one by an intrinsic of the compiler.
+//! From code and its callers to the source line that is shown: the innermost frame whose line is known and lies neither in a
+//! header nor in a library of the system, inlined functions being frames too. A flush in libpmem is thus shown at the call in
+//! the program, with or without debug information of libpmem; so is one by an intrinsic of the compiler.
 
 use super::object_file::{Found, find};
 use crate::workload::trace::{Frame, Sites};
@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Folders whose sources are not the program's own.
-const OF_THE_SYSTEM: [&str; 5] = ["/usr/include/", "/usr/local/include/", "/usr/lib/", "/usr/lib64/", "/rustc/"];
+/// Folders whose sources and object files are not the program's own.
+const OF_THE_SYSTEM: [&str; 7] =
+    ["/usr/include/", "/usr/local/include/", "/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/rustc/"];
 
 /// A place in the program, as people name it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -68,7 +69,7 @@ fn places(sites: &Sites) -> Vec<Place> {
 }
 
 /// The place that is shown for `frames`, innermost first.
-fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>) -> Place {
+pub(super) fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>) -> Place {
     let object_of = |frame: &Frame| {
         let path = sites.objects.get(frame.object? as usize)?;
         Some(String::from_utf8_lossy(path).into_owned())
@@ -77,7 +78,10 @@ fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>) -> Pl
         let of_frame = |frame| found.get(frame).into_iter().flat_map(|found| &found.sources);
         frames.iter().flat_map(move |frame| of_frame(frame).map(move |source| (frame, source)))
     };
-    let own = with_line().find(|(_, source)| !OF_THE_SYSTEM.iter().any(|folder| source.file.starts_with(folder)));
+    let of_the_system = |path: &str| OF_THE_SYSTEM.iter().any(|folder| path.starts_with(folder));
+    let own = with_line().find(|(frame, source)| {
+        !of_the_system(&source.file) && !object_of(frame).is_some_and(|path| of_the_system(&path))
+    });
     if let Some((frame, source)) = own.or_else(|| with_line().next()) {
         let text = format!("{}:{}", source.file, source.line);
         let (source, function) = (Some(text.clone()), source.function.clone());

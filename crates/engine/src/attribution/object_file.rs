@@ -14,7 +14,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The largest object file, and the largest section when unpacked, that is read: far above what programs have.
+/// The largest object file that is read, and the most that its debug information may unpack to: far above what programs
+/// have.
 const BYTES_MAX: u64 = 1 << 30;
 /// Stack of the thread that reads debug information; address space only until it is needed.
 const STACK_BYTES: usize = 256 << 20;
@@ -104,16 +105,21 @@ fn separate(object: &object::File<'_>) -> Option<Vec<u8>> {
     read(&folder.join(format!("{}.debug", hex(rest))))
 }
 
-fn section<'a>(object: &object::File<'a>, id: SectionId) -> Cow<'a, [u8]> {
+/// A section, unpacked if it takes at most `left` bytes, which are then fewer.
+fn section<'a>(object: &object::File<'a>, id: SectionId, left: &mut u64) -> Cow<'a, [u8]> {
     let data = object.section_by_name(id.name()).and_then(|section| section.compressed_data().ok());
-    let data = data.filter(|data| data.uncompressed_size <= BYTES_MAX);
-    data.and_then(|data| data.decompress().ok()).unwrap_or_default()
+    let Some((data, rest)) = data.and_then(|data| Some((data, left.checked_sub(data.uncompressed_size)?))) else {
+        return Cow::default();
+    };
+    *left = rest;
+    data.decompress().unwrap_or_default()
 }
 
 /// Adds the source lines of `addresses` to what was found of them.
 fn add_lines(object: &object::File<'_>, addresses: &[Option<u64>], found: &mut [Found]) {
     let endian = if object.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(section(object, id)));
+    let mut left = BYTES_MAX;
+    let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(section(object, id, &mut left)));
     let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, endian));
     let Ok(context) = Context::from_dwarf(dwarf) else { return };
     for (address, found) in addresses.iter().zip(found) {

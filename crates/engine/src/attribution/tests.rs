@@ -1,7 +1,7 @@
 //! Lines and functions of a program that is compiled for the purpose, and object files that are none.
 
-use super::lines::{Place, Places};
-use super::object_file::{Found, find, look_up};
+use super::lines::{Place, Places, place};
+use super::object_file::{Found, SourceLine, find, look_up};
 use super::{SiteWatch, by_line};
 use crate::message::{Observer, Op, Site};
 use crate::workload::trace::{Frame, Sites};
@@ -103,6 +103,20 @@ fn the_innermost_line_that_is_the_authors_is_shown() {
     let frames = [at(1, library.flush()), at(0, object.call())];
     let place = shown(&[object.path(), library.path()], &frames);
     assert_eq!((place.text.as_str(), place.function.as_deref()), ("/home/author/program.c:82", Some("program")));
+}
+
+#[test]
+fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
+    let line = |file: &str| SourceLine { file: file.to_owned(), line: 7, function: None };
+    let with = |file| Found { sources: vec![line(file)], symbol: None };
+    let sites = Sites::made_of(&[b"/lib/x86_64-linux-gnu/libc.so.6", b"/opt/program"], &[]);
+    let (library, header, own) = (at(0, 1), at(1, 2), at(1, 3));
+    let found = [(library, with("./string/memset.S")), (header, with("/usr/include/pmem.h")), (own, with("main.c"))];
+    let found = found.into_iter().collect();
+    let shown = |frames: &[Frame]| place(&sites, frames, &found).text;
+    assert_eq!(shown(&[library, header, own]), "main.c:7");
+    assert_eq!(shown(&[library, header]), "./string/memset.S:7");
+    assert_eq!(shown(&[at(1, 9), header]), "/usr/include/pmem.h:7");
 }
 
 #[test]

@@ -67,9 +67,9 @@ fn every_stall_has_a_line(run: &Value) {
     assert!(total > 0.0 && sum("load_stall_ns") > 0.0);
     // No code is mapped: every place is an address, of the program counter.
     assert!(sites.iter().all(|site| site["source"].is_null() && site["place"].as_str().unwrap().starts_with("0x")));
-    let mut order: Vec<f64> = sites.iter().map(|site| waited(site)).collect();
+    let mut order: Vec<f64> = sites.iter().map(waited).collect();
     order.sort_by(|a, b| b.total_cmp(a));
-    assert_eq!(order, sites.iter().map(|site| waited(site)).collect::<Vec<f64>>());
+    assert_eq!(order, sites.iter().map(waited).collect::<Vec<f64>>());
 }
 
 fn waited(site: &Value) -> f64 {
