@@ -465,7 +465,7 @@ class Crash:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older ones lack what came later."""
-        later = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
+        later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
         return build(cls, {**later, **document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:

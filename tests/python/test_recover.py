@@ -1,4 +1,4 @@
-"""`crash --recover` through the compiled engine: hand-written traces, and shell commands as the program's own recovery."""
+"""`crash --recover` through the compiled engine: hand-written traces, and shell commands that judge their memory."""
 
 from __future__ import annotations
 

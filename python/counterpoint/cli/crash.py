@@ -75,7 +75,9 @@ def crash(
     recover: Annotated[
         str | None,
         typer.Option(
-            "--recover", metavar="COMMAND", help="Run this on {pool}, the memory that a boot of a recorded program finds."
+            "--recover",
+            metavar="COMMAND",
+            help="Run this on {pool}, the memory that a boot of a recorded program finds.",
         ),
     ] = None,
     recover_timeout: Annotated[

@@ -85,10 +85,8 @@ fn own_recovery(
 ) -> Result<Option<OwnRecovery>, ConfigError> {
     let timeout_seconds = integer("recover_timeout", request.recover_timeout.as_ref())?;
     let Some(command) = &request.recover else {
-        let others = [
-            ("recover_timeout", timeout_seconds.is_some()),
-            ("recover_folder", request.recover_folder.is_some()),
-        ];
+        let others =
+            [("recover_timeout", timeout_seconds.is_some()), ("recover_folder", request.recover_folder.is_some())];
         return match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
             None => Ok(None),

@@ -188,5 +188,8 @@ fn what_cannot_be_run_is_told_in_a_sentence() {
     assert!(refused(&huge, settings("{pool}")).contains("/pool' cannot be written: "));
     let mut missing = recovery(&pool, settings("no-such-program {pool}")).unwrap();
     let failure = missing.judge(1, std::iter::empty(), &NEVER).unwrap_err().to_string();
-    assert!(failure.contains("exit code 127 of 'no-such-program {pool}'") && failure.contains("not found"), "{failure}");
+    assert!(
+        failure.contains("exit code 127 of 'no-such-program {pool}'") && failure.contains("not found"),
+        "{failure}"
+    );
 }

@@ -170,7 +170,7 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
     ] {
         write(&text);
         let (source, summary, pages) = (trace.source.clone(), trace.summary.clone(), trace.pages.clone());
-        let fresh = Trace { failure: std::sync::Arc::default(), source, summary, pages };
+        let fresh = Trace { failure: std::sync::Arc::default(), source, summary, pages, of_files: true };
         let mut program = fresh.program(ProgramForm::Plain).unwrap();
         let mut buffer = OpBuffer::default();
         while program.next_transaction(&mut buffer) {
