@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,7 +165,7 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),
     ],
 )
-def test_bad_input_is_one_sentence(workload: str | None, options: dict, says: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_sentence(workload: str | None, options: dict[str, Any], says: str, tmp_path: Path) -> None:
     with pytest.raises(cp.InputError) as refused:
         cp.crash("unencrypted", workload or _changed(tmp_path), **options)
     assert says in str(refused.value) and "\n" not in str(refused.value)
