@@ -143,6 +143,20 @@ def test_a_command_that_hangs_or_kills_itself_has_failed(tmp_path: Path) -> None
     assert "was ended by signal 11, and printed nothing" in dies.violations[0].explanation
 
 
+def test_the_report_does_not_depend_on_how_many_commands_run_at_a_time(tmp_path: Path) -> None:
+    stores = [(64 * line, b"%4d" % line) for line in range(1, 40)]
+    trace = _trace(tmp_path, stores, [(64, b"old")])
+    # Those that end last began first; every third fails.
+    command = "n=$(tr -d '\\0' < {pool} | wc -c); sleep 0.0$((n % 7)); echo $n; test $((n % 3)) != 0"
+    found = [cp.crash("unencrypted", trace, recover=command, recover_jobs=jobs).to_dict() for jobs in (1, 3)]
+    for one in found:
+        del one["host"]
+    assert found[0] == found[1]
+    assert found[0]["recoveries"]["images"] == 40 and 10 < found[0]["recoveries"]["failed"] < 20
+    events = [violation["crash_event"] for violation in found[0]["violations"]]
+    assert len(events) > 10 and events == sorted(events)
+
+
 def test_other_schedules_share_verdicts(tmp_path: Path) -> None:
     verdict = cp.crash("secpm", _changed(tmp_path), recover=_READABLE, explore="schedules", schedules=3)
     assert verdict.holds and verdict.recoveries is not None
@@ -160,6 +174,7 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
         (None, {"recover": "true"}, "names neither {pool} nor {folder}"),
         (None, {"recover": "true {pool}", "nested": True}, "power does not fail again with it"),
         (None, {"recover": "true {pool}", "recover_timeout": 0}, "recover_timeout: 0 is not from 1 to 86400 seconds"),
+        (None, {"recover": "true {pool}", "recover_jobs": 0}, "recover_jobs: 0 is not from 1 to 1024"),
         (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
         (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),

@@ -88,6 +88,8 @@ pub struct Request {
     pub recover: Option<String>,
     /// Seconds that a run of it may take.
     pub recover_timeout: Option<Value>,
+    /// How many of them run at a time.
+    pub recover_jobs: Option<Value>,
     /// The folder in which memory is written for it.
     pub recover_folder: Option<String>,
     /// The folder in which memory is kept on which it fails first.

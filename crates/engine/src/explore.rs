@@ -250,7 +250,10 @@ fn explore_knowing(
     } else {
         watch.finish(&system)?;
         system.observer.want_full_check();
-        look(&mut system, &loss, design.recovery, recovery, cancel)?;
+        look(&mut system, &loss, design.recovery, None, cancel)?;
+        if let Some(recovery) = recovery {
+            system.observer.take_verdicts(recovery, 0, cancel)?;
+        }
     }
     source.verdict()?;
     let exercised = exercised(&mut system);

@@ -89,6 +89,15 @@ def crash(
             help="Time for a run of it; default 60.",
         ),
     ] = None,
+    recover_jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--recover-jobs",
+            metavar="N",
+            parser=options.whole_number,
+            help="Such commands at a time; default one for each processor.",
+        ),
+    ] = None,
     recover_folder: Annotated[
         Path | None,
         typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is made."),
@@ -132,6 +141,7 @@ def crash(
                 blame=not no_blame,
                 recover=recover,
                 recover_timeout=recover_timeout,
+                recover_jobs=recover_jobs,
                 recover_folder=recover_folder,
                 recover_keep=out if recover is not None else None,
                 progress=progress,

@@ -10,7 +10,7 @@ use crate::explore::{check_crashable, explore_recovered, explore_schedules};
 use crate::explore_legal::explore_legal;
 use crate::job::Source;
 use crate::legal;
-use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, shell_quoted};
+use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, default_jobs, shell_quoted};
 use crate::scene;
 use crate::shrink::shrink;
 use crate::simulate::Failure;
@@ -84,9 +84,13 @@ fn own_recovery(
     exploration: &Exploration,
 ) -> Result<Option<OwnRecovery>, ConfigError> {
     let timeout_seconds = integer("recover_timeout", request.recover_timeout.as_ref())?;
+    let jobs = integer("recover_jobs", request.recover_jobs.as_ref())?;
     let Some(command) = &request.recover else {
-        let others =
-            [("recover_timeout", timeout_seconds.is_some()), ("recover_folder", request.recover_folder.is_some())];
+        let others = [
+            ("recover_timeout", timeout_seconds.is_some()),
+            ("recover_jobs", jobs.is_some()),
+            ("recover_folder", request.recover_folder.is_some()),
+        ];
         return match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
             None => Ok(None),
@@ -107,6 +111,7 @@ fn own_recovery(
         timeout_seconds: timeout_seconds.unwrap_or(TIMEOUT_SECONDS),
         folder: request.recover_folder.as_ref().map(PathBuf::from),
         keep: request.recover_keep.as_ref().map(PathBuf::from),
+        jobs: jobs.map_or_else(default_jobs, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
     };
     check_crashable(&run.config, &run.design)?;
     OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)

@@ -255,7 +255,8 @@ impl Explorer {
         self.own.as_ref().is_some_and(Own::wants)
     }
 
-    /// Runs `recovery` on what a boot with the sequence `steps` makes of what `snapshot` and `media` have.
+    /// Begins a run of `recovery` on what a boot with the sequence `steps` makes of what `snapshot` and `media` have, and takes
+    /// the verdicts of those that are over.
     pub fn own_recovery(
         &mut self,
         recovery: &mut OwnRecovery,
@@ -267,17 +268,28 @@ impl Explorer {
     ) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
         let boot = Boot::new(media, snapshot, codec, steps, NoObserver);
-        let Some(judged) = own.judge(recovery, &self.auditor, boot, self.last_point_recovered, cancel)? else {
-            return Ok(());
-        };
-        let Judged { digest, violation, disagreements } = judged;
-        self.known.images.insert(digest, violation.is_some());
-        for line in disagreements {
+        for line in own.begin(recovery, &self.auditor, boot, self.last_point_recovered)? {
             self.disagree(line, "in the memory that the command is run on");
         }
-        if let Some(violation) = violation {
-            self.booted(false);
-            self.found.add_each(Rule::Recovery, || Found { violation, nested_events: Vec::new() });
+        let ahead = recovery.ahead();
+        self.take_verdicts(recovery, ahead, cancel)
+    }
+
+    /// Takes the verdicts of the user's own recovery, in order, until one is not known; it is waited for if more than `ahead`
+    /// are to come.
+    pub fn take_verdicts(
+        &mut self,
+        recovery: &mut OwnRecovery,
+        ahead: usize,
+        cancel: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let Some(own) = &mut self.own else { return Ok(()) };
+        while let Some(Judged { digest, violation, held }) = own.next(recovery, &self.auditor, ahead, cancel)? {
+            self.known.images.insert(digest, violation.is_some());
+            if let Some(violation) = violation {
+                self.recovered -= held;
+                self.found.add_each(Rule::Recovery, || Found { violation, nested_events: Vec::new() });
+            }
         }
         Ok(())
     }
@@ -380,6 +392,7 @@ impl Explorer {
         if !kept && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
             self.last_point_recovered = false;
+            self.own.as_mut().map(Own::does_not_hold);
             self.auditor.tallied_point_failed();
         }
     }
@@ -476,6 +489,7 @@ impl Explorer {
         let Some((own, digest)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
         match self.known.images.get(&digest) {
             Some(fails) => self.booted(!fails),
+            None if own.leaves(digest, self.last_point_recovered) => {}
             None => own.want(digest),
         }
     }

@@ -105,13 +105,16 @@ impl Image {
         Ok(())
     }
 
-    /// Copies every file to `folder/crash-EVENT.NAME`, over what is there; gives these paths.
-    pub fn keep(&mut self, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/crash-EVENT.NAME`, over what is there; gives
+    /// these paths.
+    pub fn keep(&self, from: &Path, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let path = folder.join(format!("crash-{event}.{}", part.name));
             let temporary = folder.join(format!(".crash-{event}.{}.{}.part", part.name, std::process::id()));
-            let done = copy(&part.file, &temporary, &mut self.shares).and_then(|()| std::fs::rename(&temporary, &path));
+            let done = File::open(from.join(&part.name))
+                .and_then(|file| copy(&file, &temporary, &mut true))
+                .and_then(|()| std::fs::rename(&temporary, &path));
             done.map_err(|error| {
                 let _ = std::fs::remove_file(&temporary);
                 refused(&path, &error)

@@ -6,6 +6,8 @@
 //!                              -> copy: of its own for each run, by reference where the file system can
 //!                              -> command: sh, with a time limit -> verdict, kept for equal memory
 //! ```
+//!
+//! Several commands run at a time; whoever asks takes their verdicts in the order in which they began.
 
 mod command;
 mod copy;
@@ -20,14 +22,26 @@ use crate::workload::trace::{TraceBase, TraceFile};
 use command::{Command, Outcome, Ran};
 use image::Image;
 use rustc_hash::FxHashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// Seconds that a run of the command may take where nobody says.
 pub const TIMEOUT_SECONDS: u64 = 60;
+
+/// The most commands at a time.
+const JOBS_MAX: usize = 1024;
+/// Time between two looks at whether the user has interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How many commands run at a time where nobody says: one for each processor.
+pub fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// What the user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +54,8 @@ pub struct RecoverySettings {
     pub folder: Option<PathBuf>,
     /// Where the image of the first failure is kept; `None`: it is not.
     pub keep: Option<PathBuf>,
+    /// Commands that run at a time, at least 1.
+    pub jobs: usize,
 }
 
 /// What the command made of an image.
@@ -70,14 +86,42 @@ impl Verdict {
     }
 }
 
-/// Runs the command on one image after the other, in as many explorations of the same trace as there are.
+/// What is known of a memory.
+enum Known {
+    /// Its run is under way.
+    Running,
+    Judged(Arc<Verdict>),
+    /// The command could not be run.
+    Refused(ConfigError),
+}
+
+/// A run that is over: the digest of its memory, its folder, and what came of it.
+type Over = (u128, PathBuf, io::Result<Option<Ran>>);
+
+/// Runs the command on images of memory, in as many explorations of the same trace as there are.
 pub struct OwnRecovery {
     settings: RecoverySettings,
     /// Removed with all that is in it when this is dropped.
     folder: TempDir,
     image: Image,
-    verdicts: FxHashMap<u128, Arc<Verdict>>,
+    known: FxHashMap<u128, Known>,
     runs: u64,
+    pool: rayon::ThreadPool,
+    /// Runs under way.
+    under_way: usize,
+    tell: Sender<Over>,
+    over: Receiver<Over>,
+    /// Ends them.
+    abort: Arc<AtomicBool>,
+}
+
+impl Drop for OwnRecovery {
+    fn drop(&mut self) {
+        self.abort.store(true, Ordering::Relaxed);
+        for _ in 0..self.under_way {
+            let _ = self.over.recv();
+        }
+    }
 }
 
 impl OwnRecovery {
@@ -96,7 +140,13 @@ impl OwnRecovery {
                 ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
             })?;
         let image = Image::create(&folder.path().join("image"), trace, files, base)?;
-        Ok(Self { settings, folder, image, verdicts: FxHashMap::default(), runs: 0 })
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(settings.jobs)
+            .build()
+            .map_err(|error| ConfigError(format!("recover_jobs: {} threads cannot be made: {error}", settings.jobs)))?;
+        let (tell, over) = channel();
+        let (known, abort) = (FxHashMap::default(), Arc::default());
+        Ok(Self { settings, folder, image, known, runs: 0, pool, under_way: 0, tell, over, abort })
     }
 
     /// What was asked for.
@@ -119,63 +169,116 @@ impl OwnRecovery {
         self.settings.keep = None;
     }
 
-    /// The verdict on the memory of this digest, if it is known.
-    pub fn known(&self, digest: u128) -> Option<Arc<Verdict>> {
-        self.verdicts.get(&digest).cloned()
+    /// How many verdicts may be waited for at once.
+    pub fn ahead(&self) -> usize {
+        match self.settings.jobs {
+            1 => 0,
+            jobs => 2 * jobs,
+        }
     }
 
-    /// Runs the command on the memory of this digest, in which `lines` are all that may differ from before the run.
-    pub fn judge(
-        &mut self,
-        digest: u128,
-        lines: impl Iterator<Item = (Line, LineBytes)>,
-        cancel: &AtomicBool,
-    ) -> Result<Arc<Verdict>, Failure> {
+    /// Whether the memory of this digest has been judged, or is being judged.
+    pub fn knows(&self, digest: u128) -> bool {
+        self.known.contains_key(&digest)
+    }
+
+    /// Begins a run on the memory of this digest, which is not known, and in which `lines` are all that may differ from
+    /// before the run.
+    pub fn begin(&mut self, digest: u128, lines: impl Iterator<Item = (Line, LineBytes)>) -> Result<(), ConfigError> {
         for (line, bytes) in lines {
             self.image.put(line, &bytes)?;
         }
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
         self.image.copy_into(&folder)?;
-        let timeout = Duration::from_secs(self.settings.timeout_seconds);
+        if self.settings.keep.is_some() {
+            self.image.copy_into(&self.untouched(digest))?;
+        }
         let text = filled_in(&self.settings.command, &folder.join(self.image.pool()), &folder);
-        let ran = Command { text: &text, timeout, cancel }.run();
-        // What the command made unremovable is left to the end.
-        let _ = std::fs::remove_dir_all(&folder);
-        let Ran { outcome, said } = match ran {
-            Ok(Some(ran)) => ran,
-            Ok(None) => return Err(Failure::Cancelled),
+        let timeout = Duration::from_secs(self.settings.timeout_seconds);
+        let (tell, abort) = (self.tell.clone(), Arc::clone(&self.abort));
+        self.known.insert(digest, Known::Running);
+        self.under_way += 1;
+        self.pool.spawn(move || {
+            let ran = Command { text: &text, timeout, cancel: &abort }.run();
+            // What the command made unremovable is left to the end.
+            let _ = std::fs::remove_dir_all(&folder);
+            // There is nobody who does not wait for it.
+            let _ = tell.send((digest, folder, ran));
+        });
+        Ok(())
+    }
+
+    /// The verdict on the memory of this digest, on which a run has begun; `None` if it is not over, unless `wait` says
+    /// to wait for it.
+    pub fn verdict(&mut self, digest: u128, wait: bool, cancel: &AtomicBool) -> Result<Option<Arc<Verdict>>, Failure> {
+        loop {
+            while let Ok(over) = self.over.try_recv() {
+                self.take(over);
+            }
+            match self.known.get(&digest) {
+                Some(Known::Judged(verdict)) => return Ok(Some(Arc::clone(verdict))),
+                Some(Known::Refused(why)) => return Err(why.clone().into()),
+                Some(Known::Running) if wait => {}
+                Some(Known::Running) | None => return Ok(None),
+            }
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled);
+            }
+            if let Ok(over) = self.over.recv_timeout(LOOK) {
+                self.take(over);
+            }
+        }
+    }
+
+    fn take(&mut self, (digest, folder, ran): Over) {
+        self.under_way -= 1;
+        let known = match ran {
+            Ok(Some(ran)) => self.judged(&folder, ran),
+            // Only its end aborts a run.
+            Ok(None) => return,
             Err(error) => {
-                let why = reason(&error);
-                return Err(ConfigError(format!("recover: the command cannot be run by sh: {why}")).into());
+                Known::Refused(ConfigError(format!("recover: the command cannot be run by sh: {}", reason(&error))))
             }
         };
+        self.known.insert(digest, known);
+    }
+
+    fn judged(&self, folder: &Path, Ran { outcome, said }: Ran) -> Known {
         let said = said.replace(&*folder.to_string_lossy(), "{folder}");
         // These say that the shell could not run it, which is no verdict.
         if let Outcome::Exit(code @ (126 | 127)) = outcome {
-            let what = format!(
-                "recover: exit code {code} of '{}' means that the shell cannot run it: {said}",
-                self.settings.command
-            );
-            return Err(ConfigError(what).into());
+            let command = &self.settings.command;
+            return Known::Refused(ConfigError(format!(
+                "recover: exit code {code} of '{command}' means that the shell cannot run it: {said}"
+            )));
         }
-        let verdict = Arc::new(Verdict { outcome, said });
-        self.verdicts.insert(digest, Arc::clone(&verdict));
-        Ok(verdict)
+        Known::Judged(Arc::new(Verdict { outcome, said }))
     }
 
-    /// Keeps the image that was judged last, where that was asked for and none has been kept, as `crash-EVENT.NAME`; gives
-    /// the paths.
-    pub fn keep(&mut self, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
-        match self.settings.keep.take() {
-            Some(folder) => self.image.keep(&folder, event),
-            None => Ok(Vec::new()),
+    /// The verdict on the memory of this digest has been taken after `event`. If it is the first that `fails` and it is to be
+    /// kept, it is, as `crash-EVENT.NAME`; gives the paths.
+    pub fn settled(&mut self, digest: u128, fails: bool, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+        let untouched = self.untouched(digest);
+        let mut kept = Vec::new();
+        if fails
+            && untouched.is_dir()
+            && let Some(folder) = self.settings.keep.take()
+        {
+            kept = self.image.keep(&untouched, &folder, event)?;
         }
+        let _ = std::fs::remove_dir_all(&untouched);
+        Ok(kept)
+    }
+
+    /// Where a memory lies that may have to be kept.
+    fn untouched(&self, digest: u128) -> PathBuf {
+        self.folder.path().join(format!("untouched-{digest:032x}"))
     }
 }
 
 fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
-    let RecoverySettings { command, timeout_seconds, .. } = settings;
+    let RecoverySettings { command, timeout_seconds, jobs, .. } = settings;
     if !command.contains("{pool}") && !command.contains("{folder}") {
         return Err(ConfigError(format!(
             "recover: '{command}' names neither {{pool}} nor {{folder}}, so that it could not find the memory"
@@ -186,6 +289,9 @@ fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
     }
     if !(1..=86_400).contains(timeout_seconds) {
         return Err(ConfigError(format!("recover_timeout: {timeout_seconds} is not from 1 to 86400 seconds")));
+    }
+    if !(1..=JOBS_MAX).contains(jobs) {
+        return Err(ConfigError(format!("recover_jobs: {jobs} is not from 1 to {JOBS_MAX}")));
     }
     Ok(())
 }
@@ -219,7 +325,7 @@ pub(crate) fn shell_quoted(text: &str) -> String {
 }
 
 /// What the system says, without its number.
-fn reason(error: &std::io::Error) -> String {
+fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

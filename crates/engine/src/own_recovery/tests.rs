@@ -38,11 +38,16 @@ fn trace(files: &[(&str, u64)]) -> Trace {
 }
 
 fn settings(command: &str) -> RecoverySettings {
-    RecoverySettings { command: command.to_owned(), timeout_seconds: 20, folder: None, keep: None }
+    RecoverySettings { command: command.to_owned(), timeout_seconds: 20, folder: None, keep: None, jobs: 2 }
 }
 
 fn recovery(trace: &Trace, settings: RecoverySettings) -> Result<OwnRecovery, ConfigError> {
     OwnRecovery::new(settings, "trace test", trace.files(), &trace.base())
+}
+
+fn judge(recovery: &mut OwnRecovery, digest: u128, lines: &[(Line, LineBytes)]) -> Result<Arc<Verdict>, Failure> {
+    recovery.begin(digest, lines.iter().copied())?;
+    Ok(recovery.verdict(digest, true, &NEVER)?.expect("it is waited for"))
 }
 
 fn run(text: &str, timeout: Duration) -> Ran {
@@ -76,7 +81,7 @@ fn files_hold_what_they_held_with_the_lines_that_changed_and_get_it_back() {
     image.rewind().unwrap();
     image.copy_into(&folder.path().join("again")).unwrap();
     assert_eq!(&fs::read(folder.path().join("again/pool")).unwrap()[..70], [&[0; 64][..], b"before"].concat());
-    let kept = image.keep(folder.path(), 12).unwrap();
+    let kept = image.keep(&folder.path().join("again"), folder.path(), 12).unwrap();
     assert_eq!(kept, [folder.path().join("crash-12.pool"), folder.path().join("crash-12.pool-2")]);
     assert!(kept.iter().all(|path| path.is_file()));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing temporary is left");
@@ -156,18 +161,35 @@ fn each_image_is_judged_once_in_a_fresh_copy_and_nothing_is_left() {
         ..settings("grep -q before {pool} && echo spoilt > {pool} && test $(ls {folder} | wc -l) = 1")
     };
     let mut recovery = recovery(&trace, settings).unwrap();
-    let holds = recovery.judge(1, std::iter::empty(), &NEVER).unwrap();
-    assert!(holds.recovers());
+    assert!(judge(&mut recovery, 1, &[]).unwrap().recovers());
     let other = [(Line(0), [1; 64])];
-    assert!(recovery.judge(2, other.into_iter(), &NEVER).unwrap().recovers(), "a copy that was spoilt was used again");
+    assert!(judge(&mut recovery, 2, &other).unwrap().recovers(), "a copy that was spoilt was used again");
+    assert!(recovery.settled(2, false, 8).unwrap().is_empty());
     let gone = [(Line(0), [0; 64]), (Line(1), [0; 64])];
-    let fails = recovery.judge(3, gone.into_iter(), &NEVER).unwrap();
+    let fails = judge(&mut recovery, 3, &gone).unwrap();
     assert_eq!(fails.told(20), "ended with exit code 1, and printed nothing.");
-    assert_eq!((recovery.runs(), recovery.known(2).is_some(), recovery.known(4).is_some()), (3, true, false));
-    assert_eq!(recovery.keep(9).unwrap(), [keep.path().join("crash-9.the pool")]);
-    assert!(recovery.keep(10).unwrap().is_empty(), "only the first failure is kept");
+    assert_eq!((recovery.runs(), recovery.knows(2), recovery.knows(4)), (3, true, false));
+    judge(&mut recovery, 4, &other).unwrap();
+    assert_eq!(recovery.settled(3, true, 9).unwrap(), [keep.path().join("crash-9.the pool")]);
+    assert!(recovery.settled(4, true, 10).unwrap().is_empty(), "only the first failure is kept");
     assert!(fs::read(keep.path().join("crash-9.the pool")).unwrap().iter().all(|&byte| byte == 0));
     drop(recovery);
+    assert_eq!(fs::read_dir(within.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn runs_that_nobody_waits_for_end_with_it() {
+    let within = tempfile::tempdir().unwrap();
+    let started = Instant::now();
+    let settings = RecoverySettings { folder: Some(within.path().to_owned()), ..settings("sleep 50 < {pool}") };
+    let mut recovery = recovery(&trace(&[("pool", 4096)]), settings).unwrap();
+    for digest in 0..5 {
+        recovery.begin(digest, std::iter::empty()).unwrap();
+    }
+    assert_eq!(recovery.verdict(0, false, &NEVER).unwrap(), None);
+    assert!(matches!(recovery.verdict(0, true, &AtomicBool::new(true)), Err(Failure::Cancelled)));
+    drop(recovery);
+    assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(fs::read_dir(within.path()).unwrap().count(), 0);
 }
 
@@ -184,10 +206,12 @@ fn what_cannot_be_run_is_told_in_a_sentence() {
         refused(&pool, nowhere),
         "recover: no folder can be made in '/nowhere/at/all': No such file or directory"
     );
+    let nobody = RecoverySettings { jobs: 0, ..settings("{pool}") };
+    assert_eq!(refused(&pool, nobody), "recover_jobs: 0 is not from 1 to 1024");
     let huge = trace(&[("pool", 1 << 47)]);
     assert!(refused(&huge, settings("{pool}")).contains("/pool' cannot be written: "));
     let mut missing = recovery(&pool, settings("no-such-program {pool}")).unwrap();
-    let failure = missing.judge(1, std::iter::empty(), &NEVER).unwrap_err().to_string();
+    let failure = judge(&mut missing, 1, &[]).unwrap_err().to_string();
     assert!(
         failure.contains("exit code 127 of 'no-such-program {pool}'") && failure.contains("not found"),
         "{failure}"
