@@ -30,6 +30,7 @@ test: engine chromium ## All tests: the engine's, the C interface's, and those o
 test-recorder: engine ## Record programs and hold the traces against the files that they leave behind.
 	tests/recorder/install.sh
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
+	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: library
 library: ## The C interface: libcounterpoint and its header, in target/library.

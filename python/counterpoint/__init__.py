@@ -57,7 +57,21 @@ from .papers.reproduce import reproduce
 from .recorder import Recording, record
 from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
 from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
-from .results import Blame, Crash, Design, Fault, Machine, Part, Run, Shrunk, StageTally, Stats, Violation, Workload
+from .results import (
+    Blame,
+    Crash,
+    Design,
+    Fault,
+    Machine,
+    Part,
+    Recoveries,
+    Run,
+    Shrunk,
+    StageTally,
+    Stats,
+    Violation,
+    Workload,
+)
 from .source_lines import LineCost
 from .store import Store
 from .sweeps import SweepReport, sweep
@@ -90,6 +104,7 @@ __all__ = [
     "Machine",
     "Part",
     "Recording",
+    "Recoveries",
     "Reproduction",
     "Run",
     "RunOptions",

@@ -332,6 +332,11 @@ def crash(
     stages: bool = False,
     shrink: bool | None = None,
     blame: bool = True,
+    recover: str | None = None,
+    recover_timeout: int | None = None,
+    recover_jobs: int | None = None,
+    recover_folder: str | os.PathLike[str] | None = None,
+    recover_keep: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
 ) -> Crash:
@@ -358,6 +363,14 @@ def crash(
         shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
             needs that.
         blame: find out whether the program, the design or the annotations are wrong, where something is.
+        recover: a shell command that is the own recovery of a recorded program. It is run on files with the memory that
+            a boot finds at each crash point, and recovers if it ends with 0. `{pool}` in it stands for the path of the
+            first file of the trace, `{folder}` for that of the folder with all of them.
+        recover_timeout: seconds after which a run of it has failed; default 60.
+        recover_jobs: how many of these commands run at a time; default one for each processor. The verdict does not
+            depend on it.
+        recover_folder: where the temporary folder for these files is made; default where the system has those.
+        recover_keep: a folder in which the files of the first failure are kept.
         progress: told how many points are done.
         **options: see `RunOptions`.
 
@@ -392,12 +405,30 @@ def crash(
         asked["shrink"] = shrink
     if not blame:
         asked["blame"] = False
+    asked |= _own_recovery(recover, recover_timeout, recover_jobs, recover_folder, recover_keep)
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:
         finished = _finished(stop)
         raise Interrupted(verdict=Crash.from_dict(finished) if finished else None) from None
     return Crash.from_dict(json.loads(answer))
+
+
+def _own_recovery(
+    command: str | None,
+    timeout: int | None,
+    jobs: int | None,
+    folder: str | os.PathLike[str] | None,
+    keep: str | os.PathLike[str] | None,
+) -> dict[str, Any]:
+    asked = {
+        "recover": command,
+        "recover_timeout": None if timeout is None else count("recover_timeout", timeout),
+        "recover_jobs": None if jobs is None else count("recover_jobs", jobs),
+        "recover_folder": None if folder is None else os.fspath(folder),
+        "recover_keep": None if keep is None else os.fspath(keep),
+    }
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def scene(

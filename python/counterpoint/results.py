@@ -261,7 +261,7 @@ class Violation:
     """A rule broken after a crash.
 
     Attributes:
-        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure` or `battery`.
+        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery` or `recovery`.
         crash_event: power was lost after this event.
         nested_event: and again after this step of the recovery, counted from 1; None if it was not.
         nested_events: the same for each time that it was lost again, first to last: a step of the recovery, of the
@@ -392,6 +392,25 @@ class StageTally:
 
 
 @dataclass(frozen=True, slots=True)
+class Recoveries:
+    """What the user's own recovery was run on.
+
+    Attributes:
+        command: the command.
+        timeout_seconds: seconds after which a run of it had failed.
+        images: different images of memory that the crash points left.
+        runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
+        failed: images on which it failed.
+    """
+
+    command: str
+    timeout_seconds: int
+    images: int
+    runs: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
 class CrashHost:
     """The crash run itself on this computer."""
 
@@ -415,6 +434,7 @@ class Crash:
         shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
         stages: the crashes by the stage of the transaction in flight; empty where nobody asked, or without logs.
         blame: who is to blame; None where everything held, or nobody asked.
+        recoveries: what the user's own recovery was run on; None where there was none.
         internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
     """
@@ -436,6 +456,7 @@ class Crash:
     shrunk: tuple[Shrunk, ...]
     stages: tuple[StageTally, ...]
     blame: Blame | None
+    recoveries: Recoveries | None
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
@@ -447,7 +468,8 @@ class Crash:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older ones lack what came later."""
-        return build(cls, {"shrunk": [], "stages": [], "blame": None, **document, "document": document})
+        later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
+        return build(cls, {**later, **document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the recorder and its tests need, on Debian and its like.
 set -euo pipefail
-packages=(valgrind gcc make libc6-dev libpmem-dev libpmemobj-dev)
+packages=(valgrind gcc make libc6-dev libpmem-dev libpmemobj-dev pmdk-tools)
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

@@ -87,6 +87,16 @@ pub struct Request {
     pub shrink: Option<bool>,
     /// Tally crash points by the stage of the transaction in flight.
     pub stages: bool,
+    /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
+    pub recover: Option<String>,
+    /// Seconds that a run of it may take.
+    pub recover_timeout: Option<Value>,
+    /// How many of them run at a time.
+    pub recover_jobs: Option<Value>,
+    /// The folder in which memory is written for it.
+    pub recover_folder: Option<String>,
+    /// The folder in which memory is kept on which it fails first.
+    pub recover_keep: Option<String>,
     /// Find out who is to blame; the default.
     pub blame: Option<bool>,
     /// Megahertz of the clock of the cycles in a trace of memory lines.

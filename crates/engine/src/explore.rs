@@ -16,6 +16,7 @@ use crate::eadr::shadow_region;
 use crate::job::{Bases, Source};
 use crate::line_system::encryption_parts;
 use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, Observer, OpSource};
+use crate::own_recovery::OwnRecovery;
 use crate::recovery::{HeldState, LineCodec, Media, ReencryptionStatus, SchemeCodec};
 use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
@@ -45,6 +46,8 @@ impl Media for ImageMedia<'_> {
 const EVENTS_PER_DRAIN: u64 = 16;
 /// ... and the exploration of second power failures from a state.
 const EVENTS_PER_NESTED_CHECK: u64 = 2048;
+/// ... and a run of the user's own recovery: looked at once each.
+const EVENTS_PER_OWN_RECOVERY: u64 = u64::MAX;
 
 /// Refuses a run whose crashes say nothing.
 pub(crate) fn check_crashable(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
@@ -130,17 +133,33 @@ pub fn explore(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
-    explore_knowing(config, design, source, exploration, &mut KnownStates::default(), command, progress, cancel)
+    explore_recovered(config, design, source, exploration, None, command, progress, cancel)
+}
+
+/// The same; `recovery`, if there is one, is run on every memory that a boot leaves.
+pub(crate) fn explore_recovered(
+    config: &RunConfig,
+    design: &Design,
+    source: &Source,
+    exploration: &Exploration,
+    recovery: Option<&mut OwnRecovery>,
+    command: String,
+    progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
+) -> Result<CrashReport, Failure> {
+    let mut known = KnownStates::default();
+    explore_knowing(config, design, source, exploration, recovery, &mut known, command, progress, cancel)
 }
 
 /// The same in `schedules` schedules, of which the first is that of the machine by itself. A state that an earlier one has
-/// met is not explored again.
-pub fn explore_schedules(
+/// met is not explored again. `recovery`, if there is one, is run on every memory that a boot leaves.
+pub(crate) fn explore_schedules(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     exploration: &Exploration,
     schedules: u64,
+    mut recovery: Option<&mut OwnRecovery>,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
@@ -156,7 +175,9 @@ pub fn explore_schedules(
                 progress(ended)
             }
         };
-        let report = explore_knowing(config, design, source, &exploration, &mut known, command, &share, cancel)?;
+        let recovery = recovery.as_deref_mut();
+        let report =
+            explore_knowing(config, design, source, &exploration, recovery, &mut known, command, &share, cancel)?;
         all = Some(match all {
             None => report,
             Some(before) => before.and(report),
@@ -174,6 +195,7 @@ fn explore_knowing(
     design: &Design,
     source: &Source,
     exploration: &Exploration,
+    mut recovery: Option<&mut OwnRecovery>,
     known: &mut KnownStates,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
@@ -190,18 +212,29 @@ fn explore_knowing(
     let Audited { job, auditor, codec } = audited(config, design, source, &bases, cancel)?;
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
-    let explorer = Explorer::new(auditor, exploration.plan, total)
+    let mut explorer = Explorer::new(auditor, exploration.plan, total)
         .knowing(std::mem::take(known))
         .drains(loss.drain.is_some())
         .nested(exploration.nested)
         .tally_stages(exploration.stages)
         .stop_at(exploration.stop_at);
+    if let Some(recovery) = &mut recovery {
+        recovery.rewind()?;
+        explorer = explorer.recovered_by(recovery, job.base.end());
+    }
     let mut system = System::new(config, design, job, explorer)?;
     let mut watch = Watch::new(progress, cancel);
     let mut disturbance = Disturbance::of(config, design, exploration.schedule);
+    let mut failure = None;
     system.run(|system| {
         if system.observer.wants_survivors() {
-            watch.spend(look(system, &loss, design.recovery));
+            match look(system, &loss, design.recovery, recovery.as_deref_mut(), cancel) {
+                Ok(spent) => watch.spend(spent),
+                Err(why) => {
+                    failure = Some(why);
+                    return ControlFlow::Break(());
+                }
+            }
         }
         if system.observer.stopped() {
             return ControlFlow::Break(());
@@ -209,12 +242,18 @@ fn explore_knowing(
         disturbance.after(system);
         watch.after(system)
     });
+    if let Some(why) = failure {
+        return Err(why);
+    }
     if system.observer.stopped() {
         watch.leave(&system)?;
     } else {
         watch.finish(&system)?;
         system.observer.want_full_check();
-        look(&mut system, &loss, design.recovery);
+        look(&mut system, &loss, design.recovery, None, cancel)?;
+        if let Some(recovery) = recovery {
+            system.observer.take_verdicts(recovery, 0, cancel)?;
+        }
     }
     source.verdict()?;
     let exercised = exercised(&mut system);
@@ -247,7 +286,13 @@ pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
 
 /// Hands the true survivors of a power failure now to the explorer, for whatever it wants of them; gives how many events
 /// that is worth.
-fn look(system: &mut System<Explorer>, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) -> u64 {
+fn look(
+    system: &mut System<Explorer>,
+    loss: &PowerLoss<'_>,
+    steps: &[RecoveryStep],
+    recovery: Option<&mut OwnRecovery>,
+    cancel: &AtomicBool,
+) -> Result<u64, Failure> {
     let drained = struck(system, loss);
     let System { observer, device, .. } = system;
     let media = ImageMedia(device.image());
@@ -257,9 +302,13 @@ fn look(system: &mut System<Explorer>, loss: &PowerLoss<'_>, steps: &[RecoverySt
     }
     if observer.wants_nested() {
         observer.nested_check(&drained, &media, loss, steps);
-        return EVENTS_PER_NESTED_CHECK;
+        return Ok(EVENTS_PER_NESTED_CHECK);
     }
-    EVENTS_PER_DRAIN
+    if let Some(recovery) = recovery.filter(|_| observer.wants_own_recovery()) {
+        observer.own_recovery(recovery, &drained.snapshot, &media, loss.codec, steps, cancel)?;
+        return Ok(EVENTS_PER_OWN_RECOVERY);
+    }
+    Ok(EVENTS_PER_DRAIN)
 }
 
 /// What a controller holds, as a loss of power finds it.

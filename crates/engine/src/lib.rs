@@ -33,6 +33,7 @@ mod line_system;
 mod line_trace;
 pub mod mechanism;
 pub mod message;
+mod own_recovery;
 mod power_cost;
 pub mod recovery;
 mod scene;
@@ -44,7 +45,7 @@ mod system;
 mod timeline;
 pub mod workload;
 
-pub use explore::{explore, explore_schedules};
+pub use explore::explore;
 pub use explore_legal::explore_legal;
 pub use job::{Bases, Source};
 pub use line_system::LineSystem;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -71,6 +72,36 @@ def crash(
         bool, typer.Option("--no-shrink", help="Do not look for smaller runs that break the same rules.")
     ] = False,
     no_blame: Annotated[bool, typer.Option("--no-blame", help="Do not find out who is to blame.")] = False,
+    recover: Annotated[
+        str | None,
+        typer.Option(
+            "--recover",
+            metavar="COMMAND",
+            help="Run this on {pool}, the memory that a boot of a recorded program finds.",
+        ),
+    ] = None,
+    recover_timeout: Annotated[
+        int | None,
+        typer.Option(
+            "--recover-timeout",
+            metavar="SECONDS",
+            parser=options.whole_number,
+            help="Time for a run of it; default 60.",
+        ),
+    ] = None,
+    recover_jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--recover-jobs",
+            metavar="N",
+            parser=options.whole_number,
+            help="Such commands at a time; default one for each processor.",
+        ),
+    ] = None,
+    recover_folder: Annotated[
+        Path | None,
+        typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is made."),
+    ] = None,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -108,6 +139,11 @@ def crash(
                 stages=stages,
                 shrink=False if no_shrink else None,
                 blame=not no_blame,
+                recover=recover,
+                recover_timeout=recover_timeout,
+                recover_jobs=recover_jobs,
+                recover_folder=recover_folder,
+                recover_keep=out if recover is not None else None,
                 progress=progress,
                 **options_of_run,
             )

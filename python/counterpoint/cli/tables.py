@@ -269,6 +269,10 @@ def verdict(crash: Crash) -> RenderableType:
         figures.add("crashes during recovery", units.number(crash.nested_points))
     figures.add("distinct durable states", units.number(crash.distinct_states))
     figures.add("recovered", units.number(crash.recovered))
+    if crash.recoveries is not None:
+        figures.add("images of memory", units.number(crash.recoveries.images))
+        figures.add("images that fail", units.number(crash.recoveries.failed))
+        figures.add("runs of the command", units.number(crash.recoveries.runs))
     figures.group("met on the way")
     figures.add("cache evictions", units.number(met.evictions))
     figures.add("counter misses", units.number(met.counter_misses))

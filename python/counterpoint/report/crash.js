@@ -191,7 +191,7 @@ function showBoot() {
   }));
 }
 
-const RANK = ["line", "atomicity", "durability", "structure", "battery", "plaintext", "pad_reuse"];
+const RANK = ["recovery", "line", "atomicity", "durability", "structure", "battery", "plaintext", "pad_reuse"];
 function showVerdict() {
   const verdict = verdictOf(now);
   const heading = $("verdict-word");

@@ -6,14 +6,18 @@ use crate::config::{self, ConfigError, RunConfig};
 use crate::crash::{Blame, CrashPlan, CrashReport, Exploration};
 use crate::design::parts::Design;
 use crate::eadr;
-use crate::explore::{explore, explore_schedules};
+use crate::explore::{check_crashable, explore_recovered, explore_schedules};
 use crate::explore_legal::explore_legal;
+use crate::job::Source;
 use crate::legal;
+use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, default_jobs, shell_quoted};
 use crate::scene;
 use crate::shrink::shrink;
 use crate::simulate::Failure;
 use crate::workload;
 use serde_json::Value;
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Schedules explored where their number is not given.
@@ -39,6 +43,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     if request.shrink == Some(true) && !everywhere {
         return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()).into());
     }
+    let recovery = RefCell::new(own_recovery(&request, &run, &exploration)?);
     let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
     let tell = |ended: u64| {
         progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total.load(Ordering::Relaxed));
@@ -47,7 +52,9 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         // A run that ended early did what there was to do.
         let begun_at = done.load(Ordering::Relaxed);
         total.store(begun_at + transactions_of(run), Ordering::Relaxed);
-        let report = explore_as_asked(&request, run, exploration, command_line(&request, run), &tell, cancel);
+        let command = command_line(&request, run);
+        let mut recovery = recovery.borrow_mut();
+        let report = explore_as_asked(&request, run, exploration, recovery.as_mut(), command, &tell, cancel);
         done.store(total.load(Ordering::Relaxed), Ordering::Relaxed);
         report
     };
@@ -57,6 +64,9 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         look(&open(config.clone(), *design, None)?, exploration)
     };
     let mut report = look(&run, &exploration)?;
+    if let Some(recovery) = &mut *recovery.borrow_mut() {
+        recovery.keep_nothing();
+    }
     if request.shrink.unwrap_or(everywhere) && !run.source.is_trace() {
         let mut of_design = |config: &RunConfig, exploration: &Exploration| look_at(config, &run.design, exploration);
         report.shrunk = shrink(&run.config, &exploration, &report, &mut of_design);
@@ -65,6 +75,46 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
         report.blame = who_is_to_blame(&run, &exploration, &report, &mut look_at);
     }
     Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+/// The user's own recovery, if it is asked for.
+fn own_recovery(
+    request: &Request,
+    run: &Prepared,
+    exploration: &Exploration,
+) -> Result<Option<OwnRecovery>, ConfigError> {
+    let timeout_seconds = integer("recover_timeout", request.recover_timeout.as_ref())?;
+    let jobs = integer("recover_jobs", request.recover_jobs.as_ref())?;
+    let Some(command) = &request.recover else {
+        let others = [
+            ("recover_timeout", timeout_seconds.is_some()),
+            ("recover_jobs", jobs.is_some()),
+            ("recover_folder", request.recover_folder.is_some()),
+        ];
+        return match others.iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
+            None => Ok(None),
+        };
+    };
+    let Source::Trace(trace, _) = &run.source else {
+        return Err(ConfigError(format!(
+            "recover: workload '{}' recovers by itself; a command judges recorded programs",
+            run.config.workload
+        )));
+    };
+    if exploration.nested > 0 {
+        let what = "recover: a command judges the memory of the first boot; power does not fail again with it (nested)";
+        return Err(ConfigError(what.to_owned()));
+    }
+    let settings = RecoverySettings {
+        command: command.clone(),
+        timeout_seconds: timeout_seconds.unwrap_or(TIMEOUT_SECONDS),
+        folder: request.recover_folder.as_ref().map(PathBuf::from),
+        keep: request.recover_keep.as_ref().map(PathBuf::from),
+        jobs: jobs.map_or_else(default_jobs, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
+    };
+    check_crashable(&run.config, &run.design)?;
+    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)
 }
 
 /// Interrupted, it leaves the question open: what was found stands.
@@ -83,6 +133,7 @@ fn explore_as_asked(
     request: &Request,
     run: &Prepared,
     exploration: &Exploration,
+    recovery: Option<&mut OwnRecovery>,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
@@ -95,11 +146,13 @@ fn explore_as_asked(
     let refuse = |name: &str, only: &str| Err(ConfigError(format!("{name}: only explore '{only}' takes it")).into());
     let (states, schedules) = (count("states", &request.states)?, count("schedules", &request.schedules)?);
     match (request.explore.as_deref().unwrap_or("schedule"), states, schedules) {
-        ("schedule", None, None) => explore(config, design, source, exploration, command, progress, cancel),
+        ("schedule", None, None) => {
+            explore_recovered(config, design, source, exploration, recovery, command, progress, cancel)
+        }
         ("schedules", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
         ("schedules", None, schedules) => {
             let schedules = schedules.unwrap_or(SCHEDULES);
-            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
+            explore_schedules(config, design, source, exploration, schedules, recovery, command, progress, cancel)
         }
         ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
         ("legal", states, None) if legal::explains(config, design, source) => {
@@ -108,7 +161,7 @@ fn explore_as_asked(
         // What is legal there is known of no more than its schedules.
         ("legal", None, schedules) if !legal::explains(config, design, source) => {
             let schedules = schedules.unwrap_or(SCHEDULES);
-            explore_schedules(config, design, source, exploration, schedules, command, progress, cancel)
+            explore_schedules(config, design, source, exploration, schedules, recovery, command, progress, cancel)
         }
         ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
         ("schedule", _, Some(_)) => refuse("schedules", "schedules"),
@@ -163,22 +216,24 @@ fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
 /// The command line that starts the same run, without transactions and crash points.
 fn command_line(request: &Request, run: &Prepared) -> String {
     let Prepared { config, design, source, .. } = run;
-    let quote = |text: &str| {
-        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
-        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-    };
-    let mut words = vec!["counterpoint crash".to_owned(), config.design.clone(), quote(&config.workload)];
+    let mut words = vec!["counterpoint crash".to_owned(), config.design.clone(), shell_quoted(&config.workload)];
     words.extend([format!("--variant {}", config.variant.name()), format!("--seed {}", config.seed)]);
     if let Some(machine) = &request.machine {
-        words.push(format!("--machine {}", quote(machine)));
+        words.push(format!("--machine {}", shell_quoted(machine)));
     }
-    words.extend(request.set.iter().map(|set| format!("--set {}", quote(set))));
+    words.extend(request.set.iter().map(|set| format!("--set {}", shell_quoted(set))));
     if workload::find(&config.workload).is_some() {
         words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
         words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
     }
     if let Some(fault) = &request.fault {
         words.push(format!("--fault {fault}"));
+    }
+    if let Some(recover) = &request.recover {
+        words.push(format!("--recover {}", shell_quoted(recover)));
+    }
+    if let Some(seconds) = request.recover_timeout.as_ref().filter(|seconds| !seconds.is_null()) {
+        words.push(format!("--recover-timeout {seconds}"));
     }
     if let Some(omission) = config.leave_out {
         words.push(format!("--leave-out {}", omission.name()));

@@ -28,6 +28,7 @@ mod explain;
 pub(crate) mod fixture;
 mod futures;
 mod hardware_log;
+mod image;
 mod ledger;
 mod line;
 mod lines;
@@ -70,6 +71,7 @@ use branch::{Branch, Future, Surroundings};
 use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};
 use hardware_log::HardwareLog;
+use image::ImageDigest;
 use line::LineRule;
 use lines::{Id, Lines, Role};
 use secrecy::{Leak, Secrecy};
@@ -152,6 +154,7 @@ pub struct Auditor {
     transactions: Option<Transactions>,
     secrecy: Option<Secrecy>,
     stages: Option<Stages>,
+    image: Option<ImageDigest>,
     /// The caches are in the persistence domain.
     eadr: bool,
     shadow: Option<ShadowCache>,
@@ -196,6 +199,7 @@ impl Auditor {
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
             secrecy: setup.secret.then(Secrecy::default),
             stages: None,
+            image: None,
             eadr: setup.eadr.is_some(),
             shadow: setup.eadr.and_then(|facts| facts.shadow).map(|(region, source)| ShadowCache::new(region, source)),
             loss: Future::default(),
@@ -225,6 +229,9 @@ impl Auditor {
                 continue;
             }
             self.line_rule.recheck(&mut self.lines, id);
+            if let Some(image) = &mut self.image {
+                image.changed(&self.lines, id);
+            }
             if let Some(transactions) = &mut self.transactions {
                 transactions.changed(&mut self.lines, id);
             }
@@ -284,6 +291,17 @@ impl Auditor {
     /// counter and done bits, or `None` if the register is free. If this is not told, the register stays as it was.
     pub fn reencryption_left(&mut self, status: Option<(Page, u64, u64)>) {
         self.status_made = Some(status.map(|(page, old_major, done)| Status { page, old_major, done }));
+    }
+
+    /// Keeps a digest of the memory that a boot leaves to the program, whose bytes end at address `end`, from now on. To be
+    /// told before the run begins.
+    pub fn watch_image(&mut self, end: u64) {
+        self.image = Some(ImageDigest::new(end));
+    }
+
+    /// That digest as of the last judgement, if it is kept.
+    pub fn image_digest(&self) -> Option<u128> {
+        self.image.as_ref().map(ImageDigest::get)
     }
 
     /// Tallies crash points by the stage of the transaction in flight from now on, if programs keep logs.

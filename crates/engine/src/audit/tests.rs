@@ -5,8 +5,10 @@ use super::fixture::*;
 use super::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
 use crate::design::parts::LineAtomicity;
 use crate::message::{
-    ByteView, CoreId, Coverage, Line, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
+    BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, ProgramLayout, ProgramRecovery,
+    RecoveryReport,
 };
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
@@ -34,6 +36,31 @@ fn explore(
 
 fn with_style(line_atomic: bool, style: WriteStyle) -> (Vec<Rule>, Auditor) {
     explore(7, line_atomic, true, ProgramFault::default(), OverflowStyle::Hardened, |_| style)
+}
+
+#[test]
+fn two_crashes_have_one_digest_of_memory_exactly_if_a_boot_leaves_equal_bytes() {
+    for style in [WriteStyle::Pair, WriteStyle::CounterKept, WriteStyle::CounterFirst] {
+        let mut machine = Machine::new(2);
+        let (mut program, _) = undo_pair(&machine.codec.base, 5, ProgramFault::default());
+        let mut auditor = machine.audited(false, true, None);
+        auditor.watch_image(u64::MAX);
+        let mut digests = BTreeMap::new();
+        machine.run(&mut program, &mut auditor, |_| style, &mut |machine, auditor| {
+            auditor.judge();
+            let before = |line| machine.codec.base.line(line).copied().unwrap_or([0; 64]);
+            let memory: BTreeMap<u64, LineBytes> = auditor
+                .booted_view()
+                .filter(|(line, bytes)| **bytes != before(*line))
+                .map(|(line, bytes)| (line.0, *bytes))
+                .collect();
+            let digest = auditor.image_digest().expect("it is watched");
+            assert_eq!(*digests.entry(memory).or_insert(digest), digest);
+        });
+        let different: BTreeSet<u128> = digests.values().copied().collect();
+        assert_eq!(different.len(), digests.len(), "{style:?}");
+        assert!(digests.len() > 10, "{style:?}: {}", digests.len());
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub enum Rule {
     Structure,
     /// What is to leave after power is lost takes more than the battery supports.
     Battery,
+    /// The user's own recovery fails.
+    Recovery,
 }
 
 impl Rule {
@@ -40,6 +42,7 @@ impl Rule {
             Rule::PadReuse => "pad_reuse",
             Rule::Structure => "structure",
             Rule::Battery => "battery",
+            Rule::Recovery => "recovery",
         }
     }
 }
@@ -93,6 +96,15 @@ impl<V: Clone> Collector<V> {
         }
         if new {
             self.explained.push(violation);
+        }
+    }
+
+    /// The same for a violation of no line that is another than those before it.
+    pub fn add_each(&mut self, rule: Rule, explain: impl FnOnce() -> V) {
+        self.count += 1;
+        if self.explained.len() < EXPLAINED_MAX || self.seen.insert((rule, None)) {
+            self.seen.insert((rule, None));
+            self.explained.push(explain());
         }
     }
 

@@ -1,18 +1,25 @@
 //! The explorer: an observer that passes everything on to the auditors and decides at the end of each event whether
 //! power fails there.
 
+mod stream;
+
 use super::nested::Nested;
+use super::next_writes::watch_next_writes;
+use super::own::{Judged, Own};
 use super::path::battery_gave_up;
 use super::plan::CrashPlan;
 use super::power::{Drained, PowerLoss};
-use super::report::{CrashReport, CrashRun, Findings, Found};
-use crate::audit::{Auditor, BootWatch, Collector, Rule, Violation};
+use super::report::{CrashReport, CrashRun, Findings, Found, Recoveries};
+use crate::audit::{Auditor, Collector, Rule, Violation};
 use crate::design::parts::RecoveryStep;
-use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+
+use crate::message::{Line, NoObserver};
+use crate::own_recovery::OwnRecovery;
 use crate::recovery::{AdrSnapshot, Boot, LineCodec, Media};
-use rustc_hash::FxHashSet;
+use crate::simulate::Failure;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 /// By default every so many distinct durable states are booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
@@ -21,11 +28,6 @@ const FULL_CHECK_EVERY_STATES: u64 = 1_000;
 /// before the counter follows. Lines of the hardware's log are counted apart, because there are as many of them as of
 /// data and they come first.
 const EARLY_CHECKS: u64 = 64;
-/// A boot is asked under which pads a line may first be written if that is one of so many next writes of all; with
-/// counters of the line's own it is always the same pad. A global register that comes back behind is behind by the
-/// writes whose values it or the media had yet to learn of, and the last of these may have been to any line. That is
-/// about as many as write queues hold; a register that is further behind repeats the values in between, too.
-const WRITES_AHEAD: usize = 64;
 /// Disagreements between view and boot that are told one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
 
@@ -35,6 +37,8 @@ pub struct KnownStates {
     durable: FxHashSet<u64>,
     /// Those in whose recovery power has failed again.
     nested: FxHashSet<u64>,
+    /// What the user's own recovery finds in them, and whether it fails.
+    images: FxHashMap<u128, bool>,
 }
 
 /// Explores the crash points of one run.
@@ -69,6 +73,8 @@ pub struct Explorer {
     /// States explored so, and second power failures.
     nested_states: u64,
     nested_points: u64,
+    /// The user's own recovery, where it is run.
+    own: Option<Own>,
     /// What the explorer found itself.
     found: Collector<Found>,
     last_point_recovered: bool,
@@ -109,6 +115,7 @@ impl Explorer {
             wants_nested: false,
             nested_states: 0,
             nested_points: 0,
+            own: None,
             found: Collector::default(),
             last_point_recovered: true,
             disagreements: Vec::new(),
@@ -145,6 +152,13 @@ impl Explorer {
     /// Power fails again `depth` times in a row during the recovery from every distinct state that recovers.
     pub fn nested(mut self, depth: u32) -> Self {
         self.nested = depth;
+        self
+    }
+
+    /// `recovery` is run on every memory that a boot leaves to the program, whose bytes end at address `end`.
+    pub fn recovered_by(mut self, recovery: &OwnRecovery, end: u64) -> Self {
+        self.auditor.watch_image(end);
+        self.own = Some(Own::new(recovery, end));
         self
     }
 
@@ -186,7 +200,7 @@ impl Explorer {
 
     /// Whether any of that is wanted now, or a boot.
     pub fn wants_survivors(&self) -> bool {
-        self.wants_power_loss || self.wants_full_check || self.wants_nested()
+        self.wants_power_loss || self.wants_full_check || self.wants_nested() || self.wants_own_recovery()
     }
 
     /// Asks for a full check whatever the plan says: the run has ended.
@@ -234,6 +248,50 @@ impl Explorer {
         for found in result.found {
             self.found.add(found.violation.rule, found.violation.line, || found);
         }
+    }
+
+    /// Whether the event that is just over left memory that the user's own recovery has not been run on.
+    pub fn wants_own_recovery(&self) -> bool {
+        self.own.as_ref().is_some_and(Own::wants)
+    }
+
+    /// Begins a run of `recovery` on what a boot with the sequence `steps` makes of what `snapshot` and `media` have, and takes
+    /// the verdicts of those that are over.
+    pub fn own_recovery(
+        &mut self,
+        recovery: &mut OwnRecovery,
+        snapshot: &AdrSnapshot,
+        media: &dyn Media,
+        codec: Option<&dyn LineCodec>,
+        steps: &[RecoveryStep],
+        cancel: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let Some(own) = &mut self.own else { return Ok(()) };
+        let boot = Boot::new(media, snapshot, codec, steps, NoObserver);
+        for line in own.begin(recovery, &self.auditor, boot, self.last_point_recovered)? {
+            self.disagree(line, "in the memory that the command is run on");
+        }
+        let ahead = recovery.ahead();
+        self.take_verdicts(recovery, ahead, cancel)
+    }
+
+    /// Takes the verdicts of the user's own recovery, in order, until one is not known; it is waited for if more than `ahead`
+    /// are to come.
+    pub fn take_verdicts(
+        &mut self,
+        recovery: &mut OwnRecovery,
+        ahead: usize,
+        cancel: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let Some(own) = &mut self.own else { return Ok(()) };
+        while let Some(Judged { digest, violation, held }) = own.next(recovery, &self.auditor, ahead, cancel)? {
+            self.known.images.insert(digest, violation.is_some());
+            if let Some(violation) = violation {
+                self.recovered -= held;
+                self.found.add_each(Rule::Recovery, || Found { violation, nested_events: Vec::new() });
+            }
+        }
+        Ok(())
     }
 
     /// Whether the event that is just over left a state that should be booted for real: the first crash point, every
@@ -334,6 +392,7 @@ impl Explorer {
         if !kept && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
             self.last_point_recovered = false;
+            self.own.as_mut().map(Own::does_not_hold);
             self.auditor.tallied_point_failed();
         }
     }
@@ -374,6 +433,11 @@ impl Explorer {
             None => String::new(),
         };
         let seen = |violation: &Violation| Found { violation: violation.clone(), nested_events: Vec::new() };
+        let own = self.own.as_ref().map(Own::recoveries);
+        let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
+        // What the user asked about comes first.
+        let (asked, other): (Vec<Found>, Vec<Found>) =
+            self.found.explained.iter().cloned().partition(|found| found.violation.rule == Rule::Recovery);
         CrashReport::new(
             run,
             Findings {
@@ -381,10 +445,11 @@ impl Explorer {
                 nested_points: self.nested_points,
                 recovered: self.recovered,
                 distinct_states: states,
-                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &ended,
-                violations: self.auditor.violations().iter().map(seen).chain(self.found.explained.clone()).collect(),
+                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &command + &ended,
+                violations: asked.into_iter().chain(self.auditor.violations().iter().map(seen)).chain(other).collect(),
                 violation_count: self.violation_count(),
                 stages: self.auditor.stages(),
+                recoveries: own,
                 internal_errors,
             },
         )
@@ -401,6 +466,7 @@ impl Explorer {
         self.wants_nested =
             self.nested > 0 && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
         self.nested_states += u64::from(self.wants_nested);
+        self.look_at_image();
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
         let whole =
@@ -418,6 +484,16 @@ impl Explorer {
         self.wants_full_check = early || whole;
     }
 
+    /// What the user's own recovery makes of the point, or that it is to be run.
+    fn look_at_image(&mut self) {
+        let Some((own, digest)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
+        match self.known.images.get(&digest) {
+            Some(fails) => self.booted(!fails),
+            None if own.leaves(digest, self.last_point_recovered) => {}
+            None => own.want(digest),
+        }
+    }
+
     fn disagree(&mut self, line: Line, when: &str) {
         self.disagreement_count += 1;
         if self.disagreements.len() < DISAGREEMENTS_TOLD {
@@ -427,87 +503,6 @@ impl Explorer {
                 self.auditor.events(),
                 line.address()
             ));
-        }
-    }
-}
-
-/// Lets the auditors, whom `watch` finds in the boot's observer, see the pads that the first write of each of `lines` might
-/// have.
-pub(super) fn watch_next_writes<'a, O: Observer>(
-    boot: &mut Boot<'_, O>,
-    watch: fn(&mut O) -> &mut BootWatch<'a>,
-    lines: impl Iterator<Item = Line>,
-) {
-    if !watch(boot.observer()).watches_pads() {
-        return;
-    }
-    for line in lines {
-        let pads = boot.next_pads(line).take(WRITES_AHEAD);
-        watch(boot.observer()).next_write(line, pads);
-    }
-}
-
-impl Observer for Explorer {
-    fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
-        self.auditor.stored(now, core, line, offset, data);
-    }
-    fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {
-        self.auditor.marked_counter_atomic(now, core, line);
-    }
-    fn flushed(&mut self, now: Ps, core: CoreId, line: Line) {
-        self.auditor.flushed(now, core, line);
-    }
-    fn fenced(&mut self, now: Ps, core: CoreId) {
-        self.auditor.fenced(now, core);
-    }
-    fn transaction_began(&mut self, now: Ps, core: CoreId, number: u64) {
-        self.auditor.transaction_began(now, core, number);
-    }
-    fn transaction_ended(&mut self, now: Ps, core: CoreId, number: u64) {
-        self.auditor.transaction_ended(now, core, number);
-    }
-    fn evicted(&mut self, now: Ps, line: Line) {
-        self.auditor.evicted(now, line);
-    }
-    fn write_arrived(&mut self, now: Ps, line: Line, plaintext: &LineBytes) {
-        self.auditor.write_arrived(now, line, plaintext);
-    }
-    fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let Some(line) = media.as_line()
-            && self.early_checks[usize::from(self.auditor.is_hardware_log(line))] > 0
-        {
-            self.new_data.insert(line);
-        }
-        self.auditor.persisted(now, media, bytes);
-    }
-    fn coalesced(&mut self, now: Ps, media: MediaLine) {
-        self.auditor.coalesced(now, media);
-    }
-    fn bus_write(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        self.auditor.bus_write(now, media, bytes);
-    }
-    fn logged(&mut self, now: Ps, core: CoreId, line: Line) {
-        self.auditor.logged(now, core, line);
-    }
-    fn log_extended(&mut self, now: Ps, core: CoreId, bucket: u32, records: u32) {
-        self.auditor.log_extended(now, core, bucket, records);
-    }
-    fn log_freed(&mut self, now: Ps, core: CoreId) {
-        self.auditor.log_freed(now, core);
-    }
-    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.auditor.reencryption(now, page, old_major, done, finished);
-    }
-
-    fn event_over(&mut self, now: Ps) {
-        self.auditor.event_over(now);
-        let event = self.auditor.events();
-        self.wants_full_check = false;
-        self.wants_nested = false;
-        self.at_point = self.plan.includes(event, self.total_events);
-        self.wants_power_loss = self.at_point && self.drains;
-        if self.at_point && !self.drains {
-            self.judge();
         }
     }
 }

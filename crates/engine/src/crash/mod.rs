@@ -8,6 +8,7 @@
 //! loop { event happens; explorer.event_over(now)
 //!        if explorer.wants_power_loss() { explorer.power_lost(&drained) }         // caches that persist
 //!        if explorer.wants_full_check() { explorer.full_check(&snapshot, &media, codec, steps) }
+//!        if explorer.wants_own_recovery() { explorer.own_recovery(&mut recovery, ...)? } // the user's command
 //!        if explorer.wants_nested() { explorer.nested_check(&drained, &media, &loss, steps) } }
 //! explorer.full_check(...)   // once more, when the run has ended
 //! explorer.report(...)
@@ -18,6 +19,8 @@ mod met;
 mod nested;
 #[cfg(test)]
 mod nested_tests;
+mod next_writes;
+mod own;
 mod path;
 mod plan;
 mod power;
@@ -30,5 +33,5 @@ mod tests;
 pub use explorer::{Explorer, KnownStates};
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
-pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, ReportedViolation, Shrunk};
+pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Shrunk};
 pub(crate) use report::{Findings, Found};

@@ -8,8 +8,8 @@
 //! judged every line; so only those are compared that the undisturbed recovery or one of those on the way touches, or that
 //! left the caches.
 
-use super::explorer::watch_next_writes;
 use super::met::{Met, digest};
+use super::next_writes::watch_next_writes;
 use super::path::{Path, Touching, battery_gave_up};
 use super::power::{Drained, PowerLoss};
 use super::report::Found;

@@ -76,6 +76,31 @@ pub(crate) struct Found {
     pub nested_events: Vec<u64>,
 }
 
+/// What the user's own recovery was run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recoveries {
+    /// The command.
+    pub command: String,
+    /// Seconds after which a run of it has failed.
+    pub timeout_seconds: u64,
+    /// Different images of memory that the crash points leave.
+    pub images: u64,
+    /// Runs of the command: fewer than images where some were judged in another exploration.
+    pub runs: u64,
+    /// Images on which it failed.
+    pub failed: u64,
+}
+
+impl Recoveries {
+    pub(super) fn coverage(&self) -> String {
+        let Recoveries { command, images, runs, failed, .. } = self;
+        format!(
+            " The command '{command}' judged the memory that a boot finds at each of these points: {images} different \
+             images of it, {runs} runs, {failed} of the images failed. Equal images have one verdict."
+        )
+    }
+}
+
 /// How many of what were judged, and what was found.
 pub(crate) struct Findings {
     pub crash_points: u64,
@@ -86,6 +111,7 @@ pub(crate) struct Findings {
     pub violations: Vec<Found>,
     pub violation_count: u64,
     pub stages: Vec<StageTally>,
+    pub recoveries: Option<Recoveries>,
     pub internal_errors: Vec<String>,
 }
 
@@ -204,6 +230,8 @@ pub struct CrashReport {
     pub blame: Option<Blame>,
     /// Prepare, Mutate and Commit, where that was asked for and programs keep logs; else empty.
     pub stages: Vec<StageTally>,
+    /// What the user's own recovery was run on; null where there was none.
+    pub recoveries: Option<Recoveries>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// What it took.
@@ -257,6 +285,7 @@ impl CrashReport {
             shrunk: Vec::new(),
             blame: None,
             stages: findings.stages,
+            recoveries: findings.recoveries,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }
@@ -272,6 +301,11 @@ impl CrashReport {
         self.exercised.counter_misses += other.exercised.counter_misses;
         self.exercised.wpq_full += other.exercised.wpq_full;
         self.exercised.reencryptions += other.exercised.reencryptions;
+        if let Some((all, more)) = self.recoveries.as_mut().zip(other.recoveries) {
+            all.images += more.images;
+            all.runs += more.runs;
+            all.failed += more.failed;
+        }
         if self.violations.is_empty() {
             self.violations = other.violations;
         }

@@ -4,10 +4,12 @@
 //! happen in the order in which they were scheduled, on every machine. One event is one indivisible hardware
 //! step; a power failure falls between two events.
 
+mod digest;
 mod queue;
 mod random;
 mod slab;
 
+pub use digest::keyed_digest;
 pub use queue::{EventCode, Queue};
 pub use random::Random;
 pub use slab::Slab;

@@ -113,6 +113,7 @@ impl<'a> LegalExplorer<'a> {
                 violations: examiner.found.explained,
                 violation_count: examiner.found.count,
                 stages: Vec::new(),
+                recoveries: None,
                 internal_errors: examiner.internal_errors,
             },
         )

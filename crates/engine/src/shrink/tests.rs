@@ -57,6 +57,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         shrunk: Vec::new(),
         blame: None,
         stages: Vec::new(),
+        recoveries: None,
         internal_errors: Vec::new(),
         host: HostFigures::default(),
     }

@@ -70,6 +70,15 @@ pub struct TraceBase {
     pub(super) end: u64,
 }
 
+impl TraceBase {
+    /// Shows the pages that have content, each with the byte address where it begins, in no particular order.
+    pub fn show_pages(&self, show: &mut dyn FnMut(u64, &[u8])) {
+        for (number, page) in self.pages.0.iter() {
+            show(number * PAGE_BYTES, page.lines.as_flattened());
+        }
+    }
+}
+
 impl BaseImage for TraceBase {
     fn line(&self, line: Line) -> Option<&LineBytes> {
         let page = self.pages.0.get(&(line.0 / LINES_PER_PAGE))?;

@@ -53,6 +53,7 @@ pub struct Trace {
     source: Source,
     summary: TraceSummary,
     pages: Pages,
+    of_files: bool,
     failure: Arc<OnceLock<ConfigError>>,
     sites: Option<Arc<OnceLock<Sites>>>,
 }
@@ -78,7 +79,8 @@ impl Trace {
     fn check(source: Source, allow_truncated: bool) -> Result<Trace, ConfigError> {
         let mut recording = source.recording()?;
         let (summary, pages) = summary::summarise(&mut *recording, allow_truncated)?;
-        Ok(Trace { source, summary, pages, failure: Arc::default(), sites: None })
+        let of_files = recording.of_files();
+        Ok(Trace { source, summary, pages, of_files, failure: Arc::default(), sites: None })
     }
 
     /// The recording as a program in `form`, from its beginning.
@@ -93,6 +95,11 @@ impl Trace {
     /// What the recording holds.
     pub fn summary(&self) -> &TraceSummary {
         &self.summary
+    }
+
+    /// The files of the program, where the recording has what it stored in them.
+    pub fn files(&self) -> &[TraceFile] {
+        if self.of_files { &self.summary.files } else { &[] }
     }
 
     /// One past the highest device address that the recording's files take.

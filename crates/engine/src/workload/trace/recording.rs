@@ -110,6 +110,10 @@ pub(super) trait Recording: Send {
     fn place_from(&mut self, address: u64) -> Option<(u64, Place)>;
     /// The files so far, in the order of their numbers.
     fn files(&self) -> &[RegisteredFile];
+    /// Whether these are files of the program, with what it stored in them.
+    fn of_files(&self) -> bool {
+        true
+    }
     /// What stands for the recording in errors.
     fn name(&self) -> &str;
     /// Records so far.

@@ -191,6 +191,9 @@ impl Recording for Walk {
     fn files(&self) -> &[RegisteredFile] {
         &self.files
     }
+    fn of_files(&self) -> bool {
+        false
+    }
     fn name(&self) -> &str {
         &self.name
     }

@@ -170,7 +170,8 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
     ] {
         write(&text);
         let (source, summary, pages) = (trace.source.clone(), trace.summary.clone(), trace.pages.clone());
-        let fresh = Trace { failure: std::sync::Arc::default(), source, summary, pages, sites: None };
+        let failure = std::sync::Arc::default();
+        let fresh = Trace { failure, source, summary, pages, of_files: true, sites: None };
         let mut program = fresh.program(ProgramForm::Plain).unwrap();
         let mut buffer = OpBuffer::default();
         while program.next_transaction(&mut buffer) {

@@ -1,0 +1,79 @@
+//! The explorer as an observer: it passes everything on, and decides at the end of each event.
+
+use super::Explorer;
+use crate::kernel::Ps;
+use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+
+impl Observer for Explorer {
+    fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
+        self.auditor.stored(now, core, line, offset, data);
+    }
+    fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.auditor.marked_counter_atomic(now, core, line);
+    }
+    fn flushed(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.auditor.flushed(now, core, line);
+    }
+    fn fenced(&mut self, now: Ps, core: CoreId) {
+        self.auditor.fenced(now, core);
+    }
+    fn transaction_began(&mut self, now: Ps, core: CoreId, number: u64) {
+        if let Some(own) = &mut self.own {
+            own.transaction = Some(number);
+        }
+        self.auditor.transaction_began(now, core, number);
+    }
+    fn transaction_ended(&mut self, now: Ps, core: CoreId, number: u64) {
+        if let Some(own) = &mut self.own {
+            own.transaction = None;
+        }
+        self.auditor.transaction_ended(now, core, number);
+    }
+    fn evicted(&mut self, now: Ps, line: Line) {
+        self.auditor.evicted(now, line);
+    }
+    fn write_arrived(&mut self, now: Ps, line: Line, plaintext: &LineBytes) {
+        self.auditor.write_arrived(now, line, plaintext);
+    }
+    fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        if let Some(line) = media.as_line()
+            && self.early_checks[usize::from(self.auditor.is_hardware_log(line))] > 0
+        {
+            self.new_data.insert(line);
+        }
+        self.auditor.persisted(now, media, bytes);
+    }
+    fn coalesced(&mut self, now: Ps, media: MediaLine) {
+        self.auditor.coalesced(now, media);
+    }
+    fn bus_write(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.auditor.bus_write(now, media, bytes);
+    }
+    fn logged(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.auditor.logged(now, core, line);
+    }
+    fn log_extended(&mut self, now: Ps, core: CoreId, bucket: u32, records: u32) {
+        self.auditor.log_extended(now, core, bucket, records);
+    }
+    fn log_freed(&mut self, now: Ps, core: CoreId) {
+        self.auditor.log_freed(now, core);
+    }
+    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
+        self.auditor.reencryption(now, page, old_major, done, finished);
+    }
+
+    fn event_over(&mut self, now: Ps) {
+        self.auditor.event_over(now);
+        let event = self.auditor.events();
+        self.wants_full_check = false;
+        self.wants_nested = false;
+        if let Some(own) = &mut self.own {
+            own.want_nothing();
+        }
+        self.at_point = self.plan.includes(event, self.total_events);
+        self.wants_power_loss = self.at_point && self.drains;
+        if self.at_point && !self.drains {
+            self.judge();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Copies of files that may be large and mostly empty: by reference where the file system can, otherwise only what is not
+//! a hole.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes copied at a time.
+const PIECE: usize = 1 << 20;
+
+/// Copies `from` to the new file `to`. `shares` says whether the file system is asked to share blocks, and turns false
+/// when it cannot.
+pub fn copy(from: &File, to: &Path, shares: &mut bool) -> io::Result<()> {
+    let to = File::create_new(to)?;
+    if *shares {
+        if share(from, &to).is_ok() {
+            return Ok(());
+        }
+        *shares = false;
+    }
+    copy_data(from, &to)
+}
+
+#[cfg(target_os = "linux")]
+fn share(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share(_from: &File, _to: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Copies what is not a hole of `from` into `to`, which is empty.
+pub fn copy_data(from: &File, to: &File) -> io::Result<()> {
+    let length = from.metadata()?.len();
+    to.set_len(length)?;
+    let mut buffer = vec![0; PIECE];
+    let mut at = 0;
+    while let Some((start, end)) = next_data(from, at, length)? {
+        at = start;
+        while at < end {
+            let count = buffer.len().min((end - at) as usize);
+            let piece = &mut buffer[..count];
+            from.read_exact_at(piece, at)?;
+            to.write_all_at(piece, at)?;
+            at += count as u64;
+        }
+    }
+    Ok(())
+}
+
+/// The next part of `file` at or after `at` that is not a hole; all of it where the file system does not tell.
+fn next_data(file: &File, at: u64, length: u64) -> io::Result<Option<(u64, u64)>> {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+    if at >= length {
+        return Ok(None);
+    }
+    let start = match seek(file, SeekFrom::Data(at)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return Ok(None),
+        Err(Errno::INVAL) => return Ok(Some((at, length))),
+        Err(error) => return Err(error.into()),
+    };
+    let end = seek(file, SeekFrom::Hole(start))?;
+    Ok(Some((start, end.min(length))))
+}

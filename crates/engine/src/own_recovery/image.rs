@@ -1,0 +1,157 @@
+//! Memory as files: one for each file of the trace, with what it held before the run and the lines that are different now.
+
+use super::copy::copy;
+use super::reason;
+use crate::config::ConfigError;
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
+use crate::workload::trace::{TraceBase, TraceFile};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What the recorder calls memory that is part of no file.
+const NO_FILE: &str = "memory:";
+
+/// One file.
+struct Part {
+    /// Its name in every folder.
+    name: String,
+    file: File,
+    /// Address of its first byte on the device, and one past its last.
+    base: u64,
+    end: u64,
+}
+
+/// All of them.
+pub struct Image {
+    /// By address.
+    parts: Vec<Part>,
+    base: TraceBase,
+    /// The lines that are not as before the run.
+    different: FxHashMap<Line, LineBytes>,
+    /// Whether the file system may share blocks between copies.
+    shares: bool,
+}
+
+impl Image {
+    /// Writes `files`, as `base` has them, into the new folder `folder`. `trace` stands for them in errors.
+    pub fn create(folder: &Path, trace: &str, files: &[TraceFile], base: &TraceBase) -> Result<Self, ConfigError> {
+        let files: Vec<&TraceFile> =
+            files.iter().filter(|file| !file.path.starts_with(NO_FILE) && file.size > 0).collect();
+        if files.is_empty() {
+            return Err(ConfigError(format!("recover: {trace} records no files that a command could be given")));
+        }
+        std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
+        let mut names = FxHashSet::default();
+        let mut parts = Vec::with_capacity(files.len());
+        for file in files {
+            let name = name_among(&mut names, &file.path);
+            let path = folder.join(&name);
+            let open = || {
+                let made = File::options().read(true).write(true).create_new(true).open(&path)?;
+                made.set_len(file.size)?;
+                Ok(made)
+            };
+            let made = open().map_err(|error| refused(&path, &error))?;
+            parts.push(Part { name, file: made, base: file.base, end: file.base + file.size });
+        }
+        let image = Self { parts, base: base.clone(), different: FxHashMap::default(), shares: true };
+        let mut written = Ok(());
+        base.show_pages(&mut |address, bytes| {
+            if written.is_ok() && bytes.iter().any(|&byte| byte != 0) {
+                written = image.write(address, bytes);
+            }
+        });
+        written?;
+        Ok(image)
+    }
+
+    /// The name of the first file.
+    pub fn pool(&self) -> &str {
+        &self.parts[0].name
+    }
+
+    /// `line` holds `bytes`. Lines of no file are passed over.
+    pub fn put(&mut self, line: Line, bytes: &LineBytes) -> Result<(), ConfigError> {
+        let before = self.before(line);
+        if self.different.get(&line).unwrap_or(&before) == bytes {
+            return Ok(());
+        }
+        if *bytes == before {
+            self.different.remove(&line);
+        } else {
+            self.different.insert(line, *bytes);
+        }
+        self.write(line.address(), bytes)
+    }
+
+    /// Every line holds what it held before the run.
+    pub fn rewind(&mut self) -> Result<(), ConfigError> {
+        for line in std::mem::take(&mut self.different).into_keys() {
+            self.write(line.address(), &self.before(line))?;
+        }
+        Ok(())
+    }
+
+    /// Copies every file into the new folder `folder`.
+    pub fn copy_into(&mut self, folder: &Path) -> Result<(), ConfigError> {
+        std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
+        for part in &self.parts {
+            let path = folder.join(&part.name);
+            copy(&part.file, &path, &mut self.shares).map_err(|error| refused(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/crash-EVENT.NAME`, over what is there; gives
+    /// these paths.
+    pub fn keep(&self, from: &Path, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+        let mut kept = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let path = folder.join(format!("crash-{event}.{}", part.name));
+            let temporary = folder.join(format!(".crash-{event}.{}.{}.part", part.name, std::process::id()));
+            let done = File::open(from.join(&part.name))
+                .and_then(|file| copy(&file, &temporary, &mut true))
+                .and_then(|()| std::fs::rename(&temporary, &path));
+            done.map_err(|error| {
+                let _ = std::fs::remove_file(&temporary);
+                refused(&path, &error)
+            })?;
+            kept.push(path);
+        }
+        Ok(kept)
+    }
+
+    fn before(&self, line: Line) -> LineBytes {
+        self.base.line(line).copied().unwrap_or([0; LINE_BYTES as usize])
+    }
+
+    /// Writes `bytes`, which lie in one page from `address` on, as far as they are of a file.
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), ConfigError> {
+        let after = self.parts.partition_point(|part| part.base <= address);
+        let Some(part) = after.checked_sub(1).map(|index| &self.parts[index]) else { return Ok(()) };
+        if address >= part.end {
+            return Ok(());
+        }
+        let length = bytes.len().min((part.end - address) as usize);
+        part.file
+            .write_all_at(&bytes[..length], address - part.base)
+            .map_err(|error| refused(Path::new(&part.name), &error))
+    }
+}
+
+/// The last part of `path`, with a number if another file has it.
+fn name_among(names: &mut FxHashSet<String>, path: &str) -> String {
+    let own = Path::new(path).file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());
+    let numbered = (2..).map(|number| format!("{own}-{number}"));
+    let free = std::iter::once(own.clone()).chain(numbered).find(|name| !names.contains(name));
+    let name = free.expect("some number is free");
+    names.insert(name.clone());
+    name
+}
+
+fn refused(path: &Path, error: &io::Error) -> ConfigError {
+    ConfigError(format!("recover: '{}' cannot be written: {}", path.display(), reason(error)))
+}

@@ -1,0 +1,331 @@
+//! The user's own recovery of a recorded program: a command that is run on files with the memory that a boot finds after a
+//! power failure, and whose exit code is the verdict.
+//!
+//! ```text
+//! lines as the boot reads them -> image: one file for each file of the trace, of which only changed lines are written
+//!                              -> copy: of its own for each run, by reference where the file system can
+//!                              -> command: sh, with a time limit -> verdict, kept for equal memory
+//! ```
+//!
+//! Several commands run at a time; whoever asks takes their verdicts in the order in which they began.
+
+mod command;
+mod copy;
+mod image;
+#[cfg(test)]
+mod tests;
+
+use crate::config::ConfigError;
+use crate::message::{Line, LineBytes};
+use crate::simulate::Failure;
+use crate::workload::trace::{TraceBase, TraceFile};
+use command::{Command, Outcome, Ran};
+use image::Image;
+use rustc_hash::FxHashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Seconds that a run of the command may take where nobody says.
+pub const TIMEOUT_SECONDS: u64 = 60;
+
+/// The most commands at a time.
+const JOBS_MAX: usize = 1024;
+/// Time between two looks at whether the user has interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How many commands run at a time where nobody says: one for each processor.
+pub fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What the user asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoverySettings {
+    /// The command, in which `{pool}` and `{folder}` stand for quoted paths.
+    pub command: String,
+    /// Seconds that a run of it may take, at least 1.
+    pub timeout_seconds: u64,
+    /// Where the temporary folder is made; `None`: where the system has those.
+    pub folder: Option<PathBuf>,
+    /// Where the image of the first failure is kept; `None`: it is not.
+    pub keep: Option<PathBuf>,
+    /// Commands that run at a time, at least 1.
+    pub jobs: usize,
+}
+
+/// What the command made of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    outcome: Outcome,
+    /// The last line that it printed, in which the folder of its files is `{folder}`.
+    said: String,
+}
+
+impl Verdict {
+    /// Whether the program recovers.
+    pub fn recovers(&self) -> bool {
+        self.outcome == Outcome::Exit(0)
+    }
+
+    /// What the command did, as a sentence without its subject.
+    pub fn told(&self, timeout_seconds: u64) -> String {
+        let did = match self.outcome {
+            Outcome::Exit(code) => format!("ended with exit code {code}"),
+            Outcome::Signal(number) => format!("was ended by signal {number}"),
+            Outcome::TimedOut => format!("had not ended after {timeout_seconds} s and was killed"),
+        };
+        match self.said.as_str() {
+            "" => format!("{did}, and printed nothing."),
+            said => format!("{did}. The last line that it printed: \"{said}\""),
+        }
+    }
+}
+
+/// What is known of a memory.
+enum Known {
+    /// Its run is under way.
+    Running,
+    Judged(Arc<Verdict>),
+    /// The command could not be run.
+    Refused(ConfigError),
+}
+
+/// A run that is over: the digest of its memory, its folder, and what came of it.
+type Over = (u128, PathBuf, io::Result<Option<Ran>>);
+
+/// Runs the command on images of memory, in as many explorations of the same trace as there are.
+pub struct OwnRecovery {
+    settings: RecoverySettings,
+    /// Removed with all that is in it when this is dropped.
+    folder: TempDir,
+    image: Image,
+    known: FxHashMap<u128, Known>,
+    runs: u64,
+    pool: rayon::ThreadPool,
+    /// Runs under way.
+    under_way: usize,
+    tell: Sender<Over>,
+    over: Receiver<Over>,
+    /// Ends them.
+    abort: Arc<AtomicBool>,
+}
+
+impl Drop for OwnRecovery {
+    fn drop(&mut self) {
+        self.abort.store(true, Ordering::Relaxed);
+        for _ in 0..self.under_way {
+            let _ = self.over.recv();
+        }
+    }
+}
+
+impl OwnRecovery {
+    /// A recovery of the program that has `files` and starts from `base`. `trace` stands for it in errors.
+    pub fn new(
+        settings: RecoverySettings,
+        trace: &str,
+        files: &[TraceFile],
+        base: &TraceBase,
+    ) -> Result<Self, ConfigError> {
+        check(&settings)?;
+        let within = settings.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let folder = std::path::absolute(&within)
+            .and_then(|within| tempfile::Builder::new().prefix("counterpoint-").tempdir_in(within))
+            .map_err(|error| {
+                ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
+            })?;
+        let image = Image::create(&folder.path().join("image"), trace, files, base)?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(settings.jobs)
+            .build()
+            .map_err(|error| ConfigError(format!("recover_jobs: {} threads cannot be made: {error}", settings.jobs)))?;
+        let (tell, over) = channel();
+        let (known, abort) = (FxHashMap::default(), Arc::default());
+        Ok(Self { settings, folder, image, known, runs: 0, pool, under_way: 0, tell, over, abort })
+    }
+
+    /// What was asked for.
+    pub fn settings(&self) -> &RecoverySettings {
+        &self.settings
+    }
+
+    /// How many times the command has been run.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// Another exploration begins, with memory as it was before the run.
+    pub fn rewind(&mut self) -> Result<(), ConfigError> {
+        self.image.rewind()
+    }
+
+    /// No image is kept from now on.
+    pub fn keep_nothing(&mut self) {
+        self.settings.keep = None;
+    }
+
+    /// How many verdicts may be waited for at once.
+    pub fn ahead(&self) -> usize {
+        match self.settings.jobs {
+            1 => 0,
+            jobs => 2 * jobs,
+        }
+    }
+
+    /// Whether the memory of this digest has been judged, or is being judged.
+    pub fn knows(&self, digest: u128) -> bool {
+        self.known.contains_key(&digest)
+    }
+
+    /// Begins a run on the memory of this digest, which is not known, and in which `lines` are all that may differ from
+    /// before the run.
+    pub fn begin(&mut self, digest: u128, lines: impl Iterator<Item = (Line, LineBytes)>) -> Result<(), ConfigError> {
+        for (line, bytes) in lines {
+            self.image.put(line, &bytes)?;
+        }
+        self.runs += 1;
+        let folder = self.folder.path().join(format!("run-{}", self.runs));
+        self.image.copy_into(&folder)?;
+        if self.settings.keep.is_some() {
+            self.image.copy_into(&self.untouched(digest))?;
+        }
+        let text = filled_in(&self.settings.command, &folder.join(self.image.pool()), &folder);
+        let timeout = Duration::from_secs(self.settings.timeout_seconds);
+        let (tell, abort) = (self.tell.clone(), Arc::clone(&self.abort));
+        self.known.insert(digest, Known::Running);
+        self.under_way += 1;
+        self.pool.spawn(move || {
+            let ran = Command { text: &text, timeout, cancel: &abort }.run();
+            // What the command made unremovable is left to the end.
+            let _ = std::fs::remove_dir_all(&folder);
+            // There is nobody who does not wait for it.
+            let _ = tell.send((digest, folder, ran));
+        });
+        Ok(())
+    }
+
+    /// The verdict on the memory of this digest, on which a run has begun; `None` if it is not over, unless `wait` says
+    /// to wait for it.
+    pub fn verdict(&mut self, digest: u128, wait: bool, cancel: &AtomicBool) -> Result<Option<Arc<Verdict>>, Failure> {
+        loop {
+            while let Ok(over) = self.over.try_recv() {
+                self.take(over);
+            }
+            match self.known.get(&digest) {
+                Some(Known::Judged(verdict)) => return Ok(Some(Arc::clone(verdict))),
+                Some(Known::Refused(why)) => return Err(why.clone().into()),
+                Some(Known::Running) if wait => {}
+                Some(Known::Running) | None => return Ok(None),
+            }
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled);
+            }
+            if let Ok(over) = self.over.recv_timeout(LOOK) {
+                self.take(over);
+            }
+        }
+    }
+
+    fn take(&mut self, (digest, folder, ran): Over) {
+        self.under_way -= 1;
+        let known = match ran {
+            Ok(Some(ran)) => self.judged(&folder, ran),
+            // Only its end aborts a run.
+            Ok(None) => return,
+            Err(error) => {
+                Known::Refused(ConfigError(format!("recover: the command cannot be run by sh: {}", reason(&error))))
+            }
+        };
+        self.known.insert(digest, known);
+    }
+
+    fn judged(&self, folder: &Path, Ran { outcome, said }: Ran) -> Known {
+        let said = said.replace(&*folder.to_string_lossy(), "{folder}");
+        // These say that the shell could not run it, which is no verdict.
+        if let Outcome::Exit(code @ (126 | 127)) = outcome {
+            let command = &self.settings.command;
+            return Known::Refused(ConfigError(format!(
+                "recover: exit code {code} of '{command}' means that the shell cannot run it: {said}"
+            )));
+        }
+        Known::Judged(Arc::new(Verdict { outcome, said }))
+    }
+
+    /// The verdict on the memory of this digest has been taken after `event`. If it is the first that `fails` and it is to be
+    /// kept, it is, as `crash-EVENT.NAME`; gives the paths.
+    pub fn settled(&mut self, digest: u128, fails: bool, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+        let untouched = self.untouched(digest);
+        let mut kept = Vec::new();
+        if fails
+            && untouched.is_dir()
+            && let Some(folder) = self.settings.keep.take()
+        {
+            kept = self.image.keep(&untouched, &folder, event)?;
+        }
+        let _ = std::fs::remove_dir_all(&untouched);
+        Ok(kept)
+    }
+
+    /// Where a memory lies that may have to be kept.
+    fn untouched(&self, digest: u128) -> PathBuf {
+        self.folder.path().join(format!("untouched-{digest:032x}"))
+    }
+}
+
+fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
+    let RecoverySettings { command, timeout_seconds, jobs, .. } = settings;
+    if !command.contains("{pool}") && !command.contains("{folder}") {
+        return Err(ConfigError(format!(
+            "recover: '{command}' names neither {{pool}} nor {{folder}}, so that it could not find the memory"
+        )));
+    }
+    if command.contains('\0') {
+        return Err(ConfigError("recover: the command has a zero byte in it, which no shell takes".to_owned()));
+    }
+    if !(1..=86_400).contains(timeout_seconds) {
+        return Err(ConfigError(format!("recover_timeout: {timeout_seconds} is not from 1 to 86400 seconds")));
+    }
+    if !(1..=JOBS_MAX).contains(jobs) {
+        return Err(ConfigError(format!("recover_jobs: {jobs} is not from 1 to {JOBS_MAX}")));
+    }
+    Ok(())
+}
+
+/// The command with paths in the places of `{pool}` and `{folder}`, quoted where the shell needs that.
+fn filled_in(command: &str, pool: &Path, folder: &Path) -> String {
+    // In one pass, because a path may have braces in it.
+    let mut text = String::new();
+    let mut rest = command;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        text.push_str(before);
+        rest = if let Some(after) = from.strip_prefix("{pool}") {
+            text.push_str(&shell_quoted(&pool.to_string_lossy()));
+            after
+        } else if let Some(after) = from.strip_prefix("{folder}") {
+            text.push_str(&shell_quoted(&folder.to_string_lossy()));
+            after
+        } else {
+            text.push('{');
+            &from[1..]
+        };
+    }
+    text + rest
+}
+
+/// `text` as one word of a shell.
+pub(crate) fn shell_quoted(text: &str) -> String {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// What the system says, without its number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,215 @@
+"""`crash --recover` through the compiled engine: hand-written traces, and shell commands that judge their memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import counterpoint as cp
+from counterpoint import _engine
+
+pytestmark = pytest.mark.engine
+
+_BASE = 0x1000_0000
+_READABLE = "grep -q -e old -e new {pool}"
+
+
+def _unsigned(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value % 128 + 128)
+        value //= 128
+    return bytes([*out, value])
+
+
+def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int, bytes]], name: str = "pool") -> Path:
+    """A program that stores, flushes and fences, each in a transaction, at byte offsets of a file of two pages."""
+    records = [
+        bytes([0x01, 0, 0, 0]),
+        bytes([0x02, 0, len(name)]) + name.encode(),
+        bytes([0x03]) + _unsigned(_BASE) + _unsigned(0x2000) + bytes([0, 0]),
+        *(bytes([0x06, 0]) + _unsigned(offset) + _unsigned(len(data)) + data for offset, data in images),
+    ]
+    at = 0
+    for offset, data in stores:
+        step, at = _BASE + offset - at, _BASE + offset
+        records += [
+            bytes([0x20, 0]),
+            bytes([0x11, 9, 0]) + _unsigned(2 * step if step >= 0 else -2 * step - 1) + _unsigned(len(data)) + data,
+            bytes([0x14, 0, 0, 0]),
+            bytes([0x17, 0, 0]),
+            bytes([0x21, 0]),
+        ]
+    last = bytes([0x7F]) + _unsigned(len(records)) + _unsigned(12 * len(stores)) + bytes([0])
+    path = folder / "program.cptrace"
+    reading, writing = os.pipe()
+
+    def feed() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(b"CPTRACE\x01" + b"".join([*records, last]))
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    try:
+        _engine.write_trace(reading, path)
+    finally:
+        os.close(reading)
+        feeder.join()
+    return path
+
+
+def _changed(folder: Path) -> Path:
+    return _trace(folder, [(64, b"new")], [(64, b"old")])
+
+
+@pytest.mark.parametrize("design", ["unencrypted", "secpm", "sca", "bbe", "eadr-cme", "hw-log"])
+def test_a_design_that_holds_recovers_from_each_image_once(design: str, tmp_path: Path) -> None:
+    # Before, with the first line, with both: three images however many events there are.
+    trace = _trace(tmp_path, [(64, b"data"), (0x1000, b"valid")], [])
+    ordered = "! grep -q valid {pool} || grep -q data {pool}"
+    verdict = cp.crash(design, trace, recover=ordered)
+    found = verdict.recoveries
+    assert found is not None
+    assert (found.command, found.timeout_seconds) == (ordered, 60)
+    assert (found.images, found.runs, found.failed) == (3, 3, 0)
+    assert verdict.holds and verdict.recovered == verdict.crash_points
+    assert "3 different images of it, 3 runs, 0 of the images failed" in verdict.coverage
+
+
+def test_a_design_that_loses_counters_fails_where_the_line_does_not_decrypt(tmp_path: Path) -> None:
+    keep = tmp_path / "kept"
+    keep.mkdir()
+    verdict = cp.crash("write-back", _changed(tmp_path), recover=_READABLE, recover_keep=keep)
+    found, first = verdict.recoveries, verdict.violations[0]
+    assert found is not None and (found.images, found.runs, found.failed) == (2, 2, 1)
+    assert first.rule == "recovery" and first.line is None
+    assert not verdict.holds and 0 < verdict.recovered < verdict.crash_points
+    assert "ended with exit code 1, and printed nothing" in first.explanation
+    (kept,) = keep.iterdir()
+    assert kept.name == f"crash-{first.crash_event}.pool" and str(kept) in first.explanation
+    content = kept.read_bytes()
+    assert len(content) == 0x2000 and b"old" not in content and b"new" not in content and any(content[64:128])
+    assert f"--recover '{_READABLE}' --at-event {first.crash_event}" in first.reproduce
+    assert verdict.blame is not None and verdict.blame.who == "design"
+    again = cp.crash("write-back", tmp_path / "program.cptrace", recover=_READABLE, at_event=first.crash_event)
+    assert again.recoveries is not None and (again.recoveries.images, again.recoveries.failed) == (1, 1)
+    assert any(one.rule == "recovery" for one in again.violations)
+
+
+def test_a_program_that_does_not_recover_anywhere_is_to_blame(tmp_path: Path) -> None:
+    # The flag is durable before the data.
+    trace = _trace(tmp_path, [(0x1000, b"valid"), (64, b"data")], [])
+    verdict = cp.crash("secpm", trace, recover="! grep -q valid {pool} || grep -q data {pool} || (echo torn; false)")
+    assert verdict.recoveries is not None and verdict.recoveries.failed == 1
+    (violation,) = verdict.violations
+    assert violation.rule == "recovery" and 'The last line that it printed: "torn"' in violation.explanation
+    assert "No other rule is broken there." in violation.explanation
+    assert verdict.blame is not None and verdict.blame.who == "program"
+
+
+def test_equal_images_fail_at_every_point_and_are_told_once(tmp_path: Path) -> None:
+    verdict = cp.crash("unencrypted", _changed(tmp_path), recover="grep -q new {pool}", blame=False)
+    assert verdict.recoveries is not None and (verdict.recoveries.images, verdict.recoveries.failed) == (2, 1)
+    assert verdict.violation_count == 1
+    # The first image stays until the line is durable.
+    assert verdict.crash_points - verdict.recovered > 1
+
+
+def test_each_run_has_a_copy_of_its_own_in_a_folder_that_goes(tmp_path: Path) -> None:
+    within = tmp_path / "within"
+    within.mkdir()
+    command = _READABLE + " && echo spoilt > {pool} && test $(ls {folder} | wc -l) = 1"
+    verdict = cp.crash("secpm", _changed(tmp_path), recover=command, recover_folder=within)
+    assert verdict.holds and verdict.recoveries is not None and verdict.recoveries.runs == 2
+    assert list(within.iterdir()) == []
+
+
+def test_a_command_that_hangs_or_kills_itself_has_failed(tmp_path: Path) -> None:
+    trace = _changed(tmp_path)
+    hangs = cp.crash("unencrypted", trace, recover="grep -q old {pool} || sleep 100", recover_timeout=1)
+    (violation,) = hangs.violations
+    assert "had not ended after 1 s and was killed" in violation.explanation
+    assert "--recover-timeout 1" in violation.reproduce
+    dies = cp.crash("unencrypted", trace, recover="kill -SEGV $$ {pool}")
+    assert dies.recovered == 0
+    assert "was ended by signal 11, and printed nothing" in dies.violations[0].explanation
+
+
+def test_the_report_does_not_depend_on_how_many_commands_run_at_a_time(tmp_path: Path) -> None:
+    stores = [(64 * line, b"%4d" % line) for line in range(1, 40)]
+    trace = _trace(tmp_path, stores, [(64, b"old")])
+    # Those that end last began first; every third fails.
+    command = "n=$(tr -d '\\0' < {pool} | wc -c); sleep 0.0$((n % 7)); echo $n; test $((n % 3)) != 0"
+    found = [cp.crash("unencrypted", trace, recover=command, recover_jobs=jobs).to_dict() for jobs in (1, 3)]
+    for one in found:
+        del one["host"]
+    assert found[0] == found[1]
+    assert found[0]["recoveries"]["images"] == 40 and 10 < found[0]["recoveries"]["failed"] < 20
+    events = [violation["crash_event"] for violation in found[0]["violations"]]
+    assert len(events) > 10 and events == sorted(events)
+
+
+def test_other_schedules_share_verdicts(tmp_path: Path) -> None:
+    verdict = cp.crash("secpm", _changed(tmp_path), recover=_READABLE, explore="schedules", schedules=3)
+    assert verdict.holds and verdict.recoveries is not None
+    assert (verdict.recoveries.images, verdict.recoveries.runs) == (2, 2)
+
+
+def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
+    assert cp.crash("secpm", _changed(tmp_path)).recoveries is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "options", "says"),
+    [
+        ("queue", {"recover": "true {pool}"}, "recover: workload 'queue' recovers by itself"),
+        (None, {"recover": "true"}, "names neither {pool} nor {folder}"),
+        (None, {"recover": "true {pool}", "nested": True}, "power does not fail again with it"),
+        (None, {"recover": "true {pool}", "recover_timeout": 0}, "recover_timeout: 0 is not from 1 to 86400 seconds"),
+        (None, {"recover": "true {pool}", "recover_jobs": 0}, "recover_jobs: 0 is not from 1 to 1024"),
+        (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
+        (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
+        (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),
+    ],
+)
+def test_bad_input_is_one_sentence(workload: str | None, options: dict[str, Any], says: str, tmp_path: Path) -> None:
+    with pytest.raises(cp.InputError) as refused:
+        cp.crash("unencrypted", workload or _changed(tmp_path), **options)
+    assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_the_command_line_tells_the_verdict_and_draws_the_crash(tmp_path: Path) -> None:
+    trace, out = _changed(tmp_path), tmp_path / "out"
+    command = [sys.executable, "-m", "counterpoint", "crash", "write-back", str(trace), "--recover", _READABLE]
+    done = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "recovery: power lost after event" in done.stdout and "images of memory" in done.stdout
+    names = {path.name.split(".", 1)[1] if path.name.startswith("crash-") else path.name for path in out.iterdir()}
+    assert names == {"crash.json", "crash.html", "crash.trace.json", "pool"}
+
+
+def test_ctrl_c_ends_the_command_and_leaves_nothing(tmp_path: Path) -> None:
+    within, mark = tmp_path / "within", tmp_path / "mark"
+    within.mkdir()
+    text = f"echo $$ > {mark}; sleep 100 < {{pool}}"
+    command = [sys.executable, "-m", "counterpoint", "crash", "unencrypted", str(_changed(tmp_path))]
+    running = subprocess.Popen(
+        [*command, "--recover", text, "--recover-dir", str(within)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    begun = time.monotonic()
+    while not (mark.exists() and mark.read_text().strip()) and time.monotonic() < begun + 60:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert list(within.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
