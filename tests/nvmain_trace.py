@@ -2,8 +2,8 @@
 
     python tests/nvmain_trace.py tests/data/nvmain-pcm.nvt.gz
 
-The same bytes each time. `NVMV0` stands first because NVMain passes over the first line of a trace, and data have 128 digits
-because it wants so many.
+The same bytes each time. `NVMV0` stands first because NVMain passes over the first line of a trace, and data have 128
+digits because it wants so many.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The comparison with NVMain in docs/traces.md: its figures are what the engine gives, and its trace what the script makes."""
+"""The comparison with NVMain in docs/traces.md: its figures are the engine's, and its trace what the script makes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import gzip
 import re
 from pathlib import Path
 
-import nvmain_trace
 import pytest
 
 import counterpoint as cp
+import nvmain_trace
 
 pytestmark = pytest.mark.engine
 
