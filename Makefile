@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 OUT ?= out
 MINUTES ?= 30
+FUZZ_SECONDS ?= 60
 PAPER ?= all
 BIN := .venv/bin
 STAMPS := .venv/stamps
@@ -71,7 +72,8 @@ calibrate: engine ## Search what the papers leave open again, into docs/calibrat
 	$(BIN)/counterpoint calibrate $(PAPER) --out docs/calibration
 
 .PHONY: soak
-soak: engine ## Crash designs that must survive, with new seeds, for $(MINUTES) minutes.
+soak: engine ## Fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
+	FUZZ_SECONDS=$(FUZZ_SECONDS) crates/engine/fuzz/run.sh
 	$(BIN)/python tests/soak.py --minutes $(MINUTES)
 
 .PHONY: fmt

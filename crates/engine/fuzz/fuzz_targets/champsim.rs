@@ -1,9 +1,9 @@
-//! Any bytes at all, as instructions of ChampSim. Run it with `cargo +nightly fuzz run champsim` in `crates/engine`.
+//! Any bytes at all, as instructions of ChampSim.
 
 #![no_main]
 
-use counterpoint_engine::message::{OpBuffer, OpSource, ProgramForm};
-use counterpoint_engine::workload::trace::{OPS_PER_FILL, Trace};
+use counterpoint_engine::message::ProgramForm;
+use counterpoint_fuzz::replay;
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of an instruction.
@@ -20,14 +20,6 @@ fuzz_target!(|bytes: &[u8]| {
             record[word + 7] = 0;
         }
     }
-    for input in [bytes, &plausible] {
-        let Ok(trace) = Trace::from_bytes("fuzz", input, true) else { continue };
-        let mut program = trace.program(ProgramForm::Plain).expect("bytes in memory open again");
-        let mut buffer = OpBuffer::default();
-        while program.next_transaction(&mut buffer) {
-            assert!(buffer.ops.len() <= OPS_PER_FILL);
-            buffer.clear();
-        }
-        assert!(trace.failure().is_none(), "the second pass sees what the first saw");
-    }
+    replay(bytes, ProgramForm::Plain);
+    replay(&plausible, ProgramForm::FlushFree);
 });

@@ -1,5 +1,6 @@
 //! What must hold of a configuration as a whole. Bounds of single values are in `fields`.
 
+use super::excerpt::shown_name;
 use super::fields::FIELDS;
 use super::{AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig};
 use crate::message::LINE_BYTES;
@@ -19,7 +20,7 @@ const PS_PER_US: u32 = 1_000_000;
 
 /// Checks every value of `machine`, and the values against each other.
 pub fn validate(machine: &Machine) -> Result<(), ConfigError> {
-    check(machine).map_err(|what| ConfigError(format!("machine '{}': {what}", machine.name)))
+    check(machine).map_err(|what| ConfigError(format!("machine '{}': {what}", shown_name(&machine.name))))
 }
 
 /// Checks `run` and its machine.

@@ -1,6 +1,7 @@
 //! Every value of a machine that can be set: its path, what it may be, and the reason of each bound.
 
 use super::ByteSize;
+use super::excerpt::shown_name;
 use toml::Value;
 
 /// One value of a machine.
@@ -230,9 +231,9 @@ impl Field {
     }
 }
 
-/// `value` on one line.
+/// `value` on one line, or its beginning.
 pub(super) fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"))
+    shown_name(&value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}")))
 }
 
 fn either<T: AsRef<str>>(names: &[T]) -> String {

@@ -1,6 +1,7 @@
 //! From what a user wrote to a machine: a preset or a file, then `--set` texts over it. Every error says where.
 
 use super::bounds::validate;
+use super::excerpt::{excerpt, shown_name};
 use super::fields::{FIELDS, Field, shown};
 use super::nearest::nearest;
 use super::presets::{self, preset_names};
@@ -8,6 +9,9 @@ use super::{ConfigError, Machine, nearest::unknown_name};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
+
+/// The most characters of what the parser says.
+const PARSER_CHARS_MAX: usize = 300;
 
 /// The machine `name_or_path`, a preset or a TOML file, with each of `sets` ("path.to.key=value") applied in order.
 ///
@@ -39,7 +43,8 @@ fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     let broken = |error: toml::de::Error| {
         let line = error.span().map_or(1, |span| line_of(span.start.min(text.len())));
-        ConfigError(format!("{path}:{line}: {}", error.message().replace('\n', ", ")))
+        let message = error.message().replace('\n', ", ");
+        ConfigError(format!("{path}:{line}: {}", excerpt(&message, PARSER_CHARS_MAX)))
     };
     let values: Table = toml::from_str(text).map_err(broken)?;
     let parsed = DeTable::parse(text).map_err(broken)?;
@@ -91,7 +96,7 @@ fn collect<'a>(prefix: &str, parsed: &DeTable<'_>, values: &'a Table, into: &mut
 }
 
 fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
-    let at = |what: String| ConfigError(format!("--set {}: {what}", text.replace('\n', "\\n")));
+    let at = |what: String| ConfigError(format!("--set {}: {what}", shown_name(text)));
     let (path, written) =
         text.split_once('=').ok_or_else(|| at("write path.to.key=value, as in device.t_wr_ns=150".into()))?;
     let (path, written) = (path.trim(), written.trim());
@@ -123,9 +128,10 @@ fn checked(path: &str, value: &Value) -> Result<(), String> {
     if is_section(path) {
         return Err(format!("{path} = {} must be a table, [{path}]", shown(value)));
     }
+    let shown = shown_name(path);
     Err(match nearest_path(path) {
-        Some(meant) => format!("there is no key '{path}': did you mean '{meant}'?"),
-        None => format!("there is no key '{path}'"),
+        Some(meant) => format!("there is no key '{shown}': did you mean '{meant}'?"),
+        None => format!("there is no key '{shown}'"),
     })
 }
 

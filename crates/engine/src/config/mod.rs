@@ -3,6 +3,7 @@
 
 mod bounds;
 mod digest;
+mod excerpt;
 mod fields;
 mod geometry;
 mod load;

@@ -1,6 +1,7 @@
 //! Names that were probably meant.
 
 use super::ConfigError;
+use super::excerpt::shown_name;
 
 /// The candidate that `name` most resembles, if one is close enough to be a slip of the keyboard or is begun by it.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -9,8 +10,11 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         true => 1,
         false => strsim::damerau_levenshtein(name, candidate),
     };
+    // A name may be of any length; the distance is no smaller than the difference of the lengths.
+    let close = |candidate: &&str| length < 3 || candidate.chars().count() * 3 + 3 >= length * 2;
     candidates
         .into_iter()
+        .filter(close)
         .map(|candidate| (distance(candidate), candidate))
         .filter(|(distance, _)| *distance <= 1 + length / 3)
         .min_by_key(|(distance, _)| *distance)
@@ -20,8 +24,9 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// The sentence for a name that is not among `known`: "design 'secpn' does not exist: did you mean 'secpm'? (known:
 /// ...)".
 pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> ConfigError {
-    let list = known.join(", ");
-    ConfigError(match nearest(name, known.iter().copied()) {
+    let (list, meant) = (known.join(", "), nearest(name, known.iter().copied()));
+    let name = shown_name(name);
+    ConfigError(match meant {
         Some(meant) => format!("{what} '{name}' does not exist: did you mean '{meant}'? (known: {list})"),
         None => format!("{what} '{name}' does not exist (known: {list})"),
     })
@@ -40,6 +45,8 @@ mod tests {
         assert_eq!(nearest("secpm-no", known), Some("secpm-no-cwr"));
         assert_eq!(nearest("x", known), None);
         assert_eq!(nearest("", known), None);
+        assert_eq!(nearest("write-backwards!", known), Some("write-back"), "the farthest that counts");
+        assert_eq!(nearest(&"secpm".repeat(1 << 20), known), None);
         assert_eq!(
             unknown_name("design", "secpn", &known).0,
             "design 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-no-cwr, write-back)"

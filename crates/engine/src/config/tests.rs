@@ -443,3 +443,36 @@ fn bad_values_of_the_persistence_domain_get_a_sentence() {
         assert_eq!(set_error(text), format!("--set {text}: {sentence}"));
     }
 }
+
+/// Keys, names and values may be of any characters and any length; an error stays one line.
+#[test]
+fn an_error_is_one_line_whatever_was_written() {
+    let long = "x".repeat(1 << 20);
+    let nested = "[".repeat(1 << 16);
+    let cases = [
+        "\"a\\nb\" = 1".to_owned(),
+        "[\"con\\ntroller\"]\nx = 1".to_owned(),
+        "base = \"x\\ny\"".to_owned(),
+        "name = \"a\\r\\nb\\u001b[31m\"\n[controller]\nwpq_entries = 2".to_owned(),
+        "[device]\nmapping = \"a\\nb\"".to_owned(),
+        format!("{long} = 1"),
+        format!("name = \"{long}\"\n[controller]\nwpq_entries = 2"),
+        format!("[device]\nmapping = \"{long}\""),
+        format!("device = [{}]", "1,".repeat(1 << 16)),
+        format!("a = {nested}"),
+        format!("{}b = 1", "a.".repeat(1 << 16)),
+        "\"a".to_owned(),
+    ];
+    for (at, text) in cases.iter().enumerate() {
+        let sentence = file(&format!("line{at}"), text).unwrap_err();
+        assert!(!sentence.contains(char::is_control) && sentence.len() < 600, "{at}: {sentence}");
+    }
+    let sets =
+        ["device.mapping=x\ny".to_owned(), "a\nb=1".to_owned(), format!("{long}=1"), format!("core.width={nested}")];
+    for text in sets {
+        let sentence = set_error(&text);
+        assert!(!sentence.contains(char::is_control) && sentence.len() < 600, "{sentence}");
+    }
+    let sentence = load_machine(&format!("sec\npm{long}"), &[]).unwrap_err().0;
+    assert!(!sentence.contains('\n') && sentence.len() < 600, "{sentence}");
+}

@@ -52,9 +52,9 @@ impl Instruction {
         }
     }
 
-    /// Addresses of 64-bit processors are sign-extended, of 57 bits at most.
+    /// Addresses of 64-bit processors are sign-extended, of 57 bits at most. In the last word of all there is nothing.
     fn is_plausible(&self) -> bool {
-        let canonical = |address: u64| matches!((address as i64) >> 56, 0 | -1);
+        let canonical = |address: u64| matches!((address as i64) >> 56, 0 | -1) && address <= u64::MAX - WORD_BYTES;
         self.pointer != 0
             && self.branch.iter().all(|&flag| flag <= 1)
             && [self.pointer].iter().chain(&self.stores).chain(&self.loads).all(|&address| canonical(address))

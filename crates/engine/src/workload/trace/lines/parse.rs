@@ -63,8 +63,9 @@ fn nvmain(fields: &[&[u8]; FIELDS_MAX], count: usize, old_data: bool) -> Result<
 fn dramsim3(fields: &[&[u8]; FIELDS_MAX], count: usize) -> Result<LineAccess, Expected> {
     let write = match fields[1] {
         _ if count != 3 => return Err(DRAMSIM3),
-        b"READ" | b"read" => false,
-        b"WRITE" | b"write" => true,
+        b"READ" | b"read" | b"P_MEM_RD" | b"P_FETCH" => false,
+        // DRAMsim3 takes these four for writes.
+        b"WRITE" | b"write" | b"P_MEM_WR" | b"BOFF" => true,
         _ => return Err(DRAMSIM3),
     };
     let (address, cycle) = hexadecimal(fields[0]).zip(decimal(fields[2])).ok_or(DRAMSIM3)?;

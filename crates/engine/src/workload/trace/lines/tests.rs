@@ -29,6 +29,7 @@ fn formats_are_told_by_their_lines() {
         ("\n \n0 R 7fffffff", LineFormat::Nvmain),
         ("0x7fff0040 READ 100\n", LineFormat::Dramsim3),
         ("7fff0040 write 100\r\n", LineFormat::Dramsim3),
+        ("7fff0040 P_FETCH 100\n", LineFormat::Dramsim3),
         ("LD 0x1000\n", LineFormat::Ramulator),
         ("ST 4096", LineFormat::Ramulator),
         ("R 0x1000\n", LineFormat::Ramulator),
@@ -67,6 +68,8 @@ fn nvmain() {
 fn dramsim3_and_ramulator() {
     let wanted = [access(Some(3), false, 0x40), access(Some(10), true, u64::MAX)];
     assert_eq!(accesses(b"0x40 READ 3\nFFFFFFFFFFFFFFFF WRITE 10\n").unwrap(), wanted);
+    let wanted = [access(Some(3), true, 0x40), access(Some(3), true, 0x80), access(Some(4), false, 0xc0)];
+    assert_eq!(accesses(b"0x40 P_MEM_WR 3\n0x80 BOFF 3\n0xc0 P_MEM_RD 4\n").unwrap(), wanted);
     let wanted = [access(None, false, 64), access(None, true, 0x40), access(None, true, 9), access(None, false, 0x10)];
     assert_eq!(accesses(b"LD 64\nST 0X40\nW 9\n0x10 R").unwrap(), wanted);
 }

@@ -11,8 +11,12 @@ use std::ops::Range;
 
 /// Bytes held: a record at least, so that it lies in one piece.
 const BUFFER_BYTES: usize = 1 << 18;
+/// One past the most instructions of a program: two days of a recording. With the slowest clock that a machine can have they
+/// still end within 2^64 picoseconds.
+pub const INSTRUCTIONS_END: u64 = 1 << 44;
 /// Bytes of a malformed record that an error shows.
 const SHOWN_BYTES_MAX: usize = 12;
+const INSTRUCTIONS: Expected = Expected("fewer than 2^44 instructions");
 
 /// What the reader found next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,7 +231,7 @@ fn check(record: &Record<'_>, state: &mut State, records: &mut u64, instructions
     match (*state, record) {
         (State::Sync { in_the_middle: true }, Record::Sync { records: said, instructions: counted, .. }) => {
             *records = said.checked_add(1).ok_or(Expected("a count of records below 2^64"))?;
-            *instructions = *counted;
+            *instructions = some(*counted)?;
         }
         (State::Sync { .. } | State::Records, Record::Sync { records: said, instructions: counted, .. }) => {
             same(before, *said, *instructions, *counted)?;
@@ -242,7 +246,7 @@ fn check(record: &Record<'_>, state: &mut State, records: &mut u64, instructions
         }
         (_, Record::Access { instructions: more, .. } | Record::Fence { instructions: more, .. }) => {
             // A store of the kernel is part of a system call's instruction.
-            *instructions = instructions.checked_add(*more).ok_or(Expected("fewer than 2^64 instructions"))?;
+            *instructions = some(instructions.saturating_add(*more))?;
         }
         _ => {}
     }
@@ -257,7 +261,12 @@ fn same(records: u64, said: u64, instructions: u64, counted: u64) -> Result<(), 
     if counted < instructions {
         return Err(Expected("no fewer instructions than the records before it have"));
     }
-    Ok(())
+    some(counted).map(drop)
+}
+
+/// `instructions`, if a program can have executed so many.
+fn some(instructions: u64) -> Result<u64, Expected> {
+    if instructions < INSTRUCTIONS_END { Ok(instructions) } else { Err(INSTRUCTIONS) }
 }
 
 /// The beginning of a record in hexadecimal, fit for one line.

@@ -87,11 +87,21 @@ fn instructions_never_become_fewer() {
     );
     let mut stream = stream;
     stream.instructions = 0;
-    let message = error(&stream.clone().sync(0).end(0), false);
+    let message = error(&stream.sync(0).end(0), false);
     assert!(message.contains("expected no fewer instructions"), "{message}");
-    stream.instructions = 0;
-    let bytes = stream.record(0x17, &[unsigned(u64::MAX), unsigned(0)]).bytes;
-    assert!(error(&bytes, true).contains("expected fewer than 2^64 instructions"));
+}
+
+/// A count that a replay could not finish in the life of its machine, nor add up in 64 bits of picoseconds.
+#[test]
+fn instructions_have_a_limit() {
+    const END: u64 = 1 << 44;
+    let fence = |more: u64| Stream::with_file().fence(0x17, 9, 0).record(0x17, &[unsigned(more), unsigned(0)]);
+    let over = |bytes: Vec<u8>| error(&bytes, true).contains("expected fewer than 2^44 instructions");
+    assert!(over(fence(END - 9).bytes) && over(fence(u64::MAX).bytes));
+    let total = |counted: u64| fence(END - 10).record(0x7f, &[unsigned(5), unsigned(counted), unsigned(0)]).bytes;
+    assert_eq!(open(total(END - 1)).summary().instructions, END - 1);
+    assert!(over(total(END)));
+    assert!(over(fence(0).record(0x01, &[unsigned(5), unsigned(END), unsigned(0)]).bytes));
 }
 
 #[test]

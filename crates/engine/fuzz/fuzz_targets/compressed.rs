@@ -1,0 +1,17 @@
+//! Any bytes at all, behind the magic of a compression that the first byte chooses: the decoders, and whatever format comes out
+//! of them.
+
+#![no_main]
+
+use counterpoint_engine::message::ProgramForm;
+use counterpoint_fuzz::{replay, replay_lines};
+use libfuzzer_sys::fuzz_target;
+
+const MAGICS: [&[u8]; 4] = [b"", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08", b"\xfd7zXZ\x00"];
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((choice, bytes)) = bytes.split_first() else { return };
+    let whole = [MAGICS[usize::from(*choice) % MAGICS.len()], bytes].concat();
+    replay(&whole, ProgramForm::Plain);
+    replay_lines(&whole, "secpm");
+});

@@ -1,0 +1,107 @@
+//! What the targets share: from bytes to what a replay would do with them. Work is bounded, whatever the bytes say.
+
+use counterpoint_engine::config::{RunConfig, Variant, load_machine};
+use counterpoint_engine::message::{BaseImage, Line, OpBuffer, OpSource, ProgramForm};
+use counterpoint_engine::workload::trace::lines::LineTrace;
+use counterpoint_engine::workload::trace::{OPS_PER_FILL, Trace};
+use counterpoint_engine::{api, run_line_trace};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+/// A single flush may name 2^42 lines and a stretch of instructions be 2^64 long; the rest of such a program teaches nothing.
+const FILLS_MAX: usize = 16;
+/// The longest sentence of an error: a path, a place, what was expected and what was found.
+const SENTENCE_BYTES_MAX: usize = 1000;
+
+/// Refuses errors that are more than one line.
+pub fn is_sentence(error: &impl std::fmt::Display) {
+    let text = error.to_string();
+    assert!(!text.contains('\n') && text.len() < SENTENCE_BYTES_MAX, "not one clear sentence: {text}");
+}
+
+/// Replays `bytes` as a recorded program in `form`, if they are one: both passes, and the memory that it starts from.
+pub fn replay(bytes: &[u8], form: ProgramForm) {
+    let strict = Trace::from_bytes("fuzz", bytes, false);
+    let trace = match Trace::from_bytes("fuzz", bytes, true) {
+        Ok(trace) => trace,
+        Err(error) => {
+            is_sentence(&error);
+            assert!(strict.is_err(), "what is accepted whole is accepted when it may be cut off");
+            return;
+        }
+    };
+    assert_eq!(strict.is_ok(), trace.summary().cut_off.is_none());
+    let base = trace.base();
+    assert!((0..64).all(|line| base.line(Line(line)).is_some() == base.populated(Line(line))));
+    let mut program = trace.program(form).expect("bytes in memory open again");
+    let mut buffer = OpBuffer::default();
+    for _ in 0..FILLS_MAX {
+        if !program.next_transaction(&mut buffer) {
+            break;
+        }
+        assert!(buffer.ops.len() <= OPS_PER_FILL);
+        buffer.clear();
+    }
+    assert!(trace.failure().is_none(), "the second pass sees what the first saw");
+}
+
+/// Replays `bytes` as a trace of memory lines, if they are one: on a controller with `design`.
+pub fn replay_lines(bytes: &[u8], design: &'static str) {
+    let trace = match LineTrace::from_bytes("fuzz", bytes) {
+        Ok(Some(trace)) => trace,
+        Ok(None) => return,
+        Err(error) => return is_sentence(&error),
+    };
+    let mut reader = trace.reader().expect("bytes in memory open again");
+    let (mut accesses, mut cycle) = (0, None);
+    let end = loop {
+        match reader.next_access() {
+            Ok(Some(access)) => {
+                assert!(access.cycle >= cycle, "cycles never go back");
+                assert!(access.write || access.bytes.is_none(), "a read has no data");
+                cycle = access.cycle;
+                accesses += 1;
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    let design = api::find_design(design, Variant::Hardened).expect("a design");
+    match run_line_trace(lines_config(design.name), &design, &trace, 1000, &AtomicBool::new(false)) {
+        Ok(report) => assert!(end.is_none() && report.requests == accesses),
+        Err(error) => is_sentence(&error),
+    }
+}
+
+fn lines_config(design: &str) -> &'static RunConfig {
+    static CONFIG: OnceLock<RunConfig> = OnceLock::new();
+    CONFIG.get_or_init(|| RunConfig {
+        design: design.to_owned(),
+        variant: Variant::Hardened,
+        workload: "fuzz".to_owned(),
+        machine: load_machine("small", &["device.capacity=1MiB".to_owned()]).expect("a machine"),
+        tx_size: 64,
+        transactions: 1,
+        warmup: 0,
+        cores: 1,
+        footprint: 0,
+        seed: 1,
+        allow_truncated: true,
+        leave_out: None,
+    })
+}
+
+/// A file that holds `bytes`, under a name that ends in `extension`; the same one each time.
+pub fn file(bytes: &[u8], extension: &str) -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let path = PATH.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let directory = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        directory.join(format!("counterpoint-fuzz-{}{extension}", std::process::id()))
+    });
+    let mut file = std::fs::File::create(path).expect("the file can be made");
+    file.write_all(bytes).expect("there is room");
+    path
+}

@@ -1,0 +1,178 @@
+"""Every format of traces, damaged: one clear sentence, exit code 2, time and memory that the input does not decide."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+import samples
+
+pytestmark = pytest.mark.engine
+
+_COMMANDS = (("replay", "-d", "secpm", "--machine", "small"), ("run", "secpm"), ("crash", "secpm"))
+_ALL_ONES = (1 << 64) - 1
+_STREAM, _RECORDS = samples.recorded(), samples.records()
+_BEGINNING = b"CPTRACE\x01\x01\x00\x00\x00" + _RECORDS[0] + _RECORDS[1]
+_INSTRUCTIONS = samples.champsim()
+_LOG = samples.PMEMCHECK
+
+
+def _after_beginning(*records: bytes) -> bytes:
+    return _BEGINNING + b"".join(records) + b"\x7f" + samples.unsigned(3 + len(records)) + b"\x00\x00"
+
+
+def _record_of_log(record: bytes) -> bytes:
+    return _LOG.replace(b"|FENCE", b"|" + record, 1)
+
+
+def _swapped_words(data: bytes, width: int) -> bytes:
+    return b"".join(data[at : at + width][::-1] for at in range(0, len(data), width))
+
+
+def _windowed(log: int) -> bytes:
+    """A frame whose header asks for a window of 2^log bytes."""
+    return struct.pack("<IBB", 0xFD2FB528, 0, (log - 10) << 3) + struct.pack("<I", 1 << 3 | 1)[:3] + b"C"
+
+
+_CASES: dict[str, bytes] = {
+    "empty": b"",
+    "text": b"hello, world\n",
+    "zeros": bytes(4096),
+    "recorded: truncated": _STREAM[:-3],
+    "recorded: truncated in the magic": _STREAM[:5],
+    "recorded: other byte order": _swapped_words(_STREAM[: len(_STREAM) & ~7], 8),
+    "recorded: other version": b"CPTRACE\x02" + _STREAM[8:],
+    "recorded: bad tag": _after_beginning(b"\x50"),
+    "recorded: huge length of a path": _after_beginning(b"\x02\x01" + samples.unsigned(_ALL_ONES)),
+    "recorded: huge length of an image": _after_beginning(b"\x06\x00\x00" + samples.unsigned(_ALL_ONES)),
+    "recorded: huge image offset": _after_beginning(b"\x06\x00" + samples.unsigned(_ALL_ONES) + b"\x01x"),
+    "recorded: huge mapping": _after_beginning(b"\x03\x00" + samples.unsigned(_ALL_ONES & ~63) + b"\x00\x00"),
+    "recorded: huge thread": _after_beginning(b"\x07" + samples.unsigned(_ALL_ONES)),
+    "recorded: huge count of instructions": _after_beginning(b"\x17" + samples.unsigned(_ALL_ONES) + b"\x00"),
+    "recorded: number beyond 64 bits": _after_beginning(b"\x07" + b"\xff" * 9 + b"\x7f"),
+    "recorded: store outside": _after_beginning(b"\x11\x00\x00" + samples.signed(-8) + b"\x08" + b"outside!"),
+    "recorded: END counts too many records": _BEGINNING + b"\x7f\x04\x00\x00",
+    "recorded: END counts 2^64 instructions": _BEGINNING + b"\x7f\x03" + samples.unsigned(_ALL_ONES) + b"\x00",
+    "recorded: SYNC counts too many records": _after_beginning(b"\x01\x09\x00\x00"),
+    "recorded: something after the END": _STREAM + b"\x00",
+    "seekable: truncated": samples.seekable(_STREAM)[: len(_STREAM) // 2],
+    "seekable: damaged frame": samples.zstd_frame(_STREAM[:40] + b"\xff" * 20 + _STREAM[60:]),
+    "seekable: other byte order": samples.seekable(_STREAM)[3::-1] + samples.seekable(_STREAM)[4:],
+    "seekable: bad block": samples.zstd_frame(_STREAM)[:9] + b"\xff\xff\xff" + _STREAM,
+    "seekable: huge window": _windowed(31) + samples.seekable(_STREAM),
+    "seekable: huge content size": struct.pack("<IBQ", 0xFD2FB528, 0xE0, _ALL_ONES) + samples.zstd_frame(_STREAM)[9:],
+    "pmemcheck: truncated": _LOG[:-40],
+    "pmemcheck: truncated before START": _LOG[:30],
+    "pmemcheck: bad record": _record_of_log(b"FROB;0x1"),
+    "pmemcheck: other byte order": _swapped_words(_LOG[: len(_LOG) & ~3], 4),
+    "pmemcheck: huge size of a store": _record_of_log(b"STORE;0x10000040;0x1;0xffffffffffffffff"),
+    "pmemcheck: huge file": _record_of_log(b"REGISTER_FILE;q;0x0;0xffffffffffffffc0;0x0"),
+    "pmemcheck: huge offset": _record_of_log(b"REGISTER_FILE;q;0x0;0x40;0xffffffffffffffc0"),
+    "pmemcheck: number beyond 64 bits": _record_of_log(b"FLUSH;0x10000000000000000;0x40"),
+    "pmemcheck: huge record": _record_of_log(b"REGISTER_FILE;" + b"q" * 70_000 + b";0x0;0x40;0x0"),
+    "pmemcheck: store outside": _record_of_log(b"STORE;0xfffffffffffffffc;0x1;0x8"),
+    "champsim: truncated": _INSTRUCTIONS[:-7],
+    "champsim: shorter than an instruction": _INSTRUCTIONS[:63],
+    "champsim: other byte order": _swapped_words(_INSTRUCTIONS, 8),
+    "champsim: damaged behind the beginning": _INSTRUCTIONS * 3 + b"\xff" * 64,
+    "champsim: addresses of more than 57 bits": samples.instruction(loads=(1 << 60,)) * 4,
+    "champsim-gz: truncated": gzip.compress(_INSTRUCTIONS)[:-9],
+    "champsim-gz: damaged": gzip.compress(_INSTRUCTIONS)[:-6] + b"\x00" * 6,
+    "champsim-gz: other byte order": gzip.compress(_swapped_words(_INSTRUCTIONS, 8)),
+    "champsim-xz: truncated": lzma.compress(_INSTRUCTIONS)[:-9],
+    "champsim-xz: damaged": lzma.compress(_INSTRUCTIONS)[:-40] + b"\xff" * 40,
+    "champsim-xz: other byte order": lzma.compress(_swapped_words(_INSTRUCTIONS, 8)),
+    "nvmain: truncated": b"NVMV0\n10 R 0x1040 0 0\n12 W",
+    "nvmain: bad word": b"10 R 0x1040 0 0\n12 X 0x1040 0 0\n",
+    "nvmain: other byte order": _swapped_words(samples.LINES["nvmain"], 4),
+    "nvmain: huge cycle": b"10 R 0x1040 0 0\n18446744073709551616 R 0x1040 0 0\n",
+    "nvmain: cycle beyond the end of time": b"10 R 0x1040 0 0\n18446744073709551615 R 0x1040 0 0\n",
+    "nvmain: huge address": b"10 R 0x1040 0 0\n11 R 0x10000000000000000 0 0\n",
+    "nvmain: huge data": b"10 R 0x1040 0 0\n11 W 0x40 " + b"0" * 129 + b" 0\n",
+    "nvmain: huge line": b"10 R 0x1040 0 0\n" + b"9" * 5_000,
+    "nvmain: cycles go back": b"10 R 0x1040 0 0\n9 R 0x1040 0 0\n",
+    "nvmv1: truncated": b"NVMV1\n10 R 1040 0 0 0\n12",
+    "nvmv1: too many fields": b"NVMV1\n10 R 1040 0 0 0 0\n12",
+    "nvmv1: other version": b"NVMV2\n10 R 1040 0 0 0\n",
+    "nvmv1: huge version": b"NVMV18446744073709551616\n10 R 1040 0 0 0\n",
+    "dramsim3: truncated": b"0x1040 READ 3\n0x2000 WRI",
+    "dramsim3: bad word": b"0x1040 READ 3\n0x2000 REED 4\n",
+    "dramsim3: huge cycle": b"0x1040 READ 3\n0x2000 READ 18446744073709551616\n",
+    "dramsim3: huge address": b"0x1040 READ 3\n0x10000000000000000 READ 4\n",
+    "dramsim3: other byte order": _swapped_words(samples.LINES["dramsim3"], 4),
+    "ramulator: truncated": b"LD 0x1040\nST",
+    "ramulator: huge address": b"LD 0x1040\nLD 18446744073709551616\n",
+    "ramulator: address vector": b"LD 0x1040\nR 0,0,1,5,2\n",
+    "ramulator: other byte order": _swapped_words(samples.LINES["ramulator"], 4),
+}
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_damage_is_one_sentence(case: str, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.trace"
+    path.write_bytes(_CASES[case])
+    for command, *rest in _COMMANDS:
+        outcome = cli(command, *rest, str(path))
+        assert (outcome.code, outcome.out) == (2, ""), f"{command}: {outcome}"
+        assert outcome.err.startswith("error: "), f"{command}: {outcome.err}"
+        assert outcome.err.count("\n") == 1, f"{command}: {outcome.err}"
+
+
+@pytest.mark.parametrize("name", samples.traces())
+def test_what_is_damaged_above_is_good(name: str, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "good.trace"
+    path.write_bytes(samples.traces()[name])
+    outcome = cli("replay", "-d", "secpm", "--machine", "small", str(path))
+    assert (outcome.code, outcome.err) == (0, ""), outcome
+
+
+_MIB = 1 << 20
+_UNPACKED_MIB = 256
+
+
+def _repeated(member: Callable[[bytes], bytes], begin: bytes, filler: bytes, end: bytes) -> bytes:
+    """Members of a MiB after another; each format of compression takes them for one stream."""
+    packed = member(filler * (_MIB // len(filler)))
+    return member(begin) + packed * _UNPACKED_MIB + member(end)
+
+
+_BLANK = b" " * 1023 + b"\n"
+_IDLE = samples.instruction()
+_BOMBS: dict[str, Callable[[], bytes]] = {
+    "lines in gzip": lambda: _repeated(gzip.compress, b"LD 0x40\n", _BLANK, b"LD 0x\n"),
+    "lines in xz": lambda: _repeated(lzma.compress, b"LD 0x40\n", _BLANK, b"LD 0x\n"),
+    "instructions in gzip": lambda: _repeated(gzip.compress, _IDLE * 64, _IDLE, b"\xff" * 64),
+    "instructions in xz": lambda: _repeated(lzma.compress, _IDLE * 64, _IDLE, b"\xff" * 64),
+}
+_KIB_MAX = 200 << 10
+"""Less than what is unpacked; the process alone takes some 60 MiB."""
+
+_SECONDS_MAX = 120
+
+
+@pytest.mark.parametrize("bomb", _BOMBS)
+def test_bombs_take_no_memory(bomb: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.trace"
+    path.write_bytes(_BOMBS[bomb]())
+    begun = time.monotonic()
+    script = "import resource; from counterpoint import _engine, cli\ntry: cli.main()\n"
+    script += "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    arguments = ["replay", "-d", "secpm", "--machine", "small", str(path)]
+    shown = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False, timeout=_SECONDS_MAX
+    )
+    assert shown.returncode == 2, shown
+    assert shown.stderr.startswith("error: "), shown.stderr
+    assert shown.stderr.count("\n") == 1, shown.stderr
+    assert int(shown.stdout.split()[-1]) < _KIB_MAX
+    assert time.monotonic() - begun < _SECONDS_MAX
+    assert path.stat().st_size < _UNPACKED_MIB * _MIB // 100

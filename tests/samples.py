@@ -1,0 +1,114 @@
+"""Small good traces of every format, and what they are made of: what tests damage and fuzzing begins with."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import struct
+
+BASE = 0x1000_0000
+_MAGIC = b"CPTRACE\x01"
+_TABLE_MAGIC, _FOOTER_MAGIC = 0x184D2A5E, 0x8F92EAB1
+
+
+def unsigned(value: int) -> bytes:
+    """LEB128."""
+    out = bytearray()
+    while value > 127:
+        out.append(value % 128 + 128)
+        value //= 128
+    return bytes([*out, value])
+
+
+def signed(value: int) -> bytes:
+    """Zigzag."""
+    return unsigned(2 * value if value >= 0 else -2 * value - 1)
+
+
+def records() -> list[bytes]:
+    """One record of every kind but SYNC and END, over a file of 64 KiB."""
+    access = bytes([3]) + signed(0)
+    return [
+        b"\x02\x00" + unsigned(4) + b"pool",
+        b"\x03" + unsigned(BASE) + unsigned(0x10000) + b"\x00\x00",
+        b"\x05" + unsigned(0x400000) + unsigned(0x1000) + b"\x00" + unsigned(4) + b"code",
+        b"\x06\x00" + unsigned(0x80) + unsigned(5) + b"image",
+        b"\x20\x00",
+        b"\x10" + access + signed(BASE + 0x40) + unsigned(8),
+        b"\x11" + access + signed(0) + unsigned(4) + b"abcd",
+        b"\x12" + access + signed(0x3C) + unsigned(8) + b"nontempo",
+        b"\x13" + access + signed(4) + unsigned(8) + b"lockedop",
+        b"\x14" + access + signed(0),
+        b"\x15" + access + signed(64),
+        b"\x16" + access + signed(64),
+        b"\x17" + access,
+        b"\x19" + access + signed(64) + unsigned(6) + b"kernel",
+        b"\x21\x00",
+        b"\x07\x01",
+        b"\x18" + access,
+        b"\x22" + unsigned(22) + b"pmemobj_tx_commit.END|",
+        b"\x04" + unsigned(BASE) + unsigned(0x1000),
+    ]
+
+
+def recorded() -> bytes:
+    """A whole stream."""
+    body = [b"\x01\x00\x00\x00", *records()]
+    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x19)
+    return _MAGIC + b"".join(body) + b"\x7f" + unsigned(len(body)) + unsigned(instructions) + b"\x00"
+
+
+def zstd_frame(content: bytes) -> bytes:
+    """`content` as one frame with one block that is not compressed."""
+    header = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content))
+    return header + struct.pack("<I", len(content) << 3 | 1)[:3] + content
+
+
+def seekable(content: bytes) -> bytes:
+    """`content` in the seekable format, in one frame."""
+    frame = zstd_frame(content)
+    entries = struct.pack("<II", len(frame), len(content))
+    footer = struct.pack("<IBI", 1, 0, _FOOTER_MAGIC)
+    return frame + struct.pack("<II", _TABLE_MAGIC, len(entries) + len(footer)) + entries + footer
+
+
+PMEMCHECK = (
+    b"==7== pmemcheck-1.0, a simple persistent store checker\n==7== START|REGISTER_FILE;pool;0x10000000;0x10000;0x0"
+    b"|pmemobj_tx_begin.BEGIN|STORE;0x10000040;0x4a42;0x8|FLUSH;0x10000040;0x40|FENCE|DEEP_SYNC;0x10000040;0x80"
+    b"|pmemobj_tx_commit.END==7== a message\n==7== |STORE;0x1000007c;0x1;0x8|STOP\n"
+)
+
+
+def instruction(*, loads: tuple[int, ...] = (), stores: tuple[int, ...] = (), pointer: int = 0x401000) -> bytes:
+    """One of ChampSim's."""
+    two, four = (*stores, 0, 0)[:2], (*loads, 0, 0, 0, 0)[:4]
+    return struct.pack("<Q2B2B4B2Q4Q", pointer, 0, 0, 1, 0, 2, 0, 0, 0, *two, *four)
+
+
+def champsim() -> bytes:
+    """A few dozen instructions."""
+    some = [instruction(), instruction(loads=(0x7FFF0000, 0x7FFF0FFC)), instruction(stores=(0x600008, 0x601000))]
+    return b"".join(some * 12)
+
+
+LINES = {
+    "nvmain": b"NVMV0\n10 R 1040 " + b"0" * 128 + b" 0\n12 W 0x2000 0x1f02 1\n\n15 W 40\n",
+    "nvmv1": b"NVMV1\n10 R 1040 " + b"0" * 128 + b" " + b"1" * 128 + b" 0\n12 W 2000 1f 0 1\n",
+    "dramsim3": b"0x1040 READ 3\n2000 WRITE 10\n0x40 P_MEM_WR 12\n",
+    "ramulator": b"LD 0x1040\nST 8192\nR 0x40\n0x80 W\n",
+}
+"""Traces of memory lines by format."""
+
+
+def traces() -> dict[str, bytes]:
+    """A good trace of every format, in every form that it comes in."""
+    instructions = champsim()
+    return {
+        "recorded": recorded(),
+        "seekable": seekable(recorded()),
+        "pmemcheck": PMEMCHECK,
+        "champsim": instructions,
+        "champsim-gz": gzip.compress(instructions, mtime=0),
+        "champsim-xz": lzma.compress(instructions),
+        **LINES,
+    }
