@@ -26,14 +26,17 @@ export "CFLAGS_$triple=-fsanitize=address -fno-omit-frame-pointer -g1"
 cargo build --locked --release --quiet --target "$target" --bins
 python3 seeds.py corpus
 
+# Targets that need a file write it here, in memory where there is such a folder.
+scratch=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
 failed=0
 for name in "${names[@]}"; do
     mkdir -p "artifacts/$name"
-    log=$(mktemp)
     options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="artifacts/$name/" -print_final_stats=1)
     dictionary="dictionaries/$name.dict"
     [ ! -f "$dictionary" ] || options+=(-dict="$dictionary")
-    if "$CARGO_TARGET_DIR/$target/release/$name" "${options[@]}" "corpus/$name" >"$log" 2>&1; then
+    if TMPDIR=$scratch "$CARGO_TARGET_DIR/$target/release/$name" "${options[@]}" "corpus/$name" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         memory=$(sed -n 's/^stat::peak_rss_mb: *//p' "$log")
         echo "$name: $runs inputs in $seconds s, clean; $(find "corpus/$name" -type f | wc -l) kept in the corpus, at most $memory MiB"
@@ -45,6 +48,5 @@ for name in "${names[@]}"; do
         grep -A1 -m1 'panicked at' "$log" | tail -1 || true
         cp "$log" "artifacts/$name/last.log"
     fi
-    rm -f "$log" /dev/shm/counterpoint-fuzz-* 
 done
 exit $failed

@@ -6,7 +6,8 @@
 use counterpoint_fuzz::replay_lines;
 use libfuzzer_sys::fuzz_target;
 
-const HEADS: [&[u8]; 6] = [b"", b"1 R 0x40 0 0\n", b"NVMV0\n1 R 0x40 0 0\n", b"NVMV1\n1 R 0x40 0 0 0\n", b"0x40 READ 1\n", b"LD 0x40\n"];
+const HEADS: [&[u8]; 6] =
+    [b"", b"1 R 0x40 0 0\n", b"NVMV0\n1 R 0x40 0 0\n", b"NVMV1\n1 R 0x40 0 0 0\n", b"0x40 READ 1\n", b"LD 0x40\n"];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, text)) = bytes.split_first() else { return };

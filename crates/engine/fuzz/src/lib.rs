@@ -96,11 +96,8 @@ fn lines_config(design: &str) -> &'static RunConfig {
 /// A file that holds `bytes`, under a name that ends in `extension`; the same one each time.
 pub fn file(bytes: &[u8], extension: &str) -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    let path = PATH.get_or_init(|| {
-        let memory = Path::new("/dev/shm");
-        let directory = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        directory.join(format!("counterpoint-fuzz-{}{extension}", std::process::id()))
-    });
+    let path =
+        PATH.get_or_init(|| std::env::temp_dir().join(format!("counterpoint-fuzz-{}{extension}", std::process::id())));
     let mut file = std::fs::File::create(path).expect("the file can be made");
     file.write_all(bytes).expect("there is room");
     path

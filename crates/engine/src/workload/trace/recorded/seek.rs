@@ -1,13 +1,14 @@
 //! A trace file opened in the middle: its table of frames says where each begins, and each begins with a SYNC.
 
+use super::super::input::decompressed;
 use super::reader::{RecordReader, Step};
 use super::record::Record;
 use super::write::FRAME_BYTES_MAX;
 use crate::config::ConfigError;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use zeekstd::{DecodeOptions, SeekTable};
+use zeekstd::SeekTable;
 
 /// Bytes at the end of a file that say how long the table is (zstd seekable format 0.1.0, section "Seek_Table_Footer").
 const FOOTER_BYTES: u64 = 9;
@@ -64,10 +65,14 @@ impl SeekableTrace {
     pub fn reader(&self, frame: u32) -> Result<RecordReader, ConfigError> {
         let name = self.path.display().to_string();
         let cannot = |error: &dyn std::fmt::Display| ConfigError(format!("{name}: frame {frame}: {error}"));
-        let file = File::open(&self.path).map_err(|error| cannot(&error))?;
-        let at = self.table.frame_start_decomp(frame).map_err(|error| cannot(&error))?;
-        let options = DecodeOptions::new(file).seek_table(self.table.clone()).lower_frame(frame);
-        let decoder = options.into_decoder().map_err(|error| cannot(&error))?;
+        let (start, at) = match (self.table.frame_start_comp(frame), self.table.frame_start_decomp(frame)) {
+            (Ok(start), Ok(at)) if frame < self.frames() => (start, at),
+            _ => return Err(cannot(&format!("the trace has {} frames", self.frames()))),
+        };
+        let mut file = File::open(&self.path).map_err(|error| cannot(&error))?;
+        file.seek(SeekFrom::Start(start)).map_err(|error| cannot(&error))?;
+        // The table is believed for places only: the library's own decoder waits for bytes that a table has made up.
+        let decoder = decompressed(BufReader::new(file)).map_err(|error| cannot(&error))?;
         // The first begins with the magic.
         Ok(if frame == 0 { RecordReader::new(&name, decoder) } else { RecordReader::from_sync(&name, decoder, at) })
     }

@@ -181,3 +181,34 @@ fn a_table_of_frames_that_lies_is_refused() {
     let table = [&table[..], &1u32.to_le_bytes(), &[0], &0x8f92_eab1u32.to_le_bytes()].concat();
     assert!(open(&table).ends_with("expected frames of at most 8 MiB within the file"));
 }
+
+/// A table may promise more than the file has, or point elsewhere.
+#[test]
+fn a_frame_that_is_not_there_is_not_waited_for() {
+    let place = Place::new("promise");
+    let frame = zstd::encode_all(&Stream::with_file().bytes[..], 1).unwrap();
+    let table = |entries: &[[u32; 2]]| {
+        let length = entries.len() as u32 * 8 + 9;
+        let words =
+            [0x184d_2a5e, length].into_iter().chain(entries.iter().flatten().copied()).chain([entries.len() as u32]);
+        let words: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        [&frame[..], &words, &[0], &0x8f92_eab1u32.to_le_bytes()].concat()
+    };
+    let held = frame.len() as u32;
+    for (entries, ends_well) in [
+        (&[[held, 1 << 20]][..], true),
+        (&[[0, 1 << 20]], true),
+        (&[[held, 30], [1, 1 << 20]], false),
+        (&[[5, 30], [1, 30]], false),
+    ] {
+        std::fs::write(&place.0, table(entries)).unwrap();
+        let trace = SeekableTrace::open(&place.0).unwrap();
+        let mut reader = trace.reader(entries.len() as u32 - 1).unwrap();
+        let end = (0..10)
+            .map(|_| reader.next_step().map(|step| step == RecordedStep::CutOff))
+            .find(|step| *step != Ok(false));
+        assert_eq!(end.is_some_and(|end| end.is_ok()), ends_well, "{entries:?}");
+        let none = trace.reader(entries.len() as u32).map(drop).unwrap_err().to_string();
+        assert!(none.ends_with(&format!("the trace has {} frames", entries.len())), "{none}");
+    }
+}
