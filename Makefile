@@ -1,5 +1,5 @@
 # Every developer command. A fresh machine needs Rust, Python 3.11 or later, a C compiler and make; the rest comes from
-# the package registries, at the versions in Cargo.lock and requirements/dev.lock.
+# the package registries, at the versions in Cargo.lock and requirements/.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,6 +11,8 @@ MINUTES ?= 30
 FUZZ_SECONDS ?= 60
 PAPER ?= all
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCK = $(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 STAMPS := .venv/stamps
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src crates/engine/build* -type f)
 
@@ -45,10 +47,14 @@ library: ## The C interface: libcounterpoint and its header, in target/library.
 bench: ## Measure the engine's speed.
 	cargo bench --locked -p counterpoint-engine
 
-.PHONY: lint
-lint: venv ## Formatting, lints and types, changing nothing.
+.PHONY: lint lint-rust lint-python
+lint: lint-rust lint-python ## Formatting, lints and types, changing nothing.
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+lint-python: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -84,9 +90,8 @@ fmt: venv ## Format everything.
 
 .PHONY: lock
 lock: venv ## Choose the newest versions of the Python packages and lock them.
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes --group dev \
-		--custom-compile-command "make lock" pyproject.toml -o requirements/dev.lock
+	$(LOCK) --group dev pyproject.toml -o requirements/dev.lock
+	echo uv | $(LOCK) - -o requirements/uv.lock
 
 .PHONY: clean
 clean: ## Remove everything that was built.
@@ -106,13 +111,15 @@ chromium: ## See that a Chromium is there for the tests of pages, and install it
 		$$as_root apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y chromium; \
 	fi
 
-$(STAMPS)/packages: requirements/dev.lock
+# pip takes minutes for what uv does in seconds. But uv does not know pip's settings, and where these are needed pip does it.
+$(STAMPS)/packages: requirements/uv.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed; this is " + sys.version.split()[0])'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(PIP) --require-hashes -r requirements/uv.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.lock \
+		|| $(PIP) --require-hashes -r requirements/dev.lock
 	mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/engine: $(STAMPS)/packages $(ENGINE_SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--no-deps --no-build-isolation --editable .
+	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_sweep import wait_until
 
 import counterpoint as cp
 from counterpoint import _engine
@@ -236,15 +236,6 @@ def test_other_threads_go_on_while_the_engine_works() -> None:
     assert ticks > 5
 
 
-@pytest.fixture
-def listens() -> Iterator[None]:
-    """Ctrl-C is heard, in this process and those it starts, also where a shell started the tests in the background."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, previous)
-
-
-@pytest.mark.usefixtures("listens")
 def test_ctrl_c_stops_the_engine_within_a_second() -> None:
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
@@ -254,7 +245,6 @@ def test_ctrl_c_stops_the_engine_within_a_second() -> None:
     assert time.monotonic() - started < 1.5
 
 
-@pytest.mark.usefixtures("listens")
 def test_ctrl_c_on_the_command_line() -> None:
     words = "run secpm btree --tx-size 64 --transactions 5000000 --footprint 4MiB"
     process = subprocess.Popen(
@@ -263,7 +253,9 @@ def test_ctrl_c_on_the_command_line() -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2)
+    maps = Path(f"/proc/{process.pid}/maps")
+    wait_until(lambda: "_engine" in maps.read_text())
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
     assert (process.returncode, out, err) == (130, "", "")
