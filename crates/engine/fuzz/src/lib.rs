@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicBool;
 /// A single flush may name 2^42 lines and a stretch of instructions be 2^64 long; the rest of such a program teaches nothing.
 const FILLS_MAX: usize = 16;
 /// The longest sentence of an error: a path, a place, what was expected and what was found.
-const SENTENCE_BYTES_MAX: usize = 1000;
+const SENTENCE_CHARS_MAX: usize = 1000;
 
 /// Refuses errors that are more than one line.
 pub fn is_sentence(error: &impl std::fmt::Display) {
     let text = error.to_string();
-    assert!(!text.contains('\n') && text.len() < SENTENCE_BYTES_MAX, "not one clear sentence: {text}");
+    assert!(!text.contains('\n') && text.chars().count() < SENTENCE_CHARS_MAX, "not one clear sentence: {text}");
 }
 
 /// Replays `bytes` as a recorded program in `form`, if they are one: both passes, and the memory that it starts from.

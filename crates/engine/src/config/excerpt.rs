@@ -3,15 +3,25 @@
 /// The most characters of a name, a key or a value that an error shows.
 pub const SHOWN_CHARS_MAX: usize = 100;
 
-/// `text` on one line: control characters escaped, and of what is longer than `chars_max` the beginning.
+/// `text` on one line: control characters escaped, and of what is then longer than `chars_max` the beginning.
 pub fn excerpt(text: &str, chars_max: usize) -> String {
-    let mut rest = text.chars();
     let mut shown = String::new();
-    for character in rest.by_ref().take(chars_max) {
-        if character.is_control() { shown.extend(character.escape_debug()) } else { shown.push(character) }
-    }
-    if rest.next().is_some() {
-        shown.push_str("...");
+    let mut left = chars_max;
+    for character in text.chars() {
+        let before = shown.len();
+        let width = if character.is_control() {
+            shown.extend(character.escape_debug());
+            shown.len() - before
+        } else {
+            shown.push(character);
+            1
+        };
+        if width > left {
+            shown.truncate(before);
+            shown.push_str("...");
+            break;
+        }
+        left -= width;
     }
     shown
 }
@@ -30,6 +40,8 @@ mod tests {
         assert_eq!(shown_name("a\nb\u{1b}[0m\u{7f}ä'\""), "a\\nb\\u{1b}[0m\\u{7f}ä'\"");
         assert_eq!(excerpt("äbc", 3), "äbc");
         assert_eq!(excerpt("äbcd", 3), "äbc...");
-        assert_eq!(excerpt("\n\n\n", 2), "\\n\\n...");
+        assert_eq!(excerpt("\n\n\n", 4), "\\n\\n...");
+        assert_eq!(excerpt("\n\n", 4), "\\n\\n");
+        assert_eq!(shown_name(&"\u{15}".repeat(300)), "\\u{15}".repeat(16) + "...");
     }
 }
