@@ -97,7 +97,8 @@ static void remapped(const UWord* args, Addr to)
       mapping_move(from, old_length, to, new_length);
 }
 
-static void memory_synced(Addr a, SizeT length)
+/* Tells `act` of each part of a file that is mapped in a range. */
+static void each_mapped(Addr a, SizeT length, void (*act)(File* file, ULong from, ULong to))
 {
    Addr end = a + pages(length);
    const Mapping* mapping;
@@ -105,23 +106,20 @@ static void memory_synced(Addr a, SizeT length)
       if (a < mapping->base) a = mapping->base;
       Addr stop = end < mapping->end ? end : mapping->end;
       ULong offset = mapping->offset + (a - mapping->base);
-      kernel_sync(mapping->file, offset, offset + (stop - a));
+      act(mapping->file, offset, offset + (stop - a));
       a = stop;
    }
+}
+
+static void memory_synced(Addr a, SizeT length)
+{
+   each_mapped(a, length, kernel_sync);
    kernel_fence();
 }
 
 static void memory_removed(Addr a, SizeT length)
 {
-   Addr end = a + pages(length);
-   const Mapping* mapping;
-   while (a < end && (mapping = mapping_at(a, end - a)) != NULL) {
-      if (a < mapping->base) a = mapping->base;
-      Addr stop = end < mapping->end ? end : mapping->end;
-      ULong offset = mapping->offset + (a - mapping->base);
-      changed(mapping->file, offset, offset + (stop - a));
-      a = stop;
-   }
+   each_mapped(a, length, changed);
 }
 
 static void file_synced(File* file)

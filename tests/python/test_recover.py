@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_sweep import wait_until
 
 import counterpoint as cp
 from counterpoint import _engine
@@ -204,9 +204,7 @@ def test_ctrl_c_ends_the_command_and_leaves_nothing(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [*command, "--recover", text, "--recover-dir", str(within)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    begun = time.monotonic()
-    while not (mark.exists() and mark.read_text().strip()) and time.monotonic() < begun + 60:
-        time.sleep(0.05)
+    wait_until(lambda: mark.exists() and bool(mark.read_text().strip()), seconds=60)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=30)
     assert running.returncode == 130
