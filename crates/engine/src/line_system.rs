@@ -5,6 +5,7 @@ use crate::config::{ConfigError, Geometry, Machine};
 use crate::controller::{Context, Controller, EncryptionParts, LogParts, Response};
 use crate::design::parts::{Design, HardwareLog, PadSource};
 use crate::device::Device;
+use crate::host_memory::{self, Needs};
 use crate::kernel::{Ps, Queue, Random};
 use crate::mechanism::pads::LogAndDataPads;
 use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, LogRegion, Observer, WriteToken};
@@ -31,6 +32,7 @@ impl<O: Observer> LineSystem<O> {
         seed: u64,
         observer: O,
     ) -> Result<Self, ConfigError> {
+        host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
         let device = Device::new(machine, design.media_layout(&machine.counters), base)?;
         let controller = controller(machine, design, seed, &device)?;
         Ok(Self { queue: Queue::new(), controller, device, observer, responses: Vec::new() })

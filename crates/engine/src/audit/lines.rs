@@ -77,6 +77,10 @@ pub(super) struct Cell {
     pub effective: Counter,
 }
 
+/// Bytes of the host's memory that a line takes of which the auditors know something: half as much again as its record,
+/// because a table that grows is copied, and its place in the index.
+pub(crate) const BYTES_PER_LINE: u64 = (size_of::<Record>() + size_of::<Cell>()) as u64 * 3 / 2 + 32;
+
 /// All lines and counter blocks that something happened to.
 pub(super) struct Lines {
     base: Arc<dyn BaseImage>,

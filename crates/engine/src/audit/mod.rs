@@ -57,6 +57,7 @@ mod violation;
 pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub(crate) use lines::BYTES_PER_LINE;
 pub use stages::{PartTally, StageTally};
 pub use view::LineView;
 pub(crate) use violation::Collector;

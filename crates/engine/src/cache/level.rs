@@ -102,6 +102,13 @@ impl Level {
         })
     }
 
+    /// Bytes of the host's memory that a slot takes: what [`Level::new`] allocates.
+    pub(super) const fn host_bytes_per_slot(keep_bytes: bool, pads: bool) -> u64 {
+        let line = if keep_bytes { LINE_BYTES } else { 0 };
+        let state = size_of::<u64>() + size_of::<u64>() + size_of::<u8>() + size_of::<Ps>() + size_of::<u32>();
+        state as u64 + if pads { 2 * line } else { line }
+    }
+
     /// Lines the cache can hold.
     pub(super) fn lines(&self) -> usize {
         self.tags.len()

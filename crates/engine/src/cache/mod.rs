@@ -27,5 +27,5 @@ mod tests;
 mod writes;
 
 pub use hierarchy::Hierarchy;
-pub use parts::{CacheParts, check, data_slots};
+pub use parts::{CacheParts, check, data_slots, host_bytes};
 pub use stats::{CacheCounts, CacheStats};

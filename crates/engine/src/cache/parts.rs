@@ -1,5 +1,6 @@
 //! What a design says about the caches, and what follows from it: which ways hold data, and how long an access takes.
 
+use super::level::Level;
 use crate::config::{CacheLevel, ConfigError, Machine};
 use crate::design::parts::CachePads;
 use crate::kernel::{Ps, ns_to_ps};
@@ -39,6 +40,11 @@ pub fn data_slots(machine: &Machine, cores: u16, pads: CachePads) -> u64 {
     let of = |level: &CacheLevel| caches(level, cores) * multiple(level, cores) * (level.size.0 / LINE_BYTES);
     let slots: u64 = [&machine.l1, &machine.l2, &machine.l3].into_iter().map(of).sum();
     if pads == CachePads::BootPads { slots / 2 } else { slots }
+}
+
+/// Bytes of the host's memory that all caches take together.
+pub fn host_bytes(machine: &Machine, cores: u16, pads: CachePads) -> u64 {
+    data_slots(machine, cores, pads) * Level::host_bytes_per_slot(machine.engine.bytes, pads == CachePads::BootPads)
 }
 
 /// Caches of a level.

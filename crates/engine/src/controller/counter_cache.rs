@@ -43,6 +43,12 @@ impl CounterCache {
         }
     }
 
+    /// Bytes of the host's memory that a cache takes: what [`CounterCache::new`] allocates.
+    pub const fn host_bytes(bytes: u64, entry_bytes: u64) -> u64 {
+        let slot = size_of::<u64>() + size_of::<u64>() + size_of::<bool>() + size_of::<LineBytes>();
+        bytes / entry_bytes * slot as u64
+    }
+
     /// A cache that grows with the cores need not have a power of two of sets.
     fn first_of(&self, id: CounterBlock) -> usize {
         let set = if self.sets.is_power_of_two() { id.0 & (self.sets - 1) } else { id.0 % self.sets };

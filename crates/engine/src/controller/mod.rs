@@ -27,7 +27,9 @@ mod wpq;
 mod write_path;
 mod writeback;
 
-pub use state::{Context, Controller, ControllerSnapshot, EncryptionParts, LogParts, Response, RsrSnapshot};
+pub use state::{
+    Context, Controller, ControllerSnapshot, EncryptionParts, LogParts, Response, RsrSnapshot, counter_cache_host_bytes,
+};
 pub use stats::ControllerStats;
 
 use crate::message::{DevicePort, Event, Observer};

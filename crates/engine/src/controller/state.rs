@@ -8,7 +8,7 @@ use super::request::{
 };
 use super::stats::ControllerStats;
 use super::wpq::{Room, Wpq};
-use crate::config::CfbLatency;
+use crate::config::{CfbLatency, Machine};
 use crate::design::parts::{
     Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogChains, LogEncryption, LogOrder, PadSource,
     WritePath, WriteQueues,
@@ -211,6 +211,23 @@ pub struct Controller {
     waiter_pool: Vec<Vec<CounterWaiter>>,
 }
 
+/// Bytes of the counter cache, and of an entry of it.
+fn counter_cache_shape(machine: &Machine, store: CounterStore, cores: u16) -> (u64, u64) {
+    let config = &machine.controller;
+    let sharers = if config.counter_cache_size_per_core { u64::from(cores) } else { 1 };
+    match store {
+        CounterStore::Inline => (0, 64),
+        CounterStore::InlineCached => (config.counter_cache_size.0 * sharers, 8),
+        CounterStore::Region => (config.counter_cache_size.0 * sharers, 64),
+    }
+}
+
+/// Bytes of the host's memory that the counter cache takes.
+pub fn counter_cache_host_bytes(machine: &Machine, store: CounterStore, cores: u16) -> u64 {
+    let (bytes, entry_bytes) = counter_cache_shape(machine, store, cores);
+    CounterCache::host_bytes(bytes, entry_bytes)
+}
+
 impl Controller {
     /// A controller for `cores` cores in front of `banks` banks. `log` lists the lines of undo logs, for statistics
     /// only.
@@ -235,12 +252,7 @@ impl Controller {
             high: config.wpq_high_watermark as usize,
             low: config.wpq_low_watermark as usize,
         };
-        let sharers = if config.counter_cache_size_per_core { u64::from(cores) } else { 1 };
-        let counter_cache_bytes = match store {
-            CounterStore::Inline => 0,
-            _ => config.counter_cache_size.0 * sharers,
-        };
-        let counter_entry_bytes = if store == CounterStore::InlineCached { 8 } else { 64 };
+        let (counter_cache_bytes, counter_entry_bytes) = counter_cache_shape(machine, store, cores);
         let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
         let aes = ns_to_ps(config.aes_latency_ns);
         let log_parts = encryption.as_ref().and_then(|encryption| encryption.log.as_ref());

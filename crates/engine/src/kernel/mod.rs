@@ -5,11 +5,13 @@
 //! step; a power failure falls between two events.
 
 mod digest;
+mod host;
 mod queue;
 mod random;
 mod slab;
 
 pub use digest::keyed_digest;
+pub use host::HostMemory;
 pub use queue::{EventCode, Queue};
 pub use random::Random;
 pub use slab::Slab;

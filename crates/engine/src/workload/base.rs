@@ -5,6 +5,7 @@
 use super::plan::Plan;
 use super::structure::Structure;
 use crate::config::{ByteSize, ConfigError};
+use crate::kernel::HostMemory;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,25 +97,6 @@ fn fits_host_memory(needed: u64, end: u64, host: HostMemory) -> Result<(), Confi
         )));
     }
     Ok(())
-}
-
-/// What the host says of its memory, in bytes; `None` where it does not say.
-#[derive(Clone, Copy)]
-struct HostMemory {
-    total: Option<u64>,
-    /// What it can give without swapping.
-    available: Option<u64>,
-}
-
-impl HostMemory {
-    fn ask() -> Self {
-        let report = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let field = |name: &str| {
-            let value = report.lines().find_map(|line| line.strip_prefix(name))?;
-            value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-        };
-        Self { total: field("MemTotal:"), available: field("MemAvailable:") }
-    }
 }
 
 #[cfg(test)]

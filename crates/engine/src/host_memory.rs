@@ -1,0 +1,153 @@
+//! What a run takes of this computer's memory beside its footprint, asked before any of it is taken: the caches of a
+//! machine may be gigabytes for each of 64 cores, and auditors remember every line that a recovery reads.
+//!
+//! The footprint itself is asked where it is populated ([`crate::workload::Base`]), by the same [`HostMemory`].
+
+use crate::audit;
+use crate::cache;
+use crate::config::{ByteSize, ConfigError, Machine, RunConfig};
+use crate::controller;
+use crate::design::parts::Design;
+use crate::kernel::HostMemory;
+use crate::message::LINE_BYTES;
+
+/// What is done with a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// It is simulated.
+    Simulate,
+    /// Auditors watch it, and recover it after every crash.
+    Crash,
+}
+
+/// What takes memory, in bytes, each with the value of the configuration that asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    parts: [(&'static str, u64); 3],
+}
+
+impl Needs {
+    /// Those of `config` on `design`.
+    pub fn of(config: &RunConfig, design: &Design, purpose: Purpose) -> Self {
+        let RunConfig { machine, cores, .. } = config;
+        let caches = cache::host_bytes(machine, *cores, design.cache_pads);
+        let rings = machine.program.log_ring.0.saturating_mul(u64::from(*cores));
+        let watched = if purpose == Purpose::Crash { rings / LINE_BYTES * audit::BYTES_PER_LINE } else { 0 };
+        Self::new(caches, counter_cache(machine, design, *cores), watched)
+    }
+
+    /// Those of the controller and device of `machine` alone.
+    pub fn of_lines(machine: &Machine, design: &Design) -> Self {
+        Self::new(0, counter_cache(machine, design, 1), 0)
+    }
+
+    fn new(caches: u64, counter_cache: u64, watched: u64) -> Self {
+        Self {
+            parts: [
+                ("the caches (l1.size, l2.size and l3.size)", caches),
+                ("the counter cache (controller.counter_cache_size)", counter_cache),
+                ("what the auditors remember of the log rings (program.log_ring)", watched),
+            ],
+        }
+    }
+
+    /// Bytes of all together.
+    pub fn total(&self) -> u64 {
+        self.parts.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+    }
+}
+
+fn counter_cache(machine: &Machine, design: &Design, cores: u16) -> u64 {
+    design.encryption.map_or(0, |encryption| controller::counter_cache_host_bytes(machine, encryption.store, cores))
+}
+
+/// Refuses runs, of which `at_once` may take place at the same time, that together take more than is available.
+pub fn check(runs: impl Iterator<Item = Needs>, at_once: usize) -> Result<(), ConfigError> {
+    refuse(runs, at_once, HostMemory::ask().available)
+}
+
+fn refuse(runs: impl Iterator<Item = Needs>, at_once: usize, available: Option<u64>) -> Result<(), ConfigError> {
+    let mut runs: Vec<Needs> = runs.collect();
+    runs.sort_by_key(|needs| std::cmp::Reverse(needs.total()));
+    runs.truncate(at_once.max(1));
+    let needed = runs.iter().fold(0, |sum: u64, needs| sum.saturating_add(needs.total()));
+    let Some(available) = available.filter(|&available| needed > available) else { return Ok(()) };
+    let most = runs[0].parts.iter().max_by_key(|(_, bytes)| *bytes).expect("there are parts");
+    let together = match runs.len() {
+        1 => String::new(),
+        runs => format!(" in {runs} runs at a time"),
+    };
+    Err(ConfigError(format!(
+        "the machine does not fit in this computer's memory: it needs {}{together}, most of it for {}, and {} are \
+         available",
+        ByteSize(needed),
+        most.0,
+        ByteSize(available)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Variant, load_machine};
+    use crate::design;
+
+    fn needs(name: &str, cores: u16, purpose: Purpose, set: &[&str]) -> Needs {
+        let design = design::find(name, Variant::Hardened).unwrap();
+        let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+        let machine = load_machine(design.machine, &set).unwrap();
+        let config = RunConfig {
+            design: name.into(),
+            variant: Variant::Hardened,
+            workload: "array".into(),
+            tx_size: 64,
+            transactions: 1,
+            warmup: 0,
+            cores,
+            footprint: 1 << 20,
+            seed: 1,
+            allow_truncated: false,
+            leave_out: None,
+            machine,
+        };
+        Needs::of(&config, &design, purpose)
+    }
+
+    #[test]
+    fn caches_of_a_gibibyte_for_each_of_64_cores_are_refused_before_they_are_made() {
+        let needs = needs("secpm", 64, Purpose::Simulate, &["l1.size=1GiB"]);
+        assert!(needs.total() > 64 << 30, "{needs:?}");
+        let error = refuse([needs].into_iter(), 1, Some(24 << 30)).unwrap_err().0;
+        assert!(
+            error.contains("most of it for the caches (l1.size") && error.contains("24GiB are available"),
+            "{error}"
+        );
+        assert!(refuse([needs].into_iter(), 1, Some(needs.total())).is_ok());
+        assert!(refuse([needs].into_iter(), 1, None).is_ok());
+    }
+
+    #[test]
+    fn a_counter_cache_of_eight_byte_entries_takes_more_than_its_size() {
+        let set = ["controller.counter_cache_size=1GiB"];
+        let [blocks, words, none] =
+            ["secpm", "co-located-cc", "unencrypted"].map(|name| needs(name, 1, Purpose::Simulate, &set).total());
+        assert!(blocks > none + (1 << 30) && words > none + (8 << 30), "{blocks} {words} {none}");
+    }
+
+    #[test]
+    fn auditors_take_ten_times_the_ring_and_a_plain_run_nothing() {
+        let of = |purpose, ring: &str| needs("secpm", 2, purpose, &[&format!("program.log_ring={ring}")]).total();
+        let (small, large) = ("64KiB", "1GiB");
+        assert_eq!(of(Purpose::Simulate, small), of(Purpose::Simulate, large));
+        assert!(of(Purpose::Crash, large) - of(Purpose::Crash, small) > 10 << 30);
+    }
+
+    #[test]
+    fn only_as_many_runs_count_as_take_place_at_once() {
+        let needs = needs("secpm", 1, Purpose::Simulate, &["l3.size=1GiB"]);
+        let room = Some(2 * needs.total());
+        assert!(refuse([needs; 8].into_iter(), 2, room).is_ok());
+        let error = refuse([needs; 8].into_iter(), 3, room).unwrap_err().0;
+        assert!(error.contains("in 3 runs at a time"), "{error}");
+    }
+}
