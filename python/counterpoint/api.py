@@ -409,8 +409,8 @@ def crash(
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:
-        finished = _finished(stop)
-        raise Interrupted(verdict=Crash.from_dict(finished) if finished else None) from None
+        verdict = finished(stop)
+        raise Interrupted(verdict=Crash.from_dict(verdict) if verdict else None) from None
     return Crash.from_dict(json.loads(answer))
 
 
@@ -546,7 +546,7 @@ def _run_many(
     try:
         answer = json.loads(simulate(json.dumps({"runs": requests}), count("workers", workers), progress))
     except _engine.Interrupted as stop:
-        results = (_finished(stop) or {}).get("results", [])
+        results = (finished(stop) or {}).get("results", [])
         raise Interrupted(runs=[Run.from_dict(result) for result in results if "error" not in result]) from None
     if len(answer["results"]) != len(requests):
         raise _engine.EngineError(f"the engine gave {len(answer['results'])} results for {len(requests)} requests")
@@ -556,5 +556,6 @@ def _run_many(
     return [Run.from_dict(result) for result in answer["results"]]
 
 
-def _finished(stop: _engine.Interrupted) -> dict[str, Any] | None:
+def finished(stop: _engine.Interrupted) -> dict[str, Any] | None:
+    """What an engine call had finished when it was interrupted; None if that is nothing."""
     return json.loads(stop.args[0]) if stop.args and stop.args[0] else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .annotations import Annotations
+    from .lines import LineRun
     from .litmus import LitmusReport
     from .results import Crash, Run
     from .sweeps import SweepReport
@@ -17,6 +18,7 @@ class Interrupted(KeyboardInterrupt):
 
     Attributes:
         runs: the simulations that were finished, in the order in which they were asked for.
+        lines: the same of a trace of memory lines.
         verdict: of a crash run, the verdict over the points tried so far.
         annotations: of a check of annotations, the verdicts over those that were finished.
         litmus: of litmus tests, the report over the rows that were finished.
@@ -30,6 +32,7 @@ class Interrupted(KeyboardInterrupt):
         annotations: Annotations | None = None,
         litmus: LitmusReport | None = None,
         sweep: SweepReport | None = None,
+        lines: Sequence[LineRun] = (),
     ) -> None:
         """Keeps what was finished."""
         super().__init__("interrupted")
@@ -38,3 +41,4 @@ class Interrupted(KeyboardInterrupt):
         self.annotations = annotations
         self.litmus = litmus
         self.sweep = sweep
+        self.lines = list(lines)

@@ -92,7 +92,7 @@ def replay_lines(
 
     Raises:
         InputError: bad input, in one sentence.
-        Interrupted: Ctrl-C; none of it is kept.
+        Interrupted: Ctrl-C; its `lines` are the replays that were finished.
     """
     names = [design.name for design in api.designs()] if designs is None else list(designs)
     if not names:
@@ -101,8 +101,10 @@ def replay_lines(
     asked = [{**request(design, trace, options), **clock} for design in names]
     try:
         answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
-    except _engine.Interrupted:
-        raise Interrupted(runs=[]) from None
-    if any("error" in result for result in answer["results"]):
-        raise Interrupted(runs=[])
-    return [build(LineRun, {**result, "document": result}) for result in answer["results"]]
+    except _engine.Interrupted as stop:
+        raise Interrupted(lines=_runs((api.finished(stop) or {}).get("results", []))) from None
+    return _runs(answer["results"])
+
+
+def _runs(results: Iterable[Mapping[str, Any]]) -> list[LineRun]:
+    return [build(LineRun, {**result, "document": result}) for result in results if "error" not in result]

@@ -20,6 +20,7 @@ from . import InputError, _engine
 
 SUFFIX = ".cptrace"
 _SOURCES = Path(__file__).with_name("_recorder")
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TOOL = "counterpoint-amd64-linux"
 _NEEDED = "install it with: apt-get install valgrind gcc make"
 _HEADER = "valgrind/pub_tool_tooliface.h"
@@ -66,13 +67,14 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
     reading, writing = os.pipe()
     command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
-    with _patient():
+    with _patient() as told:
         try:
             process = subprocess.Popen(
                 [*command, "--", *program], pass_fds=[writing], env={**os.environ, "VALGRIND_LIB": str(library)}
             )
         finally:
             os.close(writing)
+        told.append(process)
         try:
             summary: dict[str, Any] = dict(_engine.write_trace(reading, str(path)))
         finally:
@@ -146,13 +148,35 @@ def _build(folder: Path) -> None:
 
 
 @contextmanager
-def _patient() -> Iterator[None]:
-    """Ctrl-C reaches the program as well; what it makes of it decides, and the trace is written to its end."""
+def _patient() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Leaves it to the program what it makes of a signal: those that stop commands go to the processes in the list.
+
+    Ctrl-C on a terminal reaches the program as well, without being passed on. Whatever ends it, its trace is written to
+    its end.
+    """
+    programs: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, _frame: object) -> None:
+        for program in programs:
+            if number != signal.SIGINT or not _on_terminal():
+                program.send_signal(number)
+
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield programs
         return
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    heard = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, pass_on) for number in heard}
     try:
-        yield
+        yield programs
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _on_terminal() -> bool:
+    """Whether this process is in the foreground of a terminal, which tells a whole group of Ctrl-C."""
+    try:
+        with open("/dev/tty", "rb") as terminal:  # noqa: PTH123
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False

@@ -429,6 +429,8 @@ class Crash:
         distinct_states: different durable states met.
         recovered: crashes after which everything held.
         coverage: what was covered, in a sentence or two.
+        secret: the design promises secrecy, so that leaks were looked for.
+        interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
         violations: what did not hold: the first of each rule and line, explained.
         violation_count: how many violations there were, explained or not.
         shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
@@ -450,6 +452,8 @@ class Crash:
     recovered: int
     exercised: Exercised
     coverage: str
+    secret: bool
+    interrupted: bool
     violations: tuple[Violation, ...]
     violation_count: int
     internal_errors: tuple[str, ...]
@@ -469,6 +473,7 @@ class Crash:
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older ones lack what came later."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
+        later |= {"secret": True, "interrupted": False}
         return build(cls, {**later, **document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 use counterpoint_engine::api::crash;
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 fn main() {
     divan::main();
@@ -14,7 +14,7 @@ fn explore(what: &str, design: &str, options: &str) -> u64 {
     let request = format!(
         r#"{{"design":"{design}","workload":"btree","footprint":"64KiB","shrink":false,"blame":false,{options}}}"#
     );
-    let report = crash(&request, &|_, _| {}, &AtomicBool::new(false)).expect("the request is complete");
+    let report = crash(&request, &|_, _| {}, &Arc::default()).expect("the request is complete");
     let report: serde_json::Value = serde_json::from_str(&report).expect("a report is JSON");
     report[what].as_u64().expect("a report counts")
 }

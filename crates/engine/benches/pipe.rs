@@ -10,6 +10,7 @@ use counterpoint_engine::{Bases, Source, System};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const TRANSACTIONS: u64 = 2_000;
@@ -49,7 +50,7 @@ impl Runs {
         };
         let capacity = counterpoint_engine::device::Device::program_capacity_of(&config.machine);
         let design = find_design(design, Variant::Hardened).expect("the design exists");
-        let source = Source::open(&config, design.form, capacity).expect("the workload exists");
+        let source = Source::open(&config, design.form, capacity, &Arc::default()).expect("the workload exists");
         Self { config, design, source, bases: Bases::default() }
     }
 

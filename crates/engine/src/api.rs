@@ -8,6 +8,7 @@ use crate::attribution::{Places, SiteWatch, by_line};
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::design::{self, faults::Fault, parts::Design};
 use crate::eadr;
+use crate::host_memory::{self, Needs, Purpose};
 use crate::job::{Bases, Source};
 use crate::message::Omission;
 use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
@@ -17,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 pub use crate::session::Session;
 pub use crate::simulate::Failure as Error;
@@ -288,12 +289,12 @@ struct Prepared {
     by_line: bool,
 }
 
-fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigError> {
+fn prepare(request: &Request, defaults: &Defaults, cancel: &Arc<AtomicBool>) -> Result<Prepared, Failure> {
     let (config, design) = request.resolve(defaults)?;
-    let mut prepared = open(config, design, request.timeline.clone())?;
+    let mut prepared = open(config, design, request.timeline.clone(), cancel)?;
     if request.by_line {
         if request.timeline.is_some() {
-            return Err(ConfigError("by_line: not together with timeline".to_owned()));
+            return Err(ConfigError("by_line: not together with timeline".to_owned()).into());
         }
         prepared.source.watch_sites()?;
         prepared.by_line = true;
@@ -301,14 +302,25 @@ fn prepare(request: &Request, defaults: &Defaults) -> Result<Prepared, ConfigErr
     Ok(prepared)
 }
 
-fn open(config: RunConfig, design: Design, timeline: Option<String>) -> Result<Prepared, ConfigError> {
+fn open(
+    config: RunConfig,
+    design: Design,
+    timeline: Option<String>,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Prepared, Failure> {
     let capacity = eadr::program_capacity(&config.machine, &design, config.cores);
-    let source = Source::open(&config, design.form, capacity)?;
+    let source =
+        unless_interrupted(cancel, Source::open(&config, design.form, capacity, cancel).map_err(Failure::from))?;
     if source.is_trace() && config.cores != 1 {
-        return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)));
+        return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)).into());
     }
     let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
     Ok(Prepared { config, design, source, timeline, by_line: false })
+}
+
+/// What the user interrupts fails in its own way, such as a trace that cannot be read any further: it was interrupted.
+fn unless_interrupted<T>(cancel: &AtomicBool, outcome: Result<T, Failure>) -> Result<T, Failure> {
+    outcome.map_err(|why| if cancel.load(Ordering::Relaxed) { Failure::Cancelled } else { why })
 }
 
 /// Several runs at once.
@@ -326,7 +338,12 @@ impl Batch {
 
 /// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
 /// order. Every request is validated before the first one starts. Runs over equal bases share them.
-pub fn run_many(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+pub fn run_many(
+    request: &str,
+    workers: usize,
+    progress: Progress,
+    cancel: &Arc<AtomicBool>,
+) -> Result<String, Failure> {
     run_batch(request, workers, None, progress, cancel)
 }
 
@@ -336,7 +353,7 @@ pub fn run_many_in(
     request: &str,
     workers: usize,
     progress: Progress,
-    cancel: &AtomicBool,
+    cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
     run_batch(request, workers, Some(session), progress, cancel)
 }
@@ -346,13 +363,13 @@ fn run_batch(
     workers: usize,
     session: Option<&Session>,
     progress: Progress,
-    cancel: &AtomicBool,
+    cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
     let batch = Batch::parse(request)?;
     if let Some(fault) = batch.runs.iter().find_map(|run| run.fault.as_ref()) {
         return Err(ConfigError(format!("fault {fault}: only a crash exploration switches a mechanism off")).into());
     }
-    let prepared = batch.runs.iter().map(|run| prepare(run, &TIMING)).collect::<Result<Vec<_>, _>>()?;
+    let prepared = batch.runs.iter().map(|run| prepare(run, &TIMING, cancel)).collect::<Result<Vec<_>, _>>()?;
     let mut timelines = HashSet::new();
     if let Some(path) = prepared.iter().filter_map(|run| run.timeline.as_ref()).find(|path| !timelines.insert(*path)) {
         return Err(ConfigError(format!("timeline {path}: two runs cannot write the same file")).into());
@@ -365,6 +382,7 @@ fn run_batch(
         .build()
         .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
     let workers = pool.current_num_threads();
+    host_memory::check(prepared.iter().map(|run| Needs::of(&run.config, &run.design, Purpose::Simulate)), workers)?;
     let bases = Bases::populated_by(pool).kept_by(session);
     // Runs over one base go one after the other, so that few bases are alive at once.
     let mut order: Vec<usize> = (0..prepared.len()).collect();
@@ -379,7 +397,7 @@ fn run_batch(
     let work = || {
         while !failed.load(Ordering::Relaxed) {
             let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let result = run_one(&prepared[index], &bases, &places, &report, cancel);
+            let result = unless_interrupted(cancel, run_one(&prepared[index], &bases, &places, &report, cancel));
             failed.fetch_or(matches!(result, Err(Failure::Config(_))), Ordering::Relaxed);
             let mut results = results.lock().expect("no run panics while it holds the lock");
             results[index] = Some(result);
@@ -420,7 +438,7 @@ fn interrupted() -> Value {
 
 /// Replays traces: like [`run_many`], where every workload is the path of a trace. Traces of memory lines have reports of
 /// their own ([`crate::LineReport`]).
-pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let batch = Batch::parse(request)?;
     match lines::replay(&batch.runs, workers, cancel) {
         Some(answer) => answer,
@@ -433,7 +451,7 @@ fn run_one(
     bases: &Bases,
     places: &Places,
     progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
+    cancel: &Arc<AtomicBool>,
 ) -> Result<Value, Failure> {
     let Prepared { config, design, source, timeline, .. } = run;
     let report = match timeline {

@@ -22,7 +22,7 @@ use crate::simulate::{Failure, Watch};
 use crate::system::{Job, System};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// The device image as a boot reads it.
@@ -176,14 +176,17 @@ pub(crate) fn explore_schedules(
             }
         };
         let recovery = recovery.as_deref_mut();
-        let report =
-            explore_knowing(config, design, source, &exploration, recovery, &mut known, command, &share, cancel)?;
-        all = Some(match all {
-            None => report,
-            Some(before) => before.and(report),
+        let outcome =
+            explore_knowing(config, design, source, &exploration, recovery, &mut known, command, &share, cancel);
+        all = Some(match (all, outcome) {
+            (None, report) => report?,
+            (Some(before), Ok(report)) => before.and(report),
+            (Some(before), Err(Failure::Cancelled)) => CrashReport { interrupted: true, ..before },
+            (Some(_), Err(why)) => return Err(why),
         });
         let of_rule = |rule| all.iter().flat_map(|all| &all.violations).any(|violation| violation.rule == rule);
-        if exploration.stop_at.is_some_and(of_rule) {
+        let interrupted = all.as_ref().is_some_and(|all| all.interrupted);
+        if interrupted || exploration.stop_at.is_some_and(of_rule) {
             return Ok(all.expect("this one").over_schedules(schedule + 1));
         }
     }
@@ -230,6 +233,7 @@ fn explore_knowing(
         if system.observer.wants_survivors() {
             match look(system, &loss, design.recovery, recovery.as_deref_mut(), cancel) {
                 Ok(spent) => watch.spend(spent),
+                Err(Failure::Cancelled) => return watch.cancel(),
                 Err(why) => {
                     failure = Some(why);
                     return ControlFlow::Break(());
@@ -245,17 +249,29 @@ fn explore_knowing(
     if let Some(why) = failure {
         return Err(why);
     }
-    if system.observer.stopped() {
-        watch.leave(&system)?;
-    } else {
+    // A trace that cannot be read any further, because the user has interrupted, ends like one that is over.
+    let mut interrupted = watch.cancelled() || cancel.load(Ordering::Relaxed);
+    if !interrupted && !system.observer.stopped() {
         watch.finish(&system)?;
         system.observer.want_full_check();
         look(&mut system, &loss, design.recovery, None, cancel)?;
         if let Some(recovery) = recovery {
-            system.observer.take_verdicts(recovery, 0, cancel)?;
+            interrupted = match system.observer.take_verdicts(recovery, 0, cancel) {
+                Err(Failure::Cancelled) => true,
+                taken => taken.map(|()| false)?,
+            };
         }
+    } else {
+        watch.leave(&system);
     }
-    source.verdict()?;
+    if interrupted {
+        system.observer.forget_unjudged();
+        if !system.observer.has_points() {
+            return Err(Failure::Cancelled);
+        }
+    } else {
+        source.verdict()?;
+    }
     let exercised = exercised(&mut system);
     let report = system.observer.report(CrashRun {
         design: config.design.clone(),
@@ -267,6 +283,8 @@ fn explore_knowing(
         schedule: Some(exploration.schedule),
         transactions: (!source.is_trace()).then_some(config.transactions),
         exercised,
+        secret: design.promise.secret,
+        interrupted,
         seconds: started.elapsed().as_secs_f64(),
     });
     *known = system.observer.into_known();
@@ -301,7 +319,7 @@ fn look(
         observer.full_check(&drained.snapshot, &media, loss.codec, steps);
     }
     if observer.wants_nested() {
-        observer.nested_check(&drained, &media, loss, steps);
+        observer.nested_check(&drained, &media, loss, steps, cancel);
         return Ok(EVENTS_PER_NESTED_CHECK);
     }
     if let Some(recovery) = recovery.filter(|_| observer.wants_own_recovery()) {

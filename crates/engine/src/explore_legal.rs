@@ -68,8 +68,14 @@ pub fn explore_legal(
         stopped = system.observer.stopped();
         if stopped { ControlFlow::Break(()) } else { watch.after(system) }
     });
-    if !stopped {
+    let interrupted = watch.cancelled();
+    if stopped || interrupted {
+        watch.leave(&system);
+    } else {
         watch.finish(&system)?;
+    }
+    if interrupted && !system.observer.has_points() {
+        return Err(Failure::Cancelled);
     }
     let exercised = exercised(&mut system);
     Ok(system.observer.report(CrashRun {
@@ -82,6 +88,8 @@ pub fn explore_legal(
         command,
         transactions: Some(config.transactions),
         exercised,
+        secret: design.promise.secret,
+        interrupted,
         seconds: started.elapsed().as_secs_f64(),
     }))
 }

@@ -22,8 +22,13 @@ pub enum Source {
 
 impl Source {
     /// Finds the workload or opens the trace that `config` names, to be run in `form`; `data_capacity` is what the device
-    /// has for data.
-    pub fn open(config: &RunConfig, form: ProgramForm, data_capacity: u64) -> Result<Self, ConfigError> {
+    /// has for data. Once `cancel` is set a trace cannot be read any further.
+    pub fn open(
+        config: &RunConfig,
+        form: ProgramForm,
+        data_capacity: u64,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Self, ConfigError> {
         if let Some(info) = workload::find(&config.workload) {
             let plan = workload::plan(
                 &WorkloadConfig {
@@ -50,7 +55,7 @@ impl Source {
                     path.display()
                 )));
             }
-            let trace = Trace::open(path, config.allow_truncated)?;
+            let trace = Trace::open(path, config.allow_truncated, cancel)?;
             if trace.end() > data_capacity {
                 return Err(ConfigError(format!(
                     "trace {}: its files take {} bytes and device.capacity leaves {data_capacity} bytes for data",

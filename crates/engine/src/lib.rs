@@ -26,6 +26,7 @@ pub mod embed;
 mod explore;
 mod explore_legal;
 mod figures;
+mod host_memory;
 mod job;
 pub mod kernel;
 mod legal;

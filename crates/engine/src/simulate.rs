@@ -78,10 +78,20 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// To be called when the caller has stopped the system before its programs ended.
-    pub(crate) fn leave<O: Observer>(mut self, system: &System<O>) -> Result<(), Failure> {
+    /// The user has interrupted, as the caller has found out by itself.
+    pub(crate) fn cancel(&mut self) -> ControlFlow<()> {
+        self.cancelled = true;
+        ControlFlow::Break(())
+    }
+
+    /// Whether the user has interrupted.
+    pub(crate) fn cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// To be called when the system has stopped before its programs ended, instead of [`Watch::finish`].
+    pub(crate) fn leave<O: Observer>(mut self, system: &System<O>) {
         self.tell(system);
-        if self.cancelled { Err(Failure::Cancelled) } else { Ok(()) }
     }
 
     fn tell<O: Observer>(&mut self, system: &System<O>) {

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const VARIANTS: [Variant; 2] = [Variant::Published, Variant::Hardened];
@@ -62,7 +63,7 @@ fn requests(workloads: &[&str]) -> Vec<Value> {
 /// The reports, without what differs between two runs of one configuration.
 fn run(requests: &[Value], workers: usize) -> Vec<Value> {
     let batch = json!({"runs": requests}).to_string();
-    let answer = api::run_many(&batch, workers, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+    let answer = api::run_many(&batch, workers, &|_, _| {}, &Arc::default()).unwrap();
     let mut answer: Value = serde_json::from_str(&answer).unwrap();
     let reports = answer["results"].as_array_mut().unwrap();
     assert_eq!(reports.len(), requests.len());
@@ -194,7 +195,8 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
         leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, design.form, Device::program_capacity_of(&config.machine)).unwrap();
+    let source =
+        Source::open(&config, design.form, Device::program_capacity_of(&config.machine), &Arc::default()).unwrap();
     let mut system =
         System::new(&config, design, source.job(&Bases::default(), &AtomicBool::new(false)).unwrap(), NoObserver)
             .unwrap();
@@ -391,7 +393,7 @@ fn a_report_has_every_key_of_the_contract() {
         assert_keys(request, report, request["workload"] != "array");
     }
     let host = json!({"runs": [requests[0]]}).to_string();
-    let host = api::run_many(&host, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+    let host = api::run_many(&host, 1, &|_, _| {}, &Arc::default()).unwrap();
     let host: Value = serde_json::from_str(&host).unwrap();
     for key in ["seconds", "instructions_per_second", "memory_requests_per_second", "peak_rss_bytes"] {
         assert!(host["results"][0]["host"].get(key).is_some(), "host.{key} is missing");
@@ -419,7 +421,7 @@ fn traces_end_every_transaction_and_move_the_same_data_in_every_design() {
 #[test]
 fn a_recorded_program_can_leave_no_annotation_out() {
     let request = json!({"design": "sca", "workload": traces()[0], "leave_out": "commit-counter-atomic"});
-    let error = api::run_many(&json!({"runs": [request]}).to_string(), 1, &|_, _| {}, &AtomicBool::new(false));
+    let error = api::run_many(&json!({"runs": [request]}).to_string(), 1, &|_, _| {}, &Arc::default());
     let sentence = error.unwrap_err().to_string();
     assert!(sentence.starts_with("leave_out commit-counter-atomic: trace "), "{sentence}");
 }

@@ -8,6 +8,7 @@ use counterpoint_engine::api;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,9 +40,9 @@ impl Progress {
 pub fn drive(
     py: Python<'_>,
     on_progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&(dyn Fn(u64, u64) + Sync), &AtomicBool) -> Result<String, api::Error> + Send,
+    work: impl FnOnce(&(dyn Fn(u64, u64) + Sync), &Arc<AtomicBool>) -> Result<String, api::Error> + Send,
 ) -> PyResult<String> {
-    let cancel = AtomicBool::new(false);
+    let cancel = Arc::new(AtomicBool::new(false));
     let ended = AtomicBool::new(false);
     let progress = Progress::default();
     let mut raised: Option<PyErr> = None;

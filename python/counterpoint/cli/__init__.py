@@ -1,7 +1,8 @@
 """The command line: options in, a few lines of the Python API, tables or one JSON document out.
 
 Exit codes: 0 done and all checks hold; 1 a check found a violation; 2 bad input or usage, one sentence on standard
-error; 3 a fault of the engine's own; 130 stopped by Ctrl-C; 141 the reader of a pipe went away.
+error; 3 a fault of the engine's own; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and SIGHUP; 141 the reader of a pipe
+went away.
 """
 
 import os
@@ -12,8 +13,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import EngineError, InputError, __version__
-from . import annotations, calibrate, compare, crash, listing, litmus, record, replay, report, reproduce, run, sweep
-from .screen import INTERRUPTED
+from . import (
+    annotations,
+    calibrate,
+    compare,
+    crash,
+    listing,
+    litmus,
+    record,
+    replay,
+    report,
+    reproduce,
+    run,
+    signals,
+    sweep,
+)
 
 BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
 
@@ -66,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    signals.stop_as_ctrl_c()
     try:
         command = typer.main.get_command(app)
         code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
@@ -77,7 +92,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except EngineError as error:
         return _fail(str(error), ENGINE_FAULT)
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        return signals.exit_code()
     except (BrokenPipeError, SystemExit):
         # The reader of a pipe has gone, as with `| head`; Typer turns that into an exit with 1, which here would mean
         # a violation. What Python would still flush has nowhere to go.

@@ -46,22 +46,28 @@ def replay(
     if lines.is_line_trace(trace):
         if by_line:
             raise InputError("--by-line: a trace of memory lines has no program")
-        with screen.progress("replaying") as progress:
-            found = lines.replay_lines(
-                trace,
-                names,
-                trace_clock_mhz=trace_clock,
-                machine=machine,
-                set=set_,
-                seed=seed,
-                variant=variant,
-                workers=workers,
-                progress=progress,
-            )
+        interrupted = False
+        try:
+            with screen.progress("replaying") as progress:
+                found = lines.replay_lines(
+                    trace,
+                    names,
+                    trace_clock_mhz=trace_clock,
+                    machine=machine,
+                    set=set_,
+                    seed=seed,
+                    variant=variant,
+                    workers=workers,
+                    progress=progress,
+                )
+        except Interrupted as stop:
+            found, interrupted = stop.lines, True
         if as_json:
             screen.print_json({"schema": 1, "kind": "lines", "runs": [run.to_dict() for run in found]})
-        else:
+        elif found:
             screen.output().print(line_table(found))
+        if interrupted:
+            screen.stop_interrupted(f"{len(found)} replays were finished")
         return
     if trace_clock is not None:
         raise InputError("--trace-clock: only a trace of memory lines has cycles")

@@ -21,9 +21,7 @@ from rich.progress import (
 
 from .. import api
 from ..sweeps import SweepProgress
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C."""
+from . import signals
 
 _WIDTH_WITHOUT_TERMINAL = 160
 """Columns for a pipe or a file, where no line need be broken."""
@@ -45,13 +43,13 @@ def note(sentence: str) -> None:
 
 
 def stop_interrupted(finished: str) -> NoReturn:
-    """Says what was finished before Ctrl-C, and ends the command.
+    """Says what was finished before Ctrl-C or a signal that does the same, and ends the command.
 
     Raises:
-        Exit: always, with `INTERRUPTED`.
+        Exit: always, with the code of what stopped it.
     """
     note(f"interrupted; {finished}")
-    raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(signals.exit_code())
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -256,7 +256,9 @@ def verdict(crash: Crash) -> RenderableType:
     if crash.holds:
         again = f" and {units.number(crash.nested_points)} more during recovery" if crash.nested_points else ""
         tried = units.count_of(crash.crash_points, "crash", "es")
-        sentence = f"Holds: nothing was lost and nothing leaked in {tried}{again}."
+        holds = "Holds so far" if crash.interrupted else "Holds"
+        kept = "nothing was lost and nothing leaked" if crash.secret else "nothing was lost"
+        sentence = f"{holds}: {kept} in {tried}{again}."
         head = Panel(Text(sentence), title=subject, title_align="left", border_style="green", expand=False)
     else:
         sentence = f"Does not hold: {_damage(crash)}."
@@ -312,12 +314,12 @@ def _damage(crash: Crash) -> str:
     crashes = units.count_of(crash.crash_points, "crash", "es")
     if failed:
         return f"{units.number(failed)} of {crashes} failed"
+    if not crash.violation_count:
+        return f"of {crashes} none failed, but the auditors disagree with a boot, so this is no verdict"
     lost = any(violation.rule not in _SECRETS for violation in crash.violations)
     again = any(violation.nested_event is not None for violation in crash.violations)
-    if lost and again:
-        return f"of {crashes} none failed, yet data were lost when power failed again during recovery"
     when = " when power failed again during recovery" if again else ""
-    return f"of {crashes} none failed, yet secrets leaked{when}"
+    return f"of {crashes} none failed, yet {'data were lost' if lost else 'secrets leaked'}{when}"
 
 
 def _shrunk(crash: Crash) -> Iterable[RenderableType]:

@@ -50,6 +50,7 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
         last=last,
         seed=scene["seed"],
         variant=scene["variant"],
+        secret=verdict.secret,
         encrypted=scene["counters"] is not None,
         split=scene["counters"] == "split",
         engine=api.engine_version(),
@@ -62,7 +63,8 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
 def _outcome(verdict: Crash) -> str:
     crashes = units.count_of(verdict.crash_points, "crash", "es")
     if verdict.holds:
-        return f"Of {crashes} that were tried, every one recovered and nothing leaked."
+        leaked = " and nothing leaked" if verdict.secret else ""
+        return f"Of {crashes} that were tried, every one recovered{leaked}."
     failed = verdict.crash_points - verdict.recovered
     if failed:
         return f"{units.number(failed)} of {crashes} that were tried failed."

@@ -9,6 +9,7 @@ use counterpoint_engine::workload::trace::{Trace, write_trace};
 use counterpoint_fuzz::{file, is_sentence, replay};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
+use std::sync::Arc;
 
 /// A stream that is not over.
 const STREAM: &[u8] = b"CPTRACE\x01\x01\x00\x00\x00\x02\x00\x01p\x03\x80\x80\x04\x80\x80\x04\x00\x00";
@@ -82,7 +83,7 @@ fn record(bytes: &[u8]) {
     match write_trace("fuzz", Cursor::new(stream.clone()), path) {
         Ok(written) => {
             SeekableTrace::open(path).expect("it has a table");
-            match Trace::open(path, false) {
+            match Trace::open(path, false, &Arc::default()) {
                 Ok(trace) => {
                     assert_eq!(trace.summary().records, written.records);
                     assert_eq!(trace.summary().stores, written.stores);

@@ -8,6 +8,7 @@ use crate::design::parts::Design;
 use crate::eadr;
 use crate::explore::{check_crashable, explore_recovered, explore_schedules};
 use crate::explore_legal::explore_legal;
+use crate::host_memory::{self, Needs, Purpose};
 use crate::job::Source;
 use crate::legal;
 use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, default_jobs, shell_quoted};
@@ -18,15 +19,16 @@ use crate::workload;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Schedules explored where their number is not given.
 const SCHEDULES: u64 = 16;
 
 /// Lets power fail and gives `crash --json`.
-pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request = crash_request(request)?;
-    let run = prepare(&request, &CRASH)?;
+    let run = prepare_crash(&request, cancel)?;
     let exploration = Exploration {
         plan: crash_plan(&request)?,
         nested: request.depth()?,
@@ -61,9 +63,17 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     let mut look_at = |config: &RunConfig, design: &Design, exploration: &Exploration| {
         config::validate_run(config)?;
         eadr::validate(config, design)?;
-        look(&open(config.clone(), *design, None)?, exploration)
+        let report = look(&open(config.clone(), *design, None, cancel)?, exploration)?;
+        // What follows from a verdict takes none that is not whole.
+        if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
     };
     let mut report = look(&run, &exploration)?;
+    if report.interrupted {
+        return Ok(answer(&report));
+    }
+    if let Some(why) = report.unjudged.take() {
+        return Err(ConfigError(why).into());
+    }
     if let Some(recovery) = &mut *recovery.borrow_mut() {
         recovery.keep_nothing();
     }
@@ -74,7 +84,12 @@ pub fn crash(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<S
     if request.blame.unwrap_or(true) {
         report.blame = who_is_to_blame(&run, &exploration, &report, &mut look_at);
     }
-    Ok(serde_json::to_string(&report).expect("a report serialises"))
+    report.interrupted = cancel.load(Ordering::Relaxed);
+    Ok(answer(&report))
+}
+
+fn answer(report: &CrashReport) -> String {
+    serde_json::to_string(report).expect("a report serialises")
 }
 
 /// The user's own recovery, if it is asked for.
@@ -136,7 +151,7 @@ fn explore_as_asked(
     recovery: Option<&mut OwnRecovery>,
     command: String,
     progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
+    cancel: &Arc<AtomicBool>,
 ) -> Result<CrashReport, Failure> {
     let Prepared { config, design, source, .. } = run;
     let count = |name: &'static str, value: &Option<Value>| match integer(name, value.as_ref())? {
@@ -177,6 +192,12 @@ fn explore_as_asked(
     }
 }
 
+fn prepare_crash(request: &Request, cancel: &Arc<AtomicBool>) -> Result<Prepared, Failure> {
+    let run = prepare(request, &CRASH, cancel)?;
+    host_memory::check([Needs::of(&run.config, &run.design, Purpose::Crash)].into_iter(), 1)?;
+    Ok(run)
+}
+
 fn crash_request(text: &str) -> Result<Request, ConfigError> {
     let request = Request::parse(text)?;
     if request.timeline.is_some() {
@@ -186,9 +207,9 @@ fn crash_request(text: &str) -> Result<Request, ConfigError> {
 }
 
 /// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
-pub fn scene(request: &str, progress: Progress, cancel: &AtomicBool) -> Result<String, Failure> {
+pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request = crash_request(request)?;
-    let run = prepare(&request, &CRASH)?;
+    let run = prepare_crash(&request, cancel)?;
     let at_event = match crash_plan(&request)? {
         CrashPlan::At(event) => Some(event),
         _ => None,

@@ -1,6 +1,6 @@
 //! Replays of traces of memory lines, which have no program: from a request to a report of controller and device.
 
-use super::{Request, TIMING, integer};
+use super::{Request, TIMING, integer, unless_interrupted};
 use crate::config::{ConfigError, RunConfig};
 use crate::design::parts::Design;
 use crate::line_trace::run_line_trace;
@@ -10,6 +10,7 @@ use crate::workload::trace::lines::LineTrace;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Megahertz of the clock of a trace's cycles where the request does not say: a cycle is a nanosecond.
@@ -25,8 +26,8 @@ struct Prepared {
 }
 
 /// The answer to a batch whose workloads are traces of memory lines; `None` if they are none.
-pub(super) fn replay(runs: &[Request], workers: usize, cancel: &AtomicBool) -> Option<Result<String, Failure>> {
-    let first = runs.first().and_then(|run| open(&run.workload).transpose())?;
+pub(super) fn replay(runs: &[Request], workers: usize, cancel: &Arc<AtomicBool>) -> Option<Result<String, Failure>> {
+    let first = runs.first().and_then(|run| open(&run.workload, cancel).transpose())?;
     Some(first.map_err(Failure::from).and_then(|_| run_all(runs, workers, cancel)))
 }
 
@@ -36,20 +37,20 @@ pub(super) fn replay(runs: &[Request], workers: usize, cancel: &AtomicBool) -> O
 /// # Errors
 /// The file cannot be read, or is no trace.
 pub fn trace_kind(path: &str) -> Result<&'static str, ConfigError> {
-    Ok(if open(path)?.is_some() { "lines" } else { "program" })
+    Ok(if open(path, &Arc::default())?.is_some() { "lines" } else { "program" })
 }
 
 /// The trace of lines at `path`, if it is one.
-fn open(path: &str) -> Result<Option<LineTrace>, ConfigError> {
+fn open(path: &str, cancel: &Arc<AtomicBool>) -> Result<Option<LineTrace>, ConfigError> {
     if workload::find(path).is_some() || !Path::new(path).is_file() {
         return Ok(None);
     }
-    LineTrace::open(Path::new(path))
+    LineTrace::open(Path::new(path), cancel)
 }
 
-fn prepare(request: &Request) -> Result<Prepared, ConfigError> {
+fn prepare(request: &Request, cancel: &Arc<AtomicBool>) -> Result<Prepared, ConfigError> {
     let path = &request.workload;
-    let trace = open(path)?
+    let trace = open(path, cancel)?
         .ok_or_else(|| ConfigError(format!("{path}: traces of memory lines and programs are replayed apart")))?;
     let (config, design) = request.resolve(&TIMING)?;
     if request.timeline.is_some() {
@@ -66,15 +67,16 @@ fn prepare(request: &Request) -> Result<Prepared, ConfigError> {
     Ok(Prepared { config, design, trace, clock_mhz })
 }
 
-fn run_all(runs: &[Request], workers: usize, cancel: &AtomicBool) -> Result<String, Failure> {
-    let prepared = runs.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
+fn run_all(runs: &[Request], workers: usize, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
+    let prepared = runs.iter().map(|run| prepare(run, cancel)).collect::<Result<Vec<_>, _>>()?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(workers)
         .build()
         .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
     let results: Vec<Result<Value, Failure>> = pool.install(|| {
         let run = |run: &Prepared| {
-            let report = run_line_trace(&run.config, &run.design, &run.trace, run.clock_mhz, cancel)?;
+            let report = run_line_trace(&run.config, &run.design, &run.trace, run.clock_mhz, cancel);
+            let report = unless_interrupted(cancel, report)?;
             Ok(serde_json::to_value(report).expect("a report serialises"))
         };
         prepared.par_iter().map(run).collect()

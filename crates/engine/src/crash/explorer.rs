@@ -49,6 +49,10 @@ pub struct Explorer {
     full_check_every: u64,
     points: u64,
     recovered: u64,
+    /// The event of the program's first store.
+    first_store: Option<u64>,
+    /// A crash point came after it.
+    judged: bool,
     known: KnownStates,
     /// New ones among them.
     states: u64,
@@ -99,6 +103,8 @@ impl Explorer {
             full_check_every: FULL_CHECK_EVERY_STATES,
             points: 0,
             recovered: 0,
+            first_store: None,
+            judged: false,
             known: KnownStates::default(),
             states: 0,
             full_checks: 0,
@@ -239,11 +245,22 @@ impl Explorer {
 
     /// Lets power fail again after every step of the recovery from what `drained` left over `media`, as `loss` says, with the
     /// boot sequence `steps`.
-    pub fn nested_check(&mut self, drained: &Drained, media: &dyn Media, loss: &PowerLoss<'_>, steps: &[RecoveryStep]) {
+    ///
+    /// When `cancel` is set it ends early, and the state does not count as explored.
+    pub fn nested_check(
+        &mut self,
+        drained: &Drained,
+        media: &dyn Media,
+        loss: &PowerLoss<'_>,
+        steps: &[RecoveryStep],
+        cancel: &AtomicBool,
+    ) {
         self.wants_nested = false;
         let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
-        let result = Nested::new(&self.auditor, loss, steps, drained, thorough).depth(self.nested).explore(media);
+        let nested = Nested::new(&self.auditor, loss, steps, drained, thorough, cancel);
+        let result = nested.depth(self.nested).explore(media);
         self.nested_points += result.points;
+        self.nested_states -= u64::from(result.interrupted);
         self.booted(result.found.is_empty());
         for found in result.found {
             self.found.add(found.violation.rule, found.violation.line, || found);
@@ -419,6 +436,38 @@ impl Explorer {
         &self.disagreements
     }
 
+    /// Whether a crash point has been judged.
+    pub fn has_points(&self) -> bool {
+        self.points > 0
+    }
+
+    /// Forgets the crash points whose verdicts of the user's own recovery are still to come: the user has interrupted.
+    pub fn forget_unjudged(&mut self) {
+        let waiting = self.own.as_mut().map_or(0, Own::abandon);
+        self.points -= waiting;
+        self.recovered -= waiting;
+    }
+
+    /// Why nothing was judged, if nothing was: a crash that follows no store can lose nothing.
+    fn unjudged(&self) -> Option<String> {
+        let events = self.auditor.events();
+        match (self.plan, self.first_store) {
+            _ if self.judged => None,
+            (CrashPlan::At(at), _) if at > events => {
+                Some(format!("at_event: {at} is not from 1 to {events}, which is the last event of this run"))
+            }
+            (CrashPlan::At(at), Some(first)) => Some(format!(
+                "at_event: {at} comes before the program stores anything, so a crash there has nothing to lose; the first \
+                 store is at event {first}, the last event is {events}"
+            )),
+            (_, Some(first)) => Some(format!("no crash point follows the first store, which is at event {first}")),
+            (_, None) => Some(
+                "the program stores nothing in persistent memory, so a crash has nothing to lose and there is no verdict"
+                    .to_owned(),
+            ),
+        }
+    }
+
     /// The report, once the run has ended.
     pub fn report(&self, run: CrashRun) -> CrashReport {
         let events = self.auditor.events();
@@ -430,6 +479,7 @@ impl Explorer {
         let nested = (self.nested > 0).then_some((self.nested_states, self.nested_points, self.nested));
         let ended = match self.stop_at.filter(|_| self.stopped) {
             Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
+            None if run.interrupted => " The user interrupted the exploration there.".to_owned(),
             None => String::new(),
         };
         let seen = |violation: &Violation| Found { violation: violation.clone(), nested_events: Vec::new() };
@@ -451,6 +501,7 @@ impl Explorer {
                 stages: self.auditor.stages(),
                 recoveries: own,
                 internal_errors,
+                unjudged: self.unjudged(),
             },
         )
     }
@@ -458,6 +509,7 @@ impl Explorer {
     /// Judges the crash point after the event that is just over.
     fn judge(&mut self) {
         self.points += 1;
+        self.judged |= self.first_store.is_some();
         self.last_point_recovered = self.auditor.judge();
         self.recovered += u64::from(self.last_point_recovered);
         self.auditor.tally(self.last_point_recovered);

@@ -19,6 +19,7 @@ use crate::message::{Line, MediaLine, MediaUnit, OnChipLine, ProgramRecovery, xo
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the exploration of one state gave.
 pub(super) struct NestedResult {
@@ -26,6 +27,8 @@ pub(super) struct NestedResult {
     pub points: u64,
     /// What broke.
     pub found: Vec<Found>,
+    /// The user interrupted it.
+    pub interrupted: bool,
 }
 
 /// A recovery on the way: its boot begins with what the last loss of power on `path` left over `media`.
@@ -56,6 +59,7 @@ pub(super) struct Nested<'a> {
     depth: u32,
     met: Met,
     prunes: bool,
+    cancel: &'a AtomicBool,
     result: NestedResult,
 }
 
@@ -66,6 +70,7 @@ impl<'a> Nested<'a> {
         steps: &'a [RecoveryStep],
         first: &'a Drained,
         thorough: bool,
+        cancel: &'a AtomicBool,
     ) -> Self {
         Self {
             auditor,
@@ -79,7 +84,8 @@ impl<'a> Nested<'a> {
             depth: 1,
             met: Met::default(),
             prunes: true,
-            result: NestedResult { points: 0, found: Vec::new() },
+            cancel,
+            result: NestedResult { points: 0, found: Vec::new(), interrupted: false },
         }
     }
 
@@ -160,6 +166,10 @@ impl<'a> Nested<'a> {
         drained: &Drained,
         left: u32,
     ) {
+        self.result.interrupted |= self.cancel.load(Ordering::Relaxed);
+        if self.result.interrupted {
+            return;
+        }
         let Touching { watch, touched } = boot.watcher();
         let (mut watch, touched) = (watch.clone(), touched.clone());
         watch.power_lost(&drained.left);

@@ -9,6 +9,7 @@ use crate::design::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
 use crate::message::{Coverage, Line, Observer};
 use crate::recovery::AdrSnapshot;
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
 
@@ -23,6 +24,8 @@ fn run() -> CrashRun {
         schedule: Some(0),
         transactions: Some(5),
         exercised: Exercised::default(),
+        secret: true,
+        interrupted: false,
         seconds: 0.5,
     }
 }
@@ -46,7 +49,7 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
                 boot_pads: false,
                 codec: Some(&machine.codec),
             };
-            explorer.nested_check(&drained, machine, &loss, steps);
+            explorer.nested_check(&drained, machine, &loss, steps, &AtomicBool::new(false));
         }
     });
     assert_eq!(explorer.internal_errors(), [] as [String; 0]);
@@ -117,7 +120,8 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
             codec: Some(&machine.codec),
         };
         for ((broken, points), prunes) in trees.iter_mut().zip([true, false]) {
-            let nested = Nested::new(explorer.auditor(), &loss, steps, &drained, false).depth(depth);
+            let never = AtomicBool::new(false);
+            let nested = Nested::new(explorer.auditor(), &loss, steps, &drained, false, &never).depth(depth);
             let result = if prunes { nested } else { nested.without_pruning() }.explore(machine);
             *points += result.points;
             broken.extend(result.found.iter().map(|found| {

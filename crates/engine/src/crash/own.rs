@@ -34,6 +34,8 @@ struct Pending {
     others_held: bool,
     /// Crash points that leave this memory and at which everything else held.
     held: u64,
+    /// The run of the command is for it: no other exploration has begun it.
+    begun: bool,
 }
 
 /// What became of one image.
@@ -107,7 +109,8 @@ impl Own {
         let Some(digest) = self.wanted.take() else { return Ok(Vec::new()) };
         let mut disagreements = Vec::new();
         self.recoveries.images += 1;
-        if !recovery.knows(digest) {
+        let begun = !recovery.knows(digest);
+        if begun {
             boot.finish();
             let read = |(line, expected): (Line, &LineBytes)| {
                 let found = boot.line(line);
@@ -120,8 +123,16 @@ impl Own {
             self.recoveries.runs += 1;
         }
         let (event, transaction) = (auditor.events(), self.transaction);
-        self.pending.push_back(Pending { digest, event, transaction, others_held: held, held: u64::from(held) });
+        self.pending.push_back(Pending { digest, event, transaction, others_held: held, held: u64::from(held), begun });
         Ok(disagreements)
+    }
+
+    /// Gives up on the verdicts that are waited for, and says how many crash points counted on them.
+    pub fn abandon(&mut self) -> u64 {
+        self.wanted = None;
+        self.recoveries.images -= self.pending.len() as u64;
+        self.recoveries.runs -= self.pending.iter().filter(|pending| pending.begun).count() as u64;
+        self.pending.drain(..).map(|pending| pending.held).sum()
     }
 
     /// Takes the next verdict: waits for it if more than `ahead` are waited for.

@@ -50,6 +50,10 @@ pub struct CrashRun {
     pub transactions: Option<u64>,
     /// What it met.
     pub exercised: Exercised,
+    /// The design encrypts, so that leaks are looked for.
+    pub secret: bool,
+    /// The user interrupted the exploration.
+    pub interrupted: bool,
     /// Wall-clock seconds of the exploration.
     pub seconds: f64,
 }
@@ -113,6 +117,7 @@ pub(crate) struct Findings {
     pub stages: Vec<StageTally>,
     pub recoveries: Option<Recoveries>,
     pub internal_errors: Vec<String>,
+    pub unjudged: Option<String>,
 }
 
 /// A violation as reported.
@@ -219,6 +224,13 @@ pub struct CrashReport {
     pub exercised: Exercised,
     /// What was covered, in a sentence or two.
     pub coverage: String,
+    /// The design promises secrecy, so that leaks were looked for.
+    pub secret: bool,
+    /// The user interrupted the exploration, or what follows from what it found: this is what was finished.
+    pub interrupted: bool,
+    /// Why there is no verdict: no crash point followed a store. `None` where something was judged.
+    #[serde(skip)]
+    pub unjudged: Option<String>,
     /// The first violations of each kind, explained.
     pub violations: Vec<ReportedViolation>,
     /// How many violations there were, explained or not.
@@ -280,6 +292,9 @@ impl CrashReport {
                 }
                 None => findings.coverage,
             },
+            secret: run.secret,
+            interrupted: run.interrupted,
+            unjudged: findings.unjudged,
             violations,
             violation_count: findings.violation_count,
             shrunk: Vec::new(),
@@ -297,6 +312,8 @@ impl CrashReport {
         self.nested_points += other.nested_points;
         self.distinct_states += other.distinct_states;
         self.recovered += other.recovered;
+        self.interrupted |= other.interrupted;
+        self.unjudged = self.unjudged.filter(|_| other.unjudged.is_some());
         self.exercised.evictions += other.exercised.evictions;
         self.exercised.counter_misses += other.exercised.counter_misses;
         self.exercised.wpq_full += other.exercised.wpq_full;

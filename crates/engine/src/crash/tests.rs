@@ -21,6 +21,8 @@ fn run() -> CrashRun {
         schedule: Some(0),
         transactions: Some(5),
         exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
+        secret: true,
+        interrupted: false,
         seconds: 0.5,
     }
 }

@@ -67,6 +67,10 @@ struct Examiner<'a> {
     found: Collector<Found>,
     internal_errors: Vec<String>,
     stopped: bool,
+    /// A fence followed a store.
+    found_stores: bool,
+    /// The last fence before the event that was asked for, and the first one after it.
+    fences_around: (Option<u64>, Option<u64>),
 }
 
 impl<'a> LegalExplorer<'a> {
@@ -90,6 +94,8 @@ impl<'a> LegalExplorer<'a> {
             found: Collector::default(),
             internal_errors: Vec::new(),
             stopped: false,
+            found_stores: false,
+            fences_around: (None, None),
         };
         Self { history, examiner }
     }
@@ -99,9 +105,19 @@ impl<'a> LegalExplorer<'a> {
         self.examiner.stopped
     }
 
+    /// Whether the states at a fence have been judged.
+    pub fn has_points(&self) -> bool {
+        self.examiner.tally.points > 0
+    }
+
     /// The report, once the run has ended.
     pub fn report(self, run: CrashRun) -> CrashReport {
         let examiner = self.examiner;
+        let unjudged = examiner.unjudged();
+        let mut coverage = examiner.tally.coverage();
+        if run.interrupted {
+            coverage.push_str(" The user interrupted the exploration there.");
+        }
         CrashReport::new(
             run,
             Findings {
@@ -109,12 +125,13 @@ impl<'a> LegalExplorer<'a> {
                 nested_points: 0,
                 recovered: examiner.recovered,
                 distinct_states: examiner.tally.judged,
-                coverage: examiner.tally.coverage(),
+                coverage,
                 violations: examiner.found.explained,
                 violation_count: examiner.found.count,
                 stages: Vec::new(),
                 recoveries: None,
                 internal_errors: examiner.internal_errors,
+                unjudged,
             },
         )
     }
@@ -123,19 +140,51 @@ impl<'a> LegalExplorer<'a> {
 impl Examiner<'_> {
     fn explore(&mut self, history: &History) {
         let at = self.events;
-        if matches!(self.exploration.plan, CrashPlan::At(event) if event != at) || self.stopped {
+        if let CrashPlan::At(event) = self.exploration.plan
+            && event != at
+        {
+            let (before, after) = self.fences_around;
+            self.fences_around = if at < event { (Some(at), after) } else { (before, after.or(Some(at))) };
+            return;
+        }
+        if self.stopped || self.cancel.load(Ordering::Relaxed) {
             return;
         }
         let found_before = self.found.count;
+        let tally_before = self.tally.clone();
         let space = self.hardware.space(history, &self.encoder);
         self.tally.points += 1;
         self.tally.legal += space.size();
         self.check_lines(history, &space);
         self.check_reencryption(history);
         self.check_transactions(history, &space);
+        if self.cancel.load(Ordering::Relaxed) {
+            self.tally = tally_before;
+            return;
+        }
+        self.found_stores |= !history.lines.is_empty();
         self.recovered += u64::from(self.found.count == found_before);
         let of_rule = |rule| self.found.explained.iter().any(|found| found.violation.rule == rule);
         self.stopped = self.exploration.stop_at.is_some_and(of_rule);
+    }
+
+    /// Why nothing was judged, if nothing was: at a fence that follows no store, nothing can be lost.
+    fn unjudged(&self) -> Option<String> {
+        if self.found_stores {
+            return None;
+        }
+        let CrashPlan::At(at) = self.exploration.plan else {
+            return Some(
+                "explore legal: the program has no fence that follows a store, so there is no verdict".to_owned(),
+            );
+        };
+        let near = match self.fences_around {
+            (Some(before), Some(after)) => format!("the nearest fences are at events {before} and {after}"),
+            (Some(before), None) => format!("the last fence is at event {before}"),
+            (None, Some(after)) => format!("the first fence is at event {after}"),
+            (None, None) => "the program has no other fence".to_owned(),
+        };
+        Some(format!("explore legal: event {at} is not at a fence that follows a store; {near}"))
     }
 
     /// What every line may read as, by itself.

@@ -1,7 +1,7 @@
 //! What an exploration of legal states has covered, and the sentence about it.
 
 /// Counts over all points of a run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Tally {
     pub points: u64,
     /// Points at which every legal state was judged.

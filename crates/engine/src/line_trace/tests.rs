@@ -115,7 +115,7 @@ fn replay_takes_a_trace_of_lines_and_nothing_else_does() {
     let name = path.to_str().unwrap();
     assert_eq!(api::trace_kind(name).unwrap(), "lines");
     assert_eq!((api::trace_kind("btree").unwrap(), api::trace_kind("no/such.file").unwrap()), ("program", "program"));
-    let (progress, cancel) = (&|_, _| {}, AtomicBool::new(false));
+    let (progress, cancel) = (&|_, _| {}, Arc::default());
     let replay = |runs: Value| api::replay(&json!({"runs": runs}).to_string(), 2, progress, &cancel);
     let run = |design: &str| json!({"design": design, "workload": name, "trace_clock_mhz": 500});
     let answer: Value = serde_json::from_str(&replay(json!([run("unencrypted"), run("secpm")])).unwrap()).unwrap();

@@ -2,10 +2,10 @@
 
 use crate::api;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 fn picture(request: &Value) -> String {
-    api::scene(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).expect("a run that can be crashed")
+    api::scene(&request.to_string(), &|_, _| {}, &Arc::default()).expect("a run that can be crashed")
 }
 
 fn scene(request: &Value) -> Value {
@@ -13,7 +13,7 @@ fn scene(request: &Value) -> Value {
 }
 
 fn crash(request: &Value) -> Value {
-    serde_json::from_str(&api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).unwrap()).unwrap()
+    serde_json::from_str(&api::crash(&request.to_string(), &|_, _| {}, &Arc::default()).unwrap()).unwrap()
 }
 
 /// What the page shows after one event.
@@ -118,7 +118,7 @@ fn every_design_has_a_picture_without_internal_errors_and_the_same_twice() {
             json!({"design": name, "workload": "btree", "machine": null, "transactions": 12, "at_event": 1500});
         let design = api::find_design(name, crate::config::Variant::Hardened).unwrap();
         if design.promise.crash_consistent.is_err() {
-            assert!(api::scene(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).is_err(), "{name}");
+            assert!(api::scene(&request.to_string(), &|_, _| {}, &Arc::default()).is_err(), "{name}");
             continue;
         }
         let text = picture(&request);
@@ -160,6 +160,6 @@ fn recovery_is_told_where_there_is_something_to_undo() {
 #[test]
 fn an_event_that_the_run_does_not_have_is_refused_in_a_sentence() {
     let request = json!({"design": "secpm", "workload": "array", "transactions": 1, "at_event": 10_000_000});
-    let refused = api::scene(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)).unwrap_err().to_string();
+    let refused = api::scene(&request.to_string(), &|_, _| {}, &Arc::default()).unwrap_err().to_string();
     assert!(refused.starts_with("at_event: 10000000 is not an event of the run, which has 1 to "), "{refused}");
 }

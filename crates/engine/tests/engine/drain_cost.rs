@@ -4,11 +4,11 @@ use counterpoint_engine::api;
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design::{self, parts::Design};
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 fn try_run(requests: &[Value]) -> Result<Vec<Value>, String> {
     let batch = json!({"runs": requests}).to_string();
-    let answer = api::run_many(&batch, 0, &|_, _| {}, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+    let answer = api::run_many(&batch, 0, &|_, _| {}, &Arc::default()).map_err(|error| error.to_string())?;
     let mut answer: Value = serde_json::from_str(&answer).unwrap();
     Ok(std::mem::take(answer["results"].as_array_mut().unwrap()))
 }
@@ -132,6 +132,6 @@ fn a_battery_that_does_not_support_the_drain_is_refused_by_run_and_crash() {
         "eadr.battery = write-only: design 'bbe' makes pads after power is lost and needs write-compute-order";
     assert_eq!(try_run(&[request("sepencr", 1, &["eadr.battery=write-only"]), refused.clone()]).unwrap_err(), sentence);
     assert_eq!(api::resolve(&refused.to_string()).unwrap_err().to_string(), sentence);
-    let crash = api::crash(&refused.to_string(), &|_, _| {}, &AtomicBool::new(false));
+    let crash = api::crash(&refused.to_string(), &|_, _| {}, &Arc::default());
     assert_eq!(crash.unwrap_err().to_string(), sentence);
 }

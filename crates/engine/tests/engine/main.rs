@@ -13,6 +13,7 @@ mod embed;
 mod engine_build;
 mod hardware_log;
 mod hardware_logged_programs;
+mod interruption;
 mod layering;
 mod legal;
 mod log_crash;

@@ -11,6 +11,7 @@ use counterpoint_engine::{design, explore};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A fault and a run in which it shows.
@@ -120,7 +121,7 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
         leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, design.form, 32 << 20).unwrap();
+    let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let exploration = Exploration { nested: row.nested, fault, ..Exploration::of(CrashPlan::All) };
     let command = "counterpoint crash".to_owned();
     explore(&config, design, &source, &exploration, command, &|_| {}, &AtomicBool::new(false)).unwrap()

@@ -14,6 +14,7 @@ use counterpoint_engine::message::{MediaLine, OnChipLine};
 use counterpoint_engine::workload::WORKLOADS;
 use counterpoint_engine::{audit::Rule, design, explore};
 use rayon::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// All that keep what they promise.
@@ -57,7 +58,7 @@ fn judge(design: &Design, case: &Case) -> CrashReport {
         leave_out: None,
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, design.form, 32 << 20).unwrap();
+    let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let cancel = AtomicBool::new(false);
     let command = "counterpoint crash".to_owned();
     let exploration = Exploration { nested: u32::from(case.nested), ..Exploration::of(CrashPlan::All) };

@@ -11,6 +11,7 @@ use counterpoint_engine::design::parts::{
 use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
 use counterpoint_engine::message::{Annotation, Omission};
 use counterpoint_engine::{audit::Rule, design, explore};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn intact(name: &str) -> Design {
@@ -52,7 +53,7 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
         leave_out: leave_out.map(Omission::Annotation),
     };
     config::validate_run(&config).unwrap();
-    let source = Source::open(&config, design.form, 32 << 20).unwrap();
+    let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let cancel = AtomicBool::new(false);
     explore(
         &config,

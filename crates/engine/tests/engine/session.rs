@@ -3,7 +3,7 @@
 use counterpoint_engine::Session;
 use counterpoint_engine::api;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// Runs of `array` over 64 KiB of memory that differs with the seed.
 fn request(seeds: &[u64]) -> String {
@@ -23,13 +23,13 @@ fn digests(answer: &str) -> Vec<String> {
 }
 
 fn run(session: &Session, seeds: &[u64]) -> Vec<String> {
-    digests(&api::run_many_in(session, &request(seeds), 2, &|_, _| {}, &AtomicBool::new(false)).unwrap())
+    digests(&api::run_many_in(session, &request(seeds), 2, &|_, _| {}, &Arc::default()).unwrap())
 }
 
 #[test]
 fn the_second_of_two_equal_runs_populates_nothing_and_has_the_same_events() {
     let session = Session::new(4, 1 << 20);
-    let plain = api::run_many(&request(&[1]), 1, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+    let plain = api::run_many(&request(&[1]), 1, &|_, _| {}, &Arc::default()).unwrap();
     assert_eq!(run(&session, &[1]), digests(&plain));
     assert_eq!(session.populations(), 1);
     assert_eq!(run(&session, &[1]), digests(&plain));

@@ -2,7 +2,7 @@
 
 use counterpoint_engine::api;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 fn crash(design: &str, workload: &str, more: &Value) -> Result<Value, api::Error> {
     let mut request = json!({
@@ -10,7 +10,7 @@ fn crash(design: &str, workload: &str, more: &Value) -> Result<Value, api::Error
         "stages": true, "shrink": false, "blame": false,
     });
     request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let answer = api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false))?;
+    let answer = api::crash(&request.to_string(), &|_, _| {}, &Arc::default())?;
     Ok(serde_json::from_str(&answer).unwrap())
 }
 

@@ -6,6 +6,8 @@ use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 
 impl Observer for Explorer {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
+        // The event that it is part of is not over.
+        self.first_store.get_or_insert(self.auditor.events() + 1);
         self.auditor.stored(now, core, line, offset, data);
     }
     fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {

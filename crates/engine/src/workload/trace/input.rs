@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a zstd frame begins (RFC 8878 section 3.1.1).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -29,7 +30,14 @@ const HEAD_BYTES: u64 = 4096;
 
 /// A trace that can be read from its beginning as often as needed.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(super) struct Source {
+    place: Place,
+    /// Set by a user who interrupts: then nothing more can be read.
+    cancel: Arc<AtomicBool>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
     File(PathBuf),
     Bytes(String, Arc<[u8]>),
 }
@@ -43,28 +51,28 @@ pub(super) struct Opened {
 
 impl Source {
     /// The file at `path`, which must be a regular one because it is read more than once.
-    pub fn file(path: &Path) -> Result<Self, ConfigError> {
+    pub fn file(path: &Path, cancel: Arc<AtomicBool>) -> Result<Self, ConfigError> {
         let metadata = std::fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
         if !metadata.is_file() {
             let path = path.display();
             return Err(ConfigError(format!("{path}: a trace is read twice and must be a regular file")));
         }
-        Ok(Source::File(path.to_path_buf()))
+        Ok(Source { place: Place::File(path.to_path_buf()), cancel })
     }
 
     /// `bytes`, called `name` in errors.
     pub fn bytes(name: &str, bytes: Arc<[u8]>) -> Self {
-        Source::Bytes(name.to_owned(), bytes)
+        Source { place: Place::Bytes(name.to_owned(), bytes), cancel: Arc::default() }
     }
 
     /// The trace at its beginning.
     pub fn open(&self) -> Result<Opened, ConfigError> {
-        match self {
-            Source::File(path) => {
+        match &self.place {
+            Place::File(path) => {
                 let file = File::open(path).map_err(|error| cannot_open(path, &error))?;
-                open(path.display().to_string(), BufReader::with_capacity(BUFFER_BYTES, file))
+                open(path.display().to_string(), BufReader::with_capacity(BUFFER_BYTES, file), &self.cancel)
             }
-            Source::Bytes(name, bytes) => open(name.clone(), Cursor::new(Arc::clone(bytes))),
+            Place::Bytes(name, bytes) => open(name.clone(), Cursor::new(Arc::clone(bytes)), &self.cancel),
         }
     }
 
@@ -91,14 +99,16 @@ impl Source {
     }
 }
 
-fn open(name: String, input: impl BufRead + Send + 'static) -> Result<Opened, ConfigError> {
+fn open(name: String, input: impl BufRead + Send + 'static, cancel: &Arc<AtomicBool>) -> Result<Opened, ConfigError> {
     let unreadable = |error| ConfigError(format!("{name}: cannot be read: {error}"));
-    let mut rest = decompressed(input).map_err(unreadable)?;
+    // On both sides, because compressed input may unpack to nothing, or to very much.
+    let mut rest = decompressed(Interruptible { input, cancel: Arc::clone(cancel) }).map_err(unreadable)?;
     let mut head = Vec::new();
     let error = rest.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
     let whole = error.is_some() || (head.len() as u64) < HEAD_BYTES;
     let format = detect(&name, &head, whole, error.is_some())?;
-    Ok(Opened { name, input: Box::new(Replayed { head: Cursor::new(head), error, rest }), format })
+    let input = Replayed { head: Cursor::new(head), error, rest };
+    Ok(Opened { name, input: Box::new(Interruptible { input, cancel: Arc::clone(cancel) }), format })
 }
 
 /// `input` itself, or what it unpacks to if it begins like something compressed.
@@ -130,6 +140,38 @@ pub(super) fn is_cut_off(error: &io::Error) -> bool {
 
 fn cannot_open(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError(format!("{}: the trace cannot be opened: {error}", path.display()))
+}
+
+/// Input that ends with an error when the user interrupts. Whoever reads it need not look: a recording may go on for
+/// long without anything that a program does.
+struct Interruptible<R> {
+    input: R,
+    cancel: Arc<AtomicBool>,
+}
+
+impl<R> Interruptible<R> {
+    fn go_on(&self) -> io::Result<()> {
+        // Not `ErrorKind::Interrupted`, after which reading is tried again.
+        if self.cancel.load(Ordering::Relaxed) { Err(io::Error::other("interrupted")) } else { Ok(()) }
+    }
+}
+
+impl<R: BufRead> BufRead for Interruptible<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.go_on()?;
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.input.consume(amount);
+    }
+}
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.go_on()?;
+        self.input.read(buffer)
+    }
 }
 
 /// Input whose first bytes, and the error behind them, have been looked at.

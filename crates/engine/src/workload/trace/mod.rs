@@ -38,6 +38,7 @@ use crate::message::ProgramForm;
 use image::Pages;
 use input::Source;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 pub use image::{EmptyBase, TraceBase};
@@ -59,13 +60,14 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens and checks the recording at `path`. One without its end is refused unless `allow_truncated`.
+    /// Opens and checks the recording at `path`. One without its end is refused unless `allow_truncated`. Once `cancel`
+    /// is set, neither this nor a program made of it reads any further: both fail.
     ///
     /// # Errors
     /// One sentence that names the file and, for a bad record, its number, its byte offset in the (decompressed)
     /// recording and what was expected there.
-    pub fn open(path: &Path, allow_truncated: bool) -> Result<Trace, ConfigError> {
-        Trace::check(Source::file(path)?, allow_truncated)
+    pub fn open(path: &Path, allow_truncated: bool, cancel: &Arc<AtomicBool>) -> Result<Trace, ConfigError> {
+        Trace::check(Source::file(path, Arc::clone(cancel))?, allow_truncated)
     }
 
     /// The same for a recording in memory, plain or compressed; `name` stands for the file in errors.

@@ -3,18 +3,18 @@
 use counterpoint_engine::api::{self, Error};
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// The verdict alone, unless the request asks for more.
 pub fn crash(request: &Value) -> Value {
     let request = &with(&json!({"shrink": false, "blame": false}), request.clone());
-    let report = api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false));
+    let report = api::crash(&request.to_string(), &|_, _| {}, &Arc::default());
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     serde_json::from_str(&report).unwrap()
 }
 
 pub fn refusal(request: &Value) -> String {
-    match api::crash(&request.to_string(), &|_, _| {}, &AtomicBool::new(false)) {
+    match api::crash(&request.to_string(), &|_, _| {}, &Arc::default()) {
         Err(Error::Config(error)) => error.0,
         other => panic!("{request} was not refused: {other:?}"),
     }

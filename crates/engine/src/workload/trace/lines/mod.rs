@@ -13,6 +13,7 @@ use crate::message::LineBytes;
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The most bytes of a text line: NVMain's, with 64 bytes of data and 64 of what they replace.
 pub const TEXT_LINE_BYTES_MAX: usize = 1024;
@@ -86,12 +87,12 @@ pub struct LineTrace {
 }
 
 impl LineTrace {
-    /// The trace at `path`, if it is one of lines.
+    /// The trace at `path`, if it is one of lines. Once `cancel` is set it cannot be read any further.
     ///
     /// # Errors
     /// It cannot be opened, or is no trace of any known format.
-    pub fn open(path: &Path) -> Result<Option<LineTrace>, ConfigError> {
-        LineTrace::new(Source::file(path)?)
+    pub fn open(path: &Path, cancel: &Arc<AtomicBool>) -> Result<Option<LineTrace>, ConfigError> {
+        LineTrace::new(Source::file(path, Arc::clone(cancel))?)
     }
 
     /// The same for bytes in memory, called `name` in errors.

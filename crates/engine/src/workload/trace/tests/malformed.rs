@@ -1,8 +1,11 @@
 //! What is wrong with a log is said in one sentence: file, record, byte, what was expected.
 
 use super::*;
+use crate::workload::trace::lines::LineTrace;
 use crate::workload::trace::pmemcheck::TraceReader;
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const ANY: &str = "STORE, FLUSH, FENCE, REGISTER_FILE, DEEP_SYNC, STOP, or a marker that ends in .BEGIN or .END";
 const STORE: &str = "STORE;0xaddress;0xvalue;0xsize with 1 to 8 bytes and a value that fits in them";
@@ -149,9 +152,9 @@ fn files_too_large_together_are_refused() {
 #[test]
 fn a_path_that_is_no_file() {
     let folder = std::env::temp_dir();
-    let message = Trace::open(&folder, false).unwrap_err().to_string();
+    let message = Trace::open(&folder, false, &Arc::default()).unwrap_err().to_string();
     assert_eq!(message, format!("{}: a trace is read twice and must be a regular file", folder.display()));
-    let message = Trace::open(&folder.join("no/such.log"), false).unwrap_err().to_string();
+    let message = Trace::open(&folder.join("no/such.log"), false, &Arc::default()).unwrap_err().to_string();
     assert!(message.contains("no/such.log: the trace cannot be opened: "), "{message}");
 }
 
@@ -160,7 +163,7 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
     let path = std::env::temp_dir().join(format!("counterpoint-changing-{}.log", std::process::id()));
     let write = |text: &str| std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
     write(&log("|FENCE|FENCE"));
-    let trace = Trace::open(&path, false).unwrap();
+    let trace = Trace::open(&path, false, &Arc::default()).unwrap();
     let mut sentences = Vec::new();
     for text in [
         log("|FENCE"),
@@ -183,4 +186,20 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
     let changed = format!("{}: the trace changed while it was being replayed", path.display());
     assert_eq!(sentences[..3], [changed.clone(), changed.clone(), changed]);
     assert!(sentences[3].contains("record 1 at byte"));
+}
+
+#[test]
+fn nothing_more_is_read_once_the_user_interrupts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, lines) = (folder.path().join("t.log"), folder.path().join("t.trace"));
+    std::fs::write(&program, "REGISTER_FILE;/pool;0x1000;0x1000;0x0|STORE;0x1000;0x1;0x8|FENCE|STOP").unwrap();
+    std::fs::write(&lines, format!("0x40 READ 1\n{}0x40 READ 2\n", "\n".repeat(1 << 20))).unwrap();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let opened = LineTrace::open(&lines, &cancel).unwrap().unwrap();
+    let mut reader = opened.reader().unwrap();
+    assert_eq!(reader.next_access().unwrap().unwrap().cycle, Some(1));
+    cancel.store(true, Ordering::Relaxed);
+    // One call would read all of the blank lines.
+    assert!(reader.next_access().unwrap_err().to_string().contains("interrupted"));
+    assert!(Trace::open(&program, false, &cancel).unwrap_err().to_string().contains("interrupted"));
 }

@@ -4,6 +4,7 @@ use super::*;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the recordings map the pool, and for a moment its header.
 const POOL: u64 = 0x520_0000;
@@ -35,7 +36,7 @@ fn offset(field: &str) -> u64 {
 
 /// Operations and final bytes of one log, read the simple way.
 fn check(name: &str, transactions: u64) {
-    let trace = Trace::open(&path(name), false).unwrap();
+    let trace = Trace::open(&path(name), false, &Arc::default()).unwrap();
     let summary = trace.summary();
     assert_eq!((summary.transactions, summary.end, summary.files.len()), (transactions, 0xa00_0000, 1));
     let text = text(name);

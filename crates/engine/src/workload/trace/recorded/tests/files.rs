@@ -6,6 +6,7 @@ use super::build::{BASE, SIZE};
 use super::*;
 use std::io::{Cursor, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A path for the test `name`, of which nothing is left when it is dropped.
 struct Place(PathBuf);
@@ -59,7 +60,7 @@ fn a_stream_becomes_a_file_that_unpacks_to_it() {
     let mut unpacked = Vec::new();
     zstd::stream::read::Decoder::new(&file[..]).unwrap().read_to_end(&mut unpacked).unwrap();
     assert!(unpacked == bytes);
-    let trace = Trace::open(&place.0, false).unwrap();
+    let trace = Trace::open(&place.0, false, &Arc::default()).unwrap();
     let summary = trace.summary();
     assert_eq!((summary.records, summary.instructions), (written.records, written.instructions));
     assert_eq!((summary.threads, summary.status), (written.threads, Some(7)));
@@ -117,7 +118,7 @@ fn a_program_that_is_killed_leaves_a_file_all_the_same() {
     let good = stream.starts[4];
     let written = write_trace("pipe", Cursor::new(stream.bytes[..good + 3].to_vec()), &place.0).unwrap();
     assert_eq!((written.complete, written.status, written.records, written.stores), (false, STATUS_UNKNOWN, 4, 1));
-    let trace = Trace::open(&place.0, false).unwrap();
+    let trace = Trace::open(&place.0, false, &Arc::default()).unwrap();
     assert_eq!(trace.summary().status, Some(STATUS_UNKNOWN));
     assert_eq!(operations(&trace, ProgramForm::Plain), [Did::Compute(4), Did::Store(0, vec![1])]);
 }

@@ -4,7 +4,7 @@ use super::build::{BASE, SIZE};
 use super::*;
 use crate::{api, design};
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// Transactions over a file that had something in it, with every kind of access.
 fn program() -> Vec<u8> {
@@ -43,7 +43,7 @@ fn every_design_replays_it_and_always_alike() {
         let replay = |by_line: bool| -> Value {
             let run = |name| json!({"design": name, "workload": path, "by_line": by_line});
             let request = json!({"runs": design::names().map(run).collect::<Vec<Value>>()}).to_string();
-            serde_json::from_str(&api::replay(&request, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap()).unwrap()
+            serde_json::from_str(&api::replay(&request, 1, &|_, _| {}, &Arc::default()).unwrap()).unwrap()
         };
         let (results, again) = (replay(false), replay(true));
         for (run, again) in results["results"].as_array().unwrap().iter().zip(again["results"].as_array().unwrap()) {
@@ -85,7 +85,7 @@ fn lines_are_known_of_recorded_programs_only() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
         let path = if workload.contains('/') { format!("{root}{workload}") } else { workload.to_owned() };
         let request = json!({"runs": [{"design": "secpm", "workload": path, "by_line": true}]}).to_string();
-        let error = api::run_many(&request, 1, &|_, _| {}, &AtomicBool::new(false)).unwrap_err().to_string();
+        let error = api::run_many(&request, 1, &|_, _| {}, &Arc::default()).unwrap_err().to_string();
         assert!(error.ends_with(expected), "{error}");
     }
 }
@@ -95,7 +95,7 @@ fn a_crash_of_it_finds_nothing_wrong_with_a_design_that_is_right() {
     at_path("crash", |path| {
         for name in ["unencrypted", "secpm", "sca"] {
             let request = json!({"design": name, "workload": path, "blame": false}).to_string();
-            let report = api::crash(&request, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+            let report = api::crash(&request, &|_, _| {}, &Arc::default()).unwrap();
             let report: Value = serde_json::from_str(&report).unwrap();
             assert!(report["crash_points"].as_u64().unwrap_or_default() > 100, "{report}");
             assert_eq!(

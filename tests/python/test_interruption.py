@@ -1,0 +1,236 @@
+"""Ctrl-C, SIGTERM and SIGHUP on the real engine: what is finished is kept, children end, and temporary folders go."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_sweep import wait_until
+
+import counterpoint as cp
+import samples
+
+pytestmark = pytest.mark.engine
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_MARK = "COUNTERPOINT_TEST_MARK"
+
+
+def _stop_after(transactions: int) -> Any:
+    def progress(done: int, _total: int) -> None:
+        if done >= transactions:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("design", "options"),
+    [
+        ("secpm", {"transactions": 1000, "points": 2000}),
+        ("secpm", {"transactions": 1000, "explore": "schedules"}),
+        ("secpm", {"transactions": 1000, "explore": "legal"}),
+        ("bbe", {"transactions": 1000, "nested": True}),
+        ("write-back", {"transactions": 1000}),
+    ],
+)
+def test_an_interrupted_exploration_has_the_verdict_so_far(design: str, options: dict[str, Any]) -> None:
+    with pytest.raises(cp.Interrupted) as stop:
+        cp.crash(design, "btree", machine="small", footprint="64KiB", progress=_stop_after(3), **options)
+    verdict = stop.value.verdict
+    assert verdict is not None
+    assert verdict.interrupted
+    assert verdict.crash_points > 0
+    assert verdict.holds == (design != "write-back")
+    assert "interrupted" in verdict.coverage
+
+
+@dataclass
+class Running:
+    """A command of its own, whose descendants are known by a mark in their environment."""
+
+    process: subprocess.Popen[str]
+    mark: str
+    temporary: Path
+
+    def descendants(self) -> list[int]:
+        found = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and int(folder.name) != self.process.pid:
+                try:
+                    environment = (folder / "environ").read_bytes()
+                except OSError:
+                    continue
+                if f"{_MARK}={self.mark}".encode() in environment:
+                    found.append(int(folder.name))
+        return found
+
+    def stop(self, number: signal.Signals) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        wait_until(lambda: not self.descendants())
+        assert list(self.temporary.iterdir()) == []
+        assert "Traceback" not in err
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Any]:
+    started: list[Running] = []
+
+    def begin(*words: str, cwd: Path | None = None) -> Running:
+        mark, temporary = uuid.uuid4().hex, tmp_path / "temporary"
+        temporary.mkdir(exist_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "counterpoint", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd or tmp_path,
+            env={**os.environ, _MARK: mark, "TMPDIR": str(temporary)},
+        )
+        running = Running(process, mark, temporary)
+        started.append(running)
+        maps = Path(f"/proc/{process.pid}/maps")
+        wait_until(lambda: "_engine" in maps.read_text())
+        return running
+
+    yield begin
+    for running in started:
+        running.process.kill()
+        running.process.wait()
+
+
+_LONG = "--footprint 4MiB --transactions 2000000 --tx-size 64"
+
+
+@pytest.mark.parametrize("number", _STOPS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"run secpm btree {_LONG}",
+        f"compare -d unencrypted,secpm -w array,btree {_LONG}",
+        f"annotations sca btree {_LONG}",
+        "reproduce secpm --out out",
+    ],
+)
+def test_a_command_without_anything_finished_ends_with_the_signals_code(
+    start: Any, command: str, number: signal.Signals
+) -> None:
+    running = start(*command.split())
+    time.sleep(1)
+    code, out, _ = running.stop(number)
+    assert code == 128 + number
+    assert "Holds" not in out
+
+
+@pytest.mark.parametrize("number", _STOPS)
+def test_a_crash_exploration_prints_the_verdict_so_far(start: Any, tmp_path: Path, number: signal.Signals) -> None:
+    words = "crash secpm btree --machine small --footprint 64KiB --transactions 200000 --out out --json"
+    running = start(*words.split())
+    time.sleep(3)
+    code, out, err = running.stop(number)
+    assert code == 128 + number
+    verdict = json.loads(out)
+    assert verdict["interrupted"]
+    assert verdict["crash_points"] > 0
+    assert json.loads((tmp_path / "out" / "crash.json").read_text()) == verdict
+    assert f"interrupted; {verdict['crash_points']} crash points were tried" in err
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["crash.json"], "a picture takes too long"
+
+
+@pytest.mark.parametrize("number", _STOPS)
+def test_a_sweep_keeps_what_is_finished_and_its_workers_end(start: Any, tmp_path: Path, number: signal.Signals) -> None:
+    spec = '[base]\nworkload = "array"\nfootprint = "1MiB"\ntransactions = 20000\n[axes]\nseed = {from = 1, to = 400}\n'
+    (tmp_path / "s.toml").write_text(spec + 'design = ["secpm"]\n')
+    running = start("sweep", "s.toml", "--workers", "2")
+    wait_until(lambda: (tmp_path / "s.duckdb").exists() and len(running.descendants()) >= 2, seconds=60)
+    time.sleep(2)
+    code, _, err = running.stop(number)
+    assert code == 128 + number
+    assert "of 400 runs are in the store" in err
+
+
+@pytest.mark.parametrize("number", _STOPS)
+def test_the_users_own_recovery_ends(start: Any, tmp_path: Path, number: signal.Signals) -> None:
+    trace, mark = tmp_path / "t.cptrace", tmp_path / "mark"
+    trace.write_bytes(samples.recorded())
+    recover = f"echo x >> {mark}; sleep 100 < {{pool}}"
+    running = start("crash", "unencrypted", str(trace), "--recover", recover, "--recover-jobs", "2")
+    wait_until(lambda: mark.exists() and "x" in mark.read_text(), seconds=60)
+    assert running.descendants()
+    code, _, _ = running.stop(number)
+    assert code == 128 + number
+
+
+def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        "from counterpoint.cli import signals; signals.stop_as_ctrl_c();"
+        "os.kill(os.getpid(), signal.SIGHUP); print('on')"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout == "on\n"
+
+
+def _blank_lines(path: Path) -> None:
+    """A trace whose second access comes after 4 GiB of blank lines."""
+    blank = gzip.compress(b"\n" * (64 << 20), compresslevel=1)
+    with path.open("wb") as file:
+        file.write(gzip.compress(b"0x40 READ 1\n"))
+        for _ in range(64):
+            file.write(blank)
+        file.write(gzip.compress(b"0x40 READ 2\n"))
+
+
+def _many_records(path: Path) -> None:
+    """A recorded program that flushes a line 800 million times and does nothing else."""
+    first, *_ = samples.recorded().partition(b"\x14\x03\x00")
+    flush = gzip.compress(b"\x14\x03\x00\x00" * (16 << 20), compresslevel=1)
+    with path.open("wb") as file:
+        file.write(gzip.compress(first))
+        for _ in range(50):
+            file.write(flush)
+
+
+@pytest.mark.parametrize("write", [_blank_lines, _many_records])
+@pytest.mark.parametrize("command", ["replay", "crash secpm"])
+def test_every_reader_hears_ctrl_c(start: Any, tmp_path: Path, write: Any, command: str) -> None:
+    if (write, command) == (_blank_lines, "crash secpm"):
+        pytest.skip("only a replay reads memory lines")
+    path = tmp_path / "t.gz"
+    write(path)
+    running = start(*command.split(), str(path), *(["-d", "secpm"] if command == "replay" else []))
+    time.sleep(2)
+    assert running.process.poll() is None, "the reader is still at it"
+    began = time.monotonic()
+    code, _, _ = running.stop(signal.SIGINT)
+    assert code == 130
+    # The whole takes more than ten times as long.
+    assert time.monotonic() - began < 5
+
+
+def test_finished_replays_of_memory_lines_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "t.trace"
+    path.write_text("0x40 READ 1\n")
+    whole = cp.replay_lines(path, ["secpm", "unencrypted"])
+    results = [whole[0].to_dict(), {"error": "interrupted"}]
+
+    def interrupted(*_: object) -> str:
+        raise cp._engine.Interrupted(json.dumps({"results": results}))
+
+    monkeypatch.setattr(cp._engine, "replay", interrupted)
+    with pytest.raises(cp.Interrupted) as stop:
+        cp.replay_lines(path, ["secpm", "unencrypted"])
+    assert [run.design for run in stop.value.lines] == ["secpm"]
