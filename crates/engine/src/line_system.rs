@@ -126,9 +126,9 @@ impl<O: Observer> LineSystem<O> {
         Some(&self.responses)
     }
 
-    /// What a read of `line` would find that arrived now. Takes no time and changes nothing.
+    /// What a read of `line` would find that was sent now, to arrive now. Takes no time and changes nothing.
     pub fn peek(&self, line: Line) -> LineBytes {
-        self.controller.peek(&self.device, line)
+        self.controller.peek(&self.queue, &self.device, line)
     }
 
     /// Puts `controller`, which has done nothing yet, in place of one that has lost power with the device of `machine`:
