@@ -144,7 +144,9 @@ int counterpoint_tick(counterpoint *memory);
 /* Fills `info`, of which the caller has set `size`. */
 int counterpoint_get_info(counterpoint *memory, counterpoint_info *info);
 
-/* What a read of the line at `address` would find that is sent now: 64 bytes. Takes no time and changes nothing. */
+/* What a read of the line at `address` would find that is sent now: the 64 bytes of the newest write of the line that was sent
+ * before, persisted or not, also of one sent at the same time. Takes no time and changes nothing. Zeros for
+ * machines with engine.bytes = false, which keep no bytes: what reads find there means nothing. */
 int counterpoint_peek(counterpoint *memory, uint64_t address, uint8_t *bytes);
 
 /* Power fails now and comes back. Requests under way are lost and never answered; the persistence domain drains to the media;

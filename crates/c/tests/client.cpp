@@ -145,6 +145,10 @@ struct Client {
             written[line] = version;
             sent = counterpoint_send_write(memory, line * 64, pattern(line, version).data(), version << 32 | line,
                                            kind == 0 ? COUNTERPOINT_COUNTER_ATOMIC : 0);
+            // A read sent now would find it, though it has yet to arrive.
+            Line found;
+            CHECK(counterpoint_peek(memory, line * 64, found.data()) == COUNTERPOINT_OK);
+            CHECK(found == pattern(line, version));
         } else if (queue == COUNTERPOINT_READ) {
             expected[number] = written.count(line) ? written[line] : 0;
             sent = counterpoint_send_read(memory, line * 64, number);

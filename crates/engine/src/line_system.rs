@@ -3,7 +3,9 @@
 use crate::cipher::{FeedbackCipher, Keys, PadCipher};
 use crate::config::{ConfigError, Geometry, Machine};
 use crate::controller::{Context, Controller, EncryptionParts, LogParts, Response};
-use crate::design::parts::{Design, HardwareLog, PadSource};
+use crate::design::parts::{
+    Admit, CounterScheme, CounterUpdate, Design, HardwareLog, LogEncryption, PadSource, WritePath,
+};
 use crate::device::Device;
 use crate::host_memory::{self, Needs};
 use crate::kernel::{Ps, Queue, Random};
@@ -128,9 +130,9 @@ impl<O: Observer> LineSystem<O> {
         Some(&self.responses)
     }
 
-    /// What a read of `line` would find that arrived now. Takes no time and changes nothing.
+    /// What a read of `line` would find that was sent now, to arrive now. Takes no time and changes nothing.
     pub fn peek(&self, line: Line) -> LineBytes {
-        self.controller.peek(&self.device, line)
+        self.controller.peek(&self.queue, &self.device, line)
     }
 
     /// Puts `controller`, which has done nothing yet, in place of one that has lost power with the device of `machine`:
@@ -183,7 +185,37 @@ pub(crate) fn encryption_parts(
             random: Random::stream(seed, "log.initial-vectors"),
         });
     }
-    Ok(Some(EncryptionParts { parts, scheme: (parts.counters)(&machine.counters), pads, log }))
+    let scheme = (parts.counters)(&machine.counters);
+    let log_path = log.as_ref().and_then(|log| match log.encryption {
+        LogEncryption::Counter { write_path } => Some(write_path),
+        LogEncryption::Feedback => None,
+    });
+    for path in [Some(parts.write_path), log_path].into_iter().flatten().filter(|path| path.admits_bumped_block()) {
+        bump_leaves_block(design, scheme.as_ref(), parts.update, path)?;
+    }
+    Ok(Some(EncryptionParts { parts, scheme, pads, log }))
+}
+
+/// Refuses parts that do not go together: `path` admits the block that a bump leaves, and a bump leaves none, or one without
+/// the counter that it gave out.
+fn bump_leaves_block(
+    design: &Design,
+    scheme: &dyn CounterScheme,
+    update: CounterUpdate,
+    path: &dyn WritePath,
+) -> Result<(), ConfigError> {
+    let how = if path.at_bump() == Admit::Counter { "appends it at the bump" } else { "stages it with the line" };
+    let why = if scheme.global() {
+        "a global counter comes from its register, not from a block: take split or per-line counters, or ready pairs"
+    } else if update == CounterUpdate::WithData {
+        "with CounterUpdate::WithData the block has the new counter only when the data is queued: take          CounterUpdate::AtBump, or ready pairs"
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError(format!(
+        "design '{}' has no counter block for a write path that {how}, because {why}",
+        design.name
+    )))
 }
 
 /// Where the hardware's log lies on `machine`.

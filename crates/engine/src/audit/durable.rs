@@ -4,8 +4,8 @@
 //!
 //! Decoding rule (secpm sections 3.4.1 and 3.5; counter-atomicity section 5.2.1): a line decrypts with its counter in
 //! the durable counter block: the major and its minor, or its eight bytes. While the re-encryption status register
-//! survives and names the page, a line whose done bit is clear decrypts with the old major instead. A counter of zero
-//! means never written: the line reads as zero. A line of the hardware's log decrypts the same way under the log's key,
+//! survives and names the page, the major comes from there instead: the old one for a line whose done bit is clear, the
+//! next for a line whose done bit is set. A counter of zero means never written: the line reads as zero. A line of the hardware's log decrypts the same way under the log's key,
 //! or, if the log has no counters, is shown as it lies on the media.
 //!
 //! What leaves on battery when power is lost lies over what has persisted, until the next power loss is told of: the run
@@ -375,6 +375,8 @@ fn unpack_row(cipher: &CounterCipher, lines: &mut Lines, slot: usize, block: &Li
 fn effective(stored: Counter, status: Option<Status>, line: Line) -> Counter {
     match status {
         Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
+        // Whatever block is durable: the boot goes on under the new major counter, and keeps what the lines read as.
+        Some(status) if status.page == line.page() => Counter { major: status.old_major + 1, ..stored },
         _ => stored,
     }
 }

@@ -95,8 +95,8 @@ impl Naive {
         let (major, minor) = self.codec.counter(line, &stored.unwrap_or_else(|| self.codec.base_block(block)));
         let status = self.status.filter(|status| self.status_survives && status.page == line.page());
         match status {
-            Some(status) if status.done >> line.index_in_page() & 1 == 0 => (status.old_major, minor),
-            _ => (major, minor),
+            Some(status) => (status.old_major + (status.done >> line.index_in_page() & 1), minor),
+            None => (major, minor),
         }
     }
 

@@ -148,7 +148,11 @@ impl LineCodec for TestCodec {
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
         let (major, minor) = self.counter(line, block);
-        let major = status.filter(|status| status.awaits(line)).map_or(major, |status| status.old_major);
+        let major = match status.filter(|status| status.page == line.page()) {
+            Some(status) if status.done >> line.index_in_page() & 1 == 0 => status.old_major,
+            Some(status) => status.old_major + 1,
+            None => major,
+        };
         if (major, minor) == (0, 0) { [0; 64] } else { crypt_under(self.key(line), line, major, minor, ciphertext) }
     }
     fn pad(&self, line: Line, counter: crate::design::parts::Counter) -> LineBytes {

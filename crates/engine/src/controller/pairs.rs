@@ -48,10 +48,10 @@ impl Controller {
                 }
             },
         };
-        if let Some(fetch) = self.fetch_of(id) {
-            // An earlier counter of this line must not be put over this one.
-            self.fetches[fetch].updates.retain(|(other, _)| *other != line);
-        }
+        // No earlier counter of this line is on its way into the block, to be put over this one: see `Fetch::updates`.
+        debug_assert!(
+            self.fetch_of(id).is_none_or(|fetch| self.fetches[fetch].updates.iter().all(|(other, _)| *other != line))
+        );
         self.bumps += 1;
         self.append_counter(cx, id, block, self.bumps);
         if self.write_path_of(source).at_encrypted(counter_atomic) != Admit::Unready {

@@ -4,7 +4,7 @@
 use super::request::{BankRead, CounterWaiter, LineWaiter, Read, Source, Write};
 use super::state::{Context, Controller, Response};
 use crate::design::parts::{Counter, CounterStore};
-use crate::kernel::Ps;
+use crate::kernel::{Ps, Queue};
 use crate::message::{Circuit, Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
 
 impl Controller {
@@ -101,15 +101,17 @@ impl Controller {
         }
     }
 
-    /// What a read of `line` by the caches would find that arrived now. Takes no time and changes nothing. Zeros without
-    /// bytes.
-    pub fn peek<D: DevicePort>(&self, device: &D, line: Line) -> LineBytes {
-        if let Some(write) = self.newest_write(line, Source::Caches(0)) {
+    /// What a read of `line` by the caches would find that was sent now and took no time to arrive: writes that are due now
+    /// arrive before it. Takes no time and changes nothing. Zeros without bytes.
+    pub fn peek<D: DevicePort>(&self, queue: &Queue<Event>, device: &D, line: Line) -> LineBytes {
+        if !self.bytes {
+            return [0; 64];
+        }
+        if let Some(write) = self.newest_due(queue, line).or_else(|| self.newest_write(line, Source::Caches(0))) {
             return self.writes[write].plaintext();
         }
         let media = MediaLine::data(line);
         let stored = match (self.wpq.newest(media), device.content(media)) {
-            _ if !self.bytes => return [0; 64],
             (Some(entry), _) => &entry.bytes,
             (None, Content::Stored(bytes)) => bytes,
             // Nothing has encrypted it yet.
@@ -122,6 +124,16 @@ impl Controller {
             _ => self.counter_of(device, line),
         };
         xor(stored, &encryption.pads.pad(line, counter))
+    }
+
+    /// The last of the writes of `line` that reach the controller at this instant and have yet to.
+    fn newest_due(&self, queue: &Queue<Event>, line: Line) -> Option<u32> {
+        let of_line = queue.due().filter_map(|(sequence, event)| match event {
+            Event::WriteArrives { slot } if self.writes[slot].line == line => Some((sequence, slot)),
+            _ => None,
+        });
+        let writes = of_line.filter(|&(_, slot)| !matches!(self.writes[slot].source, Source::Turn(_)));
+        writes.max().map(|(_, slot)| slot)
     }
 
     /// The write on its way whose bytes a read of `line` finds: the newest that the caches sent; a line under

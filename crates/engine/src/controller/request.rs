@@ -158,6 +158,10 @@ pub(super) struct Fetch {
     pub id: CounterBlock,
     pub waiters: Vec<CounterWaiter>,
     /// New counters of lines of the block, to be put into it when it arrives.
+    ///
+    /// A later write of such a line never gets its counter into the block before: while a block is fetched it is not in the
+    /// cache. If it comes from the media, nothing on the chip has it either, and the pair waits for it. If it comes from the
+    /// chip, it is there before the counter cache has answered the later write, which begins when the earlier one is queued.
     pub updates: Vec<(Line, Counter)>,
 }
 

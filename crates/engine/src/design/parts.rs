@@ -60,6 +60,11 @@ pub trait WritePath: Send + Sync {
     fn at_encrypted(&self, counter_atomic: bool) -> Admit;
     /// The bumped block stays dirty in the counter cache until it is evicted or written back on demand.
     fn defers_counter(&self, counter_atomic: bool) -> bool;
+    /// Whether the counter block that it admits is the one that the bump left: alone, or staged with its line.
+    fn admits_bumped_block(&self) -> bool {
+        let staged = [false, true].map(|counter_atomic| self.at_encrypted(counter_atomic) == Admit::Pair);
+        self.at_bump() == Admit::Counter || staged.contains(&true)
+    }
 }
 
 /// Where counters lie and how a read finds them.

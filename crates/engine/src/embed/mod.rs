@@ -276,8 +276,9 @@ impl Memory {
         Ok(true)
     }
 
-    /// What a read of the line at `address` would find that is sent now. Takes no time and changes nothing; zeros if the
-    /// machine has `engine.bytes = false`.
+    /// What a read of the line at `address` would find that is sent now: the newest write that was sent before, arrived or
+    /// not. Takes no time and changes nothing. Zeros if the machine has `engine.bytes = false`, where what reads find means
+    /// nothing.
     pub fn peek(&self, address: u64) -> Result<LineBytes, Refusal> {
         let line = self.line(address)?;
         match &self.system {

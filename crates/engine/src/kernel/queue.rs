@@ -82,6 +82,13 @@ impl<E: EventCode> Queue<E> {
         self.heap.peek().map(|next| next.at)
     }
 
+    /// What is scheduled for the present, each with its number in the order in which it happens; not in that order.
+    pub fn due(&self) -> impl Iterator<Item = (u64, E)> {
+        let any = self.next_at() == Some(self.now);
+        let pending = self.heap.iter().filter(move |pending| any && pending.at == self.now);
+        pending.map(|pending| (pending.sequence, pending.event))
+    }
+
     /// Moves time to `at` without an event; none may be due before. What is scheduled from now on comes no earlier.
     pub fn wait_until(&mut self, at: Ps) {
         debug_assert!(at >= self.now && self.next_at().is_none_or(|next| next >= at));
@@ -154,6 +161,26 @@ mod tests {
         let expected: Vec<u64> = (0..100).filter(|n| n % 2 == 1).chain((0..100).filter(|n| n % 2 == 0)).collect();
         assert_eq!(order, expected);
         assert_eq!(queue.now(), 1_000);
+    }
+
+    #[test]
+    fn what_is_due_is_told_and_stays() {
+        let mut queue = Queue::new();
+        queue.wait_until(7);
+        assert_eq!(queue.due().count(), 0);
+        for (at, n) in [(9, 1), (7, 2), (8, 3), (7, 4), (9, 5)] {
+            queue.schedule(at, Tick(n));
+        }
+        let due = |queue: &Queue<Tick>| {
+            let mut due: Vec<(u64, Tick)> = queue.due().collect();
+            due.sort_unstable_by_key(|(sequence, _)| *sequence);
+            due.iter().map(|(_, tick)| tick.0).collect::<Vec<u64>>()
+        };
+        assert_eq!(due(&queue), [2, 4]);
+        assert_eq!(queue.pop(), Some(Tick(2)));
+        assert_eq!(due(&queue), [4]);
+        queue.pop();
+        assert_eq!(due(&queue), [0; 0]);
     }
 
     #[test]

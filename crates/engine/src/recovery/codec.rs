@@ -58,10 +58,8 @@ impl LineCodec for SchemeCodec {
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
         let stored = self.counter(line, block);
-        let counter = match status {
-            Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
-            _ => stored,
-        };
+        let major = status.and_then(|status| status.major_of(line)).unwrap_or(stored.major);
+        let counter = Counter { major, ..stored };
         if counter == Counter::NEVER {
             return [0; 64];
         }
@@ -95,7 +93,8 @@ impl LineCodec for SchemeCodec {
     }
 
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
-        if self.major(block) == old_major {
+        // More than once if a block was lost before: the status register knows the major counter better than the media.
+        while self.major(block) <= old_major {
             // A re-encryption that the boot itself begins still has the old minors on the chip, whatever the reading.
             self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }

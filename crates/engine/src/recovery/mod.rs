@@ -36,8 +36,8 @@ pub trait LineCodec {
     fn coverage(&self) -> Coverage;
     /// What `block` reads as if none was ever stored: the populated lines written once.
     fn base_block(&self, block: CounterBlock) -> LineBytes;
-    /// The plaintext of `line` from its ciphertext, its counter block and the status register. A line whose
-    /// counter says never written reads as zero.
+    /// The plaintext of `line` from its ciphertext, its counter block and the status register, which has the major counter
+    /// of its page. A line whose counter says never written reads as zero.
     fn decrypt(
         &self,
         line: Line,

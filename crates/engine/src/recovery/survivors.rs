@@ -36,6 +36,12 @@ impl ReencryptionStatus {
     pub fn awaits(&self, line: Line) -> bool {
         line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
     }
+
+    /// The major counter of `line`, if the page is its own: the old one until the line has been encrypted anew, then the
+    /// next. Its counter block may be from before, should the write that had the new one have been lost.
+    pub fn major_of(&self, line: Line) -> Option<u64> {
+        (line.page() == self.page).then(|| self.old_major + u64::from(!self.awaits(line)))
+    }
 }
 
 /// What a boot finds of the global counter's register (counter-atomicity section 5.2.1).

@@ -11,6 +11,7 @@ mod drain_cost;
 mod durable_counters;
 mod embed;
 mod engine_build;
+mod faulty_boots;
 mod hardware_log;
 mod hardware_logged_programs;
 mod interruption;

@@ -3,13 +3,19 @@
 //! must not put the older block over it.
 
 use crate::common::judge::crash;
-use crate::common::{LATE, reading};
+use crate::common::{Full, LATE, reading};
 use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, Variant};
+use counterpoint_engine::config::{self, ConfigError, CounterOrganisation, Machine, Variant};
 use counterpoint_engine::controller::Response;
+use counterpoint_engine::design::faults::Fault;
+use counterpoint_engine::design::parts::{CounterUpdate, Design, LogEncryption};
+use counterpoint_engine::design::{self, DESIGNS};
 use counterpoint_engine::kernel::ns_to_ps;
+use counterpoint_engine::mechanism::global_counters;
+use counterpoint_engine::mechanism::write_path::{Deferred, FlushedPairs, StagedPair, WriteThrough};
 use counterpoint_engine::message::{Line, LineBytes, NoObserver};
 use serde_json::json;
+use std::sync::Arc;
 
 /// Lets everything happen and reads `line`.
 fn read_back(system: &mut LineSystem<NoObserver>, line: Line) -> LineBytes {
@@ -91,5 +97,70 @@ fn with_a_counter_per_line_the_published_readings_lose_nothing() {
     });
     for violation in crash(&request)["violations"].as_array().unwrap() {
         assert_eq!(violation["rule"], "pad_reuse", "{violation}");
+    }
+}
+
+fn put_together(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    LineSystem::new(machine, design, Arc::new(Full([7; 64])), 1, NoObserver).map(|_| ())
+}
+
+/// A staged pair takes the block that the bump left. Under a global counter the bump leaves none, and where the counter cache
+/// takes counters with the data one without the new counter: zeros and old blocks would be written in its place.
+#[test]
+fn parts_that_leave_a_staged_pair_without_its_counter_block_are_refused_in_a_sentence() {
+    let machine = config::preset("small").unwrap();
+    let of = |name: &str, change: &dyn Fn(&mut Design)| {
+        let mut design = design::find(name, Variant::Hardened).unwrap();
+        change(&mut design);
+        put_together(&machine, &design).err().map(|error| error.0)
+    };
+    let refused = |name: &str, how: &str, why: &str, change: &dyn Fn(&mut Design)| {
+        let error = of(name, change).unwrap_or_else(|| panic!("{name} {how} was put together"));
+        let start = format!("design '{name}' has no counter block for a write path that {how}, because {why}");
+        assert!(error.starts_with(&start), "{error}");
+    };
+    let global = "a global counter comes from its register";
+    refused("fca", "stages it with the line", global, &|design| {
+        design.encryption.as_mut().unwrap().write_path = &StagedPair;
+    });
+    refused("sca", "stages it with the line", global, &|design| {
+        design.encryption.as_mut().unwrap().write_path = &FlushedPairs;
+    });
+    refused("fca", "appends it at the bump", global, &|design| {
+        design.encryption.as_mut().unwrap().write_path = &WriteThrough;
+    });
+    refused("secpm", "stages it with the line", global, &|design| {
+        design.encryption.as_mut().unwrap().counters = global_counters::region;
+    });
+    // The write path of the log alone.
+    refused("hw-log", "stages it with the line", global, &|design| {
+        let parts = design.encryption.as_mut().unwrap();
+        (parts.counters, parts.write_path) = (global_counters::region, &Deferred);
+    });
+    let none = of("hw-log", &|design| {
+        let parts = design.encryption.as_mut().unwrap();
+        (parts.counters, parts.write_path) = (global_counters::region, &Deferred);
+        design.log.as_mut().unwrap().encryption = LogEncryption::Counter { write_path: &Deferred };
+    });
+    assert_eq!(none, None);
+    refused("secpm", "stages it with the line", "with CounterUpdate::WithData", &|design| {
+        design.encryption.as_mut().unwrap().update = CounterUpdate::WithData;
+    });
+    refused("write-through", "appends it at the bump", "with CounterUpdate::WithData", &|design| {
+        design.encryption.as_mut().unwrap().update = CounterUpdate::WithData;
+    });
+}
+
+#[test]
+fn no_design_and_no_design_with_a_fault_is_refused_whatever_the_counters_of_the_machine() {
+    for organisation in [CounterOrganisation::Split, CounterOrganisation::Global, CounterOrganisation::PerLine] {
+        let mut machine = config::preset("small").unwrap();
+        machine.counters.organisation = organisation;
+        for design in DESIGNS.iter().flat_map(|of| [Variant::Published, Variant::Hardened].map(of)) {
+            put_together(&machine, &design).unwrap();
+            for fault in Fault::of(&design) {
+                put_together(&machine, &fault.apply(&design).unwrap()).unwrap();
+            }
+        }
     }
 }
