@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -541,13 +542,34 @@ _hints = cache(get_type_hints)
 
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a document, by its annotations."""
+    if not isinstance(document, Mapping):
+        raise EngineError(f"the engine's answer has no object for {cls.__name__}")
     values = {}
     described: Any = cls
     for name, hint in _hints(described).items():
         if name not in document:
             raise EngineError(f"the engine's answer has no key '{name}' for {cls.__name__}")
+        if not _fits(hint, document[name]):
+            raise EngineError(f"the engine's answer has another kind of value at '{name}' of {cls.__name__}")
         values[name] = _convert(hint, document[name])
     return cls(**values)
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether a value of JSON is of a kind; what is in it, if it is an object, is looked at by `build`."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(_fits(part, value) for part in get_args(hint))
+    if hint is type(None):
+        return value is None
+    if hint is int or hint is float:
+        kinds = int if hint is int else int | float
+        # A number that no float holds, or none at all, comes from a document that was altered.
+        return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if hint in (str, bool):
+        return isinstance(value, hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, list | tuple) and all(_fits(get_args(hint)[0], item) for item in value)
+    return value is not None or hint is Any
 
 
 def _convert(hint: Any, value: Any) -> Any:

@@ -15,27 +15,24 @@ Everything is written in transactions, so that a process killed at any time leav
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import os
-import re
-import signal
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ._engine import InputError
+from ._engine import EngineError, InputError
+from .database import Database, create, reason
 from .executor import Finished
+from .files import unfinished
 from .frame import flat
 from .request import bytes_of
 from .results import Run
 
 if TYPE_CHECKING:
-    import duckdb
     import polars as pl
 
 SCHEMA = 1
@@ -50,17 +47,22 @@ CREATE TABLE results (
     worker VARCHAR, seconds DOUBLE, finished_at TIMESTAMP, host JSON
 );
 CREATE TABLE figures (name VARCHAR PRIMARY KEY, type VARCHAR);
-CREATE VIEW runs AS SELECT key, engine_build, configuration, document FROM results;
-CREATE VIEW hosts AS SELECT key, worker, seconds, finished_at, host AS document FROM results;
 CREATE TABLE failures (
     key VARCHAR PRIMARY KEY, request JSON, sentence VARCHAR, bad_input BOOLEAN, attempts INTEGER, failed_at TIMESTAMP
 );
 CREATE TABLE sweeps (name VARCHAR PRIMARY KEY, digest VARCHAR, spec VARCHAR, axes JSON, made_at TIMESTAMP);
 CREATE TABLE points (sweep VARCHAR, position INTEGER, key VARCHAR, axes JSON, PRIMARY KEY (sweep, position));
 """
+_VIEWS = """
+CREATE VIEW runs AS SELECT key, engine_build, configuration, document FROM results;
+CREATE VIEW hosts AS SELECT key, worker, seconds, finished_at, host AS document FROM results;
+"""
+_FIGURE_TYPES = ("BOOLEAN", "UBIGINT", "DOUBLE", "VARCHAR")
+_AXIS_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR")
 _INSERT = "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NO_FIGURES = ("schema", "host")
 _FRONT = ("design", "variant", "workload", "machine", "seed", "cores", "tx_size", "footprint", "transactions")
+_SHOWN_MAX = 40
 _RENAMED = {"transactions": "transactions_measured"}
 """Figures that go by another name beside an axis of theirs: that counts for each core, and they over all."""
 
@@ -116,17 +118,22 @@ class Store:
             InputError: it cannot be opened, is no store, is of a newer version, or another process has it.
         """
         self.path = Path(path)
-        if (must_exist or read_only) and not self.path.is_file():
-            raise InputError(f"there is no store '{self.path}'; `counterpoint sweep` makes one")
-        self._connection = _connect(self.path, read_only=read_only)
-        self._columns: dict[str, str] = {}
         try:
-            self._prepare()
+            missing = not self.path.exists()
+        except (OSError, ValueError) as error:
+            raise InputError(f"the store '{self.path}' cannot be opened: {reason(error)}") from None
+        if missing and (must_exist or read_only):
+            raise InputError(f"there is no store '{self.path}'; `counterpoint sweep` makes one")
+        if missing:
+            create(self.path, f"{_TABLES} {_VIEWS} INSERT INTO counterpoint_store VALUES ({SCHEMA});")
+        self._database = Database(self.path, read_only=read_only)
+        try:
+            self._check_layout()
+            self._columns = self._figure_columns()
+            self._failed = {key for (key,) in self._database.ask("SELECT key FROM failures")}
         except BaseException:
-            self._connection.close()
+            self._database.close()
             raise
-        self._columns = dict(self._connection.execute("SELECT name, type FROM figures").fetchall())
-        self._failed = {key for (key,) in self._connection.execute("SELECT key FROM failures").fetchall()}
 
     def __enter__(self) -> Self:
         """The store itself."""
@@ -140,7 +147,7 @@ class Store:
 
     def close(self) -> None:
         """Lets others have the file."""
-        self._connection.close()
+        self._database.close()
 
     def put_sweep(
         self,
@@ -162,13 +169,13 @@ class Store:
         """
         types = {axis: axis_type(values) for axis, values in axes.items()}
         rows = [json.dumps([_on_axis(values[axis], types[axis]) for axis in axes]) for _, values in points]
-        with self._transaction():
-            self._connection.execute("DELETE FROM sweeps WHERE name = ?", [name])
-            self._connection.execute("DELETE FROM points WHERE sweep = ?", [name])
-            self._connection.execute(
+        with self._database.transaction():
+            self._database.execute("DELETE FROM sweeps WHERE name = ?", [name])
+            self._database.execute("DELETE FROM points WHERE sweep = ?", [name])
+            self._database.execute(
                 "INSERT INTO sweeps VALUES (?, ?, ?, ?, ?)", [name, digest, spec, json.dumps(types), _now()]
             )
-            self._connection.execute(
+            self._database.execute(
                 "INSERT INTO points SELECT ?, unnest(?::INTEGER[]), unnest(?::VARCHAR[]), unnest(?::JSON[])",
                 [name, list(range(len(points))), [key for key, _ in points], rows],
             )
@@ -181,22 +188,19 @@ class Store:
         """
         if not finished:
             return
-        with self._transaction():
-            figures = [_figures(one.document) for one in finished]
-            self._widen(figures)
-            for one, values in zip(finished, figures, strict=True):
-                document = {name: value for name, value in one.document.items() if name != "host"}
-                parts = (one.configuration, document, values)
-                row = [one.key, build, *map(json.dumps, parts), one.worker, one.seconds, _now()]
-                self._connection.execute(_INSERT, [*row, json.dumps(one.document.get("host"))])
-                if one.key in self._failed:
-                    self._connection.execute("DELETE FROM failures WHERE key = ?", [one.key])
+        before = self._columns
+        try:
+            with self._database.transaction():
+                self._put_runs(finished, build)
+        except BaseException:
+            self._columns = before
+            raise
 
     def put_failures(self, failures: Iterable[Failure]) -> None:
         """Keeps what could not be computed; durable when this returns."""
-        with self._transaction():
+        with self._database.transaction():
             for one in failures:
-                self._connection.execute(
+                self._database.execute(
                     "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
                     [one.key, json.dumps(one.request), one.sentence, one.bad_input, one.attempts, _now()],
                 )
@@ -205,31 +209,34 @@ class Store:
     def known(self, keys: Iterable[str]) -> set[str]:
         """Those of the keys whose runs are in the store."""
         wanted = list(keys)
-        found = self._connection.execute("SELECT key FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [wanted])
-        return {key for (key,) in found.fetchall()}
+        found = self._database.ask("SELECT key FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [wanted])
+        return {key for (key,) in found}
 
     def run(self, key: str) -> Run:
         """One run, its figures of the host included."""
-        found = self._connection.execute("SELECT document, host FROM results WHERE key = ?", [key]).fetchone()
-        if found is None:
+        found = self._database.ask("SELECT document, host FROM results WHERE key = ?", [key])
+        if not found:
             raise InputError(f"there is no run '{key}' in the store '{self.path}'")
-        return Run.from_dict({**json.loads(found[0]), "host": json.loads(found[1])})
+        document, host = (self._parsed(text, f"the run '{key}'") for text in found[0])
+        try:
+            return Run.from_dict({**document, "host": host})
+        except EngineError:
+            raise self.altered(f"the run '{key}' is not what the engine gives") from None
 
     def configuration(self, key: str) -> dict[str, Any]:
         """The complete configuration of a run."""
-        found = self._connection.execute("SELECT configuration FROM results WHERE key = ?", [key]).fetchone()
-        if found is None:
+        found = self._database.ask("SELECT configuration FROM results WHERE key = ?", [key])
+        if not found:
             raise InputError(f"there is no run '{key}' in the store '{self.path}'")
-        resolved: dict[str, Any] = json.loads(found[0])
-        return resolved
+        return self._parsed(found[0][0], f"the configuration of the run '{key}'")
 
     def sweeps(self) -> list[Sweep]:
         """The sweeps, in the order in which they were asked for."""
-        found = self._connection.execute(
+        found = self._database.ask(
             "SELECT name, digest, spec, axes, (SELECT count(*) FROM points WHERE sweep = name) FROM sweeps "
             "ORDER BY made_at, name"
-        ).fetchall()
-        return [Sweep(name, digest, spec, json.loads(axes), points) for name, digest, spec, axes, points in found]
+        )
+        return [self._sweep(*row) for row in found]
 
     def sweep(self, name: str | None = None) -> Sweep:
         """The sweep of that name, or the one asked for last.
@@ -248,20 +255,22 @@ class Store:
 
     def failures(self, sweep: str) -> list[Failure]:
         """What could not be computed of a sweep, in the order of its points."""
-        found = self._connection.execute(
+        found = self._database.ask(
             "SELECT key, request, sentence, bad_input, attempts FROM failures JOIN "
             "(SELECT key, min(position) AS first FROM points WHERE sweep = ? GROUP BY key) USING (key) ORDER BY first",
             [sweep],
-        ).fetchall()
-        return [Failure(key, json.loads(asked), *rest) for key, asked, *rest in found]
+        )
+        if any(value is None for row in found for value in row):
+            raise self.altered("a failure lacks a value")
+        return [Failure(key, self._parsed(asked, "the request of a failure"), *rest) for key, asked, *rest in found]
 
     def rows(self, sweep: str) -> pl.DataFrame:
         """The view of a sweep as a frame: a row per point, in order."""
-        import polars as pl
-
-        found = self._connection.execute(f"SELECT * FROM {_quoted(view_name(self.sweep(sweep).name))} ORDER BY point")
-        schema = {name: _polars_type(str(kind)) for name, kind, *_ in found.description or ()}
-        return pl.DataFrame(found.fetchall(), schema=schema, orient="row")
+        asked = self.sweep(sweep)
+        rows = self._database.frame(self._points_query(asked.name, asked.axes, f"({self._runs_query()})"))
+        if any(rows[column].null_count() for column in ("point", "key", *asked.axes)):
+            raise self.altered(f"a point of the sweep '{asked.name}' lacks a value")
+        return rows
 
     def export(self, sweep: str, path: str | os.PathLike[str]) -> Path:
         """Writes the view of a sweep as a Parquet or CSV file, whole or not at all; returns its path.
@@ -269,38 +278,72 @@ class Store:
         Raises:
             InputError: it ends in neither `.parquet` nor `.csv`, or cannot be written.
         """
-        target = Path(path)
-        import duckdb
+        import polars as pl
 
+        target = Path(path)
         form = export_format(target)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-        options = "FORMAT parquet, COMPRESSION zstd" if form == "parquet" else "FORMAT csv, HEADER"
-        view = _quoted(view_name(self.sweep(sweep).name))
-        try:
-            self._connection.execute(f"COPY (SELECT * FROM {view} ORDER BY point) TO {_text(temporary)} ({options})")
-            temporary.replace(target)
-        except (duckdb.Error, OSError) as error:
-            raise InputError(f"output file '{target}' cannot be written: {_reason(error)}") from None
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        rows = self.rows(sweep)
+        with unfinished(target) as temporary:
+            try:
+                if form == "parquet":
+                    rows.write_parquet(temporary, compression="zstd")
+                else:
+                    rows.write_csv(temporary)
+            except pl.exceptions.PolarsError as error:
+                raise InputError(f"output file '{target}' cannot be written: {reason(error)}") from None
         return target
 
-    def _prepare(self) -> None:
-        tables = {name for (name,) in self._connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        if not tables:
-            with self._transaction():
-                self._connection.execute(_TABLES)
-                self._connection.execute("INSERT INTO counterpoint_store VALUES (?)", [SCHEMA])
-            return
-        if "counterpoint_store" not in tables:
+    def altered(self, what: str) -> InputError:
+        """The error for a store that does not hold what Counterpoint writes."""
+        return self._database.altered(what)
+
+    def _check_layout(self) -> None:
+        if not self._database.has_table("counterpoint_store"):
             raise InputError(f"'{self.path}' is a DuckDB file but no store of Counterpoint; name another file")
-        (schema,) = self._connection.execute("SELECT schema FROM counterpoint_store").fetchone() or (None,)
-        if schema != SCHEMA:
+        layouts = [row[0] for row in self._database.ask("SELECT * FROM counterpoint_store")]
+        if len(layouts) != 1:
+            raise self.altered(f"it names {len(layouts)} layouts, and a store has one")
+        if layouts[0] != SCHEMA:
             raise InputError(
-                f"the store '{self.path}' has layout {schema}, and this version knows layout {SCHEMA}; "
-                "use the version that made it, or a new file"
+                f"the store '{self.path}' has layout {str(layouts[0])[:_SHOWN_MAX]}, and this version knows layout "
+                f"{SCHEMA}; use the version that made it, or a new file"
             )
+        views = ("runs", "hosts", *(view_name(name) for (name,) in self._database.ask("SELECT name FROM sweeps")))
+        self._database.check_layout(_TABLES, views)
+
+    def _figure_columns(self) -> dict[str, str]:
+        found = self._database.ask("SELECT name, type FROM figures")
+        for name, kind in found:
+            if kind not in _FIGURE_TYPES:
+                raise self.altered(f"the figure '{name}' has a type that no figure has")
+        return dict(found)
+
+    def _sweep(self, name: str, digest: str | None, spec: str | None, axes: str | None, points: int) -> Sweep:
+        types = self._parsed(axes, f"what the sweep '{name}' has for axes")
+        if digest is None or spec is None or any(kind not in _AXIS_TYPES for kind in types.values()):
+            raise self.altered(f"the sweep '{name}' is not as it was asked for")
+        return Sweep(name, digest, spec, types, points)
+
+    def _parsed(self, text: str | None, what: str) -> dict[str, Any]:
+        """A JSON object of the file."""
+        try:
+            document = json.loads(text or "")
+        except (ValueError, RecursionError):
+            raise self.altered(f"{what} is no JSON") from None
+        if not isinstance(document, dict):
+            raise self.altered(f"{what} is no JSON object")
+        return document
+
+    def _put_runs(self, finished: Sequence[Finished], build: str) -> None:
+        figures = [_figures(one.document) for one in finished]
+        self._widen(figures)
+        for one, values in zip(finished, figures, strict=True):
+            document = {name: value for name, value in one.document.items() if name != "host"}
+            parts = (one.configuration, document, values)
+            row = [one.key, build, *map(json.dumps, parts), one.worker, one.seconds, _now()]
+            self._database.execute(_INSERT, [*row, json.dumps(one.document.get("host"))])
+            if one.key in self._failed:
+                self._database.execute("DELETE FROM failures WHERE key = ?", [one.key])
 
     def _widen(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Columns for figures that no run had before."""
@@ -313,25 +356,34 @@ class Store:
         if not new:
             return
         for name, kind in new.items():
-            self._connection.execute("INSERT INTO figures VALUES (?, ?)", [name, kind])
+            self._database.execute("INSERT INTO figures VALUES (?, ?)", [name, kind])
         self._columns = self._columns | new
-        self._runs_view()
+        self._database.execute(f"CREATE OR REPLACE VIEW runs AS {self._runs_query()}")
         for sweep in self.sweeps():
             self._view(sweep.name, sweep.axes)
 
-    def _runs_view(self) -> None:
+    def _runs_query(self) -> str:
+        """The runs, without the view of them: that may be anything in a file that was sent."""
+        if not self._columns:
+            return "SELECT key, engine_build, configuration, document FROM results"
         shape = _text(json.dumps(self._columns))
-        columns = ", ".join(f"of_run.{_quoted(name)}" for name in self._ordered())
-        self._connection.execute(
-            f"CREATE OR REPLACE VIEW runs AS SELECT key, engine_build, {columns}, configuration, document "
+        columns = "".join(f"of_run.{_quoted(name)}, " for name in self._ordered())
+        return (
+            f"SELECT key, engine_build, {columns}configuration, document "
             f"FROM (SELECT *, from_json(figures, {shape}) AS of_run FROM results)"
         )
 
     def _ordered(self) -> list[str]:
+        """The figures as columns; the build of the engine is one already."""
         front = [name for name in _FRONT if name in self._columns]
-        return front + sorted(set(self._columns) - set(front))
+        return front + sorted(set(self._columns) - {*front, "engine_build"})
 
     def _view(self, name: str, axes: Mapping[str, str]) -> None:
+        query = self._points_query(name, axes, "runs")
+        self._database.execute(f"CREATE OR REPLACE VIEW {_quoted(view_name(name))} AS {query}")
+
+    def _points_query(self, name: str, axes: Mapping[str, str], runs: str) -> str:
+        """The points of a sweep with their runs, which come from the query or view `runs`."""
         columns = [
             "points.position AS point",
             *(
@@ -348,45 +400,11 @@ class Store:
             "runs.engine_build",
             "runs.configuration",
         ]
-        self._connection.execute(
-            f"CREATE OR REPLACE VIEW {_quoted(view_name(name))} AS SELECT {', '.join(columns)} FROM points "
-            "LEFT JOIN runs ON runs.key = points.key LEFT JOIN failures ON failures.key = points.key "
+        return (
+            f"SELECT {', '.join(columns)} FROM points "
+            f"LEFT JOIN {runs} AS runs ON runs.key = points.key LEFT JOIN failures ON failures.key = points.key "
             f"WHERE points.sweep = {_text(name)} ORDER BY points.position"
         )
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        import duckdb
-
-        before = self._columns
-        with _uninterrupted():
-            self._connection.execute("BEGIN")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException as error:
-                with contextlib.suppress(duckdb.Error):
-                    self._connection.execute("ROLLBACK")
-                self._columns = before
-                if isinstance(error, duckdb.Error):
-                    raise InputError(f"the store '{self.path}' cannot be written: {_reason(error)}") from None
-                raise
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Puts Ctrl-C off until the end, so that DuckDB does not give up in the middle of a transaction."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        signal.raise_signal(signal.SIGINT)
 
 
 def view_name(sweep: str) -> str:
@@ -423,31 +441,6 @@ def _on_axis(value: Any, kind: str) -> Any:
     return str(value) if kind == "VARCHAR" else value
 
 
-def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    # DuckDB takes longer to load than most commands to run.
-    import duckdb
-
-    try:
-        return duckdb.connect(path, read_only=read_only)
-    except duckdb.Error as error:
-        text = str(error)
-        if "lock" in text:
-            holder = re.search(r"PID (\d+)", text)
-            who = f" (process {holder[1]})" if holder else ""
-            raise InputError(
-                f"the store '{path}' is in use by another process{who}; wait, or use another file"
-            ) from None
-        if "not a valid DuckDB" in text:
-            raise InputError(f"'{path}' is no store: it is not a DuckDB file") from None
-        raise InputError(f"the store '{path}' cannot be opened: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    first = reason.strip().splitlines()[0]
-    return first.removeprefix("IO Error: ")
-
-
 def _figures(document: Mapping[str, Any]) -> dict[str, Any]:
     return flat({name: value for name, value in document.items() if name not in _NO_FIGURES})
 
@@ -458,13 +451,6 @@ def _figure_type(value: Any) -> str:
     if isinstance(value, int):
         return "UBIGINT"
     return "DOUBLE" if isinstance(value, float) else "VARCHAR"
-
-
-def _polars_type(kind: str) -> pl.DataType | type[pl.DataType]:
-    import polars as pl
-
-    known = {"BOOLEAN": pl.Boolean, "INTEGER": pl.Int32, "BIGINT": pl.Int64, "UBIGINT": pl.UInt64, "DOUBLE": pl.Float64}
-    return known.get(kind, pl.String)
 
 
 def _quoted(name: str) -> str:

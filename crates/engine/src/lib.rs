@@ -34,6 +34,7 @@ mod line_system;
 mod line_trace;
 pub mod mechanism;
 pub mod message;
+mod output;
 mod own_recovery;
 mod power_cost;
 pub mod recovery;

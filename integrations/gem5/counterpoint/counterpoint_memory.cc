@@ -1,6 +1,9 @@
 #include "counterpoint/counterpoint_memory.hh"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -378,8 +381,13 @@ CounterpointMemory::powerFail(const std::string &path)
     fatal_if(counterpoint_crash(library) != COUNTERPOINT_OK, "%s: %s", name(), counterpoint_last_error());
     waiting.clear();
     held.clear();
-    const std::string unfinished = path + ".tmp";
-    std::FILE *file = std::fopen(unfinished.c_str(), "wb");
+    // A name of our own, created exclusively: no other run writes to it, and no link at it is followed.
+    std::string unfinished;
+    std::FILE *file = nullptr;
+    for (unsigned number = 0; !file && (number == 0 || errno == EEXIST); number++) {
+        unfinished = path + "." + std::to_string(::getpid()) + "-" + std::to_string(number) + ".part";
+        file = std::fopen(unfinished.c_str(), "wbx");
+    }
     fatal_if(!file, "%s: %s cannot be written", name(), unfinished);
     // Zeros are skipped, so that the file is as sparse as memory.
     const Line zeros{};
@@ -393,7 +401,10 @@ CounterpointMemory::powerFail(const std::string &path)
         }
     }
     written = std::fclose(file) == 0 && written;
-    fatal_if(!written || std::rename(unfinished.c_str(), path.c_str()) != 0, "%s: %s cannot be written", name(), path);
+    written = written && std::rename(unfinished.c_str(), path.c_str()) == 0;
+    if (!written)
+        std::remove(unfinished.c_str());
+    fatal_if(!written, "%s: %s cannot be written", name(), path);
 }
 
 std::string

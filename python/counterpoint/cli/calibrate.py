@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ..files import prepare_folder, write_text
 from ..papers.calibrate import calibrate as search
 from ..papers.reproduce import ALL, names_of
 from ..report.calibration_page import page
-from ..report.files import prepare_folder, write_text
 from . import options, screen
 
 

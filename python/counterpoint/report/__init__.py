@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from ..files import prepare_folder, write_json, write_text
 from ..request import RunOptions
 from ..results import Crash
-from .files import prepare_folder, write_json, write_text
 
 if TYPE_CHECKING:
     import polars as pl

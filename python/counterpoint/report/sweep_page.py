@@ -61,6 +61,7 @@ def render(store: Store, name: str | None, command: str | None) -> str:
     """
     sweep = store.sweep(name)
     rows = store.rows(sweep.name)
+    _check_figures(rows, store)
     if {"nvm_writes", "transactions"} <= set(rows.columns) or "transactions_measured" in rows.columns:
         measured = "transactions_measured" if "transactions_measured" in rows.columns else "transactions"
         rows = rows.with_columns((pl.col("nvm_writes") / pl.col(measured)).alias(_WRITES))
@@ -80,6 +81,17 @@ def render(store: Store, name: str | None, command: str | None) -> str:
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
     )
+
+
+def _check_figures(rows: pl.DataFrame, store: Store) -> None:
+    """What is calculated with must be numbers, whatever the file of the store says that it is.
+
+    Raises:
+        InputError: it is not.
+    """
+    for column in ("nvm_writes", "transactions_measured", *(one.column for one in _MEASURES)):
+        if column in rows.columns and not rows[column].dtype.is_numeric():
+            raise store.altered(f"the figure '{column}' is no number")
 
 
 def _several(rows: pl.DataFrame, sweep: Sweep) -> list[str]:

@@ -4,22 +4,20 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 /// Bytes copied at a time.
 const PIECE: usize = 1 << 20;
 
-/// Copies `from` to the new file `to`. `shares` says whether the file system is asked to share blocks, and turns false
+/// Copies `from` into `to`, which is empty. `shares` says whether the file system is asked to share blocks, and turns false
 /// when it cannot.
-pub fn copy(from: &File, to: &Path, shares: &mut bool) -> io::Result<()> {
-    let to = File::create_new(to)?;
+pub fn copy(from: &File, to: &File, shares: &mut bool) -> io::Result<()> {
     if *shares {
-        if share(from, &to).is_ok() {
+        if share(from, to).is_ok() {
             return Ok(());
         }
         *shares = false;
     }
-    copy_data(from, &to)
+    copy_data(from, to)
 }
 
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@ use super::copy::copy;
 use super::reason;
 use crate::config::ConfigError;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
+use crate::output;
 use crate::workload::trace::{TraceBase, TraceFile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
@@ -100,7 +101,8 @@ impl Image {
         std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
         for part in &self.parts {
             let path = folder.join(&part.name);
-            copy(&part.file, &path, &mut self.shares).map_err(|error| refused(&path, &error))?;
+            let copied = File::create_new(&path).and_then(|to| copy(&part.file, &to, &mut self.shares));
+            copied.map_err(|error| refused(&path, &error))?;
         }
         Ok(())
     }
@@ -111,14 +113,12 @@ impl Image {
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let path = folder.join(format!("crash-{event}.{}", part.name));
-            let temporary = folder.join(format!(".crash-{event}.{}.{}.part", part.name, std::process::id()));
-            let done = File::open(from.join(&part.name))
-                .and_then(|file| copy(&file, &temporary, &mut true))
-                .and_then(|()| std::fs::rename(&temporary, &path));
-            done.map_err(|error| {
-                let _ = std::fs::remove_file(&temporary);
-                refused(&path, &error)
-            })?;
+            let keep = || {
+                let (to, name) = output::create(&path)?;
+                copy(&File::open(from.join(&part.name))?, &to, &mut true)?;
+                name.finish()
+            };
+            keep().map_err(|error| refused(&path, &error))?;
             kept.push(path);
         }
         Ok(kept)

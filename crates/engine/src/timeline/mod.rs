@@ -1,9 +1,13 @@
 //! A trace of every stage that Perfetto (and chrome://tracing) reads: one process per stage, transactions as spans,
 //! steps of a line as instants, occupancy of the write pending queue as a counter track. Times are simulated.
 
+#[cfg(test)]
+mod tests;
+
 use crate::config::ConfigError;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, Observer, Page};
+use crate::output::{self, Unfinished};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,35 +19,29 @@ const WPQ: u32 = 4;
 const DEVICE: u32 = 5;
 const LOG: u32 = 6;
 
-/// Writes the trace while the simulation runs, to a temporary name that becomes the real one at the end.
+/// Writes the trace while the simulation runs; the file has its name when it is complete.
 pub struct Timeline {
     path: PathBuf,
-    temporary: PathBuf,
+    name: Unfinished,
     out: BufWriter<File>,
     layout: MediaLayout,
     failed: Option<std::io::Error>,
     queued: i64,
     first: bool,
-    finished: bool,
 }
 
 impl Timeline {
     /// A trace that will be at `path`, of a machine with this `layout` of counters. The folder must be writable.
     pub fn create(path: &Path, layout: MediaLayout) -> Result<Self, ConfigError> {
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(".part");
-        let temporary = PathBuf::from(temporary);
-        let file = File::create(&temporary)
-            .map_err(|error| ConfigError(format!("timeline {}: cannot be written: {error}", path.display())))?;
+        let (file, name) = output::create(path).map_err(|error| cannot(path, &error))?;
         let mut timeline = Self {
             path: path.to_owned(),
-            temporary,
+            name,
             out: BufWriter::new(file),
             layout,
             failed: None,
             queued: 0,
             first: true,
-            finished: false,
         };
         timeline.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         for (process, name) in [
@@ -66,10 +64,9 @@ impl Timeline {
         self.write("\n]}\n");
         let result = match self.failed.take() {
             Some(error) => Err(error),
-            None => self.out.flush().and_then(|()| std::fs::rename(&self.temporary, &self.path)),
+            None => self.out.flush().and_then(|()| self.name.finish()),
         };
-        self.finished = result.is_ok();
-        result.map_err(|error| ConfigError(format!("timeline {}: cannot be written: {error}", self.path.display())))
+        result.map_err(|error| cannot(&self.path, &error))
     }
 
     fn write(&mut self, text: &str) {
@@ -125,14 +122,8 @@ fn kind(media: MediaLine) -> u32 {
     u32::from(media.is_counter())
 }
 
-impl Drop for Timeline {
-    /// Nothing half-written stays behind an error or an interrupted run.
-    fn drop(&mut self) {
-        if !self.finished {
-            // The first error is the one to tell.
-            let _ = std::fs::remove_file(&self.temporary);
-        }
-    }
+fn cannot(path: &Path, error: &std::io::Error) -> ConfigError {
+    ConfigError(format!("timeline {}: cannot be written: {error}", path.display()))
 }
 
 impl Observer for Timeline {

@@ -7,6 +7,7 @@ use super::record::{MAGIC, TAG_END, TAG_SYNC};
 use super::varint::put;
 use super::walk::Walk;
 use crate::config::ConfigError;
+use crate::output::{self, Unfinished};
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -114,11 +115,11 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
     })
 }
 
-/// The compressed file under way. It has another name until it is complete; dropped before, it goes.
+/// The compressed file under way; dropped before it is complete, it goes.
 struct Frames {
     path: PathBuf,
-    part: PathBuf,
-    encoder: Option<Encoder<'static, BufWriter<File>>>,
+    name: Unfinished,
+    encoder: Encoder<'static, BufWriter<File>>,
     gathered: Vec<u8>,
     /// Uncompressed bytes of the current frame.
     frame_bytes: u64,
@@ -127,16 +128,13 @@ struct Frames {
 
 impl Frames {
     fn create(path: &Path) -> Result<Self, ConfigError> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|error| cannot(path, &error))?;
+        let (file, name) = output::create(path).map_err(|error| cannot(path, &error))?;
         // Frames end where they are told to; one that is too long is refused before the policy would end it.
         let policy = FrameSizePolicy::Uncompressed(2 * FRAME_BYTES_MAX as u32);
         let options = EncodeOptions::new().frame_size_policy(policy).checksum_flag(true);
         let encoder = options.into_encoder(BufWriter::new(file)).map_err(|error| cannot(path, &error))?;
         let (path, gathered) = (path.to_path_buf(), Vec::with_capacity(2 * GATHERED_BYTES));
-        Ok(Frames { path, part, encoder: Some(encoder), gathered, frame_bytes: 0, stream_bytes: 0 })
+        Ok(Frames { path, name, encoder, gathered, frame_bytes: 0, stream_bytes: 0 })
     }
 
     /// Appends to the current frame.
@@ -150,38 +148,23 @@ impl Frames {
     fn end_frame(&mut self) -> Result<(), ConfigError> {
         self.compress()?;
         self.frame_bytes = 0;
-        self.encoder().end_frame().map_err(|error| cannot(&self.path, &error)).map(drop)
+        self.encoder.end_frame().map_err(|error| cannot(&self.path, &error)).map(drop)
     }
 
     fn compress(&mut self) -> Result<(), ConfigError> {
         let gathered = std::mem::take(&mut self.gathered);
-        let done = self.encoder().write_all(&gathered).map_err(|error| cannot(&self.path, &error));
+        let done = self.encoder.write_all(&gathered).map_err(|error| cannot(&self.path, &error));
         self.gathered = gathered;
         self.gathered.clear();
         done
     }
 
-    fn encoder(&mut self) -> &mut Encoder<'static, BufWriter<File>> {
-        self.encoder.as_mut().expect("the file is not finished")
-    }
-
     /// Bytes of the stream, and of the file that it has become.
     fn finish(mut self) -> Result<(u64, u64), ConfigError> {
         self.compress()?;
-        let encoder = self.encoder.take().expect("the file is not finished");
-        let file_bytes = encoder.finish().map_err(|error| cannot(&self.path, &error))?;
-        std::fs::rename(&self.part, &self.path).map_err(|error| cannot(&self.path, &error))?;
-        self.part.clear();
+        let file_bytes = self.encoder.finish().map_err(|error| cannot(&self.path, &error))?;
+        self.name.finish().map_err(|error| cannot(&self.path, &error))?;
         Ok((self.stream_bytes, file_bytes))
-    }
-}
-
-impl Drop for Frames {
-    fn drop(&mut self) {
-        if !self.part.as_os_str().is_empty() {
-            // Nobody is left to be told that it stays.
-            let _ = std::fs::remove_file(&self.part);
-        }
     }
 }
 

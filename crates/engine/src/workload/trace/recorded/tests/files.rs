@@ -8,24 +8,18 @@ use std::io::{Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A path for the test `name`, of which nothing is left when it is dropped.
-struct Place(PathBuf);
+/// A path in a folder of its own, of which nothing is left when it is dropped.
+struct Place(PathBuf, tempfile::TempDir);
 
 impl Place {
-    fn new(name: &str) -> Self {
-        Place(std::env::temp_dir().join(format!("counterpoint-{}-{name}.cptrace", std::process::id())))
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Place(folder.path().join("out.cptrace"), folder)
     }
 
-    fn part(&self) -> PathBuf {
-        let mut part = self.0.clone().into_os_string();
-        part.push(".part");
-        part.into()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+    /// How many files are in the folder.
+    fn files(&self) -> usize {
+        std::fs::read_dir(self.1.path()).unwrap().count()
     }
 }
 
@@ -47,7 +41,7 @@ fn long() -> Stream {
 
 #[test]
 fn a_stream_becomes_a_file_that_unpacks_to_it() {
-    let place = Place::new("whole");
+    let place = Place::new();
     let bytes = long().end(7);
     let written = write_trace("pipe", Cursor::new(bytes.clone()), &place.0).unwrap();
     assert_eq!((written.stores, written.bytes, written.flushes, written.fences), (9_000, 9_000 * 600, 1, 1));
@@ -65,7 +59,7 @@ fn a_stream_becomes_a_file_that_unpacks_to_it() {
     assert_eq!((summary.records, summary.instructions), (written.records, written.instructions));
     assert_eq!((summary.threads, summary.status), (written.threads, Some(7)));
     assert!(operations(&trace, ProgramForm::Plain) == operations(&open(bytes), ProgramForm::Plain));
-    assert!(!place.part().exists());
+    assert_eq!(place.files(), 1);
 }
 
 /// The rest of what `reader` reads, as text that shows everything of a record.
@@ -86,7 +80,7 @@ fn rest(mut reader: RecordReader) -> Vec<String> {
 
 #[test]
 fn a_file_is_read_from_the_middle() {
-    let place = Place::new("seek");
+    let place = Place::new();
     let bytes = long().end(0);
     let written = write_trace("pipe", Cursor::new(bytes.clone()), &place.0).unwrap();
     let all = rest(RecordReader::new("all", Cursor::new(bytes)));
@@ -113,7 +107,7 @@ fn a_file_is_read_from_the_middle() {
 
 #[test]
 fn a_program_that_is_killed_leaves_a_file_all_the_same() {
-    let place = Place::new("killed");
+    let place = Place::new();
     let stream = Stream::with_file().store(0x11, 4, 0, BASE, &[1]).store(0x11, 0, 0, BASE, &[2]);
     let good = stream.starts[4];
     let written = write_trace("pipe", Cursor::new(stream.bytes[..good + 3].to_vec()), &place.0).unwrap();
@@ -125,10 +119,10 @@ fn a_program_that_is_killed_leaves_a_file_all_the_same() {
 
 #[test]
 fn what_cannot_be_recorded_leaves_no_file() {
-    let place = Place::new("refused");
+    let place = Place::new();
     let refused = |bytes: Vec<u8>| {
         let error = write_trace("pipe", Cursor::new(bytes), &place.0).unwrap_err().to_string();
-        assert!(!place.0.exists() && !place.part().exists());
+        assert_eq!(place.files(), 0);
         error
     };
     assert_eq!(refused(Vec::new()), "pipe: nothing was recorded: expected a stream that begins with CPTRACE and SYNC");
@@ -146,8 +140,27 @@ fn what_cannot_be_recorded_leaves_no_file() {
 }
 
 #[test]
+fn two_recordings_to_one_file_at_once_leave_one_of_them_whole() {
+    let place = Place::new();
+    let (reader, mut slow) = std::io::pipe().unwrap();
+    let stream = long().end(3);
+    let (first, rest) = stream.split_at(stream.len() / 2);
+    let path = place.0.clone();
+    let recording = std::thread::spawn(move || write_trace("slow", reader, &path).unwrap());
+    std::io::Write::write_all(&mut slow, first).unwrap();
+    let quick = Stream::with_file().store(0x11, 4, 0, BASE, &[1]).end(5);
+    assert_eq!(write_trace("quick", Cursor::new(quick), &place.0).unwrap().status, 5);
+    assert_eq!(Trace::open(&place.0, false).unwrap().summary().status, Some(5));
+    std::io::Write::write_all(&mut slow, rest).unwrap();
+    let written = recording.join().unwrap();
+    let trace = Trace::open(&place.0, false).unwrap();
+    assert_eq!((trace.summary().status, trace.summary().records), (Some(3), written.records));
+    assert_eq!(place.files(), 1);
+}
+
+#[test]
 fn nothing_is_read_after_the_end_of_a_pipe() {
-    let place = Place::new("pipe");
+    let place = Place::new();
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::io::Write::write_all(&mut writer, &Stream::with_file().fence(0x17, 0, 0).end(0)).unwrap();
     // A child of the program may hold the pipe open for ever.
@@ -158,7 +171,7 @@ fn nothing_is_read_after_the_end_of_a_pipe() {
 
 #[test]
 fn a_table_of_frames_that_lies_is_refused() {
-    let place = Place::new("table");
+    let place = Place::new();
     let open = |bytes: &[u8]| {
         std::fs::write(&place.0, bytes).unwrap();
         SeekableTrace::open(&place.0).map(drop).unwrap_err().to_string()
@@ -186,7 +199,7 @@ fn a_table_of_frames_that_lies_is_refused() {
 /// A table may promise more than the file has, or point elsewhere.
 #[test]
 fn a_frame_that_is_not_there_is_not_waited_for() {
-    let place = Place::new("promise");
+    let place = Place::new();
     let frame = zstd::encode_all(&Stream::with_file().bytes[..], 1).unwrap();
     let table = |entries: &[[u32; 2]]| {
         let length = entries.len() as u32 * 8 + 9;

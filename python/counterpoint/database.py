@@ -1,0 +1,216 @@
+"""A DuckDB file that anybody may have sent, opened so that it reaches no other file.
+
+What a DuckDB file holds can act: a view may read files, and a name that it does not know may be a variable of this
+program. So files, extensions and variables are out of its reach, and its views are never asked: what is read comes from
+tables alone. Whatever is wrong with a file is said in one sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._engine import InputError
+from .files import unfinished
+
+if TYPE_CHECKING:
+    import polars as pl
+
+T = TypeVar("T")
+
+CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+"""Nothing but the file itself, and nothing in the file can change that."""
+
+_LAYOUT = "SELECT table_name, sql FROM duckdb_tables() WHERE database_name = current_database() AND NOT internal"
+_VIEWS = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
+
+
+class Database:
+    """A DuckDB file, open. One process at a time writes to it."""
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        """Opens a file that exists.
+
+        Args:
+            path: the file.
+            read_only: refuse to change it.
+
+        Raises:
+            InputError: it is no DuckDB file, it is damaged, or another process has it.
+        """
+        # DuckDB takes longer to load than most commands to run.
+        import duckdb
+
+        self.path = path
+        # What DuckDB makes of damaged bytes may be an error of any of these kinds.
+        self._faults = (duckdb.Error, ValueError, OverflowError, RuntimeError, MemoryError)
+        _check_file(path)
+        try:
+            self._connection = duckdb.connect(path, read_only=read_only, config=CONFIGURATION)
+        except self._faults as error:
+            raise _refused(path, error) from None
+
+    def close(self) -> None:
+        """Lets others have the file."""
+        with contextlib.suppress(*self._faults):
+            self._connection.close()
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Changes the file, within `transaction`.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        self._do("written", lambda: self._connection.execute(statement, list(values)))
+
+    def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query over tables.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        return self._do("read", lambda: self._connection.execute(query, list(values)).fetchall())
+
+    def frame(self, query: str) -> pl.DataFrame:
+        """The same as a frame.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        import polars as pl
+
+        try:
+            return self._do("read", lambda: pl.DataFrame(self._connection.sql(query)))
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"the store '{self.path}' cannot be read: {reason(error)}") from None
+
+    def check_layout(self, tables: str, views: Sequence[str]) -> None:
+        """Makes sure that the file has these tables as they are made, and in the place of these views nothing else.
+
+        Raises:
+            InputError: it has not.
+        """
+        import duckdb
+
+        with duckdb.connect(config=CONFIGURATION) as made:
+            made.execute(tables)
+            expected = dict(made.execute(_LAYOUT).fetchall())
+        found = dict(self.ask(_LAYOUT))
+        seen = {name for (name,) in self.ask(_VIEWS)}
+        for name, layout in expected.items():
+            if name in seen:
+                raise self.altered(f"'{name}' is a view and no table")
+            if name not in found:
+                raise self.altered(f"there is no table '{name}'")
+            if found[name] != layout:
+                raise self.altered(f"table '{name}' has other columns than Counterpoint gives it")
+        for name in views:
+            if name in found:
+                raise self.altered(f"'{name}' is a table and no view")
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of that name; a view is none."""
+        return name in dict(self.ask(_LAYOUT))
+
+    def altered(self, what: str) -> InputError:
+        """The error for a file that does not hold what Counterpoint writes."""
+        return InputError(f"the store '{self.path}' is damaged or was altered: {what}")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is done within becomes durable at the end, or not at all.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        with _uninterrupted():
+            try:
+                self.execute("BEGIN")
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(InputError):
+                    self.execute("ROLLBACK")
+                raise
+
+    def _do(self, done: str, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except self._faults as error:
+            # What DuckDB makes of Ctrl-C.
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            raise InputError(f"the store '{self.path}' cannot be {done}: {reason(error)}") from None
+
+
+def create(path: Path, statements: str) -> None:
+    """Makes a DuckDB file, unless there is a file already. It appears whole or not at all.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    import duckdb
+
+    log = path.with_name(path.name + ".wal")
+    if log.exists():
+        raise InputError(f"the store '{path}' is missing, and its log '{log}' is there; move one of them to the other")
+    with unfinished(path, "store", replace=False) as temporary:
+        try:
+            with duckdb.connect(temporary, config=CONFIGURATION) as made:
+                made.execute(f"BEGIN; {statements} COMMIT; CHECKPOINT;")
+        except duckdb.Error as error:
+            raise InputError(f"store '{path}' cannot be written: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """Why, in the first line of what DuckDB or the system says."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    first = (said.strip() or type(error).__name__).splitlines()[0]
+    return first.removeprefix("IO Error: ")
+
+
+def _check_file(path: Path) -> None:
+    """What DuckDB would wait for, take for a new file, or say in other words."""
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no file"
+        raise InputError(f"'{path}' is no store: it is {what}")
+    if path.stat().st_size == 0:
+        raise InputError(f"'{path}' is no store: it is empty")
+
+
+def _refused(path: Path, error: Exception) -> InputError:
+    text = str(error)
+    if "Could not set lock on file" in text:
+        holder = re.search(r"PID (\d+)", text)
+        who = f" (process {holder[1]})" if holder else ""
+        return InputError(f"the store '{path}' is in use by another process{who}; wait, or use another file")
+    if "not a valid DuckDB" in text:
+        return InputError(f"'{path}' is no store: it is not a DuckDB file")
+    return InputError(f"the store '{path}' cannot be opened: {reason(error)}")
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Puts Ctrl-C off until the end, so that DuckDB does not give up in the middle of a transaction."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
