@@ -150,10 +150,10 @@ fn two_recordings_to_one_file_at_once_leave_one_of_them_whole() {
     std::io::Write::write_all(&mut slow, first).unwrap();
     let quick = Stream::with_file().store(0x11, 4, 0, BASE, &[1]).end(5);
     assert_eq!(write_trace("quick", Cursor::new(quick), &place.0).unwrap().status, 5);
-    assert_eq!(Trace::open(&place.0, false).unwrap().summary().status, Some(5));
+    assert_eq!(Trace::open(&place.0, false, &Arc::default()).unwrap().summary().status, Some(5));
     std::io::Write::write_all(&mut slow, rest).unwrap();
     let written = recording.join().unwrap();
-    let trace = Trace::open(&place.0, false).unwrap();
+    let trace = Trace::open(&place.0, false, &Arc::default()).unwrap();
     assert_eq!((trace.summary().status, trace.summary().records), (Some(3), written.records));
     assert_eq!(place.files(), 1);
 }
