@@ -32,6 +32,7 @@ CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
 }
 """Nothing but the file itself, and nothing in the file can change that."""
 
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LAYOUT = "SELECT table_name, sql FROM duckdb_tables() WHERE database_name = current_database() AND NOT internal"
 _VIEWS = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
 
@@ -202,15 +203,20 @@ def _refused(path: Path, error: Exception) -> InputError:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Puts Ctrl-C off until the end, so that DuckDB does not give up in the middle of a transaction."""
+    """Puts Ctrl-C, and signals that a handler raises for, off until the end.
+
+    DuckDB would give up in the middle of a transaction.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    heard: list[int] = []
+    stops = [number for number in _STOPS if callable(signal.getsignal(number))]
+    before = {number: signal.signal(number, lambda number, _: heard.append(number)) for number in stops}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        signal.raise_signal(signal.SIGINT)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if heard:
+        signal.raise_signal(heard[0])

@@ -64,6 +64,11 @@ class Running:
     mark: str
     temporary: Path
 
+    def listens(self) -> bool:
+        """The command has begun: before that, it has nothing to clean up."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text().split()
+        return bool(int(status[status.index("SigCgt:") + 1], 16) >> (signal.SIGTERM - 1) & 1)
+
     def descendants(self) -> list[int]:
         found = []
         for folder in Path("/proc").iterdir():
@@ -102,8 +107,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
         )
         running = Running(process, mark, temporary)
         started.append(running)
-        maps = Path(f"/proc/{process.pid}/maps")
-        wait_until(lambda: "_engine" in maps.read_text())
+        wait_until(running.listens)
         return running
 
     yield begin
@@ -177,7 +181,7 @@ def test_the_users_own_recovery_ends(start: Any, tmp_path: Path, number: signal.
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
-        "from counterpoint.cli import signals; signals.stop_as_ctrl_c();"
+        "from counterpoint.cli import signals; signals.listen();"
         "os.kill(os.getpid(), signal.SIGHUP); print('on')"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    signals.stop_as_ctrl_c()
+    signals.listen()
     try:
         command = typer.main.get_command(app)
         code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
@@ -98,6 +98,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         # a violation. What Python would still flush has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+    except Exception:
+        # A signal that arrives while an extension is loaded comes out as an error of loading it.
+        if signals.stopped():
+            return signals.exit_code()
+        raise
+    # Typer has an exit code of its own for an interruption, whatever interrupted.
+    if code == signals.INTERRUPTED:
+        return signals.exit_code()
     return code if isinstance(code, int) else 0
 
 

@@ -5,36 +5,43 @@ from __future__ import annotations
 import signal
 from types import FrameType
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""What stops a command beside Ctrl-C, as from `kill`, a batch system, or a terminal that is closed."""
-
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 
-_stopped_by: signal.Signals | None = None
+_OTHERS = (signal.SIGTERM, signal.SIGHUP)
+_received: signal.Signals | None = None
 
 
 class Stopped(KeyboardInterrupt):
     """A signal asks the command to stop."""
 
 
-def stop_as_ctrl_c() -> None:
+def listen() -> None:
     """Has the signals raise where Ctrl-C does. One that is ignored, as under `nohup`, stays so."""
-    for number in STOP_SIGNALS:
+    global _received
+    _received = None
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+    for number in _OTHERS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
 
 
+def stopped() -> bool:
+    """Whether a signal has asked the command to stop."""
+    return _received is not None
+
+
 def exit_code() -> int:
     """The exit code of a command that was stopped: 128 and the number of the signal."""
-    return INTERRUPTED if _stopped_by is None else 128 + _stopped_by
+    return INTERRUPTED if _received is None else 128 + _received
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
-    global _stopped_by
-    _stopped_by = signal.Signals(number)
-    # Whoever stops a command says so more than once; cleaning up is not to be disturbed.
-    for other in STOP_SIGNALS:
+    global _received
+    _received = signal.Signals(number)
+    # Whoever stops a command says so more than once, and cleaning up is not to be disturbed; a second Ctrl-C is meant.
+    for other in _OTHERS:
         if signal.getsignal(other) is _stop:
             signal.signal(other, signal.SIG_IGN)
-    raise Stopped(f"stopped by {_stopped_by.name}")
+    raise Stopped(f"stopped by {_received.name}")
