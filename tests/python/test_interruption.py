@@ -238,3 +238,18 @@ def test_finished_replays_of_memory_lines_are_kept(monkeypatch: pytest.MonkeyPat
     with pytest.raises(cp.Interrupted) as stop:
         cp.replay_lines(path, ["secpm", "unencrypted"])
     assert [run.design for run in stop.value.lines] == ["secpm"]
+
+
+@pytest.mark.parametrize("number", _STOPS)
+def test_a_signal_during_an_import_waits_for_its_end(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "library.py").write_text(
+        f"import os, time\ntry:\n    os.kill(os.getpid(), {int(number)})\n    time.sleep(0.1)\n    loaded = True\n"
+        "except BaseException:\n    loaded = False\n"
+    )
+    script = (
+        "import time; from counterpoint.cli import signals; signals.listen()\n"
+        "try:\n    import library\n    time.sleep(10)\n"
+        "except KeyboardInterrupt:\n    print(library.loaded, signals.exit_code())"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert shown.stdout == f"True {128 + number}\n"

@@ -98,11 +98,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         # a violation. What Python would still flush has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
-    except Exception:
-        # A signal that arrives while an extension is loaded comes out as an error of loading it.
-        if signals.stopped():
-            return signals.exit_code()
-        raise
     # Typer has an exit code of its own for an interruption, whatever interrupted.
     if code == signals.INTERRUPTED:
         return signals.exit_code()

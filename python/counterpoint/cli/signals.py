@@ -8,6 +8,7 @@ from types import FrameType
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 
+_AGAIN_SECONDS = 0.02
 _OTHERS = (signal.SIGTERM, signal.SIGHUP)
 _received: signal.Signals | None = None
 
@@ -27,21 +28,31 @@ def listen() -> None:
             signal.signal(number, _stop)
 
 
-def stopped() -> bool:
-    """Whether a signal has asked the command to stop."""
-    return _received is not None
-
-
 def exit_code() -> int:
     """The exit code of a command that was stopped: 128 and the number of the signal."""
     return INTERRUPTED if _received is None else 128 + _received
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     global _received
-    _received = signal.Signals(number)
+    if number != signal.SIGALRM:
+        _received = signal.Signals(number)
+    assert _received is not None
+    if _importing(frame):
+        # A library that is being loaded may take the exception for one of its own, and go on without a part of it.
+        signal.signal(signal.SIGALRM, _stop)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+        return
     # Whoever stops a command says so more than once, and cleaning up is not to be disturbed; a second Ctrl-C is meant.
     for other in _OTHERS:
         if signal.getsignal(other) is _stop:
             signal.signal(other, signal.SIG_IGN)
     raise Stopped(f"stopped by {_received.name}")
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
