@@ -11,6 +11,7 @@ import time
 
 import campaign
 import counterpoint as cp
+from machines import machine
 
 DESIGNS = ("eadr", *campaign.SURVIVORS)
 TX_SIZES = (64, 128, 256, 512, 1024)
@@ -26,62 +27,6 @@ CAMPAIGN_EVERY = 400
 
 CAMPAIGN_TRANSACTIONS = 60
 CAMPAIGN_SCHEDULES = 6
-
-
-def queue(choice: random.Random, name: str, sizes: tuple[int, ...]) -> list[str]:
-    """Size and watermarks of the write queue called ``name``."""
-    entries = choice.choice(sizes)
-    high = choice.randint(1, entries)
-    return [
-        f"controller.{name}_entries={entries}",
-        f"controller.{name}_high_watermark={high}",
-        f"controller.{name}_low_watermark={choice.randint(0, high - 1)}",
-    ]
-
-
-def log(choice: random.Random) -> list[str]:
-    """The log that hardware writes: few large buckets or many small ones.
-
-    Each has room for the records of the largest transactions that all cores may have open, one line to a record.
-    """
-    buckets, records = choice.choice(((16, 256), (64, 64), (256, 16), (1024, 4)))
-    return [
-        f"log.buckets={buckets}",
-        f"log.bucket_records={records}",
-        f"log.pending_entries={choice.choice((1, 2, 3, 7, 16))}",
-        f"log.transactions={choice.choice((1, 2, 4, 32))}",
-        f"log.cfb_latency={choice.choice(('serial', 'paper'))}",
-        f"counters.organisation={choice.choice(('split', 'per-line'))}",
-    ]
-
-
-def machine(choice: random.Random) -> list[str]:
-    """Values of a machine that is small in its own way; loads are compared with what the program expects."""
-    flag = ("true", "false")
-    placement = choice.choice(("same-bank", "single-bank", "cross-bank", "interleaved"))
-    mappings = ["page-interleaved", "page-xor", "bank-contiguous"]
-    if placement in ("single-bank", "interleaved"):
-        # The others put a page's counters by its bank, and a page whose lines are interleaved has none.
-        mappings.append("line-interleaved")
-    return [
-        *queue(choice, "wpq", (2, 3, 4, 6, 8, 16)),
-        *queue(choice, "counter_wpq", (1, 2, 3, 4, 8)),
-        *log(choice),
-        f"controller.counter_wpq_merging={choice.choice(flag)}",
-        f"controller.wpq_issue_when_idle={choice.choice(flag)}",
-        f"controller.aes_units={choice.randint(1, 4)}",
-        f"controller.aes_read_units={choice.randint(1, 4)}",
-        f"controller.counter_cache_size={choice.choice((64, 128, 256, 512, 4096))}B",
-        "controller.counter_cache_ways=1",
-        f"controller.counter_placement={placement}",
-        f"controller.read_queue_entries={choice.choice((1, 2, 8, 32))}",
-        f"counters.minor_bits={choice.choice((1, 2, 3, 7))}",
-        f"device.mapping={choice.choice(mappings)}",
-        f"device.write_recovery={choice.choice(('each-write', 'row-close'))}",
-        f"l2.shared={choice.choice(flag)}",
-        f"l3.size={choice.choice((256, 512, 1024))}B",
-        "engine.check_loads=true",
-    ]
 
 
 def main() -> int:

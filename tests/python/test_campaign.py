@@ -24,10 +24,27 @@ def test_no_design_is_left_out(outcomes: list[campaign.Outcome]) -> None:
     assert len(readings) == 15 + 5
 
 
+def test_what_holds_also_runs_on_machines_of_size_one_with_a_slow_device(outcomes: list[campaign.Outcome]) -> None:
+    corners = {
+        "controller.counter_cache_size=64B",
+        "controller.counter_wpq_entries=1",
+        "controller.wpq_entries=2",
+        "device.t_wr_ns=10000",
+    }
+    on_machines = [outcome for outcome in outcomes if len(outcome.sets) > 1]
+    holding = {(outcome.design, outcome.variant, outcome.workload) for outcome in outcomes if outcome.survives}
+    assert {(outcome.design, outcome.variant, outcome.workload) for outcome in on_machines} == holding
+    for corner in corners:
+        designs = {outcome.design for outcome in on_machines if corner in outcome.sets}
+        assert len(designs) >= 12, corner
+    at_once = [outcome for outcome in outcomes if len(corners & set(outcome.sets)) == len(corners)]
+    assert at_once, "no machine is that tight in everything"
+
+
 def test_a_survivor_that_falls_is_a_complaint(outcomes: list[campaign.Outcome]) -> None:
     broken = next(outcome for outcome in outcomes if not outcome.verdict.holds)
-    posed = campaign.Outcome("secpm", "hardened", broken.workload, broken.explore, broken.verdict)
+    posed = campaign.Outcome("secpm", "hardened", broken.workload, broken.explore, (), broken.verdict)
     assert len(campaign.complaints([posed])) == 1
     holding = next(outcome for outcome in outcomes if outcome.verdict.holds)
-    posed = campaign.Outcome("write-back", "published", holding.workload, holding.explore, holding.verdict)
+    posed = campaign.Outcome("write-back", "published", holding.workload, holding.explore, (), holding.verdict)
     assert campaign.complaints([posed]) == ["write-back published holds on every workload, and has a fault"]

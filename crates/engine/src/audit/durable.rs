@@ -160,10 +160,7 @@ impl Durable {
                 self.hash ^= row.hash ^ hash;
                 row.hash = hash;
                 row.persisted_at = Some(event);
-                // What a newer entry takes the place of is no longer there to lie under it.
-                if row.removed_at != Some(event) {
-                    row.under = row.stored;
-                }
+                row.queued.push_back(*bytes);
                 row.stored = Some(*bytes);
                 row.left = None;
                 self.largest = self.largest.max(unpack_row(cipher, lines, slot, bytes));
@@ -172,22 +169,40 @@ impl Durable {
         }
     }
 
-    /// The queued entry of a counter block was removed because a newer one takes its place.
-    pub fn removed(&mut self, lines: &mut Lines, event: u64, media: MediaLine) {
+    /// The queued entry of a counter block that holds `bytes` was removed because a newer one, of whatever block, takes its
+    /// place.
+    pub fn removed(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
         let MediaUnit::Counter(block) = media.unit() else { return };
         let slot = lines.slot(block);
-        lines.rows[slot].removed_at = Some(event);
+        let queued = &mut lines.rows[slot].queued;
+        if let Some(entry) = queued.iter().rposition(|entry| entry == bytes) {
+            queued.remove(entry);
+        }
         self.removed.push(slot);
     }
 
-    /// An event is over: blocks that were removed in it and did not persist again are what they were before.
+    /// The oldest queued entry of `media`, which holds `bytes`, has reached the media.
+    pub fn written(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
+        if let MediaUnit::Counter(block) = media.unit()
+            && self.cipher.is_some()
+        {
+            let slot = lines.slot(block);
+            let row = &mut lines.rows[slot];
+            row.queued.pop_front();
+            row.written = Some(*bytes);
+        }
+    }
+
+    /// An event is over: blocks of which an entry was removed in it are what the newest of the other entries holds, or what
+    /// lies on the media.
     pub fn event_over(&mut self, lines: &mut Lines) {
         while let Some(slot) = self.removed.pop() {
             let row = &mut lines.rows[slot];
-            if row.persisted_at == row.removed_at {
+            let left = row.queued.back().copied().or(row.written);
+            if row.stored == left {
                 continue;
             }
-            row.stored = row.under;
+            row.stored = left;
             let hash = row.stored.map_or(0, |bytes| unit_hash(MediaLine::counter(row.block), &bytes));
             self.hash ^= row.hash ^ hash;
             row.hash = hash;

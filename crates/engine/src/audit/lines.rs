@@ -9,6 +9,7 @@ use super::line::History;
 use super::transaction::GoldenLine;
 use crate::message::{BaseImage, CoreId, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,10 +58,10 @@ pub(super) struct BlockRow {
     pub persisted_at: Option<u64>,
     /// The block as it persisted last.
     pub stored: Option<LineBytes>,
-    /// What lies under that should it be removed from the queue.
-    pub under: Option<LineBytes>,
-    /// The event in which it was removed.
-    pub removed_at: Option<u64>,
+    /// Those in the queue, the last of which is that one, oldest first ...
+    pub queued: VecDeque<LineBytes>,
+    /// ... and the one on the media, which lies under them should they be removed.
+    pub written: Option<LineBytes>,
     /// What takes its place when power is lost now.
     pub left: Option<Left>,
     /// Counters may have changed since the effective ones were computed.
@@ -154,8 +155,8 @@ impl Lines {
                     hash: 0,
                     persisted_at: None,
                     stored: None,
-                    under: None,
-                    removed_at: None,
+                    queued: VecDeque::new(),
+                    written: None,
                     left: None,
                     stale: false,
                 });

@@ -84,15 +84,16 @@ impl Observer for Auditor {
         }
     }
 
-    fn coalesced(&mut self, _now: Ps, media: MediaLine) {
+    fn coalesced(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.note(Note::Coalesced(media));
-        self.durable.removed(&mut self.lines, self.events + 1, media);
+        self.durable.removed(&mut self.lines, media, bytes);
         if let Some(stages) = &mut self.stages {
             stages.media_changed(&self.lines, media);
         }
     }
 
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.durable.written(&mut self.lines, media, bytes);
         let secret = self.is_secret(media);
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret)
             && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))

@@ -221,17 +221,17 @@ impl Controller {
                 self.stats.counter_writes_coalesced += 1;
             }
             self.stats.admitted += 1;
+            cx.observer.coalesced(now, media, &self.wpq.entry(older).bytes);
             self.wpq.replace(older, &block, bump);
-            cx.observer.coalesced(now, media);
             cx.observer.persisted(now, media, &block);
             return;
         }
         if let Some(older) = self.removed_by(media) {
-            let Entry { epoch, media: removed, .. } = *self.wpq.remove(older);
+            let Entry { epoch, media: removed, bytes, .. } = *self.wpq.remove(older);
             if epoch == self.epoch {
                 self.stats.counter_writes_coalesced += 1;
             }
-            cx.observer.coalesced(now, removed);
+            cx.observer.coalesced(now, removed, &bytes);
         }
         self.append(cx, media, block, bump, true, None);
     }

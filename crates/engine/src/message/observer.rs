@@ -63,8 +63,8 @@ pub trait Observer {
     fn write_arrived(&mut self, _now: Ps, _line: Line, _plaintext: &LineBytes) {}
     /// `media` entered the persistence domain with these bytes: from now on a crash keeps them.
     fn persisted(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
-    /// A counter entry was removed from the write pending queue because a newer one took its place.
-    fn coalesced(&mut self, _now: Ps, _media: MediaLine) {}
+    /// A counter entry with these bytes was removed from the write pending queue because a newer one took its place.
+    fn coalesced(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// `bytes` crossed the memory bus towards the media.
     fn bus_write(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// The controller took the old bytes of `line` into the undo log of the transaction of `core`.
@@ -123,7 +123,7 @@ both! {
     evicted(now: Ps, line: Line);
     write_arrived(now: Ps, line: Line, plaintext: &LineBytes);
     persisted(now: Ps, media: MediaLine, bytes: &LineBytes);
-    coalesced(now: Ps, media: MediaLine);
+    coalesced(now: Ps, media: MediaLine, bytes: &LineBytes);
     bus_write(now: Ps, media: MediaLine, bytes: &LineBytes);
     logged(now: Ps, core: CoreId, line: Line);
     log_extended(now: Ps, core: CoreId, bucket: u32, records: u32);

@@ -272,7 +272,7 @@ impl Observer for Recorder {
             self.persisted.insert(media);
         }
     }
-    fn coalesced(&mut self, _now: Ps, media: MediaLine) {
+    fn coalesced(&mut self, _now: Ps, media: MediaLine, _bytes: &LineBytes) {
         self.queue(media, -1);
         self.stage(WPQ, "older counter entry removed", media);
     }

@@ -161,7 +161,7 @@ impl Observer for Timeline {
         );
         self.queue(now, media, 1);
     }
-    fn coalesced(&mut self, now: Ps, media: MediaLine) {
+    fn coalesced(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
         self.instant(now, WPQ, kind(media), "older counter entry removed", self.place(media));
         self.queue(now, media, -1);
     }

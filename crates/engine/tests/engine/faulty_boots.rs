@@ -12,11 +12,14 @@ use proptest::test_runner::TestRunner;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-/// Runs in which the counter block of a page under re-encryption is lost while its status register survives: a line that is
-/// done already has a counter block from before, and the boot goes on with the page.
-fn over_a_lost_block() -> Vec<Value> {
+/// A run in which counter write reduction removes an entry of a block of which a newer one is queued. Runs in which the counter
+/// block of a page under re-encryption is lost while its status register survives: a line that is done already has a counter
+/// block from before, and the boot goes on with the page.
+fn that_disagreed() -> Vec<Value> {
     let base = json!({"machine": "small", "footprint": "16KiB", "transactions": 200});
     let over = [
+        json!({"design": "secpm-workshop", "variant": "published", "fault": "cwr-address-check", "workload": "queue",
+            "tx_size": 256, "seed": 5102}),
         json!({"design": "secpm", "fault": "cwr-address-check", "workload": "rbtree", "tx_size": 128}),
         json!({"design": "secpm", "fault": "counter-write-through", "workload": "rbtree", "tx_size": 64, "cores": 2,
             "seed": 1237}),
@@ -76,9 +79,9 @@ fn every_fault() -> Vec<Value> {
 
 #[test]
 fn with_every_fault_a_boot_and_the_auditors_agree() {
-    let (lost, random) = (over_a_lost_block(), every_fault());
+    let (known, random) = (that_disagreed(), every_fault());
     assert!(random.len() > 100, "{}", random.len());
-    let wrong: Vec<String> = [lost, random]
+    let wrong: Vec<String> = [known, random]
         .concat()
         .into_par_iter()
         .filter_map(|request| {

@@ -45,8 +45,8 @@ impl Observer for Explorer {
         }
         self.auditor.persisted(now, media, bytes);
     }
-    fn coalesced(&mut self, now: Ps, media: MediaLine) {
-        self.auditor.coalesced(now, media);
+    fn coalesced(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.auditor.coalesced(now, media, bytes);
     }
     fn bus_write(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.auditor.bus_write(now, media, bytes);

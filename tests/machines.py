@@ -1,0 +1,85 @@
+"""Random machines, each small in its own way: what the soak and the campaign crash designs on. Half of them are tight:
+most structures have the least size that there is. Some have a slow device, behind which every queue is full."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+Size = Callable[..., int]
+"""One of some sizes, the least of which comes first."""
+
+_T_WR_NS = (300, 300, 1_000, 10_000)
+"""Write recovery: that of the papers, and of devices slower than all that comes before them."""
+
+_LATENCY_CYCLES = (12, 12, 400)
+"""Of the counter cache: quicker than an AES circuit, and slower."""
+
+
+def _queue(choice: random.Random, size: Size, name: str, *sizes: int) -> list[str]:
+    """Size and watermarks of the write queue called ``name``."""
+    entries = size(*sizes)
+    high = choice.randint(1, entries)
+    return [
+        f"controller.{name}_entries={entries}",
+        f"controller.{name}_high_watermark={high}",
+        f"controller.{name}_low_watermark={choice.randint(0, high - 1)}",
+    ]
+
+
+def _log(choice: random.Random, size: Size) -> list[str]:
+    """The log that hardware writes: few large buckets or many small ones.
+
+    Each has room for the records of the largest transactions that all cores may have open, one line to a record.
+    """
+    buckets, records = choice.choice(((16, 256), (64, 64), (256, 16), (1024, 4)))
+    return [
+        f"log.buckets={buckets}",
+        f"log.bucket_records={records}",
+        f"log.pending_entries={size(1, 2, 3, 7, 16)}",
+        f"log.transactions={size(1, 2, 4, 32)}",
+        f"log.cfb_latency={choice.choice(('serial', 'paper'))}",
+        f"counters.organisation={choice.choice(('split', 'per-line'))}",
+    ]
+
+
+def machine(choice: random.Random) -> list[str]:
+    """What to set on ``small``; loads are compared with what the program expects."""
+    tight = choice.random() < 0.5
+
+    def size(*sizes: int) -> int:
+        return sizes[0] if tight and choice.random() < 0.75 else choice.choice(sizes)
+
+    flag = ("true", "false")
+    placement = choice.choice(("same-bank", "single-bank", "cross-bank", "interleaved"))
+    mappings = ["page-interleaved", "page-xor", "bank-contiguous"]
+    if placement in ("single-bank", "interleaved"):
+        # The others put a page's counters by its bank, and a page whose lines are interleaved has none.
+        mappings.append("line-interleaved")
+    return [
+        *_queue(choice, size, "wpq", 2, 3, 4, 6, 8, 16),
+        *_queue(choice, size, "counter_wpq", 1, 2, 3, 4, 8),
+        *_log(choice, size),
+        f"controller.counter_wpq_merging={choice.choice(flag)}",
+        f"controller.wpq_issue_when_idle={choice.choice(flag)}",
+        f"controller.aes_units={choice.randint(1, 4)}",
+        f"controller.aes_read_units={choice.randint(1, 4)}",
+        f"controller.counter_cache_size={size(64, 128, 256, 512, 4096)}B",
+        "controller.counter_cache_ways=1",
+        f"controller.counter_cache_latency_cycles={choice.choice(_LATENCY_CYCLES)}",
+        f"controller.counter_placement={placement}",
+        f"controller.read_queue_entries={size(1, 2, 8, 32)}",
+        f"controller.reencryption_parallelism={size(1, 4, 64)}",
+        f"counters.minor_bits={size(1, 2, 3, 7)}",
+        f"device.mapping={choice.choice(mappings)}",
+        f"device.ranks={size(1, 2)}",
+        f"device.banks_per_rank={size(1, 2)}",
+        f"device.t_wr_ns={choice.choice(_T_WR_NS)}",
+        f"device.write_recovery={choice.choice(('each-write', 'row-close'))}",
+        *(f"{level}.mshrs={size(1, 4)}" for level in ("l1", "l2", "l3")),
+        f"l2.shared={choice.choice(flag)}",
+        f"l3.size={size(256, 512, 1024)}B",
+        f"core.store_queue_entries={size(1, 8, 56)}",
+        f"core.write_combining_buffers={size(1, 10)}",
+        "engine.check_loads=true",
+    ]
