@@ -14,8 +14,8 @@ from conftest import Cli, answer_at_once
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint import store as store_module
 from counterpoint import database, sweeps
+from counterpoint import store as store_module
 from counterpoint.report import sweep_page
 
 SPEC: dict[str, Any] = {
