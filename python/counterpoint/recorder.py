@@ -63,6 +63,8 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
     path = Path(out) if out is not None else Path(Path(program[0]).name + SUFFIX)
     if not path.parent.is_dir():
         raise InputError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
+    if path.exists() and not path.is_file():
+        raise InputError(f"'{path}' cannot be written: it exists and is not a file")
     library = tool()
     reading, writing = os.pipe()
     command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]

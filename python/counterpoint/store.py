@@ -58,6 +58,10 @@ CREATE VIEW runs AS SELECT key, engine_build, configuration, document FROM resul
 CREATE VIEW hosts AS SELECT key, worker, seconds, finished_at, host AS document FROM results;
 """
 _FIGURE_TYPES = ("BOOLEAN", "UBIGINT", "DOUBLE", "VARCHAR")
+_NUMBERS = ("NULL", "UBIGINT", "BIGINT", "HUGEINT", "DOUBLE")
+_KINDS = {"BOOLEAN": ("NULL", "BOOLEAN"), "UBIGINT": _NUMBERS, "DOUBLE": _NUMBERS, "VARCHAR": ("NULL", "VARCHAR")}
+"""What DuckDB calls the values of figures of a type in JSON."""
+
 _AXIS_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR")
 _INSERT = "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NO_FIGURES = ("schema", "host")
@@ -267,6 +271,7 @@ class Store:
     def rows(self, sweep: str) -> pl.DataFrame:
         """The view of a sweep as a frame: a row per point, in order."""
         asked = self.sweep(sweep)
+        self._check_figures()
         rows = self._database.frame(self._points_query(asked.name, asked.axes, f"({self._runs_query()})"))
         if any(rows[column].null_count() for column in ("point", "key", *asked.axes)):
             raise self.altered(f"a point of the sweep '{asked.name}' lacks a value")
@@ -317,6 +322,13 @@ class Store:
             if kind not in _FIGURE_TYPES:
                 raise self.altered(f"the figure '{name}' has a type that no figure has")
         return dict(found)
+
+    def _check_figures(self) -> None:
+        """Makes sure that figures are of their kinds: DuckDB reads one of another kind as none."""
+        for (structure,) in self._database.ask("SELECT DISTINCT json_structure(figures) FROM results"):
+            for name, kind in self._parsed(structure, "what the figures of a run are").items():
+                if kind not in _KINDS.get(self._columns.get(name, ""), ("NULL",)):
+                    raise self.altered(f"the figure '{name}' of a run is of another kind than it was")
 
     def _sweep(self, name: str, digest: str | None, spec: str | None, axes: str | None, points: int) -> Sweep:
         types = self._parsed(axes, f"what the sweep '{name}' has for axes")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,10 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 from conftest import Cli
 from distributed import Client
@@ -33,37 +37,54 @@ SPEC: dict[str, Any] = {
 """A run of 120, half of them refused since their queue is shorter than its watermark."""
 
 
+LOOPBACK = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
+"""Nothing listens where another computer could reach it; without a dashboard, Dask still answers at its address."""
+
+
 @contextmanager
 def _process(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     started = subprocess.Popen([sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield started
     finally:
+        children = psutil.Process(started.pid).children(recursive=True) if started.poll() is None else []
         started.kill()
         started.wait()
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    host = ("--host", "127.0.0.1")
-    with _process("distributed.cli.dask_scheduler", *host, "--port", str(port), "--no-dashboard"):
-        address = f"tcp://127.0.0.1:{port}"
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield address
+    port = _free_port()
+    with _process("distributed.cli.dask_scheduler", *LOOPBACK, "--port", str(port)):
+        _wait_for_port(port)
+        yield f"tcp://127.0.0.1:{port}"
+
+
+def _wait_for_port(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"nothing listens on port {port}")
 
 
 @contextmanager
 def _worker(address: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    alone = ("--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1")
-    with _process("distributed.cli.dask_worker", address, *alone, *options) as worker:
+    with _process(
+        "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", *LOOPBACK, *options
+    ) as worker:
         yield worker
 
 
@@ -154,3 +175,84 @@ def test_without_dask_the_command_says_how_to_get_it(cli: Cli, monkeypatch: pyte
     outcome = cli("sweep", str(spec), "--store", str(tmp_path / "s.duckdb"), "--cluster", "tcp://127.0.0.1:1")
     assert outcome.code == 2
     assert "pip install 'counterpoint[cluster]'" in outcome.err
+
+
+def _listening(process: subprocess.Popen[bytes]) -> set[str]:
+    """The addresses that a process and its children listen on."""
+    whole = psutil.Process(process.pid)
+    found = [one.net_connections() for one in (whole, *whole.children(recursive=True))]
+    return {one.laddr.ip for connections in found for one in connections if one.status == psutil.CONN_LISTEN}
+
+
+def test_the_documented_cluster_listens_on_this_computer_alone(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text()
+    commands = {line.split()[1]: line for line in page.splitlines() if line.startswith("    dask ")}
+    assert set(commands) == {"scheduler", "worker"}
+    port = _free_port()
+
+    def documented(name: str) -> list[str]:
+        line = (
+            commands[name]
+            .replace("--nworkers 8", "--nworkers 2")
+            .replace(":8786", f":{port}")
+            .replace(":8787", f":{_free_port()}")
+        )
+        return [f"distributed.cli.dask_{name}", *shlex.split(line, comments=True)[2:]]
+
+    with _process(*documented("scheduler"), "--port", str(port)) as scheduler:
+        _wait_for_port(port)
+        with _process(*documented("worker")) as worker:
+            _wait_for_workers(f"tcp://127.0.0.1:{port}", 2)
+            assert _listening(scheduler) == _listening(worker) == {"127.0.0.1"}
+
+
+def _certificate(folder: Path, name: str) -> dict[str, str]:
+    """Dask's configuration with a certificate that is its own authority."""
+    certificate, key = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    command = ["openssl", "req", "-x509", *kind, "-subj", "/CN=test", "-keyout", key, "-out", certificate]
+    subprocess.run(command, check=True, capture_output=True)
+    roles = {f"{role}__{part}": path for role in ROLES for part, path in (("CERT", certificate), ("KEY", key))}
+    settings = {f"{PREFIX}TLS__{name}": path for name, path in {"CA_FILE": certificate, **roles}.items()}
+    return {f"{PREFIX}REQUIRE_ENCRYPTION": "true", **settings}
+
+
+PREFIX, ROLES = "DASK_DISTRIBUTED__COMM__", ("SCHEDULER", "WORKER", "CLIENT")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl makes certificates on this computer")
+def test_a_cluster_with_tls_takes_those_with_its_certificates_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spec, port = tmp_path / "s.toml", _free_port()
+    base = "".join(f"base.{key} = {value!r}\n" for key, value in TINY.items())
+    spec.write_text(f"{base}base.design = 'secpm'\n")
+    own, other = _certificate(tmp_path, "own"), _certificate(tmp_path, "other")
+
+    def sweep(settings: dict[str, str], scheme: str = "tls") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "counterpoint", "sweep", str(spec), "--store", str(tmp_path / "s.duckdb")]
+        address = f"{scheme}://127.0.0.1:{port}"
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("DASK_")}
+        cluster = [*command, "--cluster", address]
+        return subprocess.run(cluster, env={**plain, **settings}, capture_output=True, text=True, check=False)
+
+    def refused(settings: dict[str, str], scheme: str = "tls") -> str:
+        outcome = sweep(settings, scheme)
+        assert outcome.returncode == 2, outcome.stderr
+        assert "Traceback" not in outcome.stderr
+        assert outcome.stderr.count("error: ") == 1
+        return outcome.stderr
+
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    with _process("distributed.cli.dask_scheduler", "--protocol", "tls", *LOOPBACK, "--port", str(port)):
+        _wait_for_port(port)
+        with _worker(f"tls://127.0.0.1:{port}"):
+            assert "does not answer" in refused(other)
+            assert "does not answer" in refused({}, "tcp")
+            assert "Dask's configuration has no certificates" in refused({})
+            assert "requires encryption" in refused(own, "tcp")
+            lost = {**own, f"{PREFIX}TLS__CA_FILE": str(tmp_path / "none.pem")}
+            assert "cannot be read: [Errno 2] No such file or directory" in refused(lost)
+            done = sweep(own)
+            assert (done.returncode, "1 computed" in done.stdout) == (0, True), done.stderr

@@ -42,7 +42,8 @@ class Cluster:
         """Connects to a scheduler.
 
         Args:
-            address: of the scheduler, such as `tcp://host:8786`, or the path of its scheduler file.
+            address: of the scheduler, such as `tcp://host:8786` or `tls://host:8786`, or the path of its
+                scheduler file. Dask's own configuration has the certificates of TLS.
             build: of the engine that its workers must have.
 
         Raises:
@@ -144,18 +145,47 @@ def _cannot_import(address: str, error: ImportError) -> str:
     return f"the workers of cluster '{address}' cannot load Counterpoint; install it on them ({error})"
 
 
+def _check_security(address: str) -> None:
+    """What Dask is configured to, which it would complain of in the middle of a connection.
+
+    Raises:
+        InputError: its certificates cannot be read, or do not go with the address.
+    """
+    from distributed import Security
+
+    security: Any = Security()  # type: ignore[no-untyped-call]
+    try:
+        given = security.get_connection_args("client")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cluster '{address}' cannot be asked: the certificates in Dask's configuration (distributed.comm.tls) "
+            f"cannot be read: {error}"
+        ) from None
+    if address.startswith("tls://") and given["ssl_context"] is None:
+        raise InputError(
+            f"cluster '{address}' cannot be asked: Dask's configuration has no certificates; set "
+            "distributed.comm.tls.ca-file, distributed.comm.tls.client.cert and distributed.comm.tls.client.key"
+        )
+    if address.startswith("tcp://") and given["require_encryption"]:
+        raise InputError(
+            f"cluster '{address}' cannot be asked: Dask's configuration requires encryption "
+            "(distributed.comm.require-encryption); give an address that begins with tls://"
+        )
+
+
 def _connect(address: str) -> Any:
     try:
         from distributed import Client
     except ModuleNotFoundError:
         raise InputError(INSTALL) from None
+    _check_security(address)
     where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
     # That a scheduler is lost is said in a sentence of our own.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     connect: Any = Client
     try:
         return connect(**where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"cluster '{address}' does not answer: {str(error).splitlines()[0] if str(error) else 'time is out'}; "
             "give the address of a Dask scheduler, such as tcp://host:8786"
