@@ -79,8 +79,7 @@ calibrate: engine ## Search what the papers leave open again, into docs/calibrat
 
 .PHONY: soak
 soak: engine ## Fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
-	FUZZ_SECONDS=$(FUZZ_SECONDS) crates/engine/fuzz/run.sh
-	$(BIN)/python tests/soak.py --minutes $(MINUTES)
+	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)
 
 .PHONY: fmt
 fmt: venv ## Format everything.

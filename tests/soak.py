@@ -1,13 +1,18 @@
-"""Runs the long campaign over all designs, then crashes those that must survive, on a new small machine each time,
-until time is up or one does not survive. The campaign comes again with another seed after so many machines."""
+"""Fuzzes every reader, runs the long campaign over all designs, then crashes those that must survive, on a new small
+machine each time, until time is up or one does not survive. The campaign comes again with another seed after so many
+machines. The last line has the figures of all of it."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import random
+import re
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import campaign
 import counterpoint as cp
@@ -25,16 +30,23 @@ DEEP_POINTS = 40
 CAMPAIGN_EVERY = 400
 """Machines between two campaigns."""
 
+FUZZ = Path(__file__).parents[1] / "crates/engine/fuzz/run.sh"
+_CLEAN = re.compile(r"^[a-z]+: (\d+) inputs in \d+ s, clean;")
+
 CAMPAIGN_TRANSACTIONS = 60
 CAMPAIGN_SCHEDULES = 6
 
 
 def main() -> int:
-    """Exits with 1 at the first violation, with the command that shows it again."""
+    """Exits with 1 at the first input that a reader does not survive or the first violation, with what shows it again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--fuzz-seconds", type=int, default=60, help="for each reader; 0: none is fuzzed")
     arguments = parser.parse_args()
+    fuzzed = fuzz(arguments.fuzz_seconds) if arguments.fuzz_seconds else "no reader fuzzed"
+    if fuzzed is None:
+        return 1
     workloads = [workload.name for workload in cp.workloads()]
     until = time.monotonic() + 60 * arguments.minutes
     crashes = 0
@@ -75,9 +87,23 @@ def main() -> int:
             print(f"{design} on {workload} does not hold: {first.explanation}\n{first.reproduce}")
             return 1
         if time.monotonic() > until:
-            print(f"{seed - arguments.first_seed + 1} runs, {crashes:,} crashes, no violation")
+            machines = seed - arguments.first_seed + 1
+            print(f"soak: {fuzzed}; {machines:,} machines, {crashes:,} crashes; no failure")
             return 0
     raise AssertionError("there is always a next seed")
+
+
+def fuzz(seconds: int) -> str | None:
+    """Fuzzes every reader for so long, and says with how many inputs; None if one did not survive."""
+    inputs = []
+    with subprocess.Popen(
+        [FUZZ], stdout=subprocess.PIPE, text=True, env={**os.environ, "FUZZ_SECONDS": f"{seconds}"}
+    ) as run:
+        assert run.stdout
+        for line in run.stdout:
+            print(line, end="", flush=True)
+            inputs += [int(clean[1]) for clean in [_CLEAN.match(line)] if clean]
+    return f"{len(inputs)} readers, {sum(inputs):,} inputs" if run.returncode == 0 else None
 
 
 if __name__ == "__main__":
