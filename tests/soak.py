@@ -38,7 +38,7 @@ CAMPAIGN_SCHEDULES = 6
 
 
 def main() -> int:
-    """Exits with 1 at the first input that a reader does not survive or the first violation, with what shows it again."""
+    """Exits with 1 if a reader does not survive an input, or at the first violation, with what shows it again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--first-seed", type=int, default=1)
