@@ -1,6 +1,7 @@
 //! The explorer: an observer that passes everything on to the auditors and decides at the end of each event whether
 //! power fails there.
 
+mod outcome;
 mod stream;
 
 use super::nested::Nested;
@@ -9,7 +10,7 @@ use super::own::{Judged, Own};
 use super::path::battery_gave_up;
 use super::plan::CrashPlan;
 use super::power::{Drained, PowerLoss};
-use super::report::{CrashReport, CrashRun, Findings, Found, Recoveries};
+use super::report::Found;
 use crate::audit::{Auditor, Collector, Rule, Violation};
 use crate::design::parts::RecoveryStep;
 
@@ -446,64 +447,6 @@ impl Explorer {
         let waiting = self.own.as_mut().map_or(0, Own::abandon);
         self.points -= waiting;
         self.recovered -= waiting;
-    }
-
-    /// Why nothing was judged, if nothing was: a crash that follows no store can lose nothing.
-    fn unjudged(&self) -> Option<String> {
-        let events = self.auditor.events();
-        match (self.plan, self.first_store) {
-            _ if self.judged => None,
-            (CrashPlan::At(at), _) if at > events => {
-                Some(format!("at_event: {at} is not from 1 to {events}, which is the last event of this run"))
-            }
-            (CrashPlan::At(at), Some(first)) => Some(format!(
-                "at_event: {at} comes before the program stores anything, so a crash there has nothing to lose; the first \
-                 store is at event {first}, the last event is {events}"
-            )),
-            (_, Some(first)) => Some(format!("no crash point follows the first store, which is at event {first}")),
-            (_, None) => Some(
-                "the program stores nothing in persistent memory, so a crash has nothing to lose and there is no verdict"
-                    .to_owned(),
-            ),
-        }
-    }
-
-    /// The report, once the run has ended.
-    pub fn report(&self, run: CrashRun) -> CrashReport {
-        let events = self.auditor.events();
-        let states = self.states;
-        let mut internal_errors = self.disagreements.clone();
-        if self.disagreement_count > internal_errors.len() as u64 {
-            internal_errors.push(format!("{} disagreements in all", self.disagreement_count));
-        }
-        let nested = (self.nested > 0).then_some((self.nested_states, self.nested_points, self.nested));
-        let ended = match self.stop_at.filter(|_| self.stopped) {
-            Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
-            None if run.interrupted => " The user interrupted the exploration there.".to_owned(),
-            None => String::new(),
-        };
-        let seen = |violation: &Violation| Found { violation: violation.clone(), nested_events: Vec::new() };
-        let own = self.own.as_ref().map(Own::recoveries);
-        let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
-        // What the user asked about comes first.
-        let (asked, other): (Vec<Found>, Vec<Found>) =
-            self.found.explained.iter().cloned().partition(|found| found.violation.rule == Rule::Recovery);
-        CrashReport::new(
-            run,
-            Findings {
-                crash_points: self.points,
-                nested_points: self.nested_points,
-                recovered: self.recovered,
-                distinct_states: states,
-                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &command + &ended,
-                violations: asked.into_iter().chain(self.auditor.violations().iter().map(seen)).chain(other).collect(),
-                violation_count: self.violation_count(),
-                stages: self.auditor.stages(),
-                recoveries: own,
-                internal_errors,
-                unjudged: self.unjudged(),
-            },
-        )
     }
 
     /// Judges the crash point after the event that is just over.
