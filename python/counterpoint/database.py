@@ -33,8 +33,11 @@ CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
 """Nothing but the file itself, and nothing in the file can change that."""
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LAYOUT = "SELECT table_name, sql FROM duckdb_tables() WHERE database_name = current_database() AND NOT internal"
-_VIEWS = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
+_OURS = "WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal"
+_LAYOUT = f"SELECT table_name, sql FROM duckdb_tables() {_OURS}"
+_VIEWS = f"SELECT view_name FROM duckdb_views() {_OURS}"
+_SAID_MAX = 300
+"""Characters of what a file makes a sentence say."""
 
 
 class Database:
@@ -126,7 +129,7 @@ class Database:
 
     def altered(self, what: str) -> InputError:
         """The error for a file that does not hold what Counterpoint writes."""
-        return InputError(f"the store '{self.path}' is damaged or was altered: {what}")
+        return InputError(f"the store '{self.path}' is damaged or was altered: {_plain(what)}")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -178,7 +181,13 @@ def reason(error: Exception) -> str:
     """Why, in the first line of what DuckDB or the system says."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = (said.strip() or type(error).__name__).splitlines()[0]
-    return first.removeprefix("IO Error: ")
+    return _plain(first.removeprefix("IO Error: "))
+
+
+def _plain(said: str) -> str:
+    """Text that may come from the file, short and without control characters."""
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in said)
+    return shown if len(shown) <= _SAID_MAX else f"{shown[:_SAID_MAX]}..."
 
 
 def _check_file(path: Path) -> None:

@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Transaction latency in ns."""
+    """Transaction latency in ns; None without transactions."""
 
-    mean: float
-    p50: float
-    p99: float
-    max: float
+    mean: float | None
+    p50: float | None
+    p99: float | None
+    max: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,16 @@ class Run:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Run:
         """The run that a document of `run --json` describes; older ones do not name the engine's build."""
-        return build(cls, {"engine_build": None, "sites": None, **document, "stats": document, "document": document})
+        return build(cls, cls._laid_out(document))
+
+    @classmethod
+    def is_in(cls, document: Mapping[str, Any]) -> bool:
+        """Whether a document that did not come from the engine just now is one that `from_dict` takes."""
+        return fits(cls, cls._laid_out(document))
+
+    @staticmethod
+    def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
+        return {"engine_build": None, "sites": None, **document, "stats": document, "document": document}
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
@@ -542,34 +551,13 @@ _hints = cache(get_type_hints)
 
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a document, by its annotations."""
-    if not isinstance(document, Mapping):
-        raise EngineError(f"the engine's answer has no object for {cls.__name__}")
     values = {}
     described: Any = cls
     for name, hint in _hints(described).items():
         if name not in document:
             raise EngineError(f"the engine's answer has no key '{name}' for {cls.__name__}")
-        if not _fits(hint, document[name]):
-            raise EngineError(f"the engine's answer has another kind of value at '{name}' of {cls.__name__}")
         values[name] = _convert(hint, document[name])
     return cls(**values)
-
-
-def _fits(hint: Any, value: Any) -> bool:
-    """Whether a value of JSON is of a kind; what is in it, if it is an object, is looked at by `build`."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return any(_fits(part, value) for part in get_args(hint))
-    if hint is type(None):
-        return value is None
-    if hint is int or hint is float:
-        kinds = int if hint is int else int | float
-        # A number that no float holds, or none at all, comes from a document that was altered.
-        return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    if hint in (str, bool):
-        return isinstance(value, hint)
-    if get_origin(hint) is tuple:
-        return isinstance(value, list | tuple) and all(_fits(get_args(hint)[0], item) for item in value)
-    return value is not None or hint is Any
 
 
 def _convert(hint: Any, value: Any) -> Any:
@@ -581,3 +569,24 @@ def _convert(hint: Any, value: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         return build(hint, value)  # type: ignore[arg-type]
     return value
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Whether a value of JSON is what a type says; an object may hold more than the type."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(fits(part, value) for part in get_args(hint))
+    if hint is type(None):
+        return value is None
+    if hint is int or hint is float:
+        kinds = int if hint is int else int | float
+        # A number that no float holds, or none at all, comes from a document that was altered.
+        return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if hint is str or hint is bool:
+        return isinstance(value, hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, list) and all(fits(get_args(hint)[0], item) for item in value)
+    if dataclasses.is_dataclass(hint):
+        described: Any = hint
+        named = _hints(described).items()
+        return isinstance(value, Mapping) and all(name in value and fits(part, value[name]) for name, part in named)
+    return True

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ._engine import EngineError, InputError
+from ._engine import InputError
 from .database import Database, create, reason
 from .executor import Finished
 from .files import unfinished
@@ -222,10 +222,10 @@ class Store:
         if not found:
             raise InputError(f"there is no run '{key}' in the store '{self.path}'")
         document, host = (self._parsed(text, f"the run '{key}'") for text in found[0])
-        try:
-            return Run.from_dict({**document, "host": host})
-        except EngineError:
-            raise self.altered(f"the run '{key}' is not what the engine gives") from None
+        whole = {**document, "host": host}
+        if not Run.is_in(whole):
+            raise self.altered(f"the run '{key}' is not what the engine gives")
+        return Run.from_dict(whole)
 
     def configuration(self, key: str) -> dict[str, Any]:
         """The complete configuration of a run."""
@@ -319,7 +319,7 @@ class Store:
     def _figure_columns(self) -> dict[str, str]:
         found = self._database.ask("SELECT name, type FROM figures")
         for name, kind in found:
-            if kind not in _FIGURE_TYPES:
+            if name is None or kind not in _FIGURE_TYPES:
                 raise self.altered(f"the figure '{name}' has a type that no figure has")
         return dict(found)
 
@@ -332,7 +332,8 @@ class Store:
 
     def _sweep(self, name: str, digest: str | None, spec: str | None, axes: str | None, points: int) -> Sweep:
         types = self._parsed(axes, f"what the sweep '{name}' has for axes")
-        if digest is None or spec is None or any(kind not in _AXIS_TYPES for kind in types.values()):
+        known = all(kind in _AXIS_TYPES for kind in types.values())
+        if not known or name is None or digest is None or spec is None:
             raise self.altered(f"the sweep '{name}' is not as it was asked for")
         return Sweep(name, digest, spec, types, points)
 

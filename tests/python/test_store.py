@@ -186,8 +186,17 @@ def test_altered_tables_are_one_sentence(copy: Path, statements: tuple[str, ...]
     assert str(copy) in sentence
 
 
+def test_what_a_file_says_is_shown_short_and_without_control_characters(copy: Path) -> None:
+    name = "repeat('\x1b[2J\n', 500)"
+    sentence = spoil(copy, f"UPDATE figures SET name = {name}, type = NULL WHERE name = 'nvm_writes'")
+    assert sentence is not None
+    assert "'\\x1b[2J\\n\\x1b" in sentence
+    assert sentence.isprintable()
+
+
 def test_what_a_user_adds_is_left_alone(copy: Path) -> None:
-    assert spoil(copy, "CREATE TABLE mine (x INTEGER)", "CREATE VIEW all_mine AS FROM mine") is None
+    added = ("CREATE TABLE mine (x INTEGER)", "CREATE VIEW all_mine AS FROM mine", "CREATE SCHEMA own")
+    assert spoil(copy, *added, "CREATE TABLE own.figures (x INTEGER)") is None
 
 
 @pytest.mark.parametrize("name", ["text", "zero", "folder", "database", "pipe"])
