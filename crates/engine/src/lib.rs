@@ -43,6 +43,7 @@ mod simulate;
 pub mod stats;
 mod system;
 mod timeline;
+mod workers;
 pub mod workload;
 
 pub use explore::explore;
