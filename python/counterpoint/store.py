@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from ._engine import InputError
 from .executor import Finished
 from .frame import flat
+from .paths import is_file
 from .request import bytes_of
 from .results import Run
 
@@ -116,7 +117,7 @@ class Store:
             InputError: it cannot be opened, is no store, is of a newer version, or another process has it.
         """
         self.path = Path(path)
-        if (must_exist or read_only) and not self.path.is_file():
+        if (must_exist or read_only) and not is_file(self.path):
             raise InputError(f"there is no store '{self.path}'; `counterpoint sweep` makes one")
         self._connection = _connect(self.path, read_only=read_only)
         self._columns: dict[str, str] = {}
