@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from . import _engine
 from .errors import Interrupted
 from .frame import check_baseline, frame
+from .paths import checked_text
 from .request import (
     CommonOptions,
     RunOptions,
@@ -196,7 +197,8 @@ def run_matrix(
         cores: number of cores, or several; default `EASY_PM_CORES` on `easy-pm`, elsewhere 1. With neither of the two,
             `sepencr` takes `SEPENCR_TX_SIZES` with one core, and the smallest of them with each of `SEPENCR_CORES`;
             with one of the two, the first of the other. A trace has no size and one core.
-        workers: simulations at a time; 0 is one per processor. The results do not depend on it.
+        workers: simulations at a time; 0 is one per processor, and there are never more. The results do not depend
+            on it.
         progress: told how far the simulations are.
         **options: see `CommonOptions`; the machine defaults to the first design's preset, and on `sepencr` the warm-up
             to `SEPENCR_WARMUP_BYTES`.
@@ -240,7 +242,8 @@ def simulate(
 
     Args:
         requests: what the engine is asked, one for each run.
-        workers: simulations at a time; 0 is one per processor. The results do not depend on it.
+        workers: simulations at a time; 0 is one per processor, and there are never more. The results do not depend
+            on it.
         progress: told how far the simulations are.
         session: keeps populated memory for the calls that follow with the same session.
 
@@ -296,7 +299,7 @@ def replay(
         trace: path of a trace with a program, plain or compressed; `replay_lines` takes one of memory lines.
         designs: default every design.
         by_line: say what each source line of the program costs, where the recording tells.
-        workers: simulations at a time; 0 is one per processor.
+        workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: told how far the simulations are.
         **options: see `RunOptions`.
 
@@ -307,7 +310,7 @@ def replay(
     names = [design["name"] for design in _describe()["designs"]] if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
-    if _engine.trace_kind(os.fspath(trace)) == "lines":
+    if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":
         raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
     machine = options.get("machine") or _machine_of(names[0])
     also = {"by_line": True} if by_line else {}
@@ -367,8 +370,8 @@ def crash(
             a boot finds at each crash point, and recovers if it ends with 0. `{pool}` in it stands for the path of the
             first file of the trace, `{folder}` for that of the folder with all of them.
         recover_timeout: seconds after which a run of it has failed; default 60.
-        recover_jobs: how many of these commands run at a time; default one for each processor. The verdict does not
-            depend on it.
+        recover_jobs: how many of these commands run at a time; default one for each processor, and there are never
+            more. The verdict does not depend on it.
         recover_folder: where the temporary folder for these files is made; default where the system has those.
         recover_keep: a folder in which the files of the first failure are kept.
         progress: told how many points are done.

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from . import api
+from ._engine import InputError
+from .paths import checked_text, is_file, reason
 
 
 def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
     """The request with the paths of its trace and of its machine complete, so that any process finds them."""
     asked = dict(request)
     for name in ("workload", "machine"):
-        if isinstance(asked.get(name), str) and asked[name] not in _names() and Path(asked[name]).is_file():
-            asked[name] = os.fspath(Path(asked[name]).resolve())
+        if isinstance(asked.get(name), str) and asked[name] not in _names() and is_file(asked[name]):
+            asked[name] = checked_text(os.fspath(Path(asked[name]).resolve()), name)
     return asked
 
 
@@ -49,10 +51,13 @@ def _digest(document: Any) -> str:
 
 
 def _program(workload: str) -> str:
-    if workload in _names() or not Path(workload).is_file():
+    if workload in _names() or not is_file(workload):
         return workload
-    found = Path(workload).stat()
-    return _trace_digest(workload, found.st_size, found.st_mtime_ns)
+    try:
+        found = Path(workload).stat()
+        return _trace_digest(workload, found.st_size, found.st_mtime_ns)
+    except OSError as error:
+        raise InputError(f"trace '{workload}' cannot be read: {reason(error)}") from None
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from . import _engine, api
 from .errors import Interrupted
+from .paths import checked_text
 from .request import CommonOptions, count, request
 from .results import build
 
@@ -68,7 +69,7 @@ def is_line_trace(trace: str | os.PathLike[str]) -> bool:
     Raises:
         InputError: the file cannot be read, or is no trace.
     """
-    return _engine.trace_kind(os.fspath(trace)) == "lines"
+    return _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines"
 
 
 def replay_lines(
@@ -86,7 +87,7 @@ def replay_lines(
         trace: path of the trace, plain or compressed.
         designs: default every design.
         trace_clock_mhz: of the clock that the trace's cycles are of; default 1000, a cycle a nanosecond.
-        workers: simulations at a time; 0 is one per processor.
+        workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: told how far the simulations are.
         **options: see `CommonOptions`; those about transactions change nothing.
 

@@ -215,7 +215,7 @@ def litmus_tests(source: str | os.PathLike[str] | None = None) -> list[LitmusTes
     source = LITMUS if source is None else source
     try:
         document = tomllib.loads(Path(source).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"the litmus tests of {os.fspath(source)} cannot be read: {error}") from None
     common = document.get("setting", {})
     return [_test(test, common, os.fspath(source)) for test in document.get("litmus", [])]

@@ -31,17 +31,20 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, TypeAlias, get_type_hints
 
 from ._engine import InputError
-from .request import RunOptions, bytes_of, request
+from .paths import read_bounded
+from .request import RunOptions, bytes_of, check_numbers, request
 
 Value: TypeAlias = bool | int | float | str
 """What one key has at one point."""
 
 POINTS_MAX = 1_000_000
 """Points of one matrix; more is a slip of the pen, and would not fit in memory."""
+
+FILE_MAX = 16 << 20
+"""Bytes of a file; a list of as many numbers as there may be points takes less."""
 
 PARTS = ("base", "axes", "zip")
 """The tables of a matrix."""
@@ -98,13 +101,24 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         InputError: it cannot be read, or is no TOML.
     """
+    return document_and_text(path)[0]
+
+
+def document_and_text(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
+    """The same with the text itself; the file may be a pipe, which can be read once.
+
+    Raises:
+        InputError: it cannot be read, is no TOML, or has a number that no 64 bits hold.
+    """
     place = os.fspath(path)
+    read = read_bounded(path, FILE_MAX, "a sweep")
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"'{place}' cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        text = read.decode()
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"'{place}' is not TOML: {error}") from None
+    check_numbers(document, place)
+    return document, text
 
 
 def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] | None = None) -> Matrix:
@@ -246,7 +260,10 @@ def _range(given: Mapping[str, Any], place: str) -> tuple[Value, ...]:
     if first > last:
         raise InputError(f"{place}: the range goes from {given['from']} down to {given['to']}; it must go up")
     whole = sizes or (isinstance(first, int) and isinstance(last, int))
-    found = _steps(given, first, last, place)
+    try:
+        found = _steps(given, first, last, place)
+    except OverflowError:
+        raise InputError(f"{place}: the range from {given['from']} to {given['to']} is too wide") from None
     values = tuple(dict.fromkeys(round(value) if whole and _is_close(value) else value for value in found))
     if sizes and not all(isinstance(value, int) for value in values):
         raise InputError(f"{place}: the range has a size that is no whole number of bytes")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import InputError, _engine
+from .paths import is_file, is_folder, reason
 
 SUFFIX = ".cptrace"
 _SOURCES = Path(__file__).with_name("_recorder")
@@ -61,7 +62,7 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
     if shutil.which(program[0]) is None:
         raise InputError(f"'{program[0]}' is no program that can be run")
     path = Path(out) if out is not None else Path(Path(program[0]).name + SUFFIX)
-    if not path.parent.is_dir():
+    if not is_folder(path.parent):
         raise InputError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
     if path.exists() and not path.is_file():
         raise InputError(f"'{path}' cannot be written: it exists and is not a file")
@@ -98,8 +99,18 @@ def tool() -> Path:
         )
     version = _version_of_valgrind()
     folder = _cache() / f"recorder-{_digest(version)}"
-    if (folder / _TOOL).exists():
+    if is_file(folder / _TOOL):
         return folder
+    try:
+        return _built_in(folder)
+    except OSError as error:
+        raise InputError(
+            f"the recorder cannot be built in '{folder.parent}': {reason(error)}; "
+            "the environment variable XDG_CACHE_HOME names another folder"
+        ) from error
+
+
+def _built_in(folder: Path) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="recorder-", dir=folder.parent) as temporary:
         built = Path(temporary) / "built"
@@ -108,7 +119,7 @@ def tool() -> Path:
         try:
             built.rename(folder)
         except OSError:
-            if not (folder / _TOOL).exists():
+            if not is_file(folder / _TOOL):
                 raise
     return folder
 

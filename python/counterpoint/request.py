@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, TypedDict, get_type_hints
 
 from ._engine import InputError
+from .units import excerpt
 
 Size: TypeAlias = int | str
 """Bytes: a number, or text such as `"4KiB"`, `"256MiB"`, `"1GiB"`."""
@@ -88,6 +89,7 @@ class RunOptions(CommonOptions, total=False):
 
 
 _OPTIONS = frozenset(get_type_hints(RunOptions))
+_DIGITS_MAX = len(str(_U64_MAX))
 _COUNTS = ("transactions", "warmup", "cores", "seed")
 
 
@@ -120,14 +122,41 @@ def count(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} is '{value}'; it must be a whole number")
     if not 0 <= value <= _U64_MAX:
-        raise InputError(f"{name} is {value}; it must be a whole number from 0 to 2^64-1")
+        raise InputError(f"{name} is {shown_number(value)}; it must be a whole number from 0 to 2^64-1")
     return value
+
+
+def digits(text: str) -> int | None:
+    """The whole number that `text` is: digits of ASCII and nothing else, as many as 64 bits may have."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None
+
+
+def shown_number(value: int) -> str:
+    """A number in a sentence, where one of thousands of digits tells nothing."""
+    return str(value) if abs(value) <= _U64_MAX**2 else f"a number of {value.bit_length()} bits"
+
+
+def check_numbers(value: object, place: str) -> None:
+    """Refuses numbers that no 64 bits hold, in a document of tables and lists.
+
+    Raises:
+        InputError: with where it stands.
+    """
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            check_numbers(inner, f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            check_numbers(inner, place)
+    elif isinstance(value, int) and not -(2**63) <= value <= _U64_MAX:
+        raise InputError(f"{place} is {shown_number(value)}; it must be a number from -2^63 to 2^64-1")
 
 
 def size(name: str, value: object) -> Size:
     """`value`, a number of bytes; text with a unit is left for the engine to read."""
     if isinstance(value, str):
-        return int(value) if value.isascii() and value.isdigit() and int(value) <= _U64_MAX else value
+        whole = digits(value)
+        return value if whole is None or whole > _U64_MAX else whole
     return count(name, value)
 
 
@@ -135,7 +164,7 @@ def bytes_of(value: Size) -> int | None:
     """`value` in bytes; None where it is no size, which the engine refuses."""
     if isinstance(value, int):
         return value
-    found = re.fullmatch(r"(\d+)\s*(|B|KiB|MiB|GiB|TiB)", value.strip(), re.ASCII)
+    found = re.fullmatch(rf"([0-9]{{1,{_DIGITS_MAX}}})(|B|KiB|MiB|GiB|TiB)", value)
     return int(found[1]) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(found[2] or "B") if found else None
 
 
@@ -143,10 +172,11 @@ def check_points(value: object) -> int | str:
     """Crash points: `"all"` or how many."""
     if value == "all":
         return "all"
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value)
+    if isinstance(value, str):
+        value = digits(value) or value
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _U64_MAX:
-        raise InputError(f"points is '{value}'; it must be 'all' or a whole number above zero")
+        shown = shown_number(value) if isinstance(value, int) else excerpt(str(value))
+        raise InputError(f"points is '{shown}'; it must be 'all' or a whole number above zero")
     return value
 
 
@@ -173,6 +203,7 @@ def _assignments(values: Mapping[str, object] | Iterable[str]) -> list[str]:
     if isinstance(values, str):
         return [values]
     if isinstance(values, Mapping):
+        check_numbers(values, "set")
         return [f"{path}={literal(value)}" for path, value in values.items()]
     return list(values)
 

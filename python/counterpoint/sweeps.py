@@ -21,8 +21,8 @@ from ._engine import InputError
 from .errors import Interrupted
 from .executor import Executor, Finished, Lost, Mismatch, Refused, Task
 from .executor.dask import Cluster
-from .executor.processes import Processes, processors
-from .request import count
+from .executor.processes import Processes, workers_of
+from .request import check_numbers, count
 from .store import Failure, Store, export_format
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def sweep(
     Args:
         spec: the sweep, see `docs/sweep.md`.
         store: the DuckDB file; default the name of the sweep with `.duckdb`, in the current folder.
-        workers: processes that compute; 0 is one per processor. The results do not depend on it.
+        workers: processes that compute; 0 is one per processor, and there are never more. The results do not depend
+            on it.
         cluster: address of a Dask scheduler whose workers compute instead.
         resume: refuse to begin: the store must hold this very sweep.
         export: files that get the results, each ending in `.parquet` or `.csv`.
@@ -243,7 +244,7 @@ def compute(
     if tasks:
         executor: Executor
         if cluster is None:
-            executor = Processes(min(workers or processors(), len(tasks)))
+            executor = Processes(min(workers_of(workers), len(tasks)))
         else:
             executor = Cluster(cluster, planned.build)
         try:
@@ -340,8 +341,9 @@ class _Sheet:
 def _read(spec: Spec) -> tuple[Mapping[str, Any], str, str]:
     """What a sweep says, as a document and as text, and what it is called in sentences."""
     if isinstance(spec, Mapping):
+        check_numbers(spec, "sweep")
         return spec, json.dumps(spec, indent=2, default=str, ensure_ascii=False), "sweep"
-    return matrix.read_toml(spec), Path(spec).read_text(encoding="utf-8"), os.fspath(spec)
+    return *matrix.document_and_text(spec), os.fspath(spec)
 
 
 def _name(document: Mapping[str, Any], spec: Spec, place: str) -> str:

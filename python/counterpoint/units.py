@@ -1,8 +1,13 @@
-"""Figures as people read them."""
+"""Figures and texts as people read them."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 _NOTHING = "-"
+_QUOTED_MAX = 100
+_NOT_ASCII = re.compile("[^\n -~]")
 
 
 def size(value: object) -> str:
@@ -55,3 +60,37 @@ def time(nanoseconds: float | None) -> str:
 def millijoules(value: float | None) -> str:
     """Energy in mJ, to the digits of the paper's table."""
     return _NOTHING if value is None else f"{value:.4f} mJ"
+
+
+def printable(text: str, keep: str = "") -> str:
+    """`text` as it may stand on a terminal: what is not printed but obeyed there is escaped, but for that in `keep`.
+
+    That is control characters, format characters such as those that turn the direction of writing, and what is no
+    character at all. Doing it twice does no more.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter in keep or _is_harmless(letter) else _escaped(letter) for letter in text)
+
+
+def _is_harmless(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+def excerpt(text: str) -> str:
+    """`text` as a sentence quotes it: of what is long the beginning."""
+    return text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}..."
+
+
+def printable_json(text: str) -> str:
+    """JSON with the same characters escaped as JSON has it; those below the space are already."""
+    return _NOT_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _escaped_in_json(found[0]), text)
+
+
+def _escaped_in_json(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

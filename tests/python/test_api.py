@@ -183,7 +183,7 @@ def test_a_request_survives_json_unchanged(options: dict[str, Any]) -> None:
         ("64", 64),
         ("64B", 64),
         ("1KiB", 1024),
-        ("2 MiB", 2 << 20),
+        ("2 MiB", None),
         ("1GiB", 1 << 30),
         ("4KB", None),
         ("", None),

@@ -13,6 +13,7 @@ use crate::job::{Bases, Source};
 use crate::message::Omission;
 use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
 use crate::timeline::Timeline;
+use crate::workers;
 use crate::workload;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex};
 pub use crate::session::Session;
 pub use crate::simulate::Failure as Error;
 use crate::simulate::Failure;
+pub use crate::workers::processors;
 pub use crate::workload::trace::{TraceWritten, write_trace};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
@@ -336,7 +338,7 @@ impl Batch {
     }
 }
 
-/// Runs a batch, `workers` at a time (0: one per processor). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
+/// Runs a batch, `workers` at a time (0: one per processor, and never more than that). `request` is `{"runs": [...]}`; the answer is `{"results": [...]}` in the same
 /// order. Every request is validated before the first one starts. Runs over equal bases share them.
 pub fn run_many(
     request: &str,
@@ -377,13 +379,9 @@ fn run_batch(
     let total = prepared.iter().map(transactions_of).sum();
     let done = AtomicU64::new(0);
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(workers)
-        .build()
-        .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
-    let workers = pool.current_num_threads();
+    let workers = workers::workers(workers);
     host_memory::check(prepared.iter().map(|run| Needs::of(&run.config, &run.design, Purpose::Simulate)), workers)?;
-    let bases = Bases::populated_by(pool).kept_by(session);
+    let bases = Bases::populated_by(workers::pool(workers)?).kept_by(session);
     // Runs over one base go one after the other, so that few bases are alive at once.
     let mut order: Vec<usize> = (0..prepared.len()).collect();
     order.sort_by_key(|&index| {

@@ -45,6 +45,7 @@ mod simulate;
 pub mod stats;
 mod system;
 mod timeline;
+mod workers;
 pub mod workload;
 
 pub use explore::explore;

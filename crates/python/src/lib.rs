@@ -17,6 +17,12 @@ fn describe() -> String {
     api::describe()
 }
 
+/// The processors that this process may use; no more simulations than that run at a time.
+#[pyfunction]
+fn processors() -> usize {
+    api::processors()
+}
+
 /// Validates one request and gives the run it stands for, complete with its machine, as JSON.
 #[pyfunction]
 fn resolve(py: Python<'_>, request: &str) -> PyResult<String> {
@@ -81,6 +87,7 @@ fn scene(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_panics();
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(processors, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;

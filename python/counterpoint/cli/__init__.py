@@ -1,18 +1,21 @@
 """The command line: options in, a few lines of the Python API, tables or one JSON document out.
 
 Exit codes: 0 done and all checks hold; 1 a check found a violation; 2 bad input or usage, one sentence on standard
-error; 3 a fault of the engine's own; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and SIGHUP; 141 the reader of a pipe
-went away.
+error; 3 a fault of the program's own; 4 output could not be written; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and
+SIGHUP; 141 the reader of a pipe went away. No exception goes past this border.
 """
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
 import typer
 
 from .. import EngineError, InputError, __version__
+from ..paths import checked_text
+from ..units import printable
 from . import (
     annotations,
     calibrate,
@@ -28,8 +31,15 @@ from . import (
     signals,
     sweep,
 )
+from .streams import OUTPUT_FAILED, is_full_disk, watched
 
-BAD_INPUT, ENGINE_FAULT, PIPE_CLOSED = 2, 3, 141
+BAD_INPUT, PROGRAM_FAULT = 2, 3
+
+_SENTENCE_MAX = 4000
+"""Characters of a sentence, which may quote what it is about."""
+
+TRACEBACK = "COUNTERPOINT_TRACEBACK"
+"""Environment variable that has a fault of the program's own say where it happened."""
 
 app = typer.Typer(
     name="counterpoint",
@@ -81,23 +91,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: Sequence[str] | None) -> int:
     signals.listen()
+    with watched() as streams:
+        return streams.exit_code(_command(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _command(arguments: Sequence[str]) -> int:
     try:
+        if arguments[:1] != ["record"]:
+            # What is recorded may have any arguments; everything else becomes text in documents.
+            for argument in arguments:
+                checked_text(argument, "argument")
         command = typer.main.get_command(app)
         code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
-        sys.stdout.flush()
     except typer.TyperException as error:
         return _fail(error.format_message(), BAD_INPUT)
     except InputError as error:
-        return _fail(str(error), BAD_INPUT)
+        return _fail(str(error), OUTPUT_FAILED if is_full_disk(error) else BAD_INPUT)
     except EngineError as error:
-        return _fail(str(error), ENGINE_FAULT)
+        return _fail(str(error), PROGRAM_FAULT)
     except (KeyboardInterrupt, typer.Abort):
         return signals.exit_code()
-    except (BrokenPipeError, SystemExit):
-        # The reader of a pipe has gone, as with `| head`; Typer turns that into an exit with 1, which here would mean
-        # a violation. What Python would still flush has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+    except BaseException as error:
+        # Also a panic of the engine outside its own threads, which is no `Exception`.
+        return _fault(error)
     # Typer has an exit code of its own for an interruption, whatever interrupted.
     if code == signals.INTERRUPTED:
         return signals.exit_code()
@@ -105,5 +121,15 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"error: {' '.join(sentence.split())}", file=sys.stderr)
+    told = " ".join(printable(sentence, keep="\n").split())
+    print("error:", told if len(told) <= _SENTENCE_MAX else f"{told[:_SENTENCE_MAX]}...", file=sys.stderr)
     return code
+
+
+def _fault(error: BaseException) -> int:
+    if is_full_disk(error):
+        return _fail(f"a file cannot be written: {error}", OUTPUT_FAILED)
+    if os.environ.get(TRACEBACK):
+        print(printable(traceback.format_exc(), keep="\n"), end="", file=sys.stderr)
+    what = ": ".join(filter(None, (type(error).__name__, str(error))))
+    return _fail(f"the program stopped at a fault of its own ({what}); with {TRACEBACK}=1 it says where", PROGRAM_FAULT)

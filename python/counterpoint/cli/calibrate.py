@@ -23,6 +23,7 @@ def calibrate(
 ) -> None:
     """Search the values that a paper leaves open for those that meet its claims best; PAPER.md in DIR."""
     names = names_of(paper)
+    options.check_workers(workers)
     folder = None if out is None else prepare_folder(out)
     found = []
     for name in names:
@@ -34,4 +35,4 @@ def calibrate(
         screen.print_json({"schema": 1, "calibrations": [calibration.to_dict() for calibration in found]})
     elif folder is None:
         for calibration in found:
-            print(page(calibration))
+            screen.print_text(page(calibration))

@@ -34,6 +34,7 @@ def compare(
     """Compare designs on workloads; without arguments the SecPM family on the five workloads of its papers at 1 KiB."""
     names = options.names(designs) or list(api.COMPARE_DESIGNS)
     chosen = check_baseline(names, baseline)
+    options.check_workers(workers)
     if out is not None:
         prepare_folder(out)
     interrupted = False

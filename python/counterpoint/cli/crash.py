@@ -106,6 +106,7 @@ def crash(
     as_json: options.Json = False,
 ) -> None:
     """Cut power after every event, recover, and prove or refute that nothing was lost or leaked."""
+    options.say_fewer("--recover-jobs", recover_jobs)
     if out is not None:
         prepare_folder(out)
     options_of_run: RunOptions = {

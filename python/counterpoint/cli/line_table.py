@@ -30,6 +30,6 @@ def line_table(runs: Sequence[LineRun]) -> RenderableType:
             *(units.number(value) for value in (run.media_reads, run.media_writes, run.counter_writes)),
         )
     folded = f", {units.number(first.folded)} addresses folded" if first.folded else ""
-    name = PurePath(first.workload).name
+    name = units.printable(PurePath(first.workload).name)
     head = f"{name}: {units.number(first.reads)} reads, {units.number(first.writes)} writes{folded}"
     return Group(Text(head), Text("Mean latencies, and accesses of the media"), table)

@@ -7,16 +7,28 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from .. import InputError
-from ..request import Size, Variant, count
+from .. import InputError, _engine
+from ..request import Size, Variant, count, digits
+from ..units import count_of, excerpt
+from . import screen
 
 
-def whole_number(text: str) -> int:
-    """A number as people write it; its range is the engine's business."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"'{text}' is not a whole number") from None
+def whole_number(text: str | int) -> int:
+    """A number as people write it, in digits of ASCII; that it is not negative is checked where it has a name."""
+    if isinstance(text, int):
+        return text  # A default.
+    found = digits(text.removeprefix("-"))
+    if found is None:
+        raise typer.BadParameter(f"'{excerpt(text)}' is not a whole number from 0 to 2^64-1, in digits")
+    return -found if text.startswith("-") else found
+
+
+def lines_shown(text: str | int) -> int:
+    """A number of lines to show."""
+    found = whole_number(text)
+    if found < 1:
+        raise typer.BadParameter(f"'{found}' is not a whole number from 1 to 2^64-1")
+    return found
 
 
 Points: TypeAlias = Annotated[
@@ -92,7 +104,7 @@ ByLine: TypeAlias = Annotated[
 Top: TypeAlias = Annotated[
     int,
     typer.Option(
-        "--top", metavar="N", parser=whole_number, help="Source lines shown, those waited for most; default 15."
+        "--top", metavar="N", parser=lines_shown, help="Source lines shown, those waited for most; default 15."
     ),
 ]
 TOP = 15
@@ -115,28 +127,38 @@ def names(given: list[str] | None) -> list[str] | None:
     return None if given is None else [name for text in given for name in split(text)]
 
 
-def check_workers(workers: int, cluster: str | None) -> None:
-    """Refuses workers of this computer together with a cluster."""
+def check_workers(workers: int, cluster: str | None = None) -> None:
+    """Refuses workers of this computer together with a cluster, and says where there are fewer than asked for."""
     count("workers", workers)
+    say_fewer("--workers", workers)
     if cluster is not None and workers:
         raise typer.BadParameter("--workers is of this computer, and --cluster of another; give one of them")
 
 
+def say_fewer(option: str, asked: int | None) -> None:
+    """Says where as many as were asked for will not work at a time."""
+    most = _engine.processors()
+    if asked is not None and asked > most:
+        screen.note(f"{option} {asked}: no more than {count_of(most, 'processor')} may be used, so {most} at a time")
+
+
 def sizes(given: str | None) -> list[Size] | None:
     """A comma list of sizes; what is no size is left for the engine to refuse."""
-    return None if given is None else list(split(given))
+    return None if given is None else list(given.split(","))
 
 
 def core_counts(given: str | None) -> list[int] | None:
     """A comma list of numbers of cores."""
-    return None if given is None else [_core_count(text) for text in split(given)]
+    return None if given is None else [_core_count(text) for text in given.split(",")]
 
 
 def _core_count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"cores is '{text}'; it must be a whole number, or several with commas between") from None
+    found = digits(text)
+    if found is None:
+        raise InputError(
+            f"cores is '{excerpt(text)}'; it must be a whole number from 1 to 64, or several with commas between"
+        )
+    return found
 
 
 def split(text: str) -> list[str]:

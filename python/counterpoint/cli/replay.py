@@ -43,6 +43,7 @@ def replay(
     """Replay a trace on designs; without -d on every design."""
     names = options.names(designs) or [design.name for design in api.designs()]
     chosen = check_baseline(names, baseline)
+    options.check_workers(workers)
     if lines.is_line_trace(trace):
         if by_line:
             raise InputError("--by-line: a trace of memory lines has no program")

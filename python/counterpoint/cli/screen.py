@@ -1,4 +1,7 @@
-"""Where things are written: results on standard output, notes and progress on standard error."""
+"""Where things are written: results on standard output, notes and progress on standard error.
+
+Nothing that a file, a name or an argument brings along is obeyed by the terminal.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,18 +21,32 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
+from rich.text import Text
 
 from .. import api
 from ..sweeps import SweepProgress
+from ..units import printable, printable_json
 from . import signals
 
 _WIDTH_WITHOUT_TERMINAL = 160
 """Columns for a pipe or a file, where no line need be broken."""
 
 
+class _Console(Console):
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Escapes before widths are measured."""
+        return super().render_str(printable(text, keep="\n"), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Escapes what came as something other than a string."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text, keep="\n"))
+
+
 def output() -> Console:
     """Standard output. Colours only on a terminal, and not with NO_COLOR."""
-    return Console(
+    return _Console(
         width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL,
         highlight=False,
         markup=False,
@@ -39,7 +56,7 @@ def output() -> Console:
 
 def note(sentence: str) -> None:
     """A sentence beside the results."""
-    print(sentence, file=sys.stderr)
+    print(printable(sentence), file=sys.stderr)
 
 
 def stop_interrupted(finished: str) -> NoReturn:
@@ -54,7 +71,12 @@ def stop_interrupted(finished: str) -> NoReturn:
 
 def print_json(document: dict[str, Any]) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    print(printable_json(json.dumps(document, indent=2, ensure_ascii=False)))
+
+
+def print_text(text: str) -> None:
+    """Lines on standard output, as they are."""
+    print(printable(text, keep="\n"))
 
 
 @contextmanager
@@ -63,9 +85,9 @@ def progress(label: str) -> Iterator[api.Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(printable(label), total=None)
 
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total or None)

@@ -8,6 +8,9 @@ from types import FrameType
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 
+EXIT_CODES = (INTERRUPTED, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
+"""After Ctrl-C, SIGTERM and SIGHUP: 128 and the number of the signal."""
+
 _AGAIN_SECONDS = 0.02
 _OTHERS = (signal.SIGTERM, signal.SIGHUP)
 _received: signal.Signals | None = None

@@ -59,7 +59,7 @@ def _by_design(runs: Sequence[Run], chosen: Sequence[LineKey], names: Mapping[st
     costs = [{_key(cost): cost.waited_ns for cost in run.sites or ()} for run in runs]
     for key in chosen:
         waited = [of_run.get(key, 0.0) / 1e3 for of_run in costs]
-        table.add_row(names[key[0]], key[1], *(f"{us:,.1f}" for us in waited))
+        table.add_row(names[key[0]], units.printable(key[1]), *(f"{us:,.1f}" for us in waited))
     table.add_row("")
     return table
 
@@ -73,7 +73,7 @@ def _details(run: Run, chosen: Sequence[LineKey], names: Mapping[str, str]) -> T
         counts = (cost.fences, cost.loads, cost.stores)
         table.add_row(
             names[key[0]],
-            key[1],
+            units.printable(key[1]),
             *(units.time(ns) for ns in times),
             units.number(cost.flushes),
             units.time(cost.flush_latency_ns),
@@ -98,7 +98,7 @@ def _short_names(places: Sequence[str]) -> dict[str, str]:
     for place in places:
         by_name[PurePath(place).name].add(place)
     return {
-        place: name if len(same) == 1 else str(PurePath(*PurePath(place).parts[-2:]))
+        place: units.printable(name if len(same) == 1 else str(PurePath(*PurePath(place).parts[-2:])))
         for name, same in by_name.items()
         for place in same
     }

@@ -12,7 +12,7 @@ from rich.table import Table
 from .. import sweeps
 from ..errors import Interrupted
 from ..store import export_format
-from ..units import count_of
+from ..units import count_of, printable
 from . import options, screen
 
 SOME_FAILED = 1
@@ -71,9 +71,9 @@ def sweep(
 
 def _summary(report: sweeps.SweepReport) -> str:
     lines = [
-        f"{report.name}: {count_of(report.points, 'point')}, {count_of(report.runs, 'run')}: {report.found} found, "
-        f"{report.computed} computed, {len(report.failures)} failed",
-        f"store: {report.store}",
+        f"{printable(report.name)}: {count_of(report.points, 'point')}, {count_of(report.runs, 'run')}: "
+        f"{report.found} found, {report.computed} computed, {len(report.failures)} failed",
+        f"store: {printable(str(report.store))}",
     ]
     return "\n".join(lines)
 
@@ -82,7 +82,7 @@ def _failures(report: sweeps.SweepReport) -> Table:
     counted = Counter(failure.sentence for failure in report.failures).most_common()
     table = Table("runs", "what failed", title="Failures", title_justify="left", box=None)
     for sentence, runs in counted[:_SHOWN_MAX]:
-        table.add_row(str(runs), sentence)
+        table.add_row(str(runs), printable(sentence))
     if len(counted) > _SHOWN_MAX:
         rest = sum(runs for _, runs in counted[_SHOWN_MAX:])
         table.add_row(str(rest), f"{len(counted) - _SHOWN_MAX} other reasons; all are in the store")

@@ -126,7 +126,7 @@ def _blocks(
     for column in [*headers, *(["", *headers] * (len(measures) - 1))]:
         table.add_column(column, justify="right", header_style="dim")
     for block in along(group, axis, measures):
-        table.add_row(block.workload, style="bold")
+        table.add_row(_name(block.workload), style="bold")
         for design, (first, *others) in block.rows:
             cells = [*map(units.ratio, first), *(cell for values in others for cell in ("", *map(units.ratio, values)))]
             table.add_row(f"  {design}", *cells, style="dim" if design == group["baseline"][0] else "")
@@ -145,7 +145,7 @@ def _matrix(group: pl.DataFrame, measure: _Measure) -> Table:
     values = {(row["design"], row["workload"]): row[measure.column] for row in group.iter_rows(named=True)}
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    for name in (*(PurePath(work).name for work in works), *(("mean",) if len(works) > 1 else ())):
+    for name in (*map(_name, works), *(("mean",) if len(works) > 1 else ())):
         table.add_column(name, justify="right", header_style="dim")
     for design in group["design"].unique(maintain_order=True):
         row = [values.get((design, work)) for work in works]
@@ -203,7 +203,7 @@ def one_run(run: Run) -> RenderableType:
     figures.group("simulation")
     figures.add("simulated", units.time(stats.simulated_ns))
     figures.add("took", f"{host.seconds:.2f} s on this computer")
-    title = f"{run.design} ({run.variant}) on {PurePath(run.workload).name}"
+    title = f"{run.design} ({run.variant}) on {_name(run.workload)}"
     size = "" if run.tx_size is None else f", {units.size(run.tx_size)} transactions"
     footprint = "" if run.footprint is None else f", {units.size(run.footprint)} footprint"
     setting = f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}"
@@ -250,7 +250,7 @@ class _Figures:
 
 def verdict(crash: Crash) -> RenderableType:
     """The verdict, how much it covers, and each violation in words."""
-    subject = f"{crash.design} ({crash.variant}) on {PurePath(crash.workload).name}, seed {crash.seed}"
+    subject = f"{crash.design} ({crash.variant}) on {_name(crash.workload)}, seed {crash.seed}"
     if crash.fault is not None:
         subject += f", {crash.fault} switched off"
     if crash.holds:
@@ -259,10 +259,10 @@ def verdict(crash: Crash) -> RenderableType:
         holds = "Holds so far" if crash.interrupted else "Holds"
         kept = "nothing was lost and nothing leaked" if crash.secret else "nothing was lost"
         sentence = f"{holds}: {kept} in {tried}{again}."
-        head = Panel(Text(sentence), title=subject, title_align="left", border_style="green", expand=False)
+        head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="green", expand=False)
     else:
         sentence = f"Does not hold: {_damage(crash)}."
-        head = Panel(Text(sentence), title=subject, title_align="left", border_style="red", expand=False)
+        head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="red", expand=False)
     met = crash.exercised
     figures = _Figures()
     figures.group("covered")
@@ -373,7 +373,7 @@ def _place(violation: Violation) -> str:
 
 def annotation_check(found: Annotations) -> RenderableType:
     """Whether the annotations suffice, what each of them is there for, and what happens first without it."""
-    subject = f"{found.design} ({found.variant}) on {PurePath(found.workload).name}, seed {found.seed}"
+    subject = f"{found.design} ({found.variant}) on {_name(found.workload)}, seed {found.seed}"
     complete = found.complete
     tried = units.count_of(complete.crash_points, "crash", "es")
     if found.holds:
@@ -392,7 +392,7 @@ def annotation_check(found: Annotations) -> RenderableType:
         table.add_row(annotation.name, annotation.stage.capitalize(), annotation.verdict, *shown)
         if without and annotation.verdict == "needed":
             explained += _first(without, f"without {annotation.name}: ")
-    head = Panel(Text(sentence), title=subject, title_align="left", border_style=colour, expand=False)
+    head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style=colour, expand=False)
     return Group(head, Text(""), table, *explained)
 
 
@@ -470,3 +470,8 @@ def _unexpected(verdict: LitmusVerdict) -> Iterable[RenderableType]:
     yield Text(verdict.explanation)
     yield Text("reproduce:", style="dim")
     yield Text(f"  {verdict.reproduce}", no_wrap=True, overflow="ignore")
+
+
+def _name(workload: str) -> str:
+    """A workload in a line: a trace goes by its file name."""
+    return units.printable(PurePath(workload).name)

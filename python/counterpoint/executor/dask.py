@@ -5,16 +5,20 @@ The scheduler gives the run of a worker that has ended to another one; it gives 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
 import logging
 import queue
 import time
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from .. import api
 from .._engine import InputError
+from ..paths import is_file, read_bounded
 from . import Lost, Mismatch, Outcome, Refused, Task
 from .worker import work
 
@@ -31,6 +35,9 @@ _AHEAD, _AHEAD_MIN = 4, 16
 
 _COUNT_SECONDS = 2.0
 """How old the number of threads may be."""
+
+_SCHEDULER_FILE_MAX = 1 << 20
+"""Bytes of a scheduler file; Dask writes some hundred, and some more for each worker."""
 
 INSTALL = "a cluster needs Dask; install it with: pip install 'counterpoint[cluster]'"
 
@@ -178,15 +185,49 @@ def _connect(address: str) -> Any:
         from distributed import Client
     except ModuleNotFoundError:
         raise InputError(INSTALL) from None
-    _check_security(address)
-    where = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
-    # That a scheduler is lost is said in a sentence of our own.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    # That a scheduler is lost, or is none, is said in a sentence of our own.
+    for name in ("distributed.client", "distributed.comm", "distributed.core", "distributed.protocol.core"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    scheduler = _address_of(address)
+    _check_security(scheduler)
     connect: Any = Client
     try:
-        return connect(**where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        # A client that waits for an answer that never comes cannot be told to stop.
+        with ThreadPoolExecutor(1) as aside:
+            aside.submit(_ask_who_it_is, scheduler).result()
+        return connect(address=scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+    except Exception as error:
+        # What comes of talking to a server that may be anything is any exception.
+        said = str(error) or ("time is out" if isinstance(error, TimeoutError) else type(error).__name__)
         raise InputError(
-            f"cluster '{address}' does not answer: {str(error).splitlines()[0] if str(error) else 'time is out'}; "
+            f"cluster '{address}' does not answer: {said.splitlines()[0]}; "
             "give the address of a Dask scheduler, such as tcp://host:8786"
         ) from None
+
+
+def _address_of(address: str) -> str:
+    """`address`, or what the scheduler file of that name says."""
+    if not is_file(address):
+        return address
+    said: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads(read_bounded(address, _SCHEDULER_FILE_MAX, "a scheduler file"))
+    found = said.get("address") if isinstance(said, dict) else None
+    if not isinstance(found, str):
+        raise InputError(f"cluster '{address}' is a file but no scheduler file of Dask: it says no address")
+    return found
+
+
+def _ask_who_it_is(address: str) -> None:
+    import distributed
+
+    dask: Any = distributed
+
+    async def ask() -> Any:
+        arguments = dask.Security().get_connection_args("client")
+        async with dask.rpc(address, connection_args=arguments) as server:
+            return await server.identity()
+
+    said = asyncio.run(asyncio.wait_for(ask(), CONNECT_SECONDS))
+    if not isinstance(said, dict) or said.get("type") != "Scheduler":
+        raise InputError("it is no scheduler")

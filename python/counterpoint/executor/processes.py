@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from .. import _engine
 from . import Lost, Outcome, Task
 from .worker import decode
 
@@ -37,11 +38,11 @@ class Processes:
     """An executor of processes."""
 
     def __init__(self, workers: int) -> None:
-        """Starts so many workers; 0 is one per processor."""
+        """Starts so many workers, and no more than there are processors; 0 is one for each."""
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._again: deque[Task] = deque()
-        for _ in range(workers or processors()):
+        for _ in range(workers_of(workers)):
             self._start()
 
     def room(self) -> int:
@@ -135,6 +136,6 @@ class Processes:
         return worker.process.wait()
 
 
-def processors() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def workers_of(asked: int) -> int:
+    """How many work where so many are asked for, or 0 for one per processor: more would only take turns."""
+    return min(asked or _engine.processors(), _engine.processors())

@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from .. import _engine, api, keys
+from ..descriptors import fill_closed
 from . import Finished, Mismatch, Outcome, Refused, Task
 
 _KEPT_BYTES = 3 << 30
@@ -67,6 +68,7 @@ def _name() -> str:
 def serve() -> None:
     """The life of a process of this computer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    fill_closed()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()

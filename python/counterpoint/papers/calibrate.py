@@ -124,7 +124,7 @@ def calibrate(name: str, *, workers: int = 0, progress: api.Progress | None = No
 
     Args:
         name: a paper.
-        workers: simulations at a time; 0 is one per processor.
+        workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: told how many of the trials of a round, times rounds so far, are done.
     """
     decisions = paper(name).decisions

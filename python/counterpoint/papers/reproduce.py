@@ -66,7 +66,8 @@ def reproduce(
         quick: small footprints and few transactions, to see that everything works; the figures mean little.
         store: the file that keeps the simulations, as `sweep` has it, so that one that was stopped goes on; without,
             they are forgotten.
-        workers: processes that simulate; 0 is one per processor. The results do not depend on it.
+        workers: processes that simulate; 0 is one per processor, and there are never more. The results do not depend
+            on it.
         cluster: address of a Dask scheduler whose workers simulate instead.
         progress: told how far the simulations are.
         command: the command line that gives it again, shown in the report.

@@ -99,7 +99,7 @@ def lines(
 def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """What a chart shows, the mean over several workloads last. A trace goes by its file name: a path does not fit."""
     shown = table.select(
-        pl.col("workload").map_elements(lambda work: PurePath(work).name, return_dtype=pl.String),
+        pl.col("workload").map_elements(_name, return_dtype=pl.String),
         "design",
         *(pl.col(column).cast(pl.Float64) for column in columns),
     )
@@ -107,6 +107,11 @@ def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
         return shown
     mean = shown.group_by("design", maintain_order=True).agg(pl.lit("mean").alias("workload"), pl.col(*columns).mean())
     return pl.concat([shown, mean.select(shown.columns)])
+
+
+def _name(workload: str) -> str:
+    """As it is shown; a control character in a label would end the process."""
+    return units.printable(PurePath(workload).name)
 
 
 def _scale(colour_of: dict[str, str]) -> alt.Scale:

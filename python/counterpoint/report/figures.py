@@ -16,7 +16,7 @@ import altair as alt
 import polars as pl
 import vl_convert
 
-from .. import api
+from .. import api, units
 from ..papers.model import Chart, Mark
 from . import charts, colours
 
@@ -80,6 +80,15 @@ def legend(chart: Chart, colour_of: Mapping[str, str] | None = None) -> list[Ent
     return entries
 
 
+def _drawable(spec: Any) -> Any:
+    """A chart with names as they are shown: a control character in a label would end the process."""
+    if isinstance(spec, str):
+        return units.printable(spec, keep="\n")
+    if isinstance(spec, Mapping):
+        return {_drawable(key): _drawable(value) for key, value in spec.items()}
+    return [_drawable(value) for value in spec] if isinstance(spec, list) else spec
+
+
 def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None) -> str:
     """A chart in the form of the paper's, as SVG text.
 
@@ -115,7 +124,7 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
         drawn.append({"hconcat": panels, "spacing": _SPACING, "bounds": "flush"})
     # Altair copies charts whole, with their marks, each time that one is put into another.
     together = {**_dress(), "vconcat": drawn, "spacing": _SPACING}
-    svg: str = vl_convert.vegalite_to_svg(together)
+    svg: str = vl_convert.vegalite_to_svg(_drawable(together))
     return svg
 
 

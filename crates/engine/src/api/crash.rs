@@ -1,5 +1,6 @@
 //! Crashes: from a request to the exploration that it asks for, what follows from its findings, and the picture.
 
+use super::processors;
 use super::{CRASH, Prepared, Progress, Request, integer, open, prepare, transactions_of};
 use crate::blame::{ExploreOn, blame};
 use crate::config::{self, ConfigError, RunConfig};
@@ -11,7 +12,7 @@ use crate::explore_legal::explore_legal;
 use crate::host_memory::{self, Needs, Purpose};
 use crate::job::Source;
 use crate::legal;
-use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, default_jobs, shell_quoted};
+use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, shell_quoted};
 use crate::scene;
 use crate::shrink::shrink;
 use crate::simulate::Failure;
@@ -126,7 +127,7 @@ fn own_recovery(
         timeout_seconds: timeout_seconds.unwrap_or(TIMEOUT_SECONDS),
         folder: request.recover_folder.as_ref().map(PathBuf::from),
         keep: request.recover_keep.as_ref().map(PathBuf::from),
-        jobs: jobs.map_or_else(default_jobs, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
+        jobs: jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
     };
     check_crashable(&run.config, &run.design)?;
     OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)

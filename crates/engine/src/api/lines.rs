@@ -5,6 +5,7 @@ use crate::config::{ConfigError, RunConfig};
 use crate::design::parts::Design;
 use crate::line_trace::run_line_trace;
 use crate::simulate::Failure;
+use crate::workers;
 use crate::workload;
 use crate::workload::trace::lines::LineTrace;
 use rayon::prelude::*;
@@ -69,10 +70,7 @@ fn prepare(request: &Request, cancel: &Arc<AtomicBool>) -> Result<Prepared, Conf
 
 fn run_all(runs: &[Request], workers: usize, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let prepared = runs.iter().map(|run| prepare(run, cancel)).collect::<Result<Vec<_>, _>>()?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(workers)
-        .build()
-        .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))?;
+    let pool = workers::pool(workers::workers(workers).min(prepared.len()))?;
     let results: Vec<Result<Value, Failure>> = pool.install(|| {
         let run = |run: &Prepared| {
             let report = run_line_trace(&run.config, &run.design, &run.trace, run.clock_mhz, cancel);

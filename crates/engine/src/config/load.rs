@@ -6,12 +6,16 @@ use super::fields::{FIELDS, Field, shown};
 use super::nearest::nearest;
 use super::presets::{self, preset_names};
 use super::{ConfigError, Machine, nearest::unknown_name};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 /// The most characters of what the parser says.
 const PARSER_CHARS_MAX: usize = 300;
+/// The most bytes of a machine file; one with every value takes some ten thousand.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The machine `name_or_path`, a preset or a TOML file, with each of `sets` ("path.to.key=value") applied in order.
 ///
@@ -20,9 +24,7 @@ pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, Conf
     let mut table = if preset_names().contains(&name_or_path) {
         presets::table(name_or_path)?
     } else if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
-        let text = std::fs::read_to_string(name_or_path)
-            .map_err(|error| ConfigError(format!("machine file '{name_or_path}' cannot be read: {error}")))?;
-        parse_file(name_or_path, &text)?
+        parse_file(name_or_path, &read(name_or_path)?)?
     } else {
         return Err(unknown_name("machine", name_or_path, &preset_names()));
     };
@@ -37,6 +39,19 @@ pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, Conf
 /// A machine from a complete table of checked values.
 pub(super) fn from_table(table: Table) -> Result<Machine, ConfigError> {
     table.try_into().map_err(|error: toml::de::Error| ConfigError(format!("machine: {}", error.message())))
+}
+
+/// A file may be anything, also one without an end.
+fn read(path: &str) -> Result<String, ConfigError> {
+    let broken = |what: String| ConfigError(format!("machine file '{path}' cannot be read: {what}"));
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| broken(error.to_string()))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(broken(format!("one has at most {} MiB", FILE_BYTES_MAX >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
 }
 
 fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
@@ -111,9 +126,20 @@ fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
         Some(field) if field.is_text() => value.filter(Value::is_str).unwrap_or_else(bare),
         _ => value.unwrap_or_else(bare),
     };
+    if (value.is_integer() || value.is_float()) && !is_decimal(written) {
+        let shown = shown_name(written);
+        return Err(at(format!("'{shown}' is not a number in decimal digits, as in 64, 1.5 or 1e-3")));
+    }
     checked(path, &value).map_err(at)?;
     set(table, path, value);
     Ok(())
+}
+
+/// TOML has other ways to write numbers; on a command line they are rather slips.
+fn is_decimal(written: &str) -> bool {
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
 }
 
 fn is_section(path: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Sizes as people write them: `64`, `64B`, `4KiB`, `256MiB`, `2GiB`.
 
+use super::excerpt::shown_name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -14,19 +15,22 @@ impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
-        let explain =
-            || format!("size '{text}' is not a whole number of bytes with an optional unit B, KiB, MiB, GiB or TiB");
-        let number: u64 = number.replace('_', "").parse().map_err(|_| explain())?;
-        let unit = unit.trim();
+        let explain = || {
+            let shown = shown_name(text);
+            format!("size '{shown}' is not a whole number of bytes with an optional unit B, KiB, MiB, GiB or TiB")
+        };
+        let number: u64 = number.parse().map_err(|_| explain())?;
         let scale = if unit.is_empty() {
             1
         } else {
             UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale).ok_or_else(explain)?
         };
-        number.checked_mul(scale).map(ByteSize).ok_or_else(|| format!("size '{text}' is larger than 2^64 bytes"))
+        number
+            .checked_mul(scale)
+            .map(ByteSize)
+            .ok_or_else(|| format!("size '{}' is larger than 2^64 bytes", shown_name(text)))
     }
 }
 
@@ -65,10 +69,10 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [("64", 64), ("64B", 64), ("4KiB", 4096), ("2 GiB", 2 << 30), ("1_024", 1024)] {
+        for (text, bytes) in [("64", 64), ("64B", 64), ("4KiB", 4096), ("2GiB", 2 << 30), ("0064", 64)] {
             assert_eq!(text.parse::<ByteSize>().unwrap(), ByteSize(bytes), "{text}");
         }
-        for text in ["", "-1", "4KB", "1.5GiB", "99999999999GiB", "GiB"] {
+        for text in ["", "-1", "4KB", "1.5GiB", "99999999999GiB", "GiB", "1_024", "+64", " 64", "2 GiB", "\u{661}"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
     }

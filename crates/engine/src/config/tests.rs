@@ -55,6 +55,31 @@ fn machines_are_found_by_name_or_file() {
 }
 
 #[test]
+fn a_file_without_an_end_is_not_read_to_it() {
+    assert_eq!(
+        load_machine("/dev/zero", &[]).unwrap_err().0,
+        "machine file '/dev/zero' cannot be read: one has at most 1 MiB"
+    );
+    let whole = format!("base = 'small'\n{}", "#".repeat((1 << 20) - 15));
+    assert_eq!(whole.len(), 1 << 20);
+    assert!(file("whole", &whole).is_ok());
+    assert!(file("longer", &format!("{whole}#")).unwrap_err().ends_with("one has at most 1 MiB"));
+}
+
+#[test]
+fn numbers_on_a_command_line_are_decimal() {
+    for number in ["1_0", "+10", "0x10", "0o10", "0b10", "nan", "inf", "1_0.5", "-inf"] {
+        let sentence = set_error(&format!("device.t_wr_ns={number}"));
+        let expected = format!("'{number}' is not a number in decimal digits, as in 64, 1.5 or 1e-3");
+        assert!(sentence.ends_with(&expected), "{number}: {sentence}");
+    }
+    for number in ["\u{661}", "1 0", "1_0KiB", "10 KiB", "_10"] {
+        assert!(set(&[&format!("l1.size={number}")]).is_err(), "{number}");
+    }
+    assert!(set(&["device.t_wr_ns=150", "l1.size=64KiB", "name=1_0"]).is_ok());
+}
+
+#[test]
 fn a_file_changes_what_it_names_and_keeps_the_rest() {
     let machine = file("good", "base = 'small'\ndevice.t_wr_ns = 150\n\n[l1]\nsize = '1KiB'\nways = 4\n").unwrap();
     let mut expected = preset("small").unwrap();
@@ -131,7 +156,7 @@ fn sets_apply_in_order_over_a_preset() {
     assert_eq!(machine.l1.size, ByteSize(128 << 10));
     assert_eq!(machine.controller.counter_placement, CounterPlacement::CrossBank);
     assert_eq!(machine.device.t_wr_ns, 160.5);
-    assert_eq!(set(&["l1.size=65_536", "name=42"]).unwrap().l1.size, ByteSize(65_536));
+    assert_eq!(set(&["l1.size=65536", "name=42"]).unwrap().l1.size, ByteSize(65_536));
     assert_eq!(set(&["name=42"]).unwrap().name, "42");
     assert_eq!(set(&["name=\"a b\""]).unwrap().name, "a b");
 }

@@ -18,6 +18,7 @@ mod tests;
 use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
 use crate::simulate::Failure;
+use crate::workers;
 use crate::workload::trace::{TraceBase, TraceFile};
 use command::{Command, Outcome, Ran};
 use image::Image;
@@ -38,11 +39,6 @@ const JOBS_MAX: usize = 1024;
 /// Time between two looks at whether the user has interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How many commands run at a time where nobody says: one for each processor.
-pub fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// What the user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoverySettings {
@@ -54,7 +50,7 @@ pub struct RecoverySettings {
     pub folder: Option<PathBuf>,
     /// Where the image of the first failure is kept; `None`: it is not.
     pub keep: Option<PathBuf>,
-    /// Commands that run at a time, at least 1.
+    /// Commands that run at a time, at least 1; no more do than there are processors.
     pub jobs: usize,
 }
 
@@ -133,6 +129,7 @@ impl OwnRecovery {
         base: &TraceBase,
     ) -> Result<Self, ConfigError> {
         check(&settings)?;
+        let settings = RecoverySettings { jobs: workers::workers(settings.jobs), ..settings };
         let within = settings.folder.clone().unwrap_or_else(std::env::temp_dir);
         let folder = std::path::absolute(&within)
             .and_then(|within| tempfile::Builder::new().prefix("counterpoint-").tempdir_in(within))
@@ -140,10 +137,7 @@ impl OwnRecovery {
                 ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
             })?;
         let image = Image::create(&folder.path().join("image"), trace, files, base)?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(settings.jobs)
-            .build()
-            .map_err(|error| ConfigError(format!("recover_jobs: {} threads cannot be made: {error}", settings.jobs)))?;
+        let pool = workers::pool(settings.jobs)?;
         let (tell, over) = channel();
         let (known, abort) = (FxHashMap::default(), Arc::default());
         Ok(Self { settings, folder, image, known, runs: 0, pool, under_way: 0, tell, over, abort })

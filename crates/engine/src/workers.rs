@@ -1,0 +1,36 @@
+//! How many threads work at a time: no more than the processors that this process may use. More would only take turns,
+//! and each takes memory.
+
+use crate::config::ConfigError;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// The processors that this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// How many threads work where `asked` are asked for; 0 is one for each processor.
+pub fn workers(asked: usize) -> usize {
+    if asked == 0 { processors() } else { asked.min(processors()) }
+}
+
+/// So many threads.
+pub fn pool(workers: usize) -> Result<ThreadPool, ConfigError> {
+    ThreadPoolBuilder::new()
+        .num_threads(workers)
+        .build()
+        .map_err(|error| ConfigError(format!("cannot start {workers} workers: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_work_than_there_are_processors() {
+        assert_eq!(workers(0), processors());
+        assert_eq!(workers(1), 1);
+        assert_eq!(workers(5_000), processors());
+        assert_eq!(workers(usize::MAX), processors());
+    }
+}

@@ -1,0 +1,319 @@
+"""Whatever is given to the program, it ends with one sentence: bad input with 2, its own faults with 3, none with 1."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from conftest import Cli, Outcome
+
+import counterpoint as cp
+import samples
+from counterpoint import api, matrix, recorder
+from counterpoint.cli import BAD_INPUT, PROGRAM_FAULT, TRACEBACK, app, crash, reproduce, signals, streams, sweep
+
+pytestmark = pytest.mark.engine
+
+_SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1]\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("sweep.toml").write_text(_SWEEP)
+    return tmp_path
+
+
+def _is_bad_input(outcome: Outcome) -> None:
+    assert (outcome.code, outcome.out) == (2, ""), outcome
+    lines = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1, outcome
+    assert "Traceback" not in outcome.err, outcome
+
+
+class _Panic(BaseException):
+    """As the binding has it for a panic."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TypeError("a\n\x1b[31mb"), MemoryError(), RecursionError("deep"), SystemExit(1), _Panic("index"), OSError(5)],
+)
+def test_an_exception_is_a_fault_of_the_program(
+    error: BaseException, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raising() -> Any:
+        raise error
+
+    monkeypatch.setattr(api, "designs", raising)
+    outcome = cli("designs")
+    assert (outcome.code, outcome.out) == (3, "")
+    assert outcome.err.startswith(f"error: the program stopped at a fault of its own ({type(error).__name__}")
+    assert outcome.err.count("\n") == 1
+    assert "\x1b" not in outcome.err
+    monkeypatch.setenv(TRACEBACK, "1")
+    outcome = cli("designs")
+    assert outcome.code == 3
+    assert "in raising" in outcome.err
+    assert "\x1b" not in outcome.err
+
+
+def test_the_table_of_exit_codes_is_complete() -> None:
+    text = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    table = text.split("| exit code | meaning |\n|---|---|\n")[1].split("\n\n")[0]
+    rows = [int(row.split("|")[1]) for row in table.splitlines()]
+    codes = {0, crash.VIOLATED, sweep.SOME_FAILED, reproduce.CLAIM_MISSED, BAD_INPUT, PROGRAM_FAULT}
+    codes |= {streams.OUTPUT_FAILED, streams.PIPE_CLOSED, *signals.EXIT_CODES}
+    assert rows == sorted(codes)
+
+
+_NO_PATHS = {"a" * 300: 2, "b/" * 5_000: 2, "sweep.toml/below": 2, "loop": 2, "a\0b": 2, "": 2}
+"""Too long, too deep, below a file, a link to itself, with a NUL, nothing."""
+
+_READING = (
+    "run secpm {}",
+    "crash secpm {}",
+    "annotations sca {}",
+    "compare -w {}",
+    "replay {}",
+    "sweep {}",
+    "report {}",
+    "sweep sweep.toml --resume --store {}",
+    "run secpm btree --machine {}",
+    "run secpm btree --machine {}.toml",
+    "compare --machine ./{}",
+    "run {} btree",
+    "litmus {}",
+    "reproduce {}",
+    "calibrate {}",
+    "crash secpm btree --fault {}",
+    "run sca btree --leave-out {}",
+)
+_WRITING = (
+    "compare --out {}/out",
+    "crash secpm btree --machine small --transactions 2 --out {}/out",
+    "run secpm btree --machine small --transactions 2 --timeline {}/t.json",
+    "sweep sweep.toml --store {}/s.duckdb",
+    "sweep sweep.toml --export {}/x.csv",
+    "reproduce secpm --quick --store {}/s.duckdb",
+    "record --out {}/x.cptrace -- true",
+    "crash secpm trace.log --recover RECOVERY --recover-dir {}",
+)
+
+
+@pytest.mark.parametrize("command", _READING + _WRITING)
+def test_texts_that_are_no_paths(command: str, cli: Cli, folder: Path) -> None:
+    (folder / "loop").symlink_to("loop")
+    (folder / "trace.log").write_bytes(samples.PMEMCHECK)
+    for text in _NO_PATHS:
+        # Without a text the folder of what is written is the root.
+        if text or command not in _WRITING:
+            words = [word.format(text).replace("RECOVERY", "true {pool}") for word in command.split(" ")]
+            _is_bad_input(cli(*words))
+
+
+@pytest.mark.parametrize(
+    "command", ["sweep {}", "report {}", "run secpm {}", "replay {}", "run secpm btree --machine {}/"]
+)
+def test_folders_where_files_are_expected(command: str, cli: Cli, folder: Path) -> None:
+    _is_bad_input(cli(*command.format(folder).split()))
+
+
+def _parameters() -> Iterator[tuple[str, str]]:
+    tree: Any = typer.main.get_command(app)
+    for name, command in sorted(tree.commands.items()):
+        for parameter in command.params:
+            if not getattr(parameter, "is_flag", False) and name != "record":
+                yield name, parameter.opts[-1] if parameter.param_type_name == "option" else ""
+
+
+@pytest.mark.parametrize(("command", "option"), list(_parameters()))
+def test_arguments_of_other_encodings(command: str, option: str, cli: Cli, folder: Path) -> None:
+    del folder
+    outcome = cli(command, *filter(None, [option]), os.fsdecode(b"caf\xe9"))
+    assert outcome == Outcome(2, "", "error: argument 'caf\\udce9' is not UTF-8\n")
+
+
+def test_bytes_of_other_encodings_in_a_real_process(folder: Path) -> None:
+    program = [sys.executable, "-m", "counterpoint"]
+    for call in ([b"run", b"secpm", b"caf\xe9"], [b"caf\xe9"], [b"--caf\xe9"]):
+        done = subprocess.run([*program, *call], cwd=folder, capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (2, b""), done
+        assert done.stderr.endswith(b"caf\\udce9' is not UTF-8\n"), done
+
+
+def test_a_program_may_be_recorded_with_any_arguments(cli: Cli, folder: Path) -> None:
+    outcome = cli("record", "--out", os.fsdecode(b"\xe9.cptrace"), "--", "test", "-n", os.fsdecode(b"\xe9"))
+    assert outcome.code == 0, outcome
+    assert outcome.err.splitlines()[-1].startswith("\\udce9.cptrace: "), outcome
+    assert (folder / os.fsdecode(b"\xe9.cptrace")).exists()
+
+
+def test_paths_of_other_encodings_in_python(folder: Path) -> None:
+    other = os.fsdecode(b"caf\xe9")
+    (folder / other).write_bytes(samples.PMEMCHECK)
+    for call in (
+        lambda: cp.is_line_trace(other),
+        lambda: cp.replay(other),
+        lambda: cp.replay_lines(other),
+        lambda: cp.run("secpm", other),
+        lambda: cp.crash("secpm", other),
+        lambda: cp.sweep({"base": {"design": "secpm", "workload": other}, "axes": {"seed": [1]}}),
+    ):
+        with pytest.raises(cp.InputError):
+            call()
+
+
+_HUGE = ["0x" + "f" * 4_000, "9" * 4_000, "9" * 5_000, str(2**64), str(-(2**63) - 1), "0o" + "7" * 9_000]
+
+
+@pytest.mark.parametrize("number", _HUGE, ids=lambda text: f"{text[:3]}-{len(text)}")
+def test_numbers_of_thousands_of_digits(number: str, cli: Cli, folder: Path) -> None:
+    for place in (f"[base]\nseed = {number}\n[axes]\n", f"[base]\n[axes]\nseed = [{number}]\n", f"name = {number}\n"):
+        (folder / "sweep.toml").write_text(place + 'design = ["secpm"]\nworkload = ["btree"]\n')
+        _is_bad_input(cli("sweep", "sweep.toml"))
+    (folder / "sweep.toml").write_text(f"[axes]\nseed = {{ from = 1, to = {number} }}\n")
+    _is_bad_input(cli("sweep", "sweep.toml"))
+    (folder / "machine.toml").write_text(f"device.t_wr_ns = {number}\n")
+    _is_bad_input(cli("run", "secpm", "btree", "--machine", "machine.toml"))
+    for option in ("--seed", "--set=device.t_wr_ns", "--set=program.footprint", "--footprint", "--tx-size"):
+        _is_bad_input(cli("run", "secpm", "btree", f"{option}={number}"))
+
+
+def test_huge_numbers_in_python() -> None:
+    huge = 16**4_000
+    for call in (
+        lambda: cp.run("secpm", "btree", seed=huge),
+        lambda: cp.run("secpm", "btree", seed=-huge),
+        lambda: cp.run("secpm", "btree", footprint=huge),
+        lambda: cp.run("secpm", "btree", set={"device.t_wr_ns": huge}),
+        lambda: cp.crash("secpm", "btree", points=huge),
+        lambda: cp.crash("secpm", "btree", at_event=huge),
+        lambda: cp.compare(workers=huge),
+        lambda: cp.sweep({"base": {"seed": huge}, "axes": {"design": ["secpm"], "workload": ["btree"]}}),
+    ):
+        with pytest.raises(cp.InputError):
+            call()
+
+
+@pytest.mark.parametrize(
+    "span", ["-1e308, to = 1e308", "5e-324, to = 1e308, factor = 1.0000001", "1, to = 1e300, step = 1e-300"]
+)
+def test_ranges_without_an_end(span: str, cli: Cli, folder: Path) -> None:
+    base = '[base]\ndesign = "secpm"\nworkload = "btree"\n'
+    (folder / "sweep.toml").write_text(f"{base}[axes]\ndevice.t_wr_ns = {{ from = {span} }}\n")
+    _is_bad_input(cli("sweep", "sweep.toml"))
+
+
+def test_a_sweep_without_an_end_is_not_read_to_it(cli: Cli, folder: Path) -> None:
+    os.mkfifo("pipe")
+
+    def feed() -> None:
+        with pytest.raises(BrokenPipeError), Path("pipe").open("wb") as pipe:
+            while True:
+                pipe.write(b"# and so on\n" * 1_000)
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    for path in ("pipe", "/dev/zero"):
+        outcome = cli("sweep", path)
+        _is_bad_input(outcome)
+        assert "at most 16 MiB" in outcome.err
+    feeding.join()
+    (folder / "long.toml").write_text("#" * (matrix.FILE_MAX + 1))
+    assert "at most 16 MiB" in cli("sweep", "long.toml").err
+    outcome = cli("run", "secpm", "btree", "--machine", "/dev/zero")
+    _is_bad_input(outcome)
+    assert "at most 1 MiB" in outcome.err
+
+
+def test_a_sweep_comes_through_a_pipe(cli: Cli, folder: Path) -> None:
+    os.mkfifo("pipe")
+    feeding = threading.Thread(target=lambda: (folder / "pipe").write_text(_SWEEP))
+    feeding.start()
+    assert cli("sweep", "pipe").code == 0
+    feeding.join()
+
+
+@pytest.mark.parametrize("cache", ["/proc/nowhere", "/dev/null", "c" * 300, "a/../loop"])
+def test_a_cache_that_cannot_be_written(cache: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "loop").symlink_to("loop")
+    (folder / "a").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    monkeypatch.setattr(recorder, "_version_of_valgrind", lambda: "valgrind-3")
+    outcome = cli("record", "--", "true")
+    _is_bad_input(outcome)
+    assert "XDG_CACHE_HOME" in outcome.err
+
+
+def _frame(content: bytes) -> bytes:
+    """A message of Dask's protocol."""
+    return struct.pack("<QQQ", 16 + len(content), 1, len(content)) + content
+
+
+_SERVERS: dict[str, Callable[[socket.socket], object]] = {
+    "closes": lambda server: server.close(),
+    "says nothing": lambda server: None,
+    "SSH": lambda server: server.sendall(b"SSH-2.0-OpenSSH_9.6\r\n" * 100),
+    "HTTP": lambda server: server.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+    "zeros": lambda server: server.sendall(bytes(4096)),
+    "lengths of 2^64": lambda server: server.sendall(b"\xff" * 4096),
+    "broken messages": lambda server: server.sendall(_frame(b"\xc1\xc1")),
+    "other messages": lambda server: server.sendall(_frame(b"\x01") * 8),
+}
+
+
+@pytest.mark.parametrize("what", _SERVERS)
+def test_servers_that_are_no_schedulers(what: str, folder: Path) -> None:
+    kept: list[socket.socket] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            kept.append(connection)
+            _SERVERS[what](connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        done = _swept_on(address, folder)
+        listening.shutdown(socket.SHUT_RDWR)
+    _is_bad_input(done)
+    assert done.err.splitlines()[-1].startswith(f"error: cluster '{address}' does not answer: ")
+
+
+@pytest.mark.parametrize(
+    "said", ["", "text", "[1]", "{}", '{"address": 5}', '{"address": "tcp://127.0.0.1:1"}', "[" * 100_000]
+)
+def test_files_that_are_no_scheduler_files(said: str, folder: Path) -> None:
+    (folder / "scheduler.json").write_text(said)
+    done = _swept_on("scheduler.json", folder)
+    _is_bad_input(done)
+    assert "error: cluster 'scheduler.json' " in done.err
+
+
+@pytest.mark.parametrize(
+    "address", ["", "://", "x" * 300, "ucx://127.0.0.1:1", "tls://127.0.0.1:1", "tcp://127.0.0.1:99999", "/"]
+)
+def test_addresses_of_nothing(address: str, folder: Path) -> None:
+    _is_bad_input(_swept_on(address, folder))
+
+
+def _swept_on(address: str, folder: Path) -> Outcome:
+    """In a process of its own, as what Dask leaves behind is told when it ends."""
+    call = [sys.executable, "-m", "counterpoint", "sweep", "sweep.toml", "--cluster", address]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert len(done.stderr.splitlines()) == 2, done
+    return Outcome(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,171 @@
+"""Output that cannot be written: its own exit code, one sentence where one can be said, and nothing else is lost.
+
+Every command of the real program, in processes of their own, since the streams are theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from counterpoint.cli import app, streams
+
+pytestmark = pytest.mark.engine
+
+_SECONDS_MAX = 300
+_SMALL = "--machine small --transactions 2"
+_PROGRAM = [sys.executable, "-m", "counterpoint"]
+# The search itself takes minutes and writes nothing.
+_CALIBRATE = (
+    "from counterpoint.cli import calibrate, main\n"
+    "calibrate.search, calibrate.page = (lambda *_, **__: None), (lambda _: 'page')\n"
+    "main()"
+)
+_COMMANDS = {
+    "": "",
+    "--help": "--help",
+    "--version": "--version",
+    "designs": "designs",
+    "designs --help": "designs --help",
+    "workloads": "workloads",
+    "machines": "machines --json",
+    "faults": "faults",
+    "run": f"run secpm btree {_SMALL}",
+    "compare": f"compare -d secpm -w btree {_SMALL} --json",
+    "crash": f"crash secpm btree {_SMALL}",
+    "crash, violated": f"crash write-back btree {_SMALL} --no-shrink --no-blame --json",
+    "crash, with files": f"crash secpm btree {_SMALL} --out crash",
+    "annotations": f"annotations sca btree {_SMALL}",
+    "litmus": "litmus torn-pair",
+    "record": "record --out ../shared.cptrace -- true",
+    "replay": "replay trace.nvmain -d secpm --machine small",
+    "reproduce": "reproduce secpm --quick --store ../papers.duckdb --json",
+    "calibrate": "calibrate secpm",
+    "sweep": "sweep sweep.toml",
+    "report": "report ../sweep.duckdb",
+    "no such command": "nope",
+    "no such design": "run nope btree",
+}
+_WAYS = (
+    (">/dev/full", "no space left on device", ""),
+    ("2>/dev/full", "", "full"),
+    ("<&- >&- 2>&-", "it is closed", "closed"),
+    (">&-", "it is closed", ""),
+    ("2>&-", "", "closed"),
+    ("| sleep 0; exit ${PIPESTATUS[0]}", "gone", ""),
+)
+"""Redirections, and how standard output and standard error fail by them."""
+
+_EVERY_WAY = ("", "--help", "--version", "run", "sweep", "no such design")
+_SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1, 2]\n'
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what commands need; each works in a folder inside."""
+    folder = tmp_path_factory.mktemp("streams")
+    (folder / "sweep.toml").write_text(_SWEEP)
+    for command in ("sweep sweep.toml", "reproduce secpm --quick --store papers.duckdb"):
+        subprocess.run([*_PROGRAM, *command.split()], cwd=folder, capture_output=True, check=False)
+    return folder
+
+
+@pytest.fixture
+def folder(shared: Path, request: pytest.FixtureRequest) -> Path:
+    made = shared / f"of-{abs(hash(request.node.name))}"
+    made.mkdir()
+    (made / "sweep.toml").write_text(_SWEEP)
+    (made / "trace.nvmain").write_text("10 R 0x1040 0 0\n12 W 0x2040 0 0\n")
+    return made
+
+
+def _run(command: str, folder: Path, redirected: str = "") -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", _CALIBRATE] if command.startswith("calibrate") else _PROGRAM
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {redirected}', "bash", *program, *command.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_SECONDS_MAX,
+    )
+
+
+def test_every_command_is_below() -> None:
+    named = {words.split()[0] for words in _COMMANDS.values() if words}
+    assert {command.name for command in app.registered_commands} <= named
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_a_stream_that_fails_is_told(name: str, folder: Path) -> None:
+    whole = _run(_COMMANDS[name], folder)
+    assert "Traceback" not in whole.stderr
+    ways = _WAYS if name in _EVERY_WAY else _WAYS[:2]
+    for way, fails_output, fails_errors in ways:
+        (folder / "sweep.duckdb").unlink(missing_ok=True)
+        outcome = _run(_COMMANDS[name], folder, way)
+        fails = (fails_output and whole.stdout) or (fails_errors and whole.stderr)
+        gone = streams.PIPE_CLOSED if way.startswith("|") else streams.OUTPUT_FAILED
+        assert outcome.returncode == (gone if fails and whole.returncode in (0, 1) else whole.returncode), (
+            way,
+            outcome,
+        )
+        said = fails_output and whole.stdout and not way.startswith("|")
+        sentence = f"error: standard output cannot be written: {fails_output}\n" if said else ""
+        assert outcome.stderr == ("" if fails_errors else whole.stderr + sentence), (way, outcome)
+        assert (outcome.stdout == "") == bool(fails_output or not whole.stdout), (way, outcome)
+
+
+def test_files_are_written_though_standard_output_fails(folder: Path) -> None:
+    outcome = _run(f"compare -d secpm -w btree {_SMALL} --out out", folder, ">/dev/full")
+    assert outcome.returncode == streams.OUTPUT_FAILED
+    assert (folder / "out/report.html").read_text().endswith("</html>")
+
+
+def test_notes_never_go_where_results_go(folder: Path) -> None:
+    outcome = _run("sweep sweep.toml --json", folder, "2>&-")
+    assert outcome.stdout.startswith("{"), "and not with what standard error would have had"
+
+
+def test_a_terminal_that_goes_away_stops_nothing(folder: Path) -> None:
+    """The progress bar is standard error's, too."""
+    terminal, end = pty.openpty()
+    command = "compare -d secpm,sca,write-back -w btree,queue --transactions 4000 --footprint 1MiB --json"
+    with subprocess.Popen([*_PROGRAM, *command.split()], cwd=folder, stdout=subprocess.PIPE, stderr=end) as process:
+        os.close(end)
+        assert os.read(terminal, 1), "the bar is there"
+        os.close(terminal)
+        assert process.stdout
+        document = process.stdout.read()
+        assert process.wait(_SECONDS_MAX) == streams.OUTPUT_FAILED
+    assert document.endswith(b"}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (f"compare -d secpm -w btree {_SMALL} --out out", "output file 'out/"),
+        (f"crash secpm btree {_SMALL} --out out", "output file 'out/crash."),
+        (f"run secpm btree {_SMALL} --timeline t.json", "timeline t.json: cannot be written: "),
+        ("report ../sweep.duckdb --out out", "output file 'out/sweep.html'"),
+        ("sweep sweep.toml", "the store 'sweep.duckdb' cannot be "),
+        ("replay trace.nvmain -d secpm --machine small", ""),
+    ],
+)
+def test_a_full_disk_is_failing_output(command: str, what: str, folder: Path) -> None:
+    """A limit on the size of files stands for it, which standard output, a pipe, does not meet."""
+    outcome = _run(f"{command}", folder, "")
+    assert outcome.returncode == 0, outcome
+    (folder / "sweep.duckdb").unlink(missing_ok=True)
+    limited = ["bash", "-c", 'ulimit -f 1; "$@"', "bash", *_PROGRAM, *command.split()]
+    outcome = subprocess.run(limited, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS_MAX)
+    assert outcome.returncode == (streams.OUTPUT_FAILED if what else 0), outcome
+    errors = [line for line in outcome.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == bool(what), outcome
+    assert "Traceback" not in outcome.stderr
+    assert what in outcome.stderr, outcome

@@ -1,0 +1,157 @@
+"""Names that files and arguments bring along are shown on a terminal and never obeyed by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+import samples
+from counterpoint import units
+
+pytestmark = pytest.mark.engine
+
+_EVIL = "\x1b]0;owned\x07\x9b31m\u202egpj\u2066\x7f"
+"""Sets the title of the terminal, its colour, and the direction of writing."""
+
+_SHOWN = "\\x1b]0;owned\\x07\\x9b31m\\u202egpj\\u2066\\x7f"
+_NEVER = ("\x1b]", "\x07", "\x9b", "\u202e", "\u2066", "\x7f")
+
+
+def _is_harmless(text: str) -> bool:
+    return not any(letters in text for letters in _NEVER)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_a_terminal_would_obey_is_escaped() -> None:
+    assert units.printable(_EVIL) == _SHOWN
+    assert units.printable(_SHOWN) == _SHOWN
+    assert units.printable("grün, 漢字, µs, a\u00a0b, 🙂") == "grün, 漢字, µs, a\u00a0b, 🙂"
+    assert units.printable("a\nb\tc\r", keep="\n") == "a\nb\\tc\\r"
+    assert units.printable("\udcff\u2028\U000e0041\ufeff") == "\\udcff\\u2028\\U000e0041\\ufeff"
+    for code in (*range(32), *range(127, 160)):
+        assert units.printable(chr(code)).isprintable()
+
+
+def test_json_says_the_same_in_its_own_escapes() -> None:
+    said = {"name": _EVIL + "\udcffé\U000e0041\\"}
+    text = units.printable_json(json.dumps(said, ensure_ascii=False))
+    assert _is_harmless(text)
+    assert "é" in text
+    assert json.loads(text) == said
+
+
+def test_errors(cli: Cli, folder: Path) -> None:
+    del folder
+    for call in (
+        ["run", _EVIL, "btree"],
+        ["run", "secpm", _EVIL],
+        ["run", "secpm", "btree", "--machine", f"{_EVIL}.toml"],
+        ["run", "secpm", "btree", "--set", f"{_EVIL}=1"],
+        ["run", "secpm", "btree", "--seed", _EVIL],
+        ["run", "secpm", "btree", "--variant", _EVIL],
+        ["run", "secpm", "btree", f"--{_EVIL}"],
+        ["compare", "--baseline", _EVIL],
+        ["compare", "--cores", _EVIL],
+        ["compare", "--out", f"/dev/null/{_EVIL}"],
+        ["replay", _EVIL],
+        ["sweep", _EVIL],
+        ["sweep", _EVIL, "--export", f"{_EVIL}.txt"],
+        ["report", _EVIL],
+        ["litmus", _EVIL],
+        ["reproduce", _EVIL],
+        ["crash", "secpm", "btree", "--fault", _EVIL],
+        ["crash", "secpm", "btree", "--points", _EVIL],
+        ["record", "--", _EVIL],
+        [_EVIL],
+    ):
+        outcome = cli(*call)
+        assert (outcome.code, outcome.out) == (2, ""), outcome
+        assert _is_harmless(outcome.err), outcome
+        assert "owned" in outcome.err, outcome
+        assert outcome.err.count("\n") == 1, outcome
+
+
+@pytest.mark.parametrize("evil", [_EVIL, "[/b][link=x]", "a\nHolds: nothing was lost"])
+def test_traces(evil: str, cli: Cli, folder: Path) -> None:
+    (folder / f"{evil}.log").parent.mkdir(exist_ok=True)
+    (folder / f"{evil}.log").write_bytes(samples.PMEMCHECK)
+    (folder / f"{evil}.nvmain").write_text("10 R 0x1040 0 0\n")
+    for call in (
+        ["replay", f"{evil}.log", "-d", "secpm,sca"],
+        ["replay", f"{evil}.nvmain", "-d", "secpm"],
+        ["run", "secpm", f"{evil}.log"],
+        ["compare", "-d", "secpm,sca", "-w", f"{evil}.log", "--tx-size", "64", "--out", "out"],
+        ["crash", "secpm", f"{evil}.log"],
+    ):
+        outcome = cli(*call)
+        assert outcome.code in (0, 1), outcome
+        assert _is_harmless(outcome.out + outcome.err), outcome
+        assert units.printable(evil).split("/")[-1][:8] in outcome.out, outcome
+        assert "\nHolds: nothing was lost" not in outcome.out, outcome
+        document = cli(*call, "--json").out
+        assert _is_harmless(document)
+        json.loads(document)
+
+
+def test_what_sweeps_and_stores_say(cli: Cli, folder: Path) -> None:
+    evil = _EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
+    axes = f'workload = ["{evil}", "btree"]\nvariant = ["hardened", "{evil}"]'
+    spec = f'name = "{evil}"\n[base]\ndesign = "secpm"\nmachine = "small"\ntransactions = 2\n[axes]\n{axes}\n'
+    (folder / "sweep.toml").write_text(spec)
+    store = f"{_EVIL}.duckdb"
+    outcome = cli("sweep", "sweep.toml", "--store", store, "--export", f"{_EVIL}.csv")
+    assert outcome.code == 1, outcome
+    assert _is_harmless(outcome.out + outcome.err), outcome
+    assert outcome.out.startswith(_SHOWN), outcome
+    assert _is_harmless(cli("sweep", "sweep.toml", "--store", store, "--json").out)
+    outcome = cli("report", store, "--sweep", f"{_EVIL}nope")
+    assert outcome.code == 2
+    assert _SHOWN in outcome.err, "the names that are known, too"
+    assert _is_harmless(outcome.err)
+    outcome = cli("report", store, "--out", _EVIL)
+    assert outcome.code == 0, outcome
+    assert _is_harmless(outcome.err)
+    (folder / "broken.toml").write_text(f"[{_EVIL}\n")
+    assert _is_harmless(cli("sweep", "broken.toml").err)
+    (folder / "machine.toml").write_text(f'base = "small"\n"{evil}" = 1\n')
+    assert _is_harmless(cli("run", "secpm", "btree", "--machine", "./machine.toml").err)
+
+
+@pytest.mark.parametrize("name", [_EVIL, "[/b][red]x"])
+def test_a_terminal_gets_only_what_the_program_means(name: str, folder: Path) -> None:
+    """There, colours and a progress bar are written, which are escapes of the program's own."""
+    (folder / f"{name}.log").parent.mkdir(exist_ok=True)
+    (folder / f"{name}.log").write_bytes(samples.PMEMCHECK)
+    for command in ("run", "crash"):
+        terminal, end = pty.openpty()
+        call = [sys.executable, "-m", "counterpoint", command, "secpm", f"{name}.log"]
+        with subprocess.Popen(call, stdout=end, stderr=end, cwd=folder) as process:
+            os.close(end)
+            shown = b""
+            # The end of a terminal whose other side is closed is an error.
+            while True:
+                try:
+                    read = os.read(terminal, 1 << 16)
+                except OSError:
+                    break
+                if not read:
+                    break
+                shown += read
+        os.close(terminal)
+        assert process.returncode in (0, 1), shown
+        text = shown.decode()
+        assert "\x1b[" in text, "this is a terminal"
+        assert _is_harmless(text), text
+        assert units.printable(name).split("/")[-1][:12] in text, text

@@ -1,0 +1,118 @@
+"""No more threads or processes work at a time than this computer has processors, however many are asked for."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+import samples
+from counterpoint import _engine, sweeps
+from counterpoint.cli.signals import INTERRUPTED
+from counterpoint.executor.processes import Processes
+
+pytestmark = pytest.mark.engine
+
+_PROCESSORS = _engine.processors()
+_ASKED = 5_000
+_BESIDE_WORKERS = 2
+"""Threads of a call beside those that work: one waits for them, and one is of the test."""
+
+_LONG_TRACE = "".join(f"{10 * at} R {64 * at:#x} 0 0\n" for at in range(1, 40_000))
+
+
+class _Counted:
+    """The most threads that this process had beside those it began with."""
+
+    def __init__(self) -> None:
+        self._before, self.most = self._threads(), 0
+
+    def __call__(self, *_: object) -> None:
+        self.most = max(self.most, self._threads() - self._before)
+
+    @staticmethod
+    def _threads() -> int:
+        return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_threads_of_simulations() -> None:
+    counted = _Counted()
+    cp.run_matrix(["secpm"] * 12, ["btree"], transactions=2_000, footprint="1MiB", workers=_ASKED, progress=counted)
+    assert 1 <= counted.most <= 2 * _PROCESSORS + _BESIDE_WORKERS, "as many populate memory"
+
+
+def test_threads_of_replays(tmp_path: Path) -> None:
+    path = tmp_path / "long.nvmain"
+    path.write_text(_LONG_TRACE)
+    request = json.dumps({"runs": [{"design": "secpm", "workload": str(path)}] * 12})
+    counted = _Counted()
+    seen: list[int] = []
+    done = False
+
+    def watch() -> None:
+        while not done:
+            counted()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        seen.append(len(json.loads(_engine.replay(request, _ASKED))["results"]))
+    finally:
+        done = True
+        watching.join()
+    assert seen == [12]
+    assert 1 <= counted.most <= _PROCESSORS + _BESIDE_WORKERS
+
+
+def test_processes_of_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = Processes(_ASKED)
+    try:
+        assert len(executor._workers) == _PROCESSORS
+    finally:
+        executor.close()
+    monkeypatch.chdir(tmp_path)
+    started = []
+    monkeypatch.setattr(Processes, "_start", lambda self: started.append(self))
+    monkeypatch.setattr(sweeps._Sheet, "fill", lambda *_: None)
+    base = {"design": "secpm", "workload": "btree", "machine": "small", "transactions": 2}
+    cp.sweep({"base": base, "axes": {"seed": list(range(2 * _PROCESSORS))}}, workers=_ASKED)
+    assert len(started) == _PROCESSORS
+    started.clear()
+    cp.sweep({"name": "one", "base": base, "axes": {"seed": [1]}}, workers=_ASKED)
+    assert len(started) == 1, "nor more than there are runs"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare -d secpm -w btree --machine small --transactions 2 --workers {}",
+        "replay trace.log -d secpm --machine small --workers {}",
+        "replay trace.nvmain -d secpm --machine small --workers {}",
+        "sweep sweep.toml --workers {}",
+        "reproduce secpm --quick --workers {}",
+        "calibrate secpm --workers {}",
+        "crash secpm trace.log --recover RECOVERY --recover-jobs {}",
+    ],
+)
+def test_what_is_asked_for_beyond_that_is_said(
+    command: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trace.log").write_bytes(samples.PMEMCHECK)
+    Path("trace.nvmain").write_text("10 R 0x1040 0 0\n")
+    Path("sweep.toml").write_text('[base]\ndesign = "secpm"\nworkload = "btree"\n[axes]\nseed = [1]\n')
+    monkeypatch.setattr("counterpoint.cli.calibrate.search", lambda *_, **__: None)
+    monkeypatch.setattr("counterpoint.cli.calibrate.page", lambda _: "")
+    monkeypatch.setattr("counterpoint.cli.reproduce.measure", lambda *_, **__: _nothing())
+    for asked, said in ((1000, True), (1, False)):
+        outcome = cli(*(word.replace("RECOVERY", "true {pool}") for word in command.format(asked).split()))
+        assert ("at a time" in outcome.err) == said, outcome
+        assert outcome.code in (0, 1, INTERRUPTED), outcome
+
+
+def _nothing() -> cp.Reproduction:
+    raise cp.Interrupted
