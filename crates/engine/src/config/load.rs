@@ -126,7 +126,9 @@ fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
         Some(field) if field.is_text() => value.filter(Value::is_str).unwrap_or_else(bare),
         _ => value.unwrap_or_else(bare),
     };
-    if (value.is_integer() || value.is_float()) && !is_decimal(written) {
+    // What is not finite is out of every range.
+    let number = value.is_integer() || value.as_float().is_some_and(f64::is_finite);
+    if number && !is_decimal(written) {
         let shown = shown_name(written);
         return Err(at(format!("'{shown}' is not a number in decimal digits, as in 64, 1.5 or 1e-3")));
     }

