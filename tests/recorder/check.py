@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -236,6 +238,28 @@ def command_line(out: Path) -> str:
     return f"{trace.stat().st_size} bytes"
 
 
+def stopped(out: Path) -> str:
+    """A signal to `counterpoint record` alone ends the program as well, and its trace is whole."""
+    trace, began = out / "stopped.cptrace", out / "stopped.began"
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        trace.unlink(missing_ok=True)
+        began.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--", "/bin/sh", "-c"]
+        # A session of its own has no terminal that would tell the program of Ctrl-C.
+        recording = subprocess.Popen([*command, f"echo $$ > {began}; exec sleep 600"], start_new_session=True)
+        deadline = time.monotonic() + 60
+        while not (began.exists() and began.read_text().strip()):
+            require(time.monotonic() < deadline and recording.poll() is None, "the program did not begin")
+            time.sleep(0.05)
+        recording.send_signal(number)
+        code = recording.wait(60)
+        require(code == 128 + number, f"counterpoint record ended with {code}, not {128 + number}")
+        require(not Path(f"/proc/{began.read_text().strip()}").exists(), "the program is still there")
+        require(trace.stat().st_size > 0, "there is no trace")
+        require(not list(out.glob(".counterpoint-*")), "a temporary file is left")
+    return "3 signals"
+
+
 def lines(out: Path, tool: Path) -> str:
     """`counterpoint replay --by-line` finds the program's own line for each flush, in a library or not."""
     program = compile_program(out / "lines", [HERE / "lines.c"], "-lpmem")
@@ -277,6 +301,7 @@ def main() -> int:
     checks["broken pipe"] = partial(broken_pipe, out, tool)
     if options.tool is None:
         checks["command line"] = partial(command_line, out)
+        checks["stopped"] = partial(stopped, out)
         checks["lines"] = partial(lines, out, tool)
     failed = 0
     for name, one in checks.items():
