@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_sweep import wait_until
+from waiting import listens, wait_until
 
 import counterpoint as cp
 from counterpoint import _engine
@@ -253,8 +253,7 @@ def test_ctrl_c_on_the_command_line() -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    maps = Path(f"/proc/{process.pid}/maps")
-    wait_until(lambda: "_engine" in maps.read_text())
+    wait_until(lambda: listens(process.pid))
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)

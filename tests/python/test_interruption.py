@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_sweep import wait_until
+from waiting import listens, wait_until
 
 import counterpoint as cp
 import samples
@@ -64,11 +64,6 @@ class Running:
     mark: str
     temporary: Path
 
-    def listens(self) -> bool:
-        """The command has begun: before that, it has nothing to clean up."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text().split()
-        return bool(int(status[status.index("SigCgt:") + 1], 16) >> (signal.SIGTERM - 1) & 1)
-
     def descendants(self) -> list[int]:
         found = []
         for folder in Path("/proc").iterdir():
@@ -107,7 +102,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
         )
         running = Running(process, mark, temporary)
         started.append(running)
-        wait_until(running.listens)
+        wait_until(lambda: listens(process.pid))
         return running
 
     yield begin

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_sweep import wait_until
+from waiting import wait_until
 
 import counterpoint as cp
 from counterpoint import _engine

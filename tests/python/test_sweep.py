@@ -22,6 +22,7 @@ import polars as pl
 import pytest
 from conftest import Cli
 from polars.testing import assert_frame_equal
+from waiting import wait_until
 
 import counterpoint as cp
 from counterpoint import _engine, sweeps
@@ -300,13 +301,6 @@ def kept_in(store: Path) -> int:
 def children_of(parent: int) -> list[int]:
     found = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.02)
 
 
 def alive(process: int) -> bool:

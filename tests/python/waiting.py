@@ -1,0 +1,22 @@
+"""Waiting for what a process of its own does."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Waits until `condition` holds, and fails if that takes longer."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.02)
+
+
+def listens(process: int) -> bool:
+    """Whether a command has begun, so that it hears SIGTERM: before that, it has nothing to clean up."""
+    status = Path(f"/proc/{process}/status").read_text().split()
+    return bool(int(status[status.index("SigCgt:") + 1], 16) >> (signal.SIGTERM - 1) & 1)
