@@ -153,7 +153,7 @@ def test_a_terminal_that_goes_away_stops_nothing(folder: Path) -> None:
         (f"crash secpm btree {_SMALL} --out out", "output file 'out/crash."),
         (f"run secpm btree {_SMALL} --timeline t.json", "timeline t.json: cannot be written: "),
         ("report ../sweep.duckdb --out out", "output file 'out/sweep.html'"),
-        ("sweep sweep.toml", "the store 'sweep.duckdb' cannot be "),
+        ("sweep sweep.toml", "store 'sweep.duckdb' cannot be "),
         ("replay trace.nvmain -d secpm --machine small", ""),
     ],
 )
