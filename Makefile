@@ -64,7 +64,7 @@ docs: ## The engine's reference, in target/doc.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 .PHONY: picture
-picture: compare ## Draw the picture of the README again.
+picture: compare ## Draw the picture of docs/compare.md and the tutorial again.
 	mkdir -p docs/img
 	cp $(OUT)/compare.svg docs/img/compare.svg
 

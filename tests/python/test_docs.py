@@ -1,0 +1,174 @@
+"""The pages: their links lead somewhere, their commands exist, and what the README shows is what the engine gives."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise, takewhile
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import typer.main
+from conftest import Cli
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+import counterpoint as cp
+import tutorial
+from counterpoint.cli import app
+
+_ROOT = Path(__file__).parents[2]
+_FOLDERS = ("crates", "docs", "integrations", "recorder", "tests", "validation")
+_PAGES = sorted(
+    page
+    for page in (*_ROOT.glob("*.md"), *(found for folder in _FOLDERS for found in (_ROOT / folder).rglob("*.md")))
+    if "target" not in page.relative_to(_ROOT).parts
+)
+_README = _ROOT / "README.md"
+_COMPARE = _ROOT / "docs" / "compare.md"
+_NO_ANCHOR = re.compile(r"[^\w\- ]")
+_COMMAND = re.compile(r"(?<!import )\bcounterpoint ([a-z]+)((?: .*)?)$", re.MULTILINE)
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+_TARGET = re.compile(r"^make ([a-z-]+)", re.MULTILINE)
+
+
+@cache
+def _tokens(page: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text())
+
+
+def _inline(page: Path) -> Iterator[Token]:
+    return (child for token in _tokens(page) for child in token.children or ())
+
+
+def _targets(page: Path) -> Iterator[tuple[str, str]]:
+    """The kind (`a`, `img`) and the address of every link of a page that stays within the repository."""
+    for token in _inline(page):
+        address = token.attrs.get("href") if token.type == "link_open" else token.attrs.get("src")
+        if address is not None and not re.match(r"[a-z]+:", str(address)):
+            yield token.tag, unquote(str(address))
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    tokens = _tokens(page)
+    seen: Counter[str] = Counter()
+    found = set()
+    for opening, heading in pairwise(tokens):
+        if opening.type == "heading_open":
+            text = "".join(child.content for child in heading.children or () if child.type in {"text", "code_inline"})
+            anchor = _NO_ANCHOR.sub("", text.lower()).replace(" ", "-")
+            found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+            seen[anchor] += 1
+    return found
+
+
+def _broken(page: Path) -> list[str]:
+    wrong = []
+    for _, address in _targets(page):
+        name, _, anchor = address.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in _anchors(target)):
+            wrong.append(address)
+    return wrong
+
+
+def _code(page: Path) -> Iterator[str]:
+    """The text of every block of code, and every piece of code in a line, with continued lines as one."""
+    for token in (*_tokens(page), *_inline(page)):
+        if token.type in {"fence", "code_block", "code_inline"}:
+            yield token.content.replace("\\\n", " ")
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    assert _broken(page) == []
+
+
+def test_links_to_nothing_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A `word`, twice\n\n## Twice\n\n## Twice\n\n"
+        "[a](#a-word-twice) [b](#twice-1) [c](page.md#twice) [d](#twice-2)\n\n"
+        "| x |\n|---|\n| [e](gone.md) |\n\n![f](gone.png) [g](https://example.org/gone)\n\n    [h](gone.md)\n"
+    )
+    assert _broken(page) == ["#twice-2", "gone.md", "gone.png"]
+
+
+def test_every_page_can_be_reached_from_the_index_and_every_picture_is_shown() -> None:
+    index = _ROOT / "docs" / "index.md"
+    reached, shown, waiting = {index}, set(), [index]
+    while waiting:
+        page = waiting.pop()
+        for tag, address in _targets(page):
+            target = (page.parent / address.partition("#")[0]).resolve()
+            if tag == "img":
+                shown.add(target)
+            elif target.suffix == ".md" and target not in reached and target.is_relative_to(_ROOT):
+                reached.add(target)
+                waiting.append(target)
+    written = {page for page in _PAGES if page.relative_to(_ROOT).parts[0] in {"docs", "validation", "integrations"}}
+    assert written - reached == set()
+    assert set((_ROOT / "docs" / "img").iterdir()) - shown == set()
+
+
+def test_every_command_of_the_pages_has_its_options() -> None:
+    commands = typer.main.get_group(app).commands
+    options = {name: {text for one in command.params for text in one.opts} for name, command in commands.items()}
+    wrong, seen = [], 0
+    for page in _PAGES:
+        for command, rest in (match.groups() for code in _code(page) for match in _COMMAND.finditer(code)):
+            words = takewhile(lambda word: word not in {"--", "#"}, re.sub(r"'[^']*'", "", rest).split())
+            asked = {option for word in words for option in _OPTION.findall(word)} - {"--help"}
+            seen += 1
+            if command not in options or not asked <= options[command]:
+                wrong.append(f"{page.name}: {command}{rest}")
+    assert seen > 100
+    assert wrong == []
+
+
+def test_every_make_target_of_the_pages_is_there() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (_ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {(page.name, target) for page in _PAGES for code in _code(page) for target in _TARGET.findall(code)}
+    assert {target for _, target in named} >= {"compare", "test", "help"}
+    assert [(page, target) for page, target in sorted(named) if target not in targets] == []
+
+
+@pytest.mark.engine
+def test_the_readme_explains_a_crash_as_the_engine_does() -> None:
+    text = _README.read_text()
+    design, workload, transactions = re.findall(
+        r"counterpoint crash (\S+) (\S+) --transactions (\d+) --no-shrink", text
+    )[0]
+    verdict = cp.crash(design, workload, transactions=int(transactions), shrink=False, blame=False)
+    prose = " ".join(text.split())
+    assert f"{verdict.crash_points:,} events" in prose
+    assert f"{verdict.crash_points - verdict.recovered:,} of these crashes break a rule" in prose
+    quoted = " ".join(line.removeprefix("> ") for line in text.splitlines() if line.startswith("> "))
+    pattern = r".*?".join(re.escape(part) for part in quoted.split("[...]"))
+    assert any(re.match(pattern, one.explanation) for one in verdict.violations)
+
+
+@pytest.mark.engine
+def test_the_first_result_is_what_compare_prints(cli: Cli) -> None:
+    (shown,) = [block.body for block in tutorial.blocks(_COMPARE.read_text()) if block.language == "text"]
+    (of_readme,) = [block.body for block in tutorial.blocks(_README.read_text()) if block.language == "text"]
+    assert of_readme in shown
+
+    def columns(text: str, names: tuple[str, ...]) -> list[list[str]]:
+        rows = [line.split() for line in text.splitlines()]
+        head = next(row for row in rows if set(row) >= set(names))
+        where = [head.index(name) + 1 for name in names]
+        return [
+            [row[0], *(row[at] for at in where)] for row in rows if re.fullmatch(r"\d\.\d\d", row[-1] if row else "")
+        ]
+
+    printed = cli("compare", "-w", "hash")
+    assert printed.code == 0
+    assert printed.out.splitlines()[0] == shown.splitlines()[0]
+    assert columns(printed.out, ("hash",)) == columns(shown, ("hash",))
+    assert len(columns(shown, ("hash",))) == 5 * 6
