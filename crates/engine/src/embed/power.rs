@@ -1,13 +1,13 @@
 //! Power fails between two events and comes back: what survives goes through the design's own boot, and memory goes on.
 
 use super::{Memory, Refusal};
+use crate::assembly::{self, encryption_parts};
 use crate::config::Machine;
 use crate::crash::PowerLoss;
-use crate::design::parts::Design;
+use crate::crash::{ImageMedia, held};
 use crate::device::Device;
-use crate::explore::{ImageMedia, held};
-use crate::line_system::{self, encryption_parts};
 use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
+use crate::parts::Design;
 use crate::recovery::{Boot, LineCodec, SchemeCodec};
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Memory {
             encrypt_base(&mut system.device, codec);
         }
         let mut controller =
-            line_system::controller(machine, design, *seed, &system.device).expect("there has been one like it");
+            assembly::controller(machine, design, *seed, &system.device).expect("there has been one like it");
         controller.load_global_counter(global_counter);
         system.restart(machine, controller);
         self.forget_requests();

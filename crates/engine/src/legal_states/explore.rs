@@ -1,16 +1,17 @@
 //! One exploration of legal states from configuration to report: the program runs once on its design, for its history alone.
 
+use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
+use super::hardware::Hardware;
+use crate::assembly::System;
+use crate::assembly::encryption_parts;
 use crate::config::{ConfigError, Machine, RunConfig};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration};
-use crate::design::parts::Design;
-use crate::explore::{exercised, keep_ledgers};
-use crate::job::{Bases, Source};
-use crate::legal::{Hardware, LegalExplorer, LegalSetup, STATES_PER_POINT};
-use crate::line_system::encryption_parts;
+use crate::crash::{exercised, keep_ledgers};
 use crate::message::Coverage;
+use crate::parts::Design;
 use crate::recovery::{LineCodec, SchemeCodec};
-use crate::simulate::{Failure, Watch};
-use crate::system::System;
+use crate::run::{Bases, Source};
+use crate::run::{Failure, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
