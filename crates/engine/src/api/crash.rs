@@ -4,17 +4,16 @@ use super::processors;
 use super::{CRASH, Prepared, Progress, Request, integer, open, prepare, transactions_of};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
-use crate::crash::shrink;
-use crate::crash::{Blame, CrashPlan, CrashReport, Exploration};
-use crate::crash::{ExploreOn, blame};
-use crate::crash::{check_crashable, explore_recovered, explore_schedules};
+use crate::crash::{
+    Blame, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, explore_recovered,
+    explore_schedules, shrink,
+};
 use crate::crash_view;
 use crate::legal_states;
 use crate::legal_states::explore_legal;
 use crate::parts::Design;
-use crate::run::Failure;
-use crate::run::Source;
 use crate::run::host_memory::{self, Needs, Purpose};
+use crate::run::{Failure, Source};
 use crate::user_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, shell_quoted};
 use crate::workload;
 use serde_json::Value;

@@ -3,9 +3,7 @@
 use super::{Request, TIMING, integer, unless_interrupted};
 use crate::config::{ConfigError, RunConfig};
 use crate::parts::Design;
-use crate::run::Failure;
-use crate::run::run_line_trace;
-use crate::run::workers;
+use crate::run::{Failure, run_line_trace, workers};
 use crate::workload;
 use crate::workload::trace::lines::LineTrace;
 use rayon::prelude::*;

@@ -11,9 +11,7 @@ use crate::design::{self, faults::Fault};
 use crate::message::Omission;
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
-use crate::run::workers;
-use crate::run::{Bases, Source};
-use crate::run::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
+use crate::run::{Bases, ENGINE_BUILD, ENGINE_VERSION, Failure, Source, simulate, simulate_observed, workers};
 use crate::timeline::Timeline;
 use crate::workload;
 use serde::Deserialize;
@@ -24,7 +22,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub use crate::run::Failure as Error;
-use crate::run::Failure;
 pub use crate::run::Session;
 pub use crate::run::workers::processors;
 pub use crate::workload::trace::{TraceWritten, write_trace};
@@ -436,7 +433,7 @@ fn interrupted() -> Value {
 }
 
 /// Replays traces: like [`run_many`], where every workload is the path of a trace. Traces of memory lines have reports of
-/// their own ([`crate::LineReport`]).
+/// their own ([`crate::run::LineReport`]).
 pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let batch = Batch::parse(request)?;
     match lines::replay(&batch.runs, workers, cancel) {

@@ -1,12 +1,14 @@
-//! What encrypts for a design on a machine, and where its parts do not go together.
+//! What encrypts for a design on a machine, for its controller and for a boot, and where its parts do not go together.
 
 use crate::cipher::{FeedbackCipher, Keys, PadCipher};
 use crate::config::{ConfigError, Geometry, Machine};
 use crate::controller::{EncryptionParts, LogParts};
 use crate::kernel::Random;
 use crate::mechanism::pads::LogAndDataPads;
-use crate::message::LogRegion;
+use crate::message::{BaseImage, LogRegion, ShadowRegion};
 use crate::parts::{Admit, CounterScheme, CounterUpdate, Design, HardwareLog, LogEncryption, PadSource, WritePath};
+use crate::recovery::SchemeCodec;
+use std::sync::Arc;
 
 /// What the controller needs to encrypt for `design`: `None` for plaintext memory.
 pub(crate) fn encryption_parts(
@@ -43,6 +45,26 @@ pub(crate) fn encryption_parts(
     Ok(Some(EncryptionParts { parts, scheme, pads, log }))
 }
 
+/// The encryption of `design` as a boot over `base` needs it, with the shadow cache where there is one; `None`: memory holds
+/// plaintext.
+pub(crate) fn boot_codec(
+    machine: &Machine,
+    design: &Design,
+    seed: u64,
+    base: Arc<dyn BaseImage>,
+    shadow: Option<ShadowRegion>,
+) -> Result<Option<SchemeCodec>, ConfigError> {
+    let Some(parts) = encryption_parts(machine, design, seed)? else { return Ok(None) };
+    let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base);
+    if let Some(region) = shadow {
+        codec = codec.with_shadow(region);
+    }
+    if let Some(log) = parts.log {
+        codec = codec.with_log(log.region, log.feedback);
+    }
+    Ok(Some(codec))
+}
+
 /// Refuses parts that do not go together: `path` admits the block that a bump leaves, and a bump leaves none, or one without
 /// the counter that it gave out.
 fn bump_leaves_block(
@@ -67,7 +89,7 @@ fn bump_leaves_block(
 }
 
 /// Where the hardware's log lies on `machine`.
-pub(crate) fn log_region(machine: &Machine, log: HardwareLog) -> LogRegion {
+fn log_region(machine: &Machine, log: HardwareLog) -> LogRegion {
     LogRegion {
         first: Geometry::of(machine).log_start(),
         buckets: machine.log.buckets,

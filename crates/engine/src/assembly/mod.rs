@@ -10,7 +10,7 @@ mod line_system;
 pub mod memory_map;
 mod system;
 
-pub(crate) use encryption::encryption_parts;
+pub(crate) use encryption::{boot_codec, encryption_parts};
 pub use line_system::LineSystem;
 pub(crate) use line_system::controller;
 pub use system::{Job, System};

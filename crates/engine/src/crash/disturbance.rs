@@ -2,8 +2,7 @@
 //! of dirty lines in the caches and of blocks in the counter cache, and keep banks, queues and circuits busy. What the
 //! program does stays the same, what leaves the chip when does not.
 
-use crate::assembly::System;
-use crate::assembly::memory_map;
+use crate::assembly::{System, memory_map};
 use crate::config::RunConfig;
 use crate::kernel::Random;
 use crate::message::{CoreId, LINE_BYTES, Line, Observer};

@@ -15,14 +15,11 @@ mod tests;
 
 use crate::assembly::System;
 use crate::config::{ConfigError, RunConfig};
-use crate::crash::Disturbance;
-use crate::crash::{Audited, audited, check_crashable};
-use crate::crash::{CrashPlan, Explorer, PowerLoss};
+use crate::crash::{Audited, CrashPlan, Disturbance, Explorer, PowerLoss, audited, check_crashable};
 use crate::message::CoreId;
 use crate::parts::Design;
 use crate::recovery::LineCodec;
-use crate::run::{Bases, Source};
-use crate::run::{Failure, Watch};
+use crate::run::{Bases, Failure, Source, Watch};
 use judge::{Judge, Picture};
 use recorder::{Mark, Recorder};
 use serde::Serialize;

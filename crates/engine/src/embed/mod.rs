@@ -17,8 +17,7 @@ pub use power::PowerFailure;
 pub use report::{MemoryReport, Requests};
 
 use crate::api::find_design;
-use crate::assembly::LineSystem;
-use crate::assembly::memory_map;
+use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, Machine, Variant, load_machine};
 use crate::controller::Response;
 use crate::kernel::{Ps, Slab};

@@ -1,14 +1,11 @@
 //! Power fails between two events and comes back: what survives goes through the design's own boot, and memory goes on.
 
 use super::{Memory, Refusal};
-use crate::assembly::{self, encryption_parts};
-use crate::config::Machine;
-use crate::crash::PowerLoss;
-use crate::crash::{ImageMedia, held};
+use crate::assembly::{self, boot_codec};
+use crate::crash::{ImageMedia, PowerLoss, held};
 use crate::device::Device;
 use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
-use crate::parts::Design;
-use crate::recovery::{Boot, LineCodec, SchemeCodec};
+use crate::recovery::{Boot, LineCodec};
 use std::sync::Arc;
 
 /// What a power failure did.
@@ -42,7 +39,8 @@ impl Memory {
         let requests_lost = self.under_way.len() as u64;
         let Self { machine, design, seed, base, system, .. } = self;
         let system = system.as_mut().expect("there is one now");
-        let codec = codec(machine, design, *seed, Arc::clone(base) as Arc<dyn BaseImage>);
+        let base_image = Arc::clone(base) as Arc<dyn BaseImage>;
+        let codec = boot_codec(machine, design, *seed, base_image, None).expect("there has been a controller with it");
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let (drained, boot_writes, global_counter, mut stored) = {
             let media = ImageMedia(system.device.image());
@@ -78,16 +76,6 @@ impl Memory {
             room.used = 0;
         }
     }
-}
-
-/// The encryption as a boot needs it; `None`: memory holds plaintext.
-fn codec(machine: &Machine, design: &Design, seed: u64, base: Arc<dyn BaseImage>) -> Option<SchemeCodec> {
-    let parts = encryption_parts(machine, design, seed).expect("there has been a controller with them")?;
-    let codec = SchemeCodec::new(parts.scheme, parts.pads, base);
-    Some(match parts.log {
-        Some(log) => codec.with_log(log.region, log.feedback),
-        None => codec,
-    })
 }
 
 /// Puts loaded lines on the media whose counter block has been written: they lie there under their first counter, whatever

@@ -2,8 +2,7 @@
 
 use super::{Kind, Memory};
 use crate::kernel::{Ps, ps_to_ns};
-use crate::run::Figures;
-use crate::run::{ENGINE_BUILD, ENGINE_VERSION};
+use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
 use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
 use serde::Serialize;
 

@@ -2,16 +2,13 @@
 
 use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 use super::hardware::Hardware;
-use crate::assembly::System;
-use crate::assembly::encryption_parts;
+use crate::assembly::{System, boot_codec};
 use crate::config::{ConfigError, Machine, RunConfig};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration};
-use crate::crash::{exercised, keep_ledgers};
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
 use crate::message::Coverage;
 use crate::parts::Design;
-use crate::recovery::{LineCodec, SchemeCodec};
-use crate::run::{Bases, Source};
-use crate::run::{Failure, Watch};
+use crate::recovery::LineCodec;
+use crate::run::{Bases, Failure, Source, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -45,8 +42,7 @@ pub fn explore_legal(
     let base = Arc::clone(&job.base);
     let facts = keep_ledgers(&mut job, source).expect("what is no trace can recover");
     let machine = wide_minors(&config.machine);
-    let codec = encryption_parts(&machine, design, config.seed)?
-        .map(|parts| SchemeCodec::new(parts.scheme, parts.pads, Arc::clone(&base)));
+    let codec = boot_codec(&machine, design, config.seed, Arc::clone(&base), None)?;
     let explorer = LegalExplorer::new(LegalSetup {
         hardware,
         line_atomic: design.promise.line_atomic,

@@ -10,8 +10,7 @@
 
 use super::host_memory::{self, Needs};
 use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
-use crate::assembly::LineSystem;
-use crate::assembly::memory_map;
+use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, RunConfig, config_digest};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};

@@ -2,9 +2,8 @@
 //! V-C, and time to put their lines back at boot.
 
 use super::Failure;
-use crate::assembly::LineSystem;
-use crate::assembly::System;
 use crate::assembly::memory_map::shadow_region;
+use crate::assembly::{LineSystem, System};
 use crate::config::{Machine, RunConfig};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};

@@ -14,7 +14,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("config", "message"),
     ("cipher", "kernel message config"),
     ("parts", "message config"),
-    ("workload", "kernel message config output"),
+    ("workload", "kernel output message config"),
     ("cpu", "kernel message config"),
     ("cache", "kernel message config parts"),
     ("controller", "kernel message config parts"),
@@ -23,11 +23,11 @@ const ROOMS: &[(&str, &str)] = &[
     ("design", "message config parts mechanism"),
     ("recovery", "message parts"),
     ("audit", "kernel message parts"),
-    ("timeline", "kernel message config output"),
-    ("attribution", "kernel message stats workload"),
-    ("assembly", "kernel message config cipher parts workload cpu cache controller device mechanism"),
-    ("run", "kernel message config stats parts workload cpu cache controller device audit assembly"),
-    ("user_recovery", "message config output workload run"),
+    ("timeline", "kernel output message config"),
+    ("attribution", "kernel stats message workload"),
+    ("assembly", "kernel message config cipher parts cpu cache controller device mechanism recovery"),
+    ("run", "kernel stats message config parts workload cpu cache controller device audit assembly"),
+    ("user_recovery", "output message config workload run"),
     (
         "crash",
         "kernel message config cipher parts workload controller device design recovery audit assembly run user_recovery",
@@ -38,7 +38,7 @@ const ROOMS: &[(&str, &str)] = &[
         "api",
         "message config parts workload design timeline attribution assembly run user_recovery crash legal_states crash_view",
     ),
-    ("embed", "kernel message config stats parts controller device recovery assembly run crash api"),
+    ("embed", "kernel stats message config parts controller device recovery assembly run crash api"),
 ];
 
 /// Stages and what judges them decide nothing by a design's name.
