@@ -4,8 +4,8 @@
 use counterpoint_engine::api::find_design;
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::cpu::Core;
-use counterpoint_engine::design::parts::Design;
 use counterpoint_engine::message::NoObserver;
+use counterpoint_engine::parts::Design;
 use counterpoint_engine::{Bases, Source, System};
 use divan::Bencher;
 use divan::counter::ItemsCount;

@@ -5,54 +5,37 @@
 //! ```text
 //! workload / trace -> cpu -> cache -> controller -> device
 //!                       (a Design decides at the marked points; stages own time, queues and bytes)
-//! side rooms that only watch or act between events: crash, legal, scene, recovery, audit, stats, timeline, scene
+//! side rooms that only watch or act between events: crash, legal_states, crash_view, recovery, audit, stats, timeline
 //! ```
 
 pub mod api;
+pub mod assembly;
 mod attribution;
 pub mod audit;
-mod blame;
 pub mod cache;
 pub mod cipher;
 pub mod config;
 pub mod controller;
 pub mod cpu;
 pub mod crash;
+mod crash_view;
 pub mod design;
 pub mod device;
-mod disturbance;
-pub mod eadr;
 pub mod embed;
-mod explore;
-mod explore_legal;
-mod figures;
-mod host_memory;
-mod job;
 pub mod kernel;
-mod legal;
-mod line_system;
-mod line_trace;
+mod legal_states;
 pub mod mechanism;
 pub mod message;
 mod output;
-mod own_recovery;
-mod power_cost;
+pub mod parts;
 pub mod recovery;
-mod scene;
-mod session;
-mod shrink;
-mod simulate;
+mod run;
 pub mod stats;
-mod system;
 mod timeline;
-mod workers;
+mod user_recovery;
 pub mod workload;
 
-pub use explore::explore;
-pub use explore_legal::explore_legal;
-pub use job::{Bases, Source};
-pub use line_system::LineSystem;
-pub use line_trace::{LineHost, LineReport, run_line_trace};
-pub use session::Session;
-pub use simulate::{Failure, simulate, simulate_observed};
-pub use system::{Job, System};
+pub use assembly::{Job, LineSystem, System};
+pub use crash::explore;
+pub use legal_states::explore_legal;
+pub use run::{Bases, Failure, LineHost, LineReport, Session, Source, run_line_trace, simulate, simulate_observed};

@@ -3,9 +3,10 @@
 
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::controller::ControllerStats;
-use counterpoint_engine::design::{self, parts::Design};
+use counterpoint_engine::design;
 use counterpoint_engine::device::{Device, DeviceStats};
 use counterpoint_engine::message::{NoObserver, ProgramForm};
+use counterpoint_engine::parts::Design;
 use counterpoint_engine::workload::WORKLOADS;
 use counterpoint_engine::{Bases, Source, System, api};
 use rayon::prelude::*;

@@ -2,20 +2,19 @@
 
 use super::processors;
 use super::{CRASH, Prepared, Progress, Request, integer, open, prepare, transactions_of};
-use crate::blame::{ExploreOn, blame};
+use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
-use crate::crash::{Blame, CrashPlan, CrashReport, Exploration};
-use crate::design::parts::Design;
-use crate::eadr;
-use crate::explore::{check_crashable, explore_recovered, explore_schedules};
-use crate::explore_legal::explore_legal;
-use crate::host_memory::{self, Needs, Purpose};
-use crate::job::Source;
-use crate::legal;
-use crate::own_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, shell_quoted};
-use crate::scene;
-use crate::shrink::shrink;
-use crate::simulate::Failure;
+use crate::crash::{
+    Blame, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, explore_recovered,
+    explore_schedules, shrink,
+};
+use crate::crash_view;
+use crate::legal_states;
+use crate::legal_states::explore_legal;
+use crate::parts::Design;
+use crate::run::host_memory::{self, Needs, Purpose};
+use crate::run::{Failure, Source};
+use crate::user_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, shell_quoted};
 use crate::workload;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -63,7 +62,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     };
     let mut look_at = |config: &RunConfig, design: &Design, exploration: &Exploration| {
         config::validate_run(config)?;
-        eadr::validate(config, design)?;
+        memory_map::validate(config, design)?;
         let report = look(&open(config.clone(), *design, None, cancel)?, exploration)?;
         // What follows from a verdict takes none that is not whole.
         if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
@@ -171,11 +170,11 @@ fn explore_as_asked(
             explore_schedules(config, design, source, exploration, schedules, recovery, command, progress, cancel)
         }
         ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
-        ("legal", states, None) if legal::explains(config, design, source) => {
+        ("legal", states, None) if legal_states::explains(config, design, source) => {
             explore_legal(config, design, source, exploration, states, command, progress, cancel)
         }
         // What is legal there is known of no more than its schedules.
-        ("legal", None, schedules) if !legal::explains(config, design, source) => {
+        ("legal", None, schedules) if !legal_states::explains(config, design, source) => {
             let schedules = schedules.unwrap_or(SCHEDULES);
             explore_schedules(config, design, source, exploration, schedules, recovery, command, progress, cancel)
         }
@@ -220,7 +219,7 @@ pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let command = command_line(&request, &run);
     let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
-    scene::scene(&run.config, &run.design, &run.source, at_event, schedule, command, &report, cancel)
+    crash_view::scene(&run.config, &run.design, &run.source, at_event, schedule, command, &report, cancel)
 }
 
 fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
@@ -261,7 +260,7 @@ fn command_line(request: &Request, run: &Prepared) -> String {
         words.push(format!("--leave-out {}", omission.name()));
     }
     // Of several schedules one shows it again.
-    if request.explore.as_deref() == Some("legal") && legal::explains(config, design, source) {
+    if request.explore.as_deref() == Some("legal") && legal_states::explains(config, design, source) {
         words.push("--explore legal".to_owned());
     }
     if let Some(schedule) = &request.schedule {

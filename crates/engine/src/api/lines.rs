@@ -2,10 +2,8 @@
 
 use super::{Request, TIMING, integer, unless_interrupted};
 use crate::config::{ConfigError, RunConfig};
-use crate::design::parts::Design;
-use crate::line_trace::run_line_trace;
-use crate::simulate::Failure;
-use crate::workers;
+use crate::parts::Design;
+use crate::run::{Failure, run_line_trace, workers};
 use crate::workload;
 use crate::workload::trace::lines::LineTrace;
 use rayon::prelude::*;

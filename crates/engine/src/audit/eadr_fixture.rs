@@ -3,8 +3,8 @@
 
 use super::fixture::{KEY, Populated, crypt};
 use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, ProgramFacts};
-use crate::design::parts::{LineAtomicity, StampSource};
 use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Observer, ShadowRegion, ShadowRegisters};
+use crate::parts::{LineAtomicity, StampSource};
 use std::sync::Arc;
 
 /// Two lines of metadata, the second of which speaks for two slots.

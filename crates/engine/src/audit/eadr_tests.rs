@@ -4,10 +4,10 @@
 use super::eadr_fixture::*;
 use super::fixture::{DATA, ProgramFault, crypt, undo_pair};
 use super::{AuditSetup, Auditor, Rule};
-use crate::design::parts::StampSource;
 use crate::message::{
     DrainedWrite, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page, ShadowRegisters,
 };
+use crate::parts::StampSource;
 use std::collections::BTreeMap;
 
 const NEW: LineBytes = [5; 64];

@@ -3,11 +3,11 @@
 
 use super::ledger::{Ledger, ledger_channel};
 use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
-use crate::design::parts::LineAtomicity;
 use crate::message::{
     BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Observer,
     Op, OpBuffer, OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
+use crate::parts::LineAtomicity;
 use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -11,8 +11,8 @@
 //! own address, because lines may leave for other places.
 
 use super::lines::{Id, Lines, Record};
-use crate::design::parts::LineAtomicity;
 use crate::message::{CoreId, LineBytes};
+use crate::parts::LineAtomicity;
 
 /// The versions of one line that a crash may show.
 pub(super) struct History {

@@ -8,10 +8,10 @@ use super::log_fixture::{LINES, LogFault, Script, log_machine, region};
 use super::{Auditor, CounterLayout, Rule};
 use crate::cipher::FeedbackCipher;
 use crate::crash::{CrashPlan, Explorer};
-use crate::design::parts::{LineAtomicity, RecoveryStep};
 use crate::message::{
     BucketMetadata, CipherBlock, Coverage, Line, LineBytes, LogHeader, LogLayout, MediaLine, Observer,
 };
+use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{Boot, LineCodec};
 use proptest::prelude::*;
 

@@ -63,11 +63,11 @@ pub use view::LineView;
 pub(crate) use violation::Collector;
 pub use violation::{Rule, Violation};
 
-use crate::design::parts::{LineAtomicity, StampSource};
 use crate::message::{
     BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery, ShadowRegion,
     ShadowRegisters,
 };
+use crate::parts::{LineAtomicity, StampSource};
 use branch::{Branch, Future, Surroundings};
 use counter::{Counter, CounterCipher};
 use durable::{Durable, Status};

@@ -4,11 +4,11 @@
 
 use super::fixture::*;
 use super::{Auditor, CounterLayout, TransactionRecord};
-use crate::design::parts::LineAtomicity;
 use crate::kernel::Ps;
 use crate::message::{
     BaseImage, ByteView, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
 };
+use crate::parts::LineAtomicity;
 use crate::recovery::LineCodec;
 use crate::recovery::ReencryptionStatus;
 use proptest::prelude::*;

@@ -9,8 +9,8 @@
 use super::counter::{Counter, CounterCipher};
 use super::durable::{mix, unit_hash};
 use super::lines::{Id, Lines};
-use crate::design::parts::StampSource;
 use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion, ShadowRegisters};
+use crate::parts::StampSource;
 
 const HOLDS: u64 = 1 << 63;
 const SLOT_BYTES: usize = 16;

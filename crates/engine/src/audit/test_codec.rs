@@ -155,7 +155,7 @@ impl LineCodec for TestCodec {
         };
         if (major, minor) == (0, 0) { [0; 64] } else { crypt_under(self.key(line), line, major, minor, ciphertext) }
     }
-    fn pad(&self, line: Line, counter: crate::design::parts::Counter) -> LineBytes {
+    fn pad(&self, line: Line, counter: crate::parts::Counter) -> LineBytes {
         crypt_under(self.key(line), line, counter.major, counter.minor, &[0; 64])
     }
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {

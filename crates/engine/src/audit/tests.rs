@@ -3,11 +3,11 @@
 
 use super::fixture::*;
 use super::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
-use crate::design::parts::LineAtomicity;
 use crate::message::{
     BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, ProgramLayout, ProgramRecovery,
     RecoveryReport,
 };
+use crate::parts::LineAtomicity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -8,9 +8,9 @@
 
 use super::hierarchy::{Hierarchy, NO_LINE};
 use super::mshr::cores_of;
-use crate::design::parts::CachePads;
 use crate::kernel::Ps;
 use crate::message::{Access, CoreId, Line, MemoryRequest, Wake};
+use crate::parts::CachePads;
 
 impl Hierarchy {
     /// Whether lines rest encrypted under their own counters.

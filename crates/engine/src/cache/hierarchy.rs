@@ -12,9 +12,9 @@ use super::parts::{self, CacheParts, Latency};
 use super::stats::CacheCounts;
 use super::writes::Writes;
 use crate::config::{CacheLevel, ConfigError, Machine};
-use crate::design::parts::CachePads;
 use crate::kernel::Ps;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+use crate::parts::CachePads;
 use rustc_hash::FxHashSet;
 
 /// The line that no core has reserved.

@@ -2,9 +2,9 @@
 
 use super::level::Level;
 use crate::config::{CacheLevel, ConfigError, Machine};
-use crate::design::parts::CachePads;
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{LINE_BYTES, LineBytes};
+use crate::parts::CachePads;
 
 /// What a design says about the caches.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@
 use super::request::{Cipher, CounterRequest, CounterWaiter, Source, Stage, Write};
 use super::state::{Context, Controller, Response};
 use super::wpq::{Arrival, Entry};
-use crate::design::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
+use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 
 /// What asks for entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 
 use super::request::{BankRead, CounterEviction, CounterWaiter, Fetch, Source, Stage};
 use super::state::{Context, Controller};
-use crate::design::parts::{Counter, CounterStore, CounterUpdate};
 use crate::message::{Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer};
+use crate::parts::{Counter, CounterStore, CounterUpdate};
 
 impl Controller {
     /// Has the block `id` brought into the counter cache and `waiter` told.

@@ -4,8 +4,8 @@
 use super::log_set::Chain;
 use super::request::{LogWrite, Part, Source, Write};
 use super::state::{Context, Controller};
-use crate::design::parts::LogChains;
 use crate::message::{CipherBlock, DevicePort, Observer};
+use crate::parts::LogChains;
 
 impl Controller {
     /// The write in `slot` takes its place in the chain of headers or of logged lines of its transaction.

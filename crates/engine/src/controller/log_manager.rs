@@ -15,11 +15,11 @@
 use super::log_set::{LogSet, Record};
 use super::request::{LogWrite, Part, Source, Stage};
 use super::state::{Context, Controller, Response};
-use crate::design::parts::{LogChains, LogOrder};
 use crate::kernel::{Ps, Slab};
 use crate::message::{
     BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, LogSnapshot, Observer,
 };
+use crate::parts::{LogChains, LogOrder};
 use std::collections::VecDeque;
 
 /// Old bytes on their way into the log.

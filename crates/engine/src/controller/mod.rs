@@ -5,7 +5,7 @@
 //! read:  arrive -> forward from a write on its way or from the WPQ, or media read || pad -> answer
 //! ```
 //!
-//! A design decides at the marked points: when counter and data are admitted ([`crate::design::parts::WritePath`]),
+//! A design decides at the marked points: when counter and data are admitted ([`crate::parts::WritePath`]),
 //! in which order, whether counter entries coalesce, and what an overflow does. Every state change that a power
 //! failure can separate from another is an event of its own; what hardware does at once is one event.
 

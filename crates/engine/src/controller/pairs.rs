@@ -7,8 +7,8 @@
 
 use super::request::{CounterRequest, CounterWaiter, Stage, Write};
 use super::state::{Context, Controller};
-use crate::design::parts::Admit;
 use crate::message::{DevicePort, MediaLine, Observer};
+use crate::parts::Admit;
 
 impl Controller {
     /// The data of write `slot` is queued: its counter block is wanted.

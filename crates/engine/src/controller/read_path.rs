@@ -3,9 +3,9 @@
 
 use super::request::{BankRead, CounterWaiter, LineWaiter, Read, Source, Write};
 use super::state::{Context, Controller, Response};
-use crate::design::parts::{Counter, CounterStore};
 use crate::kernel::{Ps, Queue};
 use crate::message::{Circuit, Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
+use crate::parts::{Counter, CounterStore};
 
 impl Controller {
     /// Takes a read that reaches the controller at `at`; `token` comes back with the bytes.

@@ -6,8 +6,8 @@
 
 use super::request::{LineWaiter, Source};
 use super::state::{Context, Controller, Rsr};
-use crate::design::parts::MinorReset;
 use crate::message::{DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, Observer, Page};
+use crate::parts::MinorReset;
 
 const LINES: usize = LINES_PER_PAGE as usize;
 

@@ -1,8 +1,8 @@
 //! What is on its way through the controller: writes, reads, counter fetches and write-backs, and who waits for what.
 
-use crate::design::parts::Counter;
 use crate::kernel::Ps;
 use crate::message::{CoreId, CounterBlock, Line, LineBytes, WriteToken, xor};
+use crate::parts::Counter;
 
 /// Who asked for a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

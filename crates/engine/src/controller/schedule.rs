@@ -6,8 +6,8 @@
 use super::request::BankRead;
 use super::state::{Context, Controller};
 use super::wpq::Entry;
-use crate::design::parts::CounterStore;
 use crate::message::{DevicePort, Event, Location, MediaLine, MediaOp, Observer};
+use crate::parts::CounterStore;
 
 /// How often in a row an open-row request may pass an older one in its bank. Decision: half of a 32-entry queue,
 /// enough to keep a row open and too few to starve anyone.

@@ -9,14 +9,14 @@ use super::request::{
 use super::stats::ControllerStats;
 use super::wpq::{Room, Wpq};
 use crate::config::{CfbLatency, Machine};
-use crate::design::parts::{
-    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogChains, LogEncryption, LogOrder, PadSource,
-    WritePath, WriteQueues,
-};
 use crate::kernel::{Ps, Queue, Random, Slab, ns_to_ps};
 use crate::message::{
     CoreId, CounterBlock, Coverage, Event, Line, LineBytes, LogLayout, LogRegion, LogSnapshot, MediaLine, Page,
     WriteToken,
+};
+use crate::parts::{
+    Counter, CounterScheme, CounterStore, Encryption, FeedbackSource, LogChains, LogEncryption, LogOrder, PadSource,
+    WritePath, WriteQueues,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;

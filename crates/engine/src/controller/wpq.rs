@@ -4,9 +4,9 @@
 //! Data and counters share the entries, or each kind has its own: then this is the data write queue and the counter
 //! write queue of counter-atomicity (section 5.2.2).
 
-use crate::design::parts::Counter;
 use crate::kernel::Slab;
 use crate::message::{LineBytes, Location, MediaLine};
+use crate::parts::Counter;
 
 const NONE: u32 = u32::MAX;
 

@@ -2,9 +2,9 @@
 
 use super::request::{Cipher, CounterWaiter, LogWrite, Part, Source, Stage, Turn, Write};
 use super::state::{Context, Controller};
-use crate::design::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 use crate::kernel::Ps;
 use crate::message::{Circuit, CounterCacheAct, DevicePort, Event, Line, LineBytes, Observer, WriteToken, xor};
+use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
 /// What a write gets when its counter is bumped.
 pub(super) struct Bumped {

@@ -3,9 +3,9 @@
 
 use super::request::{CounterRequest, CounterWaiter, Writeback};
 use super::state::{Context, Controller, Response};
-use crate::design::parts::WritebackOrder;
 use crate::kernel::Ps;
 use crate::message::{CounterBlock, DevicePort, Event, Line, Observer, WriteToken};
+use crate::parts::WritebackOrder;
 
 impl Controller {
     /// Takes a `counter_cache_writeback` that reaches the controller at `at`; `token` comes back when the counters are

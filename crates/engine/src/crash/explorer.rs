@@ -12,12 +12,12 @@ use super::plan::CrashPlan;
 use super::power::{Drained, PowerLoss};
 use super::report::Found;
 use crate::audit::{Auditor, Collector, Rule, Violation};
-use crate::design::parts::RecoveryStep;
+use crate::parts::RecoveryStep;
 
 use crate::message::{Line, NoObserver};
-use crate::own_recovery::OwnRecovery;
 use crate::recovery::{AdrSnapshot, Boot, LineCodec, Media};
-use crate::simulate::Failure;
+use crate::run::Failure;
+use crate::user_recovery::OwnRecovery;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;

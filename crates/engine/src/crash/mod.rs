@@ -14,6 +14,9 @@
 //! explorer.report(...)
 //! ```
 
+mod blame;
+mod disturbance;
+mod explore;
 mod explorer;
 mod met;
 mod nested;
@@ -27,11 +30,20 @@ mod power;
 #[cfg(test)]
 mod power_tests;
 mod report;
+mod shrink;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blame::{ExploreOn, blame};
+pub(crate) use disturbance::Disturbance;
+pub use explore::explore;
+pub(crate) use explore::{
+    Audited, ImageMedia, audited, check_crashable, exercised, explore_recovered, explore_schedules, held, keep_ledgers,
+    struck,
+};
 pub use explorer::{Explorer, KnownStates};
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
 pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Shrunk};
 pub(crate) use report::{Findings, Found};
+pub(crate) use shrink::shrink;

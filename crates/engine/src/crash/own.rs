@@ -3,9 +3,9 @@
 use super::report::Recoveries;
 use crate::audit::{Auditor, Rule, Violation};
 use crate::message::{Line, LineBytes, NoObserver};
-use crate::own_recovery::{OwnRecovery, Verdict};
 use crate::recovery::Boot;
-use crate::simulate::Failure;
+use crate::run::Failure;
+use crate::user_recovery::{OwnRecovery, Verdict};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;

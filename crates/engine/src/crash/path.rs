@@ -2,9 +2,9 @@
 
 use super::power::Drained;
 use crate::audit::BootWatch;
-use crate::design::parts::Forbidden;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::parts::Forbidden;
 use crate::recovery::BootStep;
 use std::collections::BTreeSet;
 

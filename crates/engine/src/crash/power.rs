@@ -4,15 +4,13 @@
 //! Fault model: power fails between two events. The battery lasts for what its model supports (sepencr Table I) and every
 //! act is checked against it; a design that asks for more is stopped there, and what has left until then has left.
 
+use crate::assembly::memory_map;
 use crate::config::{GlobalRegister, Machine};
-use crate::design::parts::{
-    Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RegisterName,
-};
-use crate::eadr;
 use crate::kernel::Ps;
 use crate::message::{
     DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, ShadowRegion, ShadowRegisters, xor,
 };
+use crate::parts::{Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RegisterName};
 use crate::recovery::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media, WritePath, WriteStep};
 
 /// What survives of the global counter's register.
@@ -144,7 +142,7 @@ impl<'a> PowerLoss<'a> {
         let drain = design.drain();
         Self {
             drain,
-            battery: eadr::supplied(design, machine),
+            battery: memory_map::supplied(design, machine),
             survival: Survival::of(design, machine.counters.global_register),
             boot_pads: design.cache_pads == CachePads::BootPads,
             codec,

@@ -5,10 +5,10 @@ use crate::audit::CounterLayout;
 use crate::audit::fixture::{Machine as Memory, Populated};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, GlobalRegister, Variant, load_machine};
-use crate::design::parts::{Battery, Counter, CrashDrain, Design, Forbidden, OnBattery, RecoveryStep, RegisterName};
 use crate::design::{self, DESIGNS};
 use crate::mechanism::drain::{EncryptToShadow, ThroughWritePath};
 use crate::message::{Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};
+use crate::parts::{Battery, Counter, CrashDrain, Design, Forbidden, OnBattery, RecoveryStep, RegisterName};
 use crate::recovery::{Boot, BootStep, HeldState, LineCodec, Media, SchemeCodec};
 use std::sync::Arc;
 

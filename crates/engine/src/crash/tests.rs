@@ -4,8 +4,8 @@ use super::*;
 use crate::audit::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, Rule};
 use crate::config::Variant;
-use crate::design::parts::{LineAtomicity, RecoveryStep};
 use crate::message::{Coverage, Line, Observer};
+use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{AdrSnapshot, GlobalCounter};
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];

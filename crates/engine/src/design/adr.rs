@@ -1,8 +1,8 @@
 //! Plaintext memory behind an ADR controller: the other side of sepencr Figure 3.
 
-use super::parts::Design;
 use super::unencrypted;
 use crate::config::Variant;
+use crate::parts::Design;
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

@@ -2,10 +2,10 @@
 //! section IV-A, second baseline). A power failure loses it and the log entry with it: not crash consistent.
 
 use super::hw_log;
-use super::parts::{Design, HardwareLog, LogChains, LogEncryption, LogOrder};
 use crate::config::Variant;
 use crate::mechanism::write_path::Deferred;
 use crate::message::LogLayout;
+use crate::parts::{Design, HardwareLog, LogChains, LogEncryption, LogOrder};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

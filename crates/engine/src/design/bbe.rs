@@ -6,9 +6,9 @@
 //! memory, and a register says when all are there, so that power may fail in between.
 
 use super::eadr_mc_cme;
-use super::parts::{Design, Domain, PersistenceDomain, RecoveryStep, Register, RegisterName, RestoreInto, StampSource};
 use crate::config::Variant;
 use crate::mechanism::drain::EncryptToShadow;
+use crate::parts::{Design, Domain, PersistenceDomain, RecoveryStep, Register, RegisterName, RestoreInto, StampSource};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

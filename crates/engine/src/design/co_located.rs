@@ -1,12 +1,12 @@
 //! Data and counter in one transfer of 72 bytes on a bus of 72 bits: atomic by construction, and every read waits for
 //! its counter before decryption begins (counter-atomicity section 3.2.1, Figure 5a).
 
-use super::parts::{
+use crate::config::Variant;
+use crate::mechanism::{global_counters, write_path::Colocated};
+use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
     MinorReset, PersistenceDomain, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
 };
-use crate::config::Variant;
-use crate::mechanism::{global_counters, write_path::Colocated};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

@@ -2,8 +2,8 @@
 //! hits; a miss fetches the 72 bytes again (counter-atomicity section 3.2.1, Figure 5b).
 
 use super::co_located;
-use super::parts::{CounterStore, Design, Encryption};
 use crate::config::Variant;
+use crate::parts::{CounterStore, Design, Encryption};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let base = co_located::design(variant);

@@ -1,9 +1,9 @@
 //! Plaintext memory with the caches in the persistence domain: the baseline of sepencr.
 
-use super::parts::{Design, PersistenceDomain, ProgramForm};
 use super::unencrypted;
 use crate::config::Variant;
 use crate::mechanism::drain::InPlace;
+use crate::parts::{Design, PersistenceDomain, ProgramForm};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

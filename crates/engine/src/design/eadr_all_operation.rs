@@ -2,9 +2,9 @@
 //! the ordinary write path, counters are read as ever (sepencr section IV-B).
 
 use super::eadr_mc_cme;
-use super::parts::{Design, PersistenceDomain, RecoveryStep};
 use crate::config::Variant;
 use crate::mechanism::drain::ThroughWritePath;
+use crate::parts::{Design, PersistenceDomain, RecoveryStep};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

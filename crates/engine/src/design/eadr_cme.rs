@@ -2,9 +2,9 @@
 //! in place (sepencr section IV-A).
 
 use super::eadr_mc_cme;
-use super::parts::{CachePads, Design, PersistenceDomain, RecoveryStep};
 use crate::config::Variant;
 use crate::mechanism::drain::InPlace;
+use crate::parts::{CachePads, Design, PersistenceDomain, RecoveryStep};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

@@ -5,13 +5,13 @@
 //! its section II-B says, that all minors are reset and the lines encrypted anew. *Hardened*: SecPM's status register, and
 //! the counter cache takes a counter in the event that queues its data.
 
-use super::parts::{
+use crate::config::Variant;
+use crate::mechanism::{counters, drain::InTheClear, write_path::Deferred};
+use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
     MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues,
     WritebackOrder,
 };
-use crate::config::Variant;
-use crate::mechanism::{counters, drain::InTheClear, write_path::Deferred};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

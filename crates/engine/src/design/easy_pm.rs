@@ -4,12 +4,12 @@
 //! *Published* and *hardened* differ as in `hw-log`, in what becomes of the counter of a line that is evicted.
 
 use super::hw_log;
-use super::parts::{
+use crate::config::Variant;
+use crate::message::LogLayout;
+use crate::parts::{
     CachePads, Design, Domain, HardwareLog, LogChains, LogEncryption, LogOrder, PersistenceDomain, Register,
     RegisterName,
 };
-use crate::config::Variant;
-use crate::message::LogLayout;
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

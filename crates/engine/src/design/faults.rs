@@ -11,15 +11,15 @@
 //! - the 72-byte transfer of co-located counters: taken apart it is another design, `write-through`;
 //! - the register of bbe that advances before the line leaves: a drain on battery is not cut short.
 
-use super::parts::{
-    Admit, AppendOrder, Battery, CachePads, CounterCoalescing, CounterStore, CounterUpdate, CrashDrain, Design, Domain,
-    Encryption, HardwareLog, LogChains, LogEncryption, LogOrder, MinorReset, PersistenceDomain, ProgramForm,
-    RecoveryStep, Register, RegisterName, RestoreInto, StampSource, WritebackOrder,
-};
 use crate::config::{ConfigError, Variant, unknown_name};
 use crate::mechanism::drain::{EncryptToShadow, InPlace, ThroughWritePath, ToShadow};
 use crate::mechanism::seeded::{EarlyPairs, EveryCopy, HeldStill, Input, WithoutCounters};
 use crate::mechanism::write_path::{Deferred, WriteThrough};
+use crate::parts::{
+    Admit, AppendOrder, Battery, CachePads, CounterCoalescing, CounterStore, CounterUpdate, CrashDrain, Design, Domain,
+    Encryption, HardwareLog, LogChains, LogEncryption, LogOrder, MinorReset, PersistenceDomain, ProgramForm,
+    RecoveryStep, Register, RegisterName, RestoreInto, StampSource, WritebackOrder,
+};
 
 macro_rules! faults {
     ($($fault:ident $name:literal $summary:literal)*) => {

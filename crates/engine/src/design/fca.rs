@@ -5,12 +5,12 @@
 //! neighbour's new counter while the neighbour's data is still being encrypted. *Hardened*: a block that is sent carries
 //! only counters whose own data is queued.
 
-use super::parts::{
+use crate::config::Variant;
+use crate::mechanism::{global_counters, write_path::ReadyPairs};
+use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
     MinorReset, PersistenceDomain, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
 };
-use crate::config::Variant;
-use crate::mechanism::{global_counters, write_path::ReadyPairs};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

@@ -5,15 +5,15 @@
 //! or an eviction; if power fails before, the undo that follows uses the same counter again, for other bytes.
 //! *Hardened*: every data line is written as a pair.
 
-use super::parts::{
-    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, HardwareLog,
-    LineAtomicity, LogChains, LogEncryption, LogOrder, MinorReset, PersistenceDomain, ProgramForm, Promise,
-    RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
-};
 use crate::config::Variant;
 use crate::mechanism::line_counters;
 use crate::mechanism::write_path::{FlushedPairs, StagedPair};
 use crate::message::LogLayout;
+use crate::parts::{
+    AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, HardwareLog,
+    LineAtomicity, LogChains, LogEncryption, LogOrder, MinorReset, PersistenceDomain, ProgramForm, Promise,
+    RecoveryStep, Register, RegisterName, WriteQueues, WritebackOrder,
+};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

@@ -1,9 +1,9 @@
 //! Counter mode whose counters are declared durable at no cost: timing and traffic of `write-back`, an upper bound
 //! without crash semantics (counter-atomicity section 6, "Ideal").
 
-use super::parts::{Design, Promise};
 use super::write_back;
 use crate::config::Variant;
+use crate::parts::{Design, Promise};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

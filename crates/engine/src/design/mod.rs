@@ -1,7 +1,6 @@
-//! What decides: the traits ([`parts`]), the list, one small file per design, and what can be switched off ([`faults`]).
+//! The list of designs, one small file for each, and what can be switched off ([`faults`]).
 
 pub mod faults;
-pub mod parts;
 
 mod adr;
 mod alc;
@@ -26,7 +25,7 @@ mod write_back;
 mod write_through;
 
 use crate::config::Variant;
-use parts::{Design, ProgramForm};
+use crate::parts::{Design, ProgramForm};
 
 /// Every design, in the order in which tables show them.
 pub const DESIGNS: [fn(Variant) -> Design; 21] = [

@@ -7,9 +7,9 @@
 //! is ordered after earlier writes of the same lines.
 
 use super::fca;
-use super::parts::{Design, Encryption, LineAtomicity, ProgramForm, Promise};
 use crate::config::Variant;
 use crate::mechanism::write_path::SelectiveReadyPairs;
+use crate::parts::{Design, Encryption, LineAtomicity, ProgramForm, Promise};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let base = fca::design(variant);

@@ -1,9 +1,9 @@
 //! SecPM: write-through counters, staging register, counter write reduction and crash-safe page re-encryption (secpm
 //! sections 3.3 to 3.5).
 
-use super::parts::{CounterCoalescing, Design, Encryption};
 use super::secpm_no_cwr;
 use crate::config::Variant;
+use crate::parts::{CounterCoalescing, Design, Encryption};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let base = secpm_no_cwr::design(variant);

@@ -6,13 +6,13 @@
 //! several circuits. *Hardened*: a line's old minor survives until its done bit, which is set in the event of the
 //! append; pairs of one page are appended in the order of their bumps.
 
-use super::parts::{
+use crate::config::Variant;
+use crate::mechanism::{counters, write_path::StagedPair};
+use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
     MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues,
     WritebackOrder,
 };
-use crate::config::Variant;
-use crate::mechanism::{counters, write_path::StagedPair};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

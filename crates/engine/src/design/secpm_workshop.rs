@@ -1,8 +1,8 @@
 //! The workshop's SecPM: write-through counters with counter write reduction, no register (secpm-workshop section 3).
 
-use super::parts::{CounterCoalescing, Design, Encryption};
 use super::write_through;
 use crate::config::Variant;
+use crate::parts::{CounterCoalescing, Design, Encryption};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let base = write_through::design(variant);

@@ -6,11 +6,11 @@
 //! register says that the shadow cache has been consumed; lines go back into memory.
 
 use super::eadr_mc_cme;
-use super::parts::{
-    CachePads, Design, Domain, PersistenceDomain, RecoveryStep, Register, RegisterName, RestoreInto, StampSource,
-};
 use crate::config::Variant;
 use crate::mechanism::drain::ToShadow;
+use crate::parts::{
+    CachePads, Design, Domain, PersistenceDomain, RecoveryStep, Register, RegisterName, RestoreInto, StampSource,
+};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

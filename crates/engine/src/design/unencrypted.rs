@@ -1,7 +1,7 @@
 //! Plaintext memory: the baseline of every paper (Unsec-PM, Insec-PM, No-encryption).
 
-use super::parts::{CachePads, Design, LineAtomicity, PersistenceDomain, ProgramForm, Promise};
 use crate::config::Variant;
+use crate::parts::{CachePads, Design, LineAtomicity, PersistenceDomain, ProgramForm, Promise};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

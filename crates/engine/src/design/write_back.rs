@@ -1,12 +1,12 @@
 //! Plain counter mode with a write-back counter cache: the broken starting point every paper motivates with
 //! (secpm section 2.3, Table 1).
 
-use super::parts::{
+use crate::config::Variant;
+use crate::mechanism::{counters, write_path::Deferred};
+use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
     MinorReset, PersistenceDomain, ProgramForm, Promise, Register, RegisterName, WriteQueues, WritebackOrder,
 };
-use crate::config::Variant;
-use crate::mechanism::{counters, write_path::Deferred};
 
 pub(super) const fn design(variant: Variant) -> Design {
     Design {

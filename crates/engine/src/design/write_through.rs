@@ -5,13 +5,13 @@
 //! volatile one of earlier work; hardened, it lies in the ADR domain as in the full paper, so that what remains
 //! broken is the design's own doing.
 
-use super::parts::{
+use crate::config::Variant;
+use crate::mechanism::{counters, write_path::WriteThrough};
+use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterStore, CounterUpdate, Design, Domain, Encryption, LineAtomicity,
     MinorReset, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WriteQueues,
     WritebackOrder,
 };
-use crate::config::Variant;
-use crate::mechanism::{counters, write_path::WriteThrough};
 
 pub(super) const fn design(variant: Variant) -> Design {
     let hardened = matches!(variant, Variant::Hardened);

@@ -17,13 +17,13 @@ pub use power::PowerFailure;
 pub use report::{MemoryReport, Requests};
 
 use crate::api::find_design;
+use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, Machine, Variant, load_machine};
 use crate::controller::Response;
-use crate::design::parts::Design;
-use crate::eadr;
 use crate::kernel::{Ps, Slab};
-use crate::line_system::LineSystem;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver, WriteToken};
+use crate::parts::Design;
+use crate::run::host_memory::{self, Needs};
 use loaded::Loaded;
 use report::Latencies;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl Memory {
     pub fn new(setup: &Setup<'_>) -> Result<Self, ConfigError> {
         let design = find_design(setup.design, setup.variant)?;
         let machine = load_machine(setup.machine.unwrap_or(design.machine), setup.set)?;
-        let capacity = eadr::program_capacity(&machine, &design, 1);
+        let capacity = memory_map::program_capacity(&machine, &design, 1);
         if capacity == 0 {
             return Err(ConfigError(format!(
                 "device.capacity = {} leaves nothing for programs under design '{}'",
@@ -330,6 +330,7 @@ impl Memory {
     }
 
     fn assemble(&self) -> Result<LineSystem<NoObserver>, ConfigError> {
+        host_memory::check([Needs::of_lines(&self.machine, &self.design)].into_iter(), 1)?;
         let base = Arc::clone(&self.base) as Arc<dyn BaseImage>;
         LineSystem::new(&self.machine, &self.design, base, self.seed, NoObserver)
     }

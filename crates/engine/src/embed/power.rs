@@ -1,14 +1,11 @@
 //! Power fails between two events and comes back: what survives goes through the design's own boot, and memory goes on.
 
 use super::{Memory, Refusal};
-use crate::config::Machine;
-use crate::crash::PowerLoss;
-use crate::design::parts::Design;
+use crate::assembly::{self, boot_codec};
+use crate::crash::{ImageMedia, PowerLoss, held};
 use crate::device::Device;
-use crate::explore::{ImageMedia, held};
-use crate::line_system::{self, encryption_parts};
 use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
-use crate::recovery::{Boot, LineCodec, SchemeCodec};
+use crate::recovery::{Boot, LineCodec};
 use std::sync::Arc;
 
 /// What a power failure did.
@@ -42,7 +39,8 @@ impl Memory {
         let requests_lost = self.under_way.len() as u64;
         let Self { machine, design, seed, base, system, .. } = self;
         let system = system.as_mut().expect("there is one now");
-        let codec = codec(machine, design, *seed, Arc::clone(base) as Arc<dyn BaseImage>);
+        let base_image = Arc::clone(base) as Arc<dyn BaseImage>;
+        let codec = boot_codec(machine, design, *seed, base_image, None).expect("there has been a controller with it");
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let (drained, boot_writes, global_counter, mut stored) = {
             let media = ImageMedia(system.device.image());
@@ -62,7 +60,7 @@ impl Memory {
             encrypt_base(&mut system.device, codec);
         }
         let mut controller =
-            line_system::controller(machine, design, *seed, &system.device).expect("there has been one like it");
+            assembly::controller(machine, design, *seed, &system.device).expect("there has been one like it");
         controller.load_global_counter(global_counter);
         system.restart(machine, controller);
         self.forget_requests();
@@ -78,16 +76,6 @@ impl Memory {
             room.used = 0;
         }
     }
-}
-
-/// The encryption as a boot needs it; `None`: memory holds plaintext.
-fn codec(machine: &Machine, design: &Design, seed: u64, base: Arc<dyn BaseImage>) -> Option<SchemeCodec> {
-    let parts = encryption_parts(machine, design, seed).expect("there has been a controller with them")?;
-    let codec = SchemeCodec::new(parts.scheme, parts.pads, base);
-    Some(match parts.log {
-        Some(log) => codec.with_log(log.region, log.feedback),
-        None => codec,
-    })
 }
 
 /// Puts loaded lines on the media whose counter block has been written: they lie there under their first counter, whatever

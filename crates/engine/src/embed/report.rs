@@ -1,9 +1,8 @@
 //! What an embedded memory reports: the figures of a run that have a meaning without cores.
 
 use super::{Kind, Memory};
-use crate::figures::Figures;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION};
+use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
 use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
 use serde::Serialize;
 

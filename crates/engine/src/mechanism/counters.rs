@@ -2,8 +2,8 @@
 //! section 3.4.1, Figure 8). Narrower minors, for tests that want overflow soon, lie packed in the same 56 bytes.
 
 use crate::config::{CounterOrganisation, Counters};
-use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 use crate::message::{Coverage, LineBytes};
+use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of the major counter, in front of the minors.
 const MAJOR_BYTES: usize = 8;

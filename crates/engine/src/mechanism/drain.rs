@@ -1,8 +1,8 @@
 //! What leaves the caches after power is lost (sepencr sections III and IV): lines in their own places, in whatever form
 //! they rest in, or lines of the shadow cache.
 
-use crate::design::parts::{Battery, Counter, CrashDrain, Forbidden, OnBattery, RegisterName};
 use crate::message::{MediaLine, OnChipLine, SlotMetadata};
+use crate::parts::{Battery, Counter, CrashDrain, Forbidden, OnBattery, RegisterName};
 
 /// Lines leave for their own addresses as they rest in the caches. Of several copies the newest leaves: a flush walks down
 /// the levels, and each takes over what the one above has newer.

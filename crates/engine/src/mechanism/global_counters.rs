@@ -2,8 +2,8 @@
 //! eight bytes of its latest (counter-atomicity section 5.2.1): eight lines to a block, or beside the line.
 
 use crate::config::Counters;
-use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 use crate::message::{Coverage, LineBytes};
+use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of one counter.
 const COUNTER_BYTES: usize = 8;

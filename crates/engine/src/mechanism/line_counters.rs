@@ -4,8 +4,8 @@
 
 use super::global_counters::{initial_words, set_word, word};
 use crate::config::{CounterOrganisation, Counters};
-use crate::design::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 use crate::message::{Coverage, LineBytes};
+use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// The scheme.
 pub struct LineCounters;

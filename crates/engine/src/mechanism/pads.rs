@@ -2,8 +2,8 @@
 
 use crate::cipher::FeedbackCipher;
 use crate::cipher::PadCipher;
-use crate::design::parts::{Counter, FeedbackSource, PadSource};
 use crate::message::{CipherBlock, Line, LineBytes, LogRegion};
+use crate::parts::{Counter, FeedbackSource, PadSource};
 
 impl PadSource for PadCipher {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {

@@ -1,7 +1,7 @@
 //! Mechanisms with a part missing, for seeded faults (`design::faults`): what the auditors must catch.
 
-use crate::design::parts::{Admit, Battery, Counter, CrashDrain, Forbidden, OnBattery, RegisterName, WritePath};
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion};
+use crate::parts::{Admit, Battery, Counter, CrashDrain, Forbidden, OnBattery, RegisterName, WritePath};
 
 /// Ready pairs without ready bits: the data is ready when it is queued, whether its counter is or not.
 pub struct EarlyPairs {

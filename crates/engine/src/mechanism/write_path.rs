@@ -1,7 +1,7 @@
 //! How a counter becomes durable relative to its data: the points at which a write's two parts enter the write
 //! pending queue.
 
-use crate::design::parts::{Admit, WritePath};
+use crate::parts::{Admit, WritePath};
 
 /// The counter stays dirty in the counter cache until it is evicted: plain counter mode, the broken starting point.
 pub struct Deferred;

@@ -7,11 +7,11 @@ use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
 use super::write_path::{WritePath, WriteStep};
 use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media};
-use crate::design::parts::{RecoveryStep, RestoreInto};
 use crate::message::{
     ByteView, CoreId, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
     ShadowRegion, ShadowRegisters, pieces,
 };
+use crate::parts::{RecoveryStep, RestoreInto};
 
 /// A step that a boot has just performed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! A boot's use of the design's own mechanisms: the counter scheme and the pads that the controller used.
 
 use super::{LineCodec, LogCodec, ReencryptionStatus};
-use crate::design::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, ShadowRegion, xor};
+use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;

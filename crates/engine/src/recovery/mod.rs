@@ -26,8 +26,8 @@ pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, ReencryptionSt
 pub use undo::LogCodec;
 pub use write_path::{WritePath, WriteStep};
 
-use crate::design::parts::Counter;
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};
+use crate::parts::Counter;
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as they lie on the
 /// media.

@@ -2,8 +2,8 @@
 //! and the lines that have been put back into the caches.
 
 use super::LineCodec;
-use crate::design::parts::{Counter, StampSource};
 use crate::message::{Line, LineBytes, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata, xor};
+use crate::parts::{Counter, StampSource};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -6,10 +6,10 @@ use crate::audit::CounterLayout;
 use crate::audit::fixture::{Populated, TestCodec, crypt, words};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, Counters};
-use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
 use crate::mechanism::counters::split;
 use crate::message::{BaseImage, ByteView, Content, MediaLine, MediaUnit, Observer, Page};
+use crate::parts::RecoveryStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -2,11 +2,11 @@
 //! surviving set of registers is read whole, then its lines are put back, newest first. The log itself stays as it is
 //! until its set is freed, so a boot that is cut short is simply done again.
 
-use crate::design::parts::FeedbackSource;
 use crate::message::{
     BucketMetadata, CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,
     LogSnapshot,
 };
+use crate::parts::FeedbackSource;
 use std::cmp::Reverse;
 
 /// How a boot reads the hardware's log. Records that lie apart are encrypted in counter mode as any other line; chains

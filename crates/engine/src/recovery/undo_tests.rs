@@ -4,9 +4,9 @@ use super::*;
 use crate::audit::CounterLayout;
 use crate::audit::fixture::{LOG_KEY, Machine, crypt_under};
 use crate::audit::log_fixture::{LINES, LogFault, Script, region};
-use crate::design::parts::RecoveryStep;
 use crate::kernel::Ps;
 use crate::message::{Content, LogLayout, MediaLine, NoObserver, Observer, Page};
+use crate::parts::RecoveryStep;
 use std::collections::BTreeMap;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];

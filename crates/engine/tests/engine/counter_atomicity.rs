@@ -10,11 +10,11 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use counterpoint_engine::cipher::Keys;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::design;
-use counterpoint_engine::design::parts::{CounterUpdate, Design, WritebackOrder};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{
     BaseImage, CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Op, OpBuffer, OpSource,
 };
+use counterpoint_engine::parts::{CounterUpdate, Design, WritebackOrder};
 use counterpoint_engine::{Job, System};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

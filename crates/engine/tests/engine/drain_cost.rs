@@ -2,7 +2,8 @@
 
 use counterpoint_engine::api;
 use counterpoint_engine::config::Variant;
-use counterpoint_engine::design::{self, parts::Design};
+use counterpoint_engine::design;
+use counterpoint_engine::parts::Design;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
         assert!(fraction > 0.0 && (fraction - dirty / bytes).abs() < 1e-12, "{what}");
         let encrypted = at_crash["parts"].as_array().unwrap().iter().find(|part| part["name"] == "encryption");
         assert!(encrypted.is_none_or(|part| part["dirty_bytes"].as_f64() == Some(dirty)), "{what}");
-        assert_eq!(encrypted.is_some(), drain.needs() > design::parts::Battery::WriteOnly, "{what}");
+        assert_eq!(encrypted.is_some(), drain.needs() > counterpoint_engine::parts::Battery::WriteOnly, "{what}");
 
         let recovery = ["recovery_time_ns", "recovery_time_paper_ns"].map(|key| at_crash[key].as_f64());
         assert!(recovery.iter().all(|time| time.is_some() == drain.uses_shadow()), "{what}");

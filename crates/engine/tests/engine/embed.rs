@@ -3,11 +3,11 @@
 
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::controller::Response;
-use counterpoint_engine::design::parts::LineAtomicity;
 use counterpoint_engine::design::{self, DESIGNS};
 use counterpoint_engine::embed::{Answer, Kind, Memory, Refusal, Request, Setup, TIME_MAX};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
+use counterpoint_engine::parts::LineAtomicity;
 use counterpoint_engine::{LineSystem, config};
 use std::collections::HashMap;
 use std::sync::Arc;

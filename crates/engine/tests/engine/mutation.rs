@@ -6,7 +6,7 @@ use counterpoint_engine::audit::Rule;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design::faults::Fault;
-use counterpoint_engine::design::parts::Design;
+use counterpoint_engine::parts::Design;
 use counterpoint_engine::{design, explore};
 use rayon::prelude::*;
 use std::collections::BTreeSet;

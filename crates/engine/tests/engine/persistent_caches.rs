@@ -5,12 +5,12 @@
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
-use counterpoint_engine::design::parts::{
+use counterpoint_engine::mechanism::drain::{EncryptToShadow, InPlace, ToShadow};
+use counterpoint_engine::message::{MediaLine, OnChipLine};
+use counterpoint_engine::parts::{
     Battery, CounterUpdate, CrashDrain, Design, Domain, Encryption, Forbidden, OnBattery, PersistenceDomain,
     RecoveryStep, Register, RegisterName, RestoreInto, StampSource,
 };
-use counterpoint_engine::mechanism::drain::{EncryptToShadow, InPlace, ToShadow};
-use counterpoint_engine::message::{MediaLine, OnChipLine};
 use counterpoint_engine::workload::WORKLOADS;
 use counterpoint_engine::{audit::Rule, design, explore};
 use rayon::prelude::*;
@@ -187,10 +187,8 @@ const LOST: &[Rule] = &[Rule::Line, Rule::Durability, Rule::Atomicity, Rule::Str
 
 #[test]
 fn lines_that_rest_in_the_clear_leave_in_the_clear() {
-    let broken = Design {
-        cache_pads: counterpoint_engine::design::parts::CachePads::None,
-        ..find("sepencr", Variant::Hardened)
-    };
+    let broken =
+        Design { cache_pads: counterpoint_engine::parts::CachePads::None, ..find("sepencr", Variant::Hardened) };
     caught(&broken, &Case { transactions: 4, ..Case::of("array") }, &[Rule::Plaintext]);
 }
 

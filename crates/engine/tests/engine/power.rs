@@ -4,12 +4,12 @@
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
-use counterpoint_engine::design::parts::{
+use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
+use counterpoint_engine::message::{Annotation, Omission};
+use counterpoint_engine::parts::{
     Admit, AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, LogEncryption,
     MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WritePath, WritebackOrder,
 };
-use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
-use counterpoint_engine::message::{Annotation, Omission};
 use counterpoint_engine::{audit::Rule, design, explore};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -8,12 +8,12 @@ use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, ConfigError, CounterOrganisation, Machine, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design::faults::Fault;
-use counterpoint_engine::design::parts::{CounterUpdate, Design, LogEncryption};
 use counterpoint_engine::design::{self, DESIGNS};
 use counterpoint_engine::kernel::ns_to_ps;
 use counterpoint_engine::mechanism::global_counters;
 use counterpoint_engine::mechanism::write_path::{Deferred, FlushedPairs, StagedPair, WriteThrough};
 use counterpoint_engine::message::{Line, LineBytes, NoObserver};
+use counterpoint_engine::parts::{CounterUpdate, Design, LogEncryption};
 use serde_json::json;
 use std::sync::Arc;
 

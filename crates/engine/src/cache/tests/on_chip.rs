@@ -4,8 +4,8 @@
 
 use crate::cache::{CacheParts, data_slots};
 use crate::config::Machine;
-use crate::design::parts::CachePads;
 use crate::message::{Line, LineBytes, OnChipLine, xor};
+use crate::parts::CachePads;
 
 /// A pad of its own for each slot.
 pub(super) fn pad_of_slot(slot: u64) -> LineBytes {

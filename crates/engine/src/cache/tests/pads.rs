@@ -5,8 +5,8 @@ use super::machine;
 use super::on_chip::{pad_of_slot, parts};
 use crate::cache::{Hierarchy, check, data_slots};
 use crate::config::Machine;
-use crate::design::parts::CachePads;
 use crate::message::{Access, CachePort, Line, MemoryRequest, Wake, WriteToken, xor};
+use crate::parts::CachePads;
 use std::collections::HashSet;
 
 /// One set in each level; the third holds two lines of data without pads.

@@ -5,7 +5,7 @@ use super::on_chip::parts;
 use super::world::{Program, World};
 use crate::cache::CacheParts;
 use crate::config::Machine;
-use crate::design::parts::CachePads;
+use crate::parts::CachePads;
 use proptest::prelude::*;
 
 /// Geometries: ways, sets, registers and sharing of each level.

@@ -14,11 +14,11 @@
 //! A candidate is larger than the run it came from in nothing, so it costs no more. The number of candidates for a rule
 //! and the crashes in all of them are bounded. Who explores is a parameter: schedules and legal states shrink alike.
 
+use super::{CrashReport, Exploration, ReportedViolation, Shrunk};
 use crate::audit::Rule;
 use crate::config::RunConfig;
-use crate::crash::{CrashReport, Exploration, ReportedViolation, Shrunk};
 use crate::message::LINE_BYTES;
-use crate::simulate::Failure;
+use crate::run::Failure;
 use crate::workload::footprint_min;
 
 /// Rules whose violations are shrunk.

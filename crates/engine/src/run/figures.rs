@@ -2,9 +2,9 @@
 
 use crate::config::Machine;
 use crate::controller::Controller;
-use crate::design::parts::Design;
 use crate::device::Device;
 use crate::kernel::{Ps, ps_to_ns};
+use crate::parts::Design;
 use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
 
 /// Figures of one measurement period.

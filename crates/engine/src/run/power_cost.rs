@@ -1,16 +1,15 @@
 //! What a power failure at the end of a run would cost: energy to drain the caches, by the constants of sepencr section
 //! V-C, and time to put their lines back at boot.
 
+use super::Failure;
+use crate::assembly::memory_map::shadow_region;
+use crate::assembly::{LineSystem, System};
 use crate::config::{Machine, RunConfig};
 use crate::controller::Response;
-use crate::design::parts::{Battery, Design, RecoveryStep, RestoreInto};
-use crate::eadr::shadow_region;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::line_system::LineSystem;
 use crate::message::{BaseImage, LINE_BYTES, Line, NoObserver};
-use crate::simulate::Failure;
+use crate::parts::{Battery, Design, RecoveryStep, RestoreInto};
 use crate::stats::{AtCrash, DrainPart};
-use crate::system::System;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

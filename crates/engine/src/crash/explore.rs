@@ -1,25 +1,21 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
 
+use super::Disturbance;
+use super::{CrashReport, CrashRun, Drained, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival};
+use crate::assembly::memory_map::shadow_region;
+use crate::assembly::{Job, System, boot_codec, encryption_parts};
 use crate::audit::{
     AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, Ledger, LogFacts, ProgramFacts, ledger_channel,
 };
 use crate::cipher::Keys;
 use crate::config::{ConfigError, RunConfig};
 use crate::controller::ControllerSnapshot;
-use crate::crash::{
-    CrashReport, CrashRun, Drained, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival,
-};
-use crate::design::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::device::Image;
-use crate::disturbance::Disturbance;
-use crate::eadr::shadow_region;
-use crate::job::{Bases, Source};
-use crate::line_system::encryption_parts;
 use crate::message::{CoreId, CounterBlock, Coverage, LineBytes, MediaLine, MediaUnit, NoObserver, Observer, OpSource};
-use crate::own_recovery::OwnRecovery;
+use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::recovery::{HeldState, LineCodec, Media, ReencryptionStatus, SchemeCodec};
-use crate::simulate::{Failure, Watch};
-use crate::system::{Job, System};
+use crate::run::{Bases, Failure, Source, Watch};
+use crate::user_recovery::OwnRecovery;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,17 +104,7 @@ pub(crate) fn audited(
         eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
-    let codec = encryption.map(|parts| {
-        let codec = SchemeCodec::new(parts.scheme, parts.pads, base);
-        let codec = match shadow {
-            Some(region) => codec.with_shadow(region),
-            None => codec,
-        };
-        match parts.log {
-            Some(log) => codec.with_log(log.region, log.feedback),
-            None => codec,
-        }
-    });
+    let codec = boot_codec(&config.machine, design, config.seed, base, shadow)?;
     Ok(Audited { job, auditor, codec })
 }
 

@@ -18,11 +18,11 @@ use super::history::{BlockHistory, History, LineHistory};
 use super::image::Encoder;
 use super::space::{Candidate, Reading, Space};
 use crate::config::Machine;
-use crate::design::parts::{
+use crate::message::{CounterBlock, Line};
+use crate::parts::{
     Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, RegisterName, WritePath,
     WritebackOrder,
 };
-use crate::message::{CounterBlock, Line};
 
 /// What a design's counters may do.
 pub(crate) struct Hardware {

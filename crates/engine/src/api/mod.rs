@@ -4,16 +4,15 @@
 mod crash;
 mod lines;
 
+use crate::assembly::memory_map;
 use crate::attribution::{Places, SiteWatch, by_line};
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
-use crate::design::{self, faults::Fault, parts::Design};
-use crate::eadr;
-use crate::host_memory::{self, Needs, Purpose};
-use crate::job::{Bases, Source};
+use crate::design::{self, faults::Fault};
 use crate::message::Omission;
-use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
+use crate::parts::Design;
+use crate::run::host_memory::{self, Needs, Purpose};
+use crate::run::{Bases, ENGINE_BUILD, ENGINE_VERSION, Failure, Source, simulate, simulate_observed, workers};
 use crate::timeline::Timeline;
-use crate::workers;
 use crate::workload;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,10 +21,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-pub use crate::session::Session;
-pub use crate::simulate::Failure as Error;
-use crate::simulate::Failure;
-pub use crate::workers::processors;
+pub use crate::run::Failure as Error;
+pub use crate::run::Session;
+pub use crate::run::workers::processors;
 pub use crate::workload::trace::{TraceWritten, write_trace};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
@@ -182,7 +180,7 @@ impl Request {
             machine,
         };
         config::validate_run(&config)?;
-        eadr::validate(&config, &design)?;
+        memory_map::validate(&config, &design)?;
         Ok((config, design))
     }
 }
@@ -310,7 +308,7 @@ fn open(
     timeline: Option<String>,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Prepared, Failure> {
-    let capacity = eadr::program_capacity(&config.machine, &design, config.cores);
+    let capacity = memory_map::program_capacity(&config.machine, &design, config.cores);
     let source =
         unless_interrupted(cancel, Source::open(&config, design.form, capacity, cancel).map_err(Failure::from))?;
     if source.is_trace() && config.cores != 1 {
@@ -435,7 +433,7 @@ fn interrupted() -> Value {
 }
 
 /// Replays traces: like [`run_many`], where every workload is the path of a trace. Traces of memory lines have reports of
-/// their own ([`crate::LineReport`]).
+/// their own ([`crate::run::LineReport`]).
 pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let batch = Batch::parse(request)?;
     match lines::replay(&batch.runs, workers, cancel) {

@@ -1,18 +1,18 @@
 //! The only file that sees every stage: it owns them and routes what flows between them.
 
+use super::encryption_parts;
+use super::memory_map::shadow_region;
 use crate::cache::{CacheParts, Hierarchy};
 use crate::config::{ConfigError, Machine, RunConfig};
 use crate::controller::{Context, Controller, EncryptionParts, Response};
 use crate::cpu::{Core, CoreContext};
-use crate::design::parts::{Counter, Design};
 use crate::device::Device;
-use crate::eadr::shadow_region;
 use crate::kernel::{Ps, Queue};
-use crate::line_system::encryption_parts;
 use crate::message::{
     BaseImage, CachePort, CoreId, Event, Line, LineBytes, MemoryRequest, Observer, OnChipLine, OpSource, ProgramLayout,
     ShadowRegisters,
 };
+use crate::parts::{Counter, Design};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -7,13 +7,13 @@
 //!
 //! Otherwise the design is.
 
+use super::{Blame, Blamed, CrashPlan, CrashReport, Exploration};
 use crate::audit::Rule;
 use crate::config::RunConfig;
-use crate::crash::{Blame, Blamed, CrashPlan, CrashReport, Exploration};
-use crate::design::parts::Design;
 use crate::design::{find, plaintext_of, unannotated_of};
 use crate::message::{Omission, ProgramForm};
-use crate::simulate::Failure;
+use crate::parts::Design;
+use crate::run::Failure;
 
 /// An exploration of a run on a design.
 pub type ExploreOn<'a> = dyn FnMut(&RunConfig, &Design, &Exploration) -> Result<CrashReport, Failure> + 'a;

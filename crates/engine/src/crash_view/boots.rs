@@ -2,8 +2,8 @@
 
 use crate::audit::CounterLayout;
 use crate::crash::{Drained, PowerLoss};
-use crate::design::parts::RecoveryStep;
 use crate::message::{Line, MediaLine, NoObserver, ProgramRecovery};
+use crate::parts::RecoveryStep;
 use crate::recovery::{Boot, BootStep, GlobalCounter, Media};
 use serde::Serialize;
 

@@ -5,7 +5,7 @@
 //! of a line is under way at a time, and another may wait. A dirty counter block may be evicted at any time. A flush asks that
 //! its content is acknowledged before the next fence completes.
 
-use crate::design::parts::{Admit, AppendOrder, CounterStore, CounterUpdate, Design, Encryption, WritebackOrder};
+use crate::parts::{Admit, AppendOrder, CounterStore, CounterUpdate, Design, Encryption, WritebackOrder};
 use rustc_hash::FxHashSet;
 
 /// Lines of a program.

@@ -13,16 +13,13 @@ mod recorder;
 #[cfg(test)]
 mod tests;
 
+use crate::assembly::System;
 use crate::config::{ConfigError, RunConfig};
-use crate::crash::{CrashPlan, Explorer, PowerLoss};
-use crate::design::parts::Design;
-use crate::disturbance::Disturbance;
-use crate::explore::{Audited, audited, check_crashable};
-use crate::job::{Bases, Source};
+use crate::crash::{Audited, CrashPlan, Disturbance, Explorer, PowerLoss, audited, check_crashable};
 use crate::message::CoreId;
+use crate::parts::Design;
 use crate::recovery::LineCodec;
-use crate::simulate::{Failure, Watch};
-use crate::system::System;
+use crate::run::{Bases, Failure, Source, Watch};
 use judge::{Judge, Picture};
 use recorder::{Mark, Recorder};
 use serde::Serialize;

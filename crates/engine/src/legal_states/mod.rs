@@ -14,6 +14,7 @@
 //! epoch is legal there, too. So fences are the points at which power fails here.
 
 mod explain;
+mod explore;
 mod explorer;
 mod hardware;
 mod history;
@@ -30,8 +31,8 @@ mod space;
 mod tally;
 
 use crate::config::RunConfig;
-use crate::design::parts::{Design, PersistenceDomain};
-use crate::job::Source;
+use crate::parts::{Design, PersistenceDomain};
+use crate::run::Source;
 
 /// Whether the legal states of this run follow from its program and the rules of its hardware: one core, whose recovery can
 /// be run over any of them, and caches and software log that power loss finds as they are.
@@ -40,5 +41,4 @@ pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> 
     adr && design.log.is_none() && config.cores == 1 && !source.is_trace()
 }
 
-pub(crate) use explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
-pub(crate) use hardware::Hardware;
+pub use explore::explore_legal;

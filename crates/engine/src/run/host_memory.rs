@@ -7,9 +7,9 @@ use crate::audit;
 use crate::cache;
 use crate::config::{ByteSize, ConfigError, Machine, RunConfig};
 use crate::controller;
-use crate::design::parts::Design;
 use crate::kernel::HostMemory;
 use crate::message::LINE_BYTES;
+use crate::parts::Design;
 
 /// What is done with a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

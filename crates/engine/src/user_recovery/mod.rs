@@ -17,8 +17,7 @@ mod tests;
 
 use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
-use crate::simulate::Failure;
-use crate::workers;
+use crate::run::{Failure, workers};
 use crate::workload::trace::{TraceBase, TraceFile};
 use command::{Command, Outcome, Ran};
 use image::Image;

@@ -3,12 +3,11 @@
 
 use super::boots::{Step, boot_told, registers};
 use super::recorder::Recorder;
+use crate::assembly::System;
 use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation};
-use crate::crash::{Drained, Explorer, PowerLoss};
-use crate::design::parts::{Design, RecoveryStep};
-use crate::explore::{ImageMedia, struck};
+use crate::crash::{Drained, Explorer, ImageMedia, PowerLoss, struck};
 use crate::message::{CoreId, Line, LineBytes};
-use crate::system::System;
+use crate::parts::{Design, RecoveryStep};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -8,14 +8,14 @@
 //!
 //! Addresses of a larger memory are folded into the device's.
 
+use super::host_memory::{self, Needs};
+use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
+use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, RunConfig, config_digest};
 use crate::controller::Response;
-use crate::design::parts::Design;
-use crate::eadr;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::line_system::LineSystem;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
-use crate::simulate::{ENGINE_BUILD, ENGINE_VERSION, Failure};
+use crate::parts::Design;
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -263,11 +263,12 @@ pub fn run_line_trace(
 ) -> Result<LineReport, Failure> {
     let begun = Instant::now();
     let machine = &config.machine;
-    let lines = eadr::program_capacity(machine, design, 1) / LINE_BYTES;
+    let lines = memory_map::program_capacity(machine, design, 1) / LINE_BYTES;
     if lines == 0 {
         return Err(ConfigError("device.capacity leaves no room for a trace".to_owned()).into());
     }
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
+    host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
     let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
     let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries].map(|entries| entries as usize);
     let mut run = Run {

@@ -2,12 +2,11 @@
 //! of dirty lines in the caches and of blocks in the counter cache, and keep banks, queues and circuits busy. What the
 //! program does stays the same, what leaves the chip when does not.
 
+use crate::assembly::{System, memory_map};
 use crate::config::RunConfig;
-use crate::design::parts::Design;
-use crate::eadr;
 use crate::kernel::Random;
 use crate::message::{CoreId, LINE_BYTES, Line, Observer};
-use crate::system::System;
+use crate::parts::Design;
 
 /// Prefetches for each way that a line may be in, until the next line is chosen.
 const PREFETCHES_PER_WAY: u64 = 4;
@@ -36,7 +35,7 @@ impl Disturbance {
         Self {
             random: (schedule > 0).then(|| Random::stream(config.seed, &format!("disturbance.{schedule}"))),
             events_between: 1 << (schedule % 5 + 1),
-            lines: eadr::program_capacity(&config.machine, design, config.cores) / LINE_BYTES,
+            lines: memory_map::program_capacity(&config.machine, design, config.cores) / LINE_BYTES,
             stride: (l3.size.0 / LINE_BYTES / ways).max(1),
             ways,
             place: Line(0),

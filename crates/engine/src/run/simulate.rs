@@ -1,105 +1,22 @@
 //! One simulation from configuration to report.
 
-use crate::config::{ConfigError, RunConfig, config_digest};
+use super::power_cost::{self, Held};
+use super::{Bases, Failure, Figures, Source, Watch};
+use crate::assembly::System;
+use crate::config::{RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
-use crate::design::parts::Design;
-use crate::figures::Figures;
-use crate::job::{Bases, Source};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{NoObserver, Observer};
-use crate::power_cost::{self, Held};
+use crate::parts::Design;
 use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, RunReport};
-use crate::system::System;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// Why a simulation gave no report.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Bad input.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The user interrupted it.
-    #[error("interrupted")]
-    Cancelled,
-}
 
 /// Version of the engine, as it appears in reports.
 pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Digest of the sources that the engine was built from: runs of engines with equal digests give equal results.
 pub const ENGINE_BUILD: &str = env!("COUNTERPOINT_ENGINE_BUILD");
-
-/// Events between two looks at the interrupt flag and the progress counter: well under a millisecond.
-const EVENTS_PER_LOOK: u64 = 4096;
-
-/// Passes progress on and looks for an interruption while a system runs.
-pub(crate) struct Watch<'a> {
-    progress: &'a (dyn Fn(u64) + Sync),
-    cancel: &'a AtomicBool,
-    told: u64,
-    countdown: u64,
-    cancelled: bool,
-}
-
-impl<'a> Watch<'a> {
-    pub(crate) fn new(progress: &'a (dyn Fn(u64) + Sync), cancel: &'a AtomicBool) -> Self {
-        Self { progress, cancel, told: 0, countdown: EVENTS_PER_LOOK, cancelled: false }
-    }
-
-    /// To be called after each event; breaks off when the user has interrupted.
-    pub(crate) fn after<O: Observer>(&mut self, system: &System<O>) -> ControlFlow<()> {
-        self.countdown -= 1;
-        if self.countdown > 0 {
-            return ControlFlow::Continue(());
-        }
-        self.countdown = EVENTS_PER_LOOK;
-        self.tell(system);
-        self.cancelled = self.cancel.load(Ordering::Relaxed);
-        if self.cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    /// As much time has passed as `events` take: the next look is due earlier.
-    pub(crate) fn spend(&mut self, events: u64) {
-        self.countdown = self.countdown.saturating_sub(events).max(1);
-    }
-
-    /// To be called when the system has stopped: it was interrupted, or every program has ended.
-    pub(crate) fn finish<O: Observer>(mut self, system: &System<O>) -> Result<(), Failure> {
-        if self.cancelled {
-            return Err(Failure::Cancelled);
-        }
-        self.tell(system);
-        if let Some(why) = system.controller.log_exhausted() {
-            return Err(ConfigError(why).into());
-        }
-        assert!(system.cores.iter().all(Core::finished), "the event queue ran dry before the programs ended");
-        Ok(())
-    }
-
-    /// The user has interrupted, as the caller has found out by itself.
-    pub(crate) fn cancel(&mut self) -> ControlFlow<()> {
-        self.cancelled = true;
-        ControlFlow::Break(())
-    }
-
-    /// Whether the user has interrupted.
-    pub(crate) fn cancelled(&self) -> bool {
-        self.cancelled
-    }
-
-    /// To be called when the system has stopped before its programs ended, instead of [`Watch::finish`].
-    pub(crate) fn leave<O: Observer>(mut self, system: &System<O>) {
-        self.tell(system);
-    }
-
-    fn tell<O: Observer>(&mut self, system: &System<O>) {
-        let ended = system.transactions_ended();
-        (self.progress)(ended - self.told);
-        self.told = ended;
-    }
-}
 
 /// Runs one simulation. `progress` is told how many transactions have ended since it was last told.
 pub fn simulate(

@@ -1,16 +1,14 @@
 //! One exploration of legal states from configuration to report: the program runs once on its design, for its history alone.
 
+use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
+use super::hardware::Hardware;
+use crate::assembly::{System, boot_codec};
 use crate::config::{ConfigError, Machine, RunConfig};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration};
-use crate::design::parts::Design;
-use crate::explore::{exercised, keep_ledgers};
-use crate::job::{Bases, Source};
-use crate::legal::{Hardware, LegalExplorer, LegalSetup, STATES_PER_POINT};
-use crate::line_system::encryption_parts;
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
 use crate::message::Coverage;
-use crate::recovery::{LineCodec, SchemeCodec};
-use crate::simulate::{Failure, Watch};
-use crate::system::System;
+use crate::parts::Design;
+use crate::recovery::LineCodec;
+use crate::run::{Bases, Failure, Source, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -44,8 +42,7 @@ pub fn explore_legal(
     let base = Arc::clone(&job.base);
     let facts = keep_ledgers(&mut job, source).expect("what is no trace can recover");
     let machine = wide_minors(&config.machine);
-    let codec = encryption_parts(&machine, design, config.seed)?
-        .map(|parts| SchemeCodec::new(parts.scheme, parts.pads, Arc::clone(&base)));
+    let codec = boot_codec(&machine, design, config.seed, Arc::clone(&base), None)?;
     let explorer = LegalExplorer::new(LegalSetup {
         hardware,
         line_atomic: design.promise.line_atomic,

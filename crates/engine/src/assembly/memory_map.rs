@@ -3,8 +3,8 @@
 
 use crate::cache;
 use crate::config::{BatterySupply, ByteSize, ConfigError, Geometry, Machine, RunConfig};
-use crate::design::parts::{Battery, Design};
 use crate::message::{LINE_BYTES, Line, ShadowRegion};
+use crate::parts::{Battery, Design};
 
 /// Checks `config` against what `design` asks of its machine; the error is one sentence.
 pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {

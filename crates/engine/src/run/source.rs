@@ -1,10 +1,10 @@
 //! From a configuration to something that runs: the workload's programs over a populated base, or a trace.
 
+use super::Failure;
+use super::Session;
+use crate::assembly::Job;
 use crate::config::{ConfigError, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
-use crate::session::Session;
-use crate::simulate::Failure;
-use crate::system::Job;
 use crate::workload::trace::{Sites, Trace};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;

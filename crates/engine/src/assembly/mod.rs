@@ -1,0 +1,16 @@
+//! From a design and a machine to something that runs: the stages put together, whole or controller and device alone.
+//!
+//! ```text
+//! parts of a design + machine -> encryption (pads, counters, log) -> LineSystem: controller and device
+//!                             -> memory_map (what lies where)      -> System: every stage
+//! ```
+
+mod encryption;
+mod line_system;
+pub mod memory_map;
+mod system;
+
+pub(crate) use encryption::{boot_codec, encryption_parts};
+pub use line_system::LineSystem;
+pub(crate) use line_system::controller;
+pub use system::{Job, System};
