@@ -54,7 +54,9 @@ fn read(path: &str) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
 }
 
-fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
+/// The complete table of values of the machine file `text`, a user's or a preset's: what it says, on top of its base.
+/// `path` is where it lies; unless it says otherwise, its machine has the file's name.
+pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     let broken = |error: toml::de::Error| {
         let line = error.span().map_or(1, |span| line_of(span.start.min(text.len())));
@@ -70,7 +72,7 @@ fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
 
     let base = leaves.iter().find(|leaf| leaf.path == "base");
     let mut table = match base {
-        None => presets::table(presets::DEFAULT)?,
+        None => presets::table(presets::MOST_GENERAL)?,
         Some(Leaf { value, start, .. }) => {
             let at = |what: String| ConfigError(format!("{path}:{}: {what}", line_of(*start)));
             let name =

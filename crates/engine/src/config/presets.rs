@@ -1,7 +1,8 @@
-//! The machines that come with the program, one per paper table.
+//! The machines that come with the program, one per paper table. All but [`MOST_GENERAL`] are machine files as users
+//! write them, on top of a base.
 
 use super::bounds::validate;
-use super::load::from_table;
+use super::load::{from_table, parse_file};
 use super::nearest::unknown_name;
 use super::{ConfigError, Machine};
 
@@ -15,8 +16,8 @@ const PRESETS: [(&str, &str); 6] = [
     ("small", include_str!("presets/small.toml")),
 ];
 
-/// The preset that a machine file builds on if it does not say.
-pub(super) const DEFAULT: &str = "secpm";
+/// The preset with every value, which all others build on; so does a machine file that names no base.
+pub(super) const MOST_GENERAL: &str = "secpm";
 
 /// Names of all presets.
 pub fn preset_names() -> Vec<&'static str> {
@@ -30,26 +31,80 @@ pub fn preset(name: &str) -> Result<Machine, ConfigError> {
     Ok(machine)
 }
 
-/// The preset `name` as a table of values.
+/// The preset `name` as a complete table of values.
 pub(super) fn table(name: &str) -> Result<toml::Table, ConfigError> {
     let (_, text) = PRESETS
         .iter()
         .find(|(known, _)| *known == name)
         .ok_or_else(|| unknown_name("machine", name, &preset_names()))?;
-    toml::from_str(text).map_err(|error| ConfigError(format!("machine '{name}': {}", error.message())))
+    if name == MOST_GENERAL {
+        return toml::from_str(text).map_err(|error| ConfigError(format!("machine '{name}': {}", error.message())));
+    }
+    parse_file(&format!("{name}.toml"), text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::fields::FIELDS;
     use crate::config::{AddressMapping, BatterySupply, CacheLevel, CounterOrganisation, CounterPlacement, Device};
+
+    /// The tables of the page have every value of every preset but its name and its source.
+    #[test]
+    fn the_page_of_machine_files_has_the_values_of_the_presets() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machine-files.md")).unwrap();
+        let names = preset_names();
+        let machines = names.iter().map(|name| toml::Table::try_from(preset(name).unwrap()).unwrap());
+        let machines: Vec<_> = machines.collect();
+        let headings: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let mut section = "";
+        let mut seen = Vec::new();
+        for line in page.lines() {
+            if let Some(heading) = line.strip_prefix("### [") {
+                section = heading.trim_end_matches(']');
+            }
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            let Some((first, values)) = cells.split_at_checked(3) else { continue };
+            if first[0] == "key" {
+                assert_eq!(values, headings, "[{section}]");
+            } else if !section.is_empty() && first[0].starts_with('`') {
+                let key = first[0].trim_matches('`');
+                let shown = machines.iter().map(|machine| {
+                    let value = &machine[section][key];
+                    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+                });
+                assert_eq!(values, shown.collect::<Vec<_>>(), "{section}.{key}");
+                seen.push(format!("{section}.{key}"));
+            }
+        }
+        let fields = FIELDS.iter().map(|field| field.path).filter(|path| !["name", "source"].contains(path));
+        assert_eq!(seen, fields.collect::<Vec<_>>());
+    }
+
+    /// A preset builds on one before it in the list, so that there is no circle.
+    #[test]
+    fn a_preset_says_only_what_differs_from_its_base() {
+        let presets = PRESETS.map(|(name, text)| (name, text.parse::<toml::Table>().unwrap()));
+        assert!(presets[0].0 == MOST_GENERAL && !presets[0].1.contains_key("base"));
+        for (at, (name, said)) in presets.iter().enumerate().skip(1) {
+            let base = said["base"].as_str().unwrap();
+            assert!(presets[..at].iter().any(|(before, _)| *before == base), "{name}: base = {base}");
+            let base = table(base).unwrap();
+            for (section, values) in said {
+                for (key, value) in values.as_table().into_iter().flatten() {
+                    assert_ne!(value, &base[section][key], "{name}: {section}.{key}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_preset_is_a_valid_machine_of_its_name() {
         for name in preset_names() {
             assert_eq!(preset(name).unwrap().name, name);
         }
-        assert!(preset_names().contains(&DEFAULT));
+        assert!(preset_names().contains(&MOST_GENERAL));
     }
 
     #[test]

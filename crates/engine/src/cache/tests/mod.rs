@@ -7,12 +7,11 @@ mod pads;
 mod random;
 mod world;
 
-use crate::config::{ByteSize, CacheLevel, Machine};
+use crate::config::{ByteSize, CacheLevel, Machine, preset};
 
 /// A machine of small caches: ways and sets per level, miss registers and sharing.
 pub(super) fn machine(levels: [(u32, u64, u32, bool); 3], bytes: bool) -> Machine {
-    let text = include_str!("../../config/presets/small.toml");
-    let mut machine: Machine = toml::from_str(text).expect("the preset parses");
+    let mut machine = preset("small").expect("the preset is valid");
     let latencies = [2, 8, 30];
     let [l1, l2, l3] = std::array::from_fn(|i| {
         let (ways, sets, mshrs, shared) = levels[i];
