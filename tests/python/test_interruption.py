@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from waiting import listens, wait_until
 
 import counterpoint as cp
@@ -176,8 +177,8 @@ def test_the_users_own_recovery_ends(start: Any, tmp_path: Path, number: signal.
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
-        "from counterpoint.cli import signals; signals.listen();"
-        "os.kill(os.getpid(), signal.SIGHUP); print('on')"
+        "from counterpoint.cli import signals\n"
+        "with signals.listening(): os.kill(os.getpid(), signal.SIGHUP); print('on')"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout == "on\n"
@@ -242,9 +243,21 @@ def test_a_signal_during_an_import_waits_for_its_end(tmp_path: Path, number: sig
         "except BaseException:\n    loaded = False\n"
     )
     script = (
-        "import time; from counterpoint.cli import signals; signals.listen()\n"
-        "try:\n    import library\n    time.sleep(10)\n"
-        "except KeyboardInterrupt:\n    print(library.loaded, signals.exit_code())"
+        "import time; from counterpoint.cli import signals\n"
+        "with signals.listening():\n    try:\n        import library\n        time.sleep(10)\n"
+        "    except KeyboardInterrupt:\n        print(library.loaded, signals.exit_code())"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert shown.stdout == f"True {128 + number}\n"
+
+
+def test_a_command_leaves_the_signals_of_its_caller_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(10)
+        return ""
+
+    before = [signal.getsignal(number) for number in _STOPS]
+    monkeypatch.setattr(cp._engine, "describe", interrupted)
+    assert cli("designs").code == 130
+    assert [signal.getsignal(number) for number in _STOPS] == before

@@ -90,8 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    signals.listen()
-    with watched() as streams:
+    with signals.listening(), watched() as streams:
         return streams.exit_code(_command(sys.argv[1:] if arguments is None else list(arguments)))
 
 

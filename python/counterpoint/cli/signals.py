@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
@@ -20,15 +23,23 @@ class Stopped(KeyboardInterrupt):
     """A signal asks the command to stop."""
 
 
-def listen() -> None:
+@contextmanager
+def listening() -> Iterator[None]:
     """Has the signals raise where Ctrl-C does. One that is ignored, as under `nohup`, stays so."""
     global _received
     _received = None
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
-    for number in _OTHERS:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _stop)
+    defaults: dict[signal.Signals, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        **dict.fromkeys(_OTHERS, signal.SIG_DFL),
+    }
+    heard = [number for number, default in defaults.items() if signal.getsignal(number) is default]
+    for number in heard:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, defaults[number])
 
 
 def exit_code() -> int:
