@@ -147,7 +147,6 @@ fn a_room_imports_what_is_drawn_and_nothing_else() {
         let drawn: BTreeSet<&str> = drawn.split_whitespace().collect();
         let of_room = program.iter().filter(|(path, _)| room_of(path) == *room);
         let found: BTreeSet<&str> = of_room.flat_map(|(_, text)| imports(text)).filter(|name| name != room).collect();
-        // What lib.rs shows the world has a room of its own.
         assert_eq!(found, drawn, "what {room} imports, and what is drawn");
     }
 }
@@ -156,7 +155,6 @@ fn a_room_imports_what_is_drawn_and_nothing_else() {
 fn no_stage_names_a_design() {
     let names: Vec<String> = counterpoint_engine::design::names().map(|name| format!("\"{name}\"")).collect();
     for (path, text) in program().iter().filter(|(path, _)| WITHOUT_DESIGNS.contains(&room_of(path))) {
-        // Whose fault a crash is may be told by other designs, which `design` chooses.
         for name in &names {
             assert!(!text.contains(name.as_str()), "{} names the design {name}", path.display());
         }
