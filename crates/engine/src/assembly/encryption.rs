@@ -45,16 +45,12 @@ pub(crate) fn encryption_parts(
     Ok(Some(EncryptionParts { parts, scheme, pads, log }))
 }
 
-/// The encryption of `design` as a boot over `base` needs it, with the shadow cache where there is one; `None`: memory holds
-/// plaintext.
+/// The encryption as a boot over `base` needs it, with the shadow cache where there is one.
 pub(crate) fn boot_codec(
-    machine: &Machine,
-    design: &Design,
-    seed: u64,
+    parts: EncryptionParts,
     base: Arc<dyn BaseImage>,
     shadow: Option<ShadowRegion>,
-) -> Result<Option<SchemeCodec>, ConfigError> {
-    let Some(parts) = encryption_parts(machine, design, seed)? else { return Ok(None) };
+) -> SchemeCodec {
     let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base);
     if let Some(region) = shadow {
         codec = codec.with_shadow(region);
@@ -62,7 +58,7 @@ pub(crate) fn boot_codec(
     if let Some(log) = parts.log {
         codec = codec.with_log(log.region, log.feedback);
     }
-    Ok(Some(codec))
+    codec
 }
 
 /// Refuses parts that do not go together: `path` admits the block that a bump leaves, and a bump leaves none, or one without

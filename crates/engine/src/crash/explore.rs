@@ -1,7 +1,8 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
 
-use super::Disturbance;
-use super::{CrashReport, CrashRun, Drained, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival};
+use super::{
+    CrashReport, CrashRun, Disturbance, Drained, Exercised, Exploration, Explorer, KnownStates, PowerLoss, Survival,
+};
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, System, boot_codec, encryption_parts};
 use crate::audit::{
@@ -104,7 +105,7 @@ pub(crate) fn audited(
         eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
-    let codec = boot_codec(&config.machine, design, config.seed, base, shadow)?;
+    let codec = encryption.map(|parts| boot_codec(parts, base, shadow));
     Ok(Audited { job, auditor, codec })
 }
 
@@ -219,7 +220,7 @@ fn explore_knowing(
         if system.observer.wants_survivors() {
             match look(system, &loss, design.recovery, recovery.as_deref_mut(), cancel) {
                 Ok(spent) => watch.spend(spent),
-                Err(Failure::Cancelled) => return watch.cancel(),
+                Err(Failure::Cancelled) => return ControlFlow::Break(()),
                 Err(why) => {
                     failure = Some(why);
                     return ControlFlow::Break(());
@@ -236,7 +237,7 @@ fn explore_knowing(
         return Err(why);
     }
     // A trace that cannot be read any further, because the user has interrupted, ends like one that is over.
-    let mut interrupted = watch.cancelled() || cancel.load(Ordering::Relaxed);
+    let mut interrupted = cancel.load(Ordering::Relaxed);
     if !interrupted && !system.observer.stopped() {
         watch.finish(&system)?;
         system.observer.want_full_check();

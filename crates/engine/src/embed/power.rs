@@ -1,7 +1,7 @@
 //! Power fails between two events and comes back: what survives goes through the design's own boot, and memory goes on.
 
 use super::{Memory, Refusal};
-use crate::assembly::{self, boot_codec};
+use crate::assembly::{self, boot_codec, encryption_parts};
 use crate::crash::{ImageMedia, PowerLoss, held};
 use crate::device::Device;
 use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
@@ -39,8 +39,8 @@ impl Memory {
         let requests_lost = self.under_way.len() as u64;
         let Self { machine, design, seed, base, system, .. } = self;
         let system = system.as_mut().expect("there is one now");
-        let base_image = Arc::clone(base) as Arc<dyn BaseImage>;
-        let codec = boot_codec(machine, design, *seed, base_image, None).expect("there has been a controller with it");
+        let parts = encryption_parts(machine, design, *seed).expect("there has been a controller with them");
+        let codec = parts.map(|parts| boot_codec(parts, Arc::clone(base) as Arc<dyn BaseImage>, None));
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let (drained, boot_writes, global_counter, mut stored) = {
             let media = ImageMedia(system.device.image());

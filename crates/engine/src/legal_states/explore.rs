@@ -2,7 +2,7 @@
 
 use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 use super::hardware::Hardware;
-use crate::assembly::{System, boot_codec};
+use crate::assembly::{System, boot_codec, encryption_parts};
 use crate::config::{ConfigError, Machine, RunConfig};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
 use crate::message::Coverage;
@@ -42,7 +42,8 @@ pub fn explore_legal(
     let base = Arc::clone(&job.base);
     let facts = keep_ledgers(&mut job, source).expect("what is no trace can recover");
     let machine = wide_minors(&config.machine);
-    let codec = boot_codec(&machine, design, config.seed, Arc::clone(&base), None)?;
+    let codec = encryption_parts(&machine, design, config.seed)?;
+    let codec = codec.map(|parts| boot_codec(parts, Arc::clone(&base), None));
     let explorer = LegalExplorer::new(LegalSetup {
         hardware,
         line_atomic: design.promise.line_atomic,

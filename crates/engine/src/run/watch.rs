@@ -65,12 +65,6 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// The user has interrupted, as the caller has found out by itself.
-    pub(crate) fn cancel(&mut self) -> ControlFlow<()> {
-        self.cancelled = true;
-        ControlFlow::Break(())
-    }
-
     /// Whether the user has interrupted.
     pub(crate) fn cancelled(&self) -> bool {
         self.cancelled
