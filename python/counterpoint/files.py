@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ._engine import InputError
+from .paths import reason
 
 
 def prepare_folder(folder: str | os.PathLike[str]) -> Path:
@@ -94,5 +95,4 @@ def _place(temporary: Path, path: Path) -> None:
 
 
 def _unwritable(what: str, path: Path, error: OSError | ValueError) -> InputError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return InputError(f"{what} '{path}' cannot be written: {reason[:1].lower()}{reason[1:]}")
+    return InputError(f"{what} '{path}' cannot be written: {reason(error)}")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from ..descriptors import fill_closed
+from ..paths import reason
 
 OUTPUT_FAILED = 4
 """Exit code where output could not be written."""
@@ -90,8 +91,7 @@ class Streams:
         stream, error = failed[0], cast(OSError, failed[0].failed)
         gone = error.errno == errno.EPIPE
         if not gone and stream is self.output:
-            reason = error.strerror or str(error)
-            self.errors.write(f"error: standard output cannot be written: {reason[:1].lower()}{reason[1:]}\n")
+            self.errors.write(f"error: standard output cannot be written: {reason(error)}\n")
             self.errors.flush()
         if code not in _RESULTS_ARE_TOLD:
             return code
@@ -119,6 +119,6 @@ def is_full_disk(error: BaseException) -> bool:
             return True
         cause = cause.__cause__ or cause.__context__
     # The engine and DuckDB have no numbers for it; their sentences end with the system's words.
-    reason = str(error).lower()
+    said = str(error).lower()
     words = [(os.strerror(code).lower(), code) for code in _DISK_FAILURES]
-    return any(reason.endswith((word, f"{word} (os error {code})")) for word, code in words)
+    return any(said.endswith((word, f"{word} (os error {code})")) for word, code in words)
