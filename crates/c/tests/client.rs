@@ -7,7 +7,7 @@ use common::{archive, here, run};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::controller::Response;
-use counterpoint_engine::design::{self, DESIGNS};
+use counterpoint_engine::design;
 use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
 use std::collections::BTreeSet;
 use std::fs;
@@ -121,7 +121,7 @@ fn digest_of_the_rust_path(name: &str) -> String {
 #[test]
 fn the_digest_is_that_of_the_rust_path() {
     let (with_static, with_shared, _) = clients();
-    for name in DESIGNS.iter().map(|of| of(Variant::Hardened).name) {
+    for name in design::names() {
         let expected = digest_of_the_rust_path(name);
         for client in [with_static, with_shared] {
             let found = run(Command::new(client).args(["trace", name, &REQUESTS.to_string()]));

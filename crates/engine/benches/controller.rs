@@ -1,8 +1,8 @@
 //! Controller and device alone, on a random trace of half reads and half writes with 32 requests outstanding.
 
 use counterpoint_engine::LineSystem;
-use counterpoint_engine::api::find_design;
 use counterpoint_engine::config::{Variant, load_machine};
+use counterpoint_engine::design;
 use counterpoint_engine::kernel::Random;
 use counterpoint_engine::message::{Line, NoObserver};
 use counterpoint_engine::workload::trace::EmptyBase;
@@ -18,7 +18,7 @@ fn main() {
 /// Requests until `REQUESTS` are answered; lines spread over `footprint` bytes.
 fn random_trace(design: &str, bytes: bool, footprint: u64) -> u64 {
     let machine = load_machine("secpm", &[format!("engine.bytes={bytes}")]).expect("the preset loads");
-    let design = find_design(design, Variant::Hardened).expect("the design exists");
+    let design = design::find(design, Variant::Hardened).expect("the design exists");
     let base = Arc::new(EmptyBase { end: footprint });
     let mut system = LineSystem::new(&machine, &design, base, 1, NoObserver).expect("the machine is valid");
     let mut random = Random::stream(1, "bench");

@@ -1,9 +1,9 @@
 //! The whole pipe on one thread: B-tree transactions of 1 KiB through core, caches, controller and device. Populating
 //! is not part of it.
 
-use counterpoint_engine::api::find_design;
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::cpu::Core;
+use counterpoint_engine::design;
 use counterpoint_engine::message::NoObserver;
 use counterpoint_engine::parts::Design;
 use counterpoint_engine::{Bases, Source, System};
@@ -36,6 +36,7 @@ impl Runs {
         let machine = load_machine("secpm", set).expect("the preset loads");
         let config = RunConfig {
             design: design.to_owned(),
+            parts: None,
             variant: Variant::Hardened,
             workload: "btree".to_owned(),
             tx_size: 1024,
@@ -49,7 +50,7 @@ impl Runs {
             machine,
         };
         let capacity = counterpoint_engine::device::Device::program_capacity_of(&config.machine);
-        let design = find_design(design, Variant::Hardened).expect("the design exists");
+        let design = design::find(design, Variant::Hardened).expect("the design exists");
         let source = Source::open(&config, design.form, capacity, &Arc::default()).expect("the workload exists");
         Self { config, design, source, bases: Bases::default() }
     }

@@ -183,6 +183,7 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
     sets.push("engine.check_loads=true".to_owned());
     let config = RunConfig {
         design: design.name.to_owned(),
+        parts: None,
         variant: design.variant,
         workload: workload.to_owned(),
         machine: config::load_machine(machine, &sets).unwrap(),

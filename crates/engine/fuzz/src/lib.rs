@@ -4,7 +4,7 @@ use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::message::{BaseImage, Line, OpBuffer, OpSource, ProgramForm};
 use counterpoint_engine::workload::trace::lines::LineTrace;
 use counterpoint_engine::workload::trace::{OPS_PER_FILL, Trace};
-use counterpoint_engine::{api, run_line_trace};
+use counterpoint_engine::{design, run_line_trace};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -68,7 +68,7 @@ pub fn replay_lines(bytes: &[u8], design: &'static str) {
             Err(error) => break Some(error),
         }
     };
-    let design = api::find_design(design, Variant::Hardened).expect("a design");
+    let design = design::find(design, Variant::Hardened).expect("a design");
     match run_line_trace(lines_config(design.name), &design, &trace, 1000, &AtomicBool::new(false)) {
         Ok(report) => assert!(end.is_none() && report.requests == accesses),
         Err(error) => is_sentence(&error),
@@ -79,6 +79,7 @@ fn lines_config(design: &str) -> &'static RunConfig {
     static CONFIG: OnceLock<RunConfig> = OnceLock::new();
     CONFIG.get_or_init(|| RunConfig {
         design: design.to_owned(),
+        parts: None,
         variant: Variant::Hardened,
         workload: "fuzz".to_owned(),
         machine: load_machine("small", &["device.capacity=1MiB".to_owned()]).expect("a machine"),

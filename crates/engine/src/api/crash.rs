@@ -63,7 +63,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let mut look_at = |config: &RunConfig, design: &Design, exploration: &Exploration| {
         config::validate_run(config)?;
         memory_map::validate(config, design)?;
-        let report = look(&open(config.clone(), *design, None, cancel)?, exploration)?;
+        let report = look(&open(config.clone(), design.clone(), None, cancel)?, exploration)?;
         // What follows from a verdict takes none that is not whole.
         if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
     };

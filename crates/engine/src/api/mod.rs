@@ -4,7 +4,7 @@
 mod crash;
 mod lines;
 
-use crate::assembly::memory_map;
+use crate::assembly::{encryption, memory_map};
 use crate::attribution::{Places, SiteWatch, by_line};
 use crate::config::{self, ByteSize, ConfigError, Machine, RunConfig, Variant, unknown_name};
 use crate::design::{self, faults::Fault};
@@ -154,14 +154,16 @@ impl Request {
             Some(name) => Variant::from_name(name)
                 .ok_or_else(|| ConfigError(format!("variant '{name}' does not exist: published or hardened")))?,
         };
-        let design = self.without_mechanism(find_design(&self.design, variant)?)?;
-        let machine = config::load_machine(self.machine.as_deref().unwrap_or(design.machine), &self.set)?;
+        let (of_design, of_machine) = design::sets(&self.set);
+        let design = self.without_mechanism(design::load(&self.design, variant, &of_design)?)?;
+        let machine = config::load_machine(self.machine.as_deref().unwrap_or(&design.machine), &of_machine)?;
         let number = |name, value: &Option<Value>, default| integer(name, value.as_ref()).map(|n| n.unwrap_or(default));
         let transactions = number("transactions", &self.transactions, defaults.transactions)?;
         let default_warmup = transactions.checked_div(defaults.warmup_share).unwrap_or(0);
         let cores = number("cores", &self.cores, 1)?;
         let config = RunConfig {
-            design: design.name.to_owned(),
+            design: design.name.clone(),
+            parts: design.parts.clone(),
             variant,
             workload: self.workload.clone(),
             tx_size: size("tx_size", self.tx_size.as_ref())?.unwrap_or(defaults.tx_size),
@@ -181,14 +183,9 @@ impl Request {
         };
         config::validate_run(&config)?;
         memory_map::validate(&config, &design)?;
+        encryption::check(&config.machine, &design)?;
         Ok((config, design))
     }
-}
-
-/// The design called `name`, or a sentence with the nearest name.
-pub fn find_design(name: &str, variant: Variant) -> Result<Design, ConfigError> {
-    let known: Vec<&str> = design::names().collect();
-    design::find(name, variant).ok_or_else(|| unknown_name("design", name, &known))
 }
 
 /// What is called `name` in the programs that `design` runs.
@@ -242,7 +239,11 @@ pub fn describe() -> String {
                 "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
                 "variants": ["published", "hardened"], "encrypted": design.encryption.is_some(),
                 "crash_consistent": design.promise.crash_consistent.is_ok(),
-                "form": design.form,
+                "form": design.form, "file": design::text(&design.name),
+                "parts": {
+                    "published": design::parts_of(&design.name, Variant::Published),
+                    "hardened": design::parts_of(&design.name, Variant::Hardened),
+                },
             })
         })
         .collect();
@@ -269,7 +270,7 @@ pub fn describe() -> String {
         .collect();
     json!({
         "engine_version": ENGINE_VERSION, "engine_build": ENGINE_BUILD, "designs": designs, "workloads": workloads,
-        "machines": machines, "faults": faults,
+        "machines": machines, "faults": faults, "parts": design::parts(),
     })
     .to_string()
 }

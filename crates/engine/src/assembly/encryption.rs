@@ -34,15 +34,20 @@ pub(crate) fn encryption_parts(
             random: Random::stream(seed, "log.initial-vectors"),
         });
     }
-    let scheme = (parts.counters)(&machine.counters);
-    let log_path = log.as_ref().and_then(|log| match log.encryption {
+    check(machine, design)?;
+    Ok(Some(EncryptionParts { parts, scheme: parts.scheme(&machine.counters), pads, log }))
+}
+
+/// Refuses parts of `design` that do not go together with the counters of `machine`.
+pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    let Some(parts) = design.encryption else { return Ok(()) };
+    let scheme = parts.scheme(&machine.counters);
+    let log_path = design.log.and_then(|log| match log.encryption {
         LogEncryption::Counter { write_path } => Some(write_path),
         LogEncryption::Feedback => None,
     });
-    for path in [Some(parts.write_path), log_path].into_iter().flatten().filter(|path| path.admits_bumped_block()) {
-        bump_leaves_block(design, scheme.as_ref(), parts.update, path)?;
-    }
-    Ok(Some(EncryptionParts { parts, scheme, pads, log }))
+    let mut paths = [Some(parts.write_path), log_path].into_iter().flatten().filter(|path| path.admits_bumped_block());
+    paths.try_for_each(|path| bump_leaves_block(design, scheme.as_ref(), parts.update, path))
 }
 
 /// The encryption as a boot over `base` needs it, with the shadow cache where there is one.
@@ -67,14 +72,14 @@ fn bump_leaves_block(
     design: &Design,
     scheme: &dyn CounterScheme,
     update: CounterUpdate,
-    path: &dyn WritePath,
+    path: WritePath,
 ) -> Result<(), ConfigError> {
     let how = if path.at_bump() == Admit::Counter { "appends it at the bump" } else { "stages it with the line" };
     let why = if scheme.global() {
         "a global counter comes from its register, not from a block: take split or per-line counters, or ready pairs"
     } else if update == CounterUpdate::WithData {
-        "with CounterUpdate::WithData the block has the new counter only when the data is queued: take \
-         CounterUpdate::AtBump, or ready pairs"
+        "with counter_update = \"with-data\" the block has the new counter only when the data is queued: take \"at-bump\", \
+         or ready pairs"
     } else {
         return Ok(());
     };

@@ -112,6 +112,7 @@ mod tests {
     fn run(name: &str, machine: Machine, cores: u16) -> RunConfig {
         RunConfig {
             design: name.into(),
+            parts: None,
             variant: Variant::Hardened,
             workload: "array".into(),
             tx_size: 64,

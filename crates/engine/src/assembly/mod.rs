@@ -5,7 +5,7 @@
 //!                             -> memory_map (what lies where)      -> System: every stage
 //! ```
 
-mod encryption;
+pub(crate) mod encryption;
 mod line_system;
 pub mod memory_map;
 mod system;

@@ -232,7 +232,7 @@ impl Field {
 }
 
 /// `value` on one line, or its beginning.
-pub(super) fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     shown_name(&value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}")))
 }
 

@@ -1,21 +1,13 @@
 //! From what a user wrote to a machine: a preset or a file, then `--set` texts over it. Every error says where.
 
 use super::bounds::validate;
-use super::excerpt::{excerpt, shown_name};
+use super::excerpt::shown_name;
 use super::fields::{FIELDS, Field, shown};
 use super::nearest::nearest;
 use super::presets::{self, preset_names};
-use super::{ConfigError, Machine, nearest::unknown_name};
-use std::fs::File;
-use std::io::Read;
+use super::{ConfigError, Machine, nearest::unknown_name, toml_file};
 use std::path::Path;
-use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
-
-/// The most characters of what the parser says.
-const PARSER_CHARS_MAX: usize = 300;
-/// The most bytes of a machine file; one with every value takes some ten thousand.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The machine `name_or_path`, a preset or a TOML file, with each of `sets` ("path.to.key=value") applied in order.
 ///
@@ -24,7 +16,7 @@ pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, Conf
     let mut table = if preset_names().contains(&name_or_path) {
         presets::table(name_or_path)?
     } else if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
-        parse_file(name_or_path, &read(name_or_path)?)?
+        parse_file(name_or_path, &toml_file::read("machine file", name_or_path)?)?
     } else {
         return Err(unknown_name("machine", name_or_path, &preset_names()));
     };
@@ -41,75 +33,29 @@ pub(super) fn from_table(table: Table) -> Result<Machine, ConfigError> {
     table.try_into().map_err(|error: toml::de::Error| ConfigError(format!("machine: {}", error.message())))
 }
 
-/// A file may be anything, also one without an end.
-fn read(path: &str) -> Result<String, ConfigError> {
-    let broken = |what: String| ConfigError(format!("machine file '{path}' cannot be read: {what}"));
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| broken(error.to_string()))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(broken(format!("one has at most {} MiB", FILE_BYTES_MAX >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
-}
-
 /// The complete table of values of the machine file `text`, a user's or a preset's: what it says, on top of its base.
 /// `path` is where it lies; unless it says otherwise, its machine has the file's name.
 pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
-    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
-    let broken = |error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| line_of(span.start.min(text.len())));
-        let message = error.message().replace('\n', ", ");
-        ConfigError(format!("{path}:{line}: {}", excerpt(&message, PARSER_CHARS_MAX)))
-    };
-    let values: Table = toml::from_str(text).map_err(broken)?;
-    let parsed = DeTable::parse(text).map_err(broken)?;
-    let mut leaves = Vec::new();
-    collect("", parsed.get_ref(), &values, &mut leaves);
-    // The first mistake of the file is the one to tell.
-    leaves.sort_by_key(|leaf| leaf.start);
-
+    let leaves = toml_file::leaves(path, text, &is_section)?;
     let base = leaves.iter().find(|leaf| leaf.path == "base");
     let mut table = match base {
         None => presets::table(presets::MOST_GENERAL)?,
-        Some(Leaf { value, start, .. }) => {
-            let at = |what: String| ConfigError(format!("{path}:{}: {what}", line_of(*start)));
+        Some(leaf) => {
+            let name = leaf.value.as_str();
             let name =
-                value.as_str().ok_or_else(|| at(format!("base = {} must be the name of a machine", shown(value))))?;
-            presets::table(name).map_err(|error| at(format!("base: {error}")))?
+                name.ok_or_else(|| leaf.error(format!("base = {} must be the name of a machine", shown(&leaf.value))))?;
+            presets::table(name).map_err(|error| leaf.error(format!("base: {error}")))?
         }
     };
     let source = format!("{path}, on top of {}", table["name"].as_str().unwrap_or_default());
     let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
     set(&mut table, "name", Value::from(name.into_owned()));
     set(&mut table, "source", Value::from(source));
-    for leaf in leaves.iter().filter(|leaf| leaf.path != "base") {
-        let at = |what: String| ConfigError(format!("{path}:{}: {what}", line_of(leaf.start)));
-        checked(&leaf.path, leaf.value).map_err(at)?;
-        set(&mut table, &leaf.path, leaf.value.clone());
+    for leaf in leaves.into_iter().filter(|leaf| leaf.path != "base") {
+        checked(&leaf.path, &leaf.value).map_err(|what| leaf.error(what))?;
+        set(&mut table, &leaf.path, leaf.value);
     }
     Ok(table)
-}
-
-/// A value of a file, and where its key begins. A table that is no table of the schema counts as a value.
-struct Leaf<'a> {
-    path: String,
-    value: &'a Value,
-    start: usize,
-}
-
-fn collect<'a>(prefix: &str, parsed: &DeTable<'_>, values: &'a Table, into: &mut Vec<Leaf<'a>>) {
-    for (key, place) in parsed {
-        let path = format!("{prefix}{}", key.get_ref());
-        let value = &values[key.get_ref().as_ref()];
-        match (place.get_ref(), value) {
-            (DeValue::Table(parsed), Value::Table(values)) if is_section(&path) => {
-                collect(&format!("{path}."), parsed, values, into);
-            }
-            _ => into.push(Leaf { path, value, start: key.span().start }),
-        }
-    }
 }
 
 fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {

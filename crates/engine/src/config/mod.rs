@@ -13,9 +13,12 @@ mod schema;
 mod size;
 #[cfg(test)]
 mod tests;
+pub mod toml_file;
 
 pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
 pub use digest::config_digest;
+pub use excerpt::shown_name;
+pub use fields::shown;
 pub use geometry::Geometry;
 pub use load::load_machine;
 pub use nearest::{nearest, unknown_name};
@@ -65,6 +68,9 @@ impl Variant {
 pub struct RunConfig {
     /// Design, by name.
     pub design: String,
+    /// The parts of a design that is not built in, as a design file states them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<toml::Table>,
     /// Reading of the paper.
     pub variant: Variant,
     /// Workload name, or path of a trace file.

@@ -27,6 +27,7 @@ fn file(name: &str, text: &str) -> Result<Machine, String> {
 fn run() -> RunConfig {
     RunConfig {
         design: "secpm".into(),
+        parts: None,
         variant: Variant::Hardened,
         workload: "btree".into(),
         machine: preset("secpm").unwrap(),

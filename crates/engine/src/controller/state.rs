@@ -404,7 +404,7 @@ impl Controller {
     }
 
     /// How the counter of a write of `source`, encrypted in counter mode, becomes durable.
-    pub(super) fn write_path_of(&self, source: Source) -> &'static dyn WritePath {
+    pub(super) fn write_path_of(&self, source: Source) -> WritePath {
         let data = self.encryption.as_ref().expect("only encrypted writes have a path").parts.write_path;
         match source {
             Source::Log(_) => match self.log_parts().encryption {

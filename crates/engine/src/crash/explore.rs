@@ -48,7 +48,7 @@ const EVENTS_PER_OWN_RECOVERY: u64 = u64::MAX;
 
 /// Refuses a run whose crashes say nothing.
 pub(crate) fn check_crashable(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
-    if let Err(why) = design.promise.crash_consistent {
+    if let Err(why) = &design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)));
     }
     if !config.machine.engine.bytes {
@@ -218,7 +218,7 @@ fn explore_knowing(
     let mut failure = None;
     system.run(|system| {
         if system.observer.wants_survivors() {
-            match look(system, &loss, design.recovery, recovery.as_deref_mut(), cancel) {
+            match look(system, &loss, &design.recovery, recovery.as_deref_mut(), cancel) {
                 Ok(spent) => watch.spend(spent),
                 Err(Failure::Cancelled) => return ControlFlow::Break(()),
                 Err(why) => {
@@ -241,7 +241,7 @@ fn explore_knowing(
     if !interrupted && !system.observer.stopped() {
         watch.finish(&system)?;
         system.observer.want_full_check();
-        look(&mut system, &loss, design.recovery, None, cancel)?;
+        look(&mut system, &loss, &design.recovery, None, cancel)?;
         if let Some(recovery) = recovery {
             interrupted = match system.observer.take_verdicts(recovery, 0, cancel) {
                 Err(Failure::Cancelled) => true,

@@ -63,7 +63,9 @@ impl Survival {
                     GlobalCounterSurvives::Value
                 }
                 (Domain::Configured, GlobalRegister::MaxScan) => GlobalCounterSurvives::AsScanned,
-                (Domain::Configured, GlobalRegister::Volatile) | (Domain::Volatile, _) => GlobalCounterSurvives::Not,
+                (Domain::Configured, GlobalRegister::Volatile) | (Domain::Absent | Domain::Volatile, _) => {
+                    GlobalCounterSurvives::Not
+                }
             },
             incr_counter: survives(RegisterName::IncrCounter),
             boot_counter: survives(RegisterName::BootCounter),
@@ -125,7 +127,7 @@ impl Drained {
 #[derive(Clone, Copy)]
 pub struct PowerLoss<'a> {
     /// What leaves the caches; `None`: they are lost.
-    pub drain: Option<&'static dyn CrashDrain>,
+    pub drain: Option<CrashDrain>,
     /// What the battery supports.
     pub battery: Battery,
     /// What survives of the registers.

@@ -5,10 +5,13 @@ use crate::audit::CounterLayout;
 use crate::audit::fixture::{Machine as Memory, Populated};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, GlobalRegister, Variant, load_machine};
-use crate::design::{self, DESIGNS};
-use crate::mechanism::drain::{EncryptToShadow, ThroughWritePath};
+use crate::design;
+use crate::mechanism::split_counters::SplitCounters;
 use crate::message::{Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};
-use crate::parts::{Battery, Counter, CrashDrain, Design, Forbidden, OnBattery, RecoveryStep, RegisterName};
+use crate::parts::{
+    Battery, Counter, CrashDrain, Design, Domain, DrainMechanism, DrainParts, DrainPath, Forbidden, OnBattery,
+    RecoveryStep, RegisterName,
+};
 use crate::recovery::{Boot, BootStep, HeldState, LineCodec, Media, SchemeCodec};
 use std::sync::Arc;
 
@@ -28,7 +31,7 @@ impl Rig {
         let machine = load_machine("small", &[]).unwrap();
         let base = Arc::new(Populated::new((0..9).chain([70]).map(|line| (line, [line as u8 + 1; 64]))));
         let design = design::find(name, variant).unwrap();
-        let counters = crate::mechanism::counters::split(&machine.counters);
+        let counters = Box::new(SplitCounters::of(&machine.counters));
         let pads = PadCipher::new(&Keys::from_seed(1).data, 128, 1 << 30).unwrap();
         let codec = SchemeCodec::new(counters, Box::new(pads), base.clone());
         let codec = if design.drain().is_some_and(CrashDrain::uses_shadow) { codec.with_shadow(REGION) } else { codec };
@@ -55,7 +58,7 @@ impl Rig {
     }
 
     fn boot<'a>(&'a self, loss: &PowerLoss<'a>, drained: &'a Drained, media: &'a dyn Media) -> Boot<'a, NoObserver> {
-        Boot::new(media, &drained.snapshot, loss.codec, self.design.recovery, NoObserver)
+        Boot::new(media, &drained.snapshot, loss.codec, &self.design.recovery, NoObserver)
     }
 
     /// Boots from `drained` and loses power after so many steps each time; what memory shows in the end, and what left at
@@ -99,6 +102,10 @@ const ALL: [u64; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 const SOME: [u64; 7] = [0, 4, 5, 8, 9, 10, 11];
 const HARDENED: [&str; 5] = ["eadr", "eadr-mc-cme", "eadr-all-operation", "bbe", "sepencr"];
 
+fn by(path: DrainPath) -> CrashDrain {
+    CrashDrain::Parts(DrainParts { path, ..DrainParts::default() })
+}
+
 /// One act of a drain.
 #[derive(Clone, Copy)]
 enum Act {
@@ -108,7 +115,7 @@ enum Act {
     Read,
 }
 
-impl CrashDrain for Act {
+impl DrainMechanism for Act {
     fn needs(&self) -> Battery {
         Battery::WriteOnly
     }
@@ -134,7 +141,7 @@ impl CrashDrain for Act {
 fn a_battery_refuses_what_its_model_does_not_support() {
     use Battery::{AllOperation, WriteComputeOrder, WriteOnly};
     let rig = Rig::new("eadr-mc-cme", Variant::Hardened);
-    let acts: [(&'static dyn CrashDrain, &str, Battery); 4] = [
+    let acts: [(&'static dyn DrainMechanism, &str, Battery); 4] = [
         (&Act::Write, "", WriteOnly),
         (&Act::Pad, "a pad", WriteComputeOrder),
         (&Act::Xor, "an exclusive-or", WriteComputeOrder),
@@ -142,7 +149,7 @@ fn a_battery_refuses_what_its_model_does_not_support() {
     ];
     for has in [WriteOnly, WriteComputeOrder, AllOperation] {
         for (drain, act, needs) in acts {
-            let loss = PowerLoss { drain: Some(drain), battery: has, ..rig.loss() };
+            let loss = PowerLoss { drain: Some(CrashDrain::Custom(drain)), battery: has, ..rig.loss() };
             let drained = loss.strike(rig.held(&[0]), &rig.memory);
             let refused = has < needs;
             assert_eq!(drained.forbidden, refused.then_some(Forbidden { act, needs, has }), "{act} on {has:?}");
@@ -155,9 +162,9 @@ fn a_battery_refuses_what_its_model_does_not_support() {
 
 #[test]
 fn each_design_drains_on_the_battery_that_it_is_made_for_and_is_refused_on_a_lesser_one() {
-    for design in DESIGNS.map(|design| design(Variant::Hardened)) {
+    for design in design::all(Variant::Hardened) {
         let Some(drain) = design.drain() else { continue };
-        let rig = Rig::new(design.name, Variant::Hardened);
+        let rig = Rig::new(&design.name, Variant::Hardened);
         for battery in [Battery::WriteOnly, Battery::WriteComputeOrder, Battery::AllOperation] {
             let drained = PowerLoss { battery, ..rig.loss() }.strike(rig.held(&ALL), &rig.memory);
             let refused = drained.forbidden.map(|forbidden| (forbidden.needs, forbidden.has));
@@ -399,7 +406,7 @@ fn slots_that_were_consumed_or_hold_nothing_stay_where_they_are() {
 #[test]
 fn a_page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
     let rig = Rig::new("eadr-all-operation", Variant::Hardened);
-    let loss = PowerLoss { drain: Some(&ThroughWritePath), ..rig.loss() };
+    let loss = PowerLoss { drain: Some(by(DrainPath::ThroughWritePath)), ..rig.loss() };
     let mut held = rig.held(&ALL);
     let mut block = rig.codec.base_block(crate::message::CounterBlock(0));
     for _ in 0..2 {
@@ -417,11 +424,10 @@ fn a_page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
 #[test]
 fn a_drain_that_makes_pads_on_a_battery_that_only_writes_stops_there() {
     let rig = Rig::new("bbe", Variant::Hardened);
-    static DRAIN: EncryptToShadow = EncryptToShadow { hardened: true };
-    let loss = PowerLoss { drain: Some(&DRAIN), battery: Battery::WriteOnly, ..rig.loss() };
+    let loss = PowerLoss { drain: Some(by(DrainPath::EncryptToShadow)), battery: Battery::WriteOnly, ..rig.loss() };
     let drained = loss.strike(rig.held(&ALL), &rig.memory);
     assert_eq!(drained.forbidden.unwrap().act, "a pad");
     assert_eq!(drained.left, []);
-    assert!(rig.design.registers.iter().any(|register| register.name == RegisterName::IncrCounter));
+    assert!(rig.design.registers.domain(RegisterName::IncrCounter) == Domain::NonVolatile);
     assert!(matches!(rig.design.recovery.last(), Some(RecoveryStep::RestoreShadow { .. })));
 }

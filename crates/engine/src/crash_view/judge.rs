@@ -158,7 +158,7 @@ struct Booted {
 /// Asks the auditors after each event.
 pub struct Judge<'a> {
     loss: PowerLoss<'a>,
-    steps: &'static [RecoveryStep],
+    steps: &'a [RecoveryStep],
     cores: CoreId,
     /// There is a global counter.
     global: Option<bool>,
@@ -180,10 +180,10 @@ pub struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// Of a run of `design` on so many cores, which loses power as `loss` says.
-    pub fn new(design: &Design, loss: PowerLoss<'a>, cores: CoreId) -> Self {
+    pub fn new(design: &'a Design, loss: PowerLoss<'a>, cores: CoreId) -> Self {
         Self {
             loss,
-            steps: design.recovery,
+            steps: &design.recovery,
             cores,
             global: None,
             seen: Vec::new(),

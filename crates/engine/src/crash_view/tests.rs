@@ -116,7 +116,7 @@ fn every_design_has_a_picture_without_internal_errors_and_the_same_twice() {
     for name in crate::design::names() {
         let request =
             json!({"design": name, "workload": "btree", "machine": null, "transactions": 12, "at_event": 1500});
-        let design = api::find_design(name, crate::config::Variant::Hardened).unwrap();
+        let design = crate::design::find(name, crate::config::Variant::Hardened).unwrap();
         if design.promise.crash_consistent.is_err() {
             assert!(api::scene(&request.to_string(), &|_, _| {}, &Arc::default()).is_err(), "{name}");
             continue;

@@ -1,60 +1,131 @@
-//! The list of designs, one small file for each, and what can be switched off ([`faults`]).
+//! The designs: one small file of named parts for each, the built-in ones in the form that a user writes, and what can be
+//! switched off ([`faults`]).
 
+mod check;
+mod draft;
 pub mod faults;
+mod file;
+mod keys;
+#[cfg(test)]
+mod tests;
 
-mod adr;
-mod alc;
-mod bbe;
-mod co_located;
-mod co_located_cc;
-mod eadr;
-mod eadr_all_operation;
-mod eadr_cme;
-mod eadr_mc_cme;
-mod easy_pm;
-mod fca;
-mod hw_log;
-mod ideal;
-mod sca;
-mod secpm;
-mod secpm_no_cwr;
-mod secpm_workshop;
-mod sepencr;
-mod unencrypted;
-mod write_back;
-mod write_through;
+use crate::config::{ConfigError, Variant, unknown_name};
+use crate::parts::{Design, PartsList, ProgramForm};
+use draft::Draft;
+use file::Readings;
+use keys::{KEYS, Key};
 
-use crate::config::Variant;
-use crate::parts::{Design, ProgramForm};
-
-/// Every design, in the order in which tables show them.
-pub const DESIGNS: [fn(Variant) -> Design; 21] = [
-    |variant| unencrypted::design(variant),
-    |variant| ideal::design(variant),
-    |variant| write_back::design(variant),
-    |variant| write_through::design(variant),
-    |variant| secpm_workshop::design(variant),
-    |variant| secpm_no_cwr::design(variant),
-    |variant| secpm::design(variant),
-    |variant| fca::design(variant),
-    |variant| sca::design(variant),
-    |variant| co_located::design(variant),
-    |variant| co_located_cc::design(variant),
-    |variant| hw_log::design(variant),
-    |variant| alc::design(variant),
-    |variant| easy_pm::design(variant),
-    |variant| adr::design(variant),
-    |variant| eadr::design(variant),
-    |variant| eadr_mc_cme::design(variant),
-    |variant| eadr_cme::design(variant),
-    |variant| eadr_all_operation::design(variant),
-    |variant| bbe::design(variant),
-    |variant| sepencr::design(variant),
-];
-
-/// The names of all designs.
+/// The names of all built-in designs, in the order in which tables show them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    DESIGNS.iter().map(|design| design(Variant::Hardened).name)
+    file::built_in_names()
+}
+
+/// The built-in design called `name`, in the reading `variant`.
+pub fn find(name: &str, variant: Variant) -> Option<Design> {
+    Some(Readings::built_in(name)?.of(variant).design(variant, None))
+}
+
+/// Every built-in design, in the reading `variant`.
+pub fn all(variant: Variant) -> impl Iterator<Item = Design> {
+    names().filter_map(move |name| find(name, variant))
+}
+
+/// The design file of the built-in design `name`.
+pub fn text(name: &str) -> Option<&'static str> {
+    file::built_in_text(name)
+}
+
+/// The design `name_or_path`, a built-in one or a design file, in the reading `variant`, with each of `sets`
+/// (`key=value`, in order) on top. One with other parts than a built-in design of its name carries its parts.
+///
+/// # Errors
+/// One sentence, with the nearest name, about a design, a part or a value that does not exist, and about parts that
+/// contradict each other.
+pub fn load(name_or_path: &str, variant: Variant, sets: &[&str]) -> Result<Design, ConfigError> {
+    let readings = if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
+        Readings::read(name_or_path)?
+    } else {
+        let known: Vec<&str> = names().collect();
+        Readings::built_in(name_or_path).ok_or_else(|| unknown_name("design", name_or_path, &known))?
+    };
+    let draft = with_sets(readings.of(variant).clone(), sets)?;
+    let built_in = Readings::built_in(&draft.name);
+    let is_built_in =
+        built_in.is_some_and(|built_in| KEYS.iter().all(|key| key.get(built_in.of(variant)) == key.get(&draft)));
+    let parts = (!is_built_in).then(|| stated(&draft));
+    Ok(draft.design(variant, parts))
+}
+
+/// Splits `sets` into those of the design, without their `design.`, and those of the machine.
+pub fn sets(sets: &[String]) -> (Vec<&str>, Vec<String>) {
+    let of_design = sets.iter().filter_map(|set| set.strip_prefix(OF_DESIGN)).collect();
+    (of_design, sets.iter().filter(|set| !set.starts_with(OF_DESIGN)).cloned().collect())
+}
+
+/// What begins a set that is for the design and not for the machine.
+const OF_DESIGN: &str = "design.";
+
+fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
+    let refused = |path: &str, what: String| ConfigError(format!("--set design.{path}: {what}"));
+    let mut set = Vec::with_capacity(sets.len());
+    for text in sets {
+        let (path, written) = text
+            .split_once('=')
+            .ok_or_else(|| refused(text, "write design.KEY=VALUE, as in design.write_path=deferred".to_owned()))?;
+        set.push(file::set(&mut draft, path.trim(), written.trim())?);
+    }
+    for key in set {
+        if let Some(part) = key.needs.missing(&draft) {
+            return Err(refused(key.path, format!("says nothing without {part}")));
+        }
+    }
+    match check::contradiction(&draft).filter(|_| !sets.is_empty()) {
+        Some(what) => {
+            Err(ConfigError(format!("design '{}' with --set design.{}: {what}", draft.name, sets.join(", design."))))
+        }
+        None => Ok(draft),
+    }
+}
+
+/// Every part of `draft` that says something.
+fn stated(draft: &Draft) -> PartsList {
+    let says = |key: &&Key| key.needs.missing(draft).is_none();
+    KEYS.iter().filter(says).map(|key| (key.path.to_owned(), key.get(draft))).collect()
+}
+
+/// The parts of the built-in design `name` in the reading `variant`, those that say something.
+pub fn parts_of(name: &str, variant: Variant) -> Option<PartsList> {
+    Some(stated(Readings::built_in(name)?.of(variant)))
+}
+
+/// A key of a design file.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Part {
+    /// As written in the file, and after `--set design.`.
+    pub key: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// What it may be; the first value is that of a design that states none.
+    pub values: Vec<PartValue>,
+}
+
+/// A value of a part.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct PartValue {
+    /// As written in the file.
+    pub name: &'static str,
+    /// What it means, in sentences.
+    pub meaning: String,
+    /// Paper and section, "seeded fault", or nothing.
+    pub paper: &'static str,
+}
+
+/// Every part that a design file can name, in the order in which a design is read.
+pub fn parts() -> Vec<Part> {
+    let value = |value: keys::Named| PartValue { name: value.name, meaning: value.meaning, paper: value.paper };
+    KEYS.iter()
+        .map(|key| Part { key: key.path, meaning: key.meaning, values: key.list().into_iter().map(value).collect() })
+        .collect()
 }
 
 /// The design that runs programs in `form` over plaintext memory, so that only the program can be at fault there; `None`
@@ -70,9 +141,4 @@ pub fn plaintext_of(form: ProgramForm) -> Option<&'static str> {
 /// The design on which programs need no annotation of those that `form` has, because every write is counter-atomic.
 pub fn unannotated_of(form: ProgramForm) -> Option<&'static str> {
     (form == ProgramForm::Annotated).then_some("fca")
-}
-
-/// The design called `name`, in the reading `variant`.
-pub fn find(name: &str, variant: Variant) -> Option<Design> {
-    DESIGNS.iter().map(|design| design(variant)).find(|design| design.name == name)
 }

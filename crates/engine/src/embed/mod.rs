@@ -16,10 +16,10 @@ mod report;
 pub use power::PowerFailure;
 pub use report::{MemoryReport, Requests};
 
-use crate::api::find_design;
 use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, Machine, Variant, load_machine};
 use crate::controller::Response;
+use crate::design;
 use crate::kernel::{Ps, Slab};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver, WriteToken};
 use crate::parts::Design;
@@ -146,8 +146,9 @@ pub struct Memory {
 impl Memory {
     /// Empty memory: every line reads as zeros.
     pub fn new(setup: &Setup<'_>) -> Result<Self, ConfigError> {
-        let design = find_design(setup.design, setup.variant)?;
-        let machine = load_machine(setup.machine.unwrap_or(design.machine), setup.set)?;
+        let (of_design, of_machine) = design::sets(setup.set);
+        let design = design::load(setup.design, setup.variant, &of_design)?;
+        let machine = load_machine(setup.machine.unwrap_or(&design.machine), &of_machine)?;
         let capacity = memory_map::program_capacity(&machine, &design, 1);
         if capacity == 0 {
             return Err(ConfigError(format!(

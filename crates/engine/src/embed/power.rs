@@ -46,7 +46,7 @@ impl Memory {
             let media = ImageMedia(system.device.image());
             let loss = PowerLoss::new(design, machine, codec);
             let drained = loss.strike(held(system.controller.snapshot()), &media);
-            let mut boot = Boot::new(&media, &drained.snapshot, codec, design.recovery, NoObserver);
+            let mut boot = Boot::new(&media, &drained.snapshot, codec, &design.recovery, NoObserver);
             boot.finish();
             let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
             boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));

@@ -12,7 +12,7 @@ pub struct MemoryReport {
     /// Version of this document's form.
     pub schema: u32,
     /// Design.
-    pub design: &'static str,
+    pub design: String,
     /// Reading of the paper.
     pub variant: &'static str,
     /// Machine name.
@@ -108,7 +108,7 @@ impl Memory {
         let [reads, writes, counter_writebacks] = requests;
         MemoryReport {
             schema: 1,
-            design: design.name,
+            design: design.name.clone(),
             variant: design.variant.name(),
             machine: machine.name.clone(),
             seed: *seed,

@@ -31,7 +31,7 @@ pub fn explore_legal(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
-    if let Err(why) = design.promise.crash_consistent {
+    if let Err(why) = &design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
     }
     let hardware = Hardware::of(design, &config.machine);
@@ -53,7 +53,7 @@ pub fn explore_legal(
         program: facts.recovery,
         records: facts.records,
         codec: codec.as_ref().map(|codec| codec as &dyn LineCodec),
-        recovery: design.recovery,
+        recovery: &design.recovery,
         exploration: *exploration,
         states_per_point: states_per_point.unwrap_or(STATES_PER_POINT),
         seed: config.seed,

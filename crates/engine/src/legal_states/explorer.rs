@@ -36,7 +36,7 @@ pub(crate) struct LegalSetup<'a> {
     pub records: Receiver<TransactionRecord>,
     /// With minor counters of seven bits.
     pub codec: Option<&'a dyn LineCodec>,
-    pub recovery: &'static [RecoveryStep],
+    pub recovery: &'a [RecoveryStep],
     pub exploration: Exploration,
     pub states_per_point: u64,
     pub seed: u64,
@@ -56,7 +56,7 @@ struct Examiner<'a> {
     secret: bool,
     program: Arc<dyn ProgramRecovery>,
     encoder: Encoder<'a>,
-    recovery: &'static [RecoveryStep],
+    recovery: &'a [RecoveryStep],
     exploration: Exploration,
     states_per_point: u64,
     random: Random,

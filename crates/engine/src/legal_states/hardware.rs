@@ -35,7 +35,7 @@ pub(crate) struct Hardware {
 }
 
 struct Counters {
-    write_path: &'static dyn WritePath,
+    write_path: WritePath,
     /// The block in the counter cache takes a counter before its data is queued.
     early: bool,
     /// Waiting admissions of one page may pass each other.
@@ -78,7 +78,7 @@ impl Hardware {
         if parts.store != CounterStore::Region {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
         }
-        let scheme = (parts.counters)(&machine.counters);
+        let scheme = parts.scheme(&machine.counters);
         let status_kept = design.register_domain(RegisterName::ReencryptionStatus) != Domain::Volatile;
         let splits = !scheme.global() && scheme.coverage().lines() == 64;
         // A line done and its new counter are one step only as a pair.

@@ -9,7 +9,7 @@ use super::space::{Reading, Space};
 use crate::assembly::encryption_parts;
 use crate::audit::ledger_channel;
 use crate::config::{Machine, Variant, load_machine};
-use crate::design::DESIGNS;
+use crate::design;
 use crate::message::{BaseImage, Coverage, Line, LineBytes, ProgramLayout};
 use crate::parts::{AppendOrder, CounterUpdate, Design, PersistenceDomain};
 use crate::recovery::{LineCodec, SchemeCodec};
@@ -163,7 +163,7 @@ fn allowed(program: &Program, design: &Design, machine: &Machine) -> Vec<Met> {
 }
 
 fn coverage(design: &Design, machine: &Machine) -> Coverage {
-    design.encryption.map_or(Coverage::LINE, |parts| (parts.counters)(&machine.counters).coverage())
+    design.encryption.map_or(Coverage::LINE, |parts| parts.scheme(&machine.counters).coverage())
 }
 
 /// What the machine can leave there.
@@ -182,7 +182,7 @@ fn machine(units: u32) -> Machine {
 }
 
 fn accepted() -> Vec<Design> {
-    let all = [Variant::Hardened, Variant::Published].into_iter().flat_map(|v| DESIGNS.map(|design| design(v)));
+    let all = [Variant::Hardened, Variant::Published].into_iter().flat_map(design::all);
     all.filter(|design| matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none()).collect()
 }
 

@@ -1,86 +1,89 @@
 //! What leaves the caches after power is lost (sepencr sections III and IV): lines in their own places, in whatever form
 //! they rest in, or lines of the shadow cache.
 
-use crate::message::{MediaLine, OnChipLine, SlotMetadata};
-use crate::parts::{Battery, Counter, CrashDrain, Forbidden, OnBattery, RegisterName};
+use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion, SlotMetadata};
+use crate::parts::{
+    Battery, Counter, CounterDrain, CrashDrain, DrainCopies, DrainParts, DrainPath, Forbidden, OnBattery, RegisterName,
+    ShadowPads, ShadowSlots,
+};
 
-/// Lines leave for their own addresses as they rest in the caches. Of several copies the newest leaves: a flush walks down
-/// the levels, and each takes over what the one above has newer.
-pub struct InPlace;
-
-impl CrashDrain for InPlace {
-    fn needs(&self) -> Battery {
-        Battery::WriteOnly
-    }
-    fn uses_shadow(&self) -> bool {
-        false
-    }
-    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
-        for line in lines.iter().filter(|line| line.newest) {
-            battery.write(MediaLine::data(line.line), &line.resident, Some(line));
+impl CrashDrain {
+    /// The least battery that it needs.
+    pub fn needs(self) -> Battery {
+        match self {
+            CrashDrain::Parts(parts) => match parts.path {
+                DrainPath::InPlace | DrainPath::InTheClear | DrainPath::ToShadow => Battery::WriteOnly,
+                DrainPath::EncryptToShadow => Battery::WriteComputeOrder,
+                DrainPath::ThroughWritePath => Battery::AllOperation,
+            },
+            CrashDrain::Custom(drain) => drain.needs(),
         }
-        Ok(())
+    }
+
+    /// Lines go to the shadow cache instead of their own addresses.
+    pub fn uses_shadow(self) -> bool {
+        match self {
+            CrashDrain::Parts(parts) => parts.path.uses_shadow(),
+            CrashDrain::Custom(drain) => drain.uses_shadow(),
+        }
+    }
+
+    /// Dirty counter blocks leave before the lines do.
+    pub fn drains_counters(self) -> bool {
+        match self {
+            CrashDrain::Parts(parts) => parts.counters == CounterDrain::First,
+            CrashDrain::Custom(drain) => drain.drains_counters(),
+        }
+    }
+
+    /// Lets `lines`, in the order of their slots, leave the chip.
+    ///
+    /// # Errors
+    /// What the battery does not support.
+    pub fn drain(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+        match self {
+            CrashDrain::Parts(parts) if parts.copies == DrainCopies::Every => {
+                let all: Vec<OnChipLine> = lines.iter().map(|line| OnChipLine { newest: true, ..*line }).collect();
+                parts.drain(&all, battery)
+            }
+            CrashDrain::Parts(parts) => parts.drain(lines, battery),
+            CrashDrain::Custom(drain) => drain.drain(lines, battery),
+        }
     }
 }
 
-/// Lines leave for their own addresses in the clear, although memory is encrypted: the dilemma of sepencr section III.
-pub struct InTheClear;
+impl DrainParts {
+    fn drain(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+        let mut newest = lines.iter().filter(|line| line.newest);
+        match self.path {
+            DrainPath::InPlace => {
+                newest.for_each(|line| battery.write(MediaLine::data(line.line), &line.resident, Some(line)));
+                Ok(())
+            }
+            DrainPath::InTheClear => {
+                newest.for_each(|line| battery.write_in_the_clear(line));
+                Ok(())
+            }
+            DrainPath::ThroughWritePath => newest.try_for_each(|line| battery.write_through_write_path(line)),
+            DrainPath::EncryptToShadow if self.pads == ShadowPads::Fresh => self.encrypt_to_shadow(lines, battery),
+            DrainPath::EncryptToShadow => self.encrypt_to_shadow(lines, &mut HeldStill { battery, pads: self.pads }),
+            DrainPath::ToShadow => {
+                self.to_shadow(lines, battery);
+                Ok(())
+            }
+        }
+    }
 
-impl CrashDrain for InTheClear {
-    fn needs(&self) -> Battery {
-        Battery::WriteOnly
-    }
-    fn uses_shadow(&self) -> bool {
-        false
-    }
-    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
-        lines.iter().filter(|line| line.newest).for_each(|line| battery.write_in_the_clear(line));
-        Ok(())
-    }
-}
-
-/// Lines leave through the ordinary write path (sepencr section IV-B).
-pub struct ThroughWritePath;
-
-impl CrashDrain for ThroughWritePath {
-    fn needs(&self) -> Battery {
-        Battery::AllOperation
-    }
-    fn uses_shadow(&self) -> bool {
-        false
-    }
-    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
-        lines.iter().filter(|line| line.newest).try_for_each(|line| battery.write_through_write_path(line))
-    }
-}
-
-/// Lines are encrypted on battery, each under the next value of the incr-counter, and leave for the shadow cache (bbe,
-/// sepencr section IV-C).
-///
-/// *Published*: the counter goes up when it is used, so that a clean line, which does not leave (section VI), does not
-/// move it; the states of all slots leave, too. *Hardened*: it goes up by one for each slot, clean or not, before any line
-/// leaves, and a slot's metadata say under which value it was encrypted; if nothing is dirty, nothing is touched.
-pub struct EncryptToShadow {
-    /// The hardened reading.
-    pub hardened: bool,
-}
-
-impl CrashDrain for EncryptToShadow {
-    fn needs(&self) -> Battery {
-        Battery::WriteComputeOrder
-    }
-    fn uses_shadow(&self) -> bool {
-        true
-    }
-    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+    fn encrypt_to_shadow(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
         let region = battery.region();
         let first = battery.register(RegisterName::IncrCounter);
-        if self.hardened && !lines.is_empty() {
+        let reserved = self.slots == ShadowSlots::Dirty;
+        if reserved && !lines.is_empty() {
             battery.set_register(RegisterName::IncrCounter, first + region.slots);
         }
         let mut stamps = Vec::with_capacity(lines.len());
         for line in lines {
-            let stamp = if self.hardened {
+            let stamp = if reserved {
                 first + line.slot
             } else {
                 let next = battery.register(RegisterName::IncrCounter);
@@ -92,45 +95,28 @@ impl CrashDrain for EncryptToShadow {
             battery.write(MediaLine::data(region.data(line.slot)), &bytes, Some(line));
             stamps.push(stamp);
         }
-        write_states(lines, |index| stamps[index], !self.hardened, battery);
+        write_states(lines, |index| stamps[index], self.slots, battery);
         Ok(())
     }
-}
 
-/// Lines leave as they rest, under the pads made at boot, for the shadow cache (sepencr section IV-D).
-///
-/// *Published*: the states of all slots leave, too. *Hardened*: if nothing is dirty, nothing is touched.
-pub struct ToShadow {
-    /// The hardened reading.
-    pub hardened: bool,
-}
-
-impl CrashDrain for ToShadow {
-    fn needs(&self) -> Battery {
-        Battery::WriteOnly
-    }
-    fn uses_shadow(&self) -> bool {
-        true
-    }
-    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+    fn to_shadow(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) {
         let region = battery.region();
         let epoch = battery.register(RegisterName::BootCounter);
         for line in lines {
             battery.write(MediaLine::data(region.data(line.slot)), &line.resident, Some(line));
         }
-        write_states(lines, |_| epoch, !self.hardened, battery);
-        Ok(())
+        write_states(lines, |_| epoch, self.slots, battery);
     }
 }
 
 /// Lets tags, states and stamps of `lines`, which are in the order of their slots, leave: line by line of metadata, those
-/// without a dirty slot only if `all` are asked for.
-fn write_states(lines: &[OnChipLine], stamp: impl Fn(usize) -> u64, all: bool, battery: &mut dyn OnBattery) {
+/// without a dirty slot only with [`ShadowSlots::All`].
+fn write_states(lines: &[OnChipLine], stamp: impl Fn(usize) -> u64, slots: ShadowSlots, battery: &mut dyn OnBattery) {
     let region = battery.region();
     let mut next = 0;
     let mut slot = 0;
     while slot < region.slots {
-        if !all {
+        if slots == ShadowSlots::Dirty {
             let Some(dirty) = lines.get(next) else { return };
             slot = dirty.slot;
         }
@@ -144,5 +130,41 @@ fn write_states(lines: &[OnChipLine], stamp: impl Fn(usize) -> u64, all: bool, b
         }
         battery.write(MediaLine::data(media), &bytes, None);
         slot = group.end;
+    }
+}
+
+/// A battery on which one input of a slot's pad does not move: a seeded fault.
+struct HeldStill<'a> {
+    battery: &'a mut dyn OnBattery,
+    pads: ShadowPads,
+}
+
+impl OnBattery for HeldStill<'_> {
+    fn region(&self) -> ShadowRegion {
+        self.battery.region()
+    }
+    fn register(&self, name: RegisterName) -> u64 {
+        self.battery.register(name)
+    }
+    fn set_register(&mut self, name: RegisterName, value: u64) {
+        if self.pads != ShadowPads::CounterHeld || name != RegisterName::IncrCounter {
+            self.battery.set_register(name, value);
+        }
+    }
+    fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden> {
+        let line = if self.pads == ShadowPads::SlotHeld { self.region().pad_line(0) } else { line };
+        self.battery.pad(line, counter)
+    }
+    fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {
+        self.battery.xor(a, b)
+    }
+    fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
+        self.battery.write(media, bytes, carries);
+    }
+    fn write_in_the_clear(&mut self, line: &OnChipLine) {
+        self.battery.write_in_the_clear(line);
+    }
+    fn write_through_write_path(&mut self, line: &OnChipLine) -> Result<(), Forbidden> {
+        self.battery.write_through_write_path(line)
     }
 }

@@ -1,7 +1,6 @@
 //! Global counters: every write of the machine takes the next value of one 64-bit register, and each line keeps the
 //! eight bytes of its latest (counter-atomicity section 5.2.1): eight lines to a block, or beside the line.
 
-use crate::config::Counters;
 use crate::message::{Coverage, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
@@ -15,14 +14,16 @@ pub struct GlobalCounters {
     coverage: Coverage,
 }
 
-/// Counters in blocks of eight in a region of their own.
-pub fn region(_counters: &Counters) -> Box<dyn CounterScheme> {
-    Box::new(GlobalCounters { coverage: Coverage::EIGHT_LINES })
-}
+impl GlobalCounters {
+    /// Counters in blocks of eight in a region of their own.
+    pub fn region() -> Self {
+        Self { coverage: Coverage::EIGHT_LINES }
+    }
 
-/// Counters that lie beside their lines.
-pub fn inline(_counters: &Counters) -> Box<dyn CounterScheme> {
-    Box::new(GlobalCounters { coverage: Coverage::LINE })
+    /// Counters that lie beside their lines.
+    pub fn inline() -> Self {
+        Self { coverage: Coverage::LINE }
+    }
 }
 
 fn place(index: usize) -> std::ops::Range<usize> {

@@ -3,26 +3,11 @@
 //! for counters (counter-atomicity section 5.2.1).
 
 use super::global_counters::{initial_words, set_word, word};
-use crate::config::{CounterOrganisation, Counters};
 use crate::message::{Coverage, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// The scheme.
 pub struct LineCounters;
-
-/// Builds it.
-pub fn line_counters(_counters: &Counters) -> Box<dyn CounterScheme> {
-    Box::new(LineCounters)
-}
-
-/// Counters that count the writes of their own line, as hardware logging needs them: split if the machine has split
-/// ones, else line counters.
-pub fn own_of_machine(counters: &Counters) -> Box<dyn CounterScheme> {
-    match counters.organisation {
-        CounterOrganisation::Split => super::counters::split(counters),
-        CounterOrganisation::Global | CounterOrganisation::PerLine => line_counters(counters),
-    }
-}
 
 impl CounterScheme for LineCounters {
     fn coverage(&self) -> Coverage {

@@ -1,9 +1,9 @@
-//! What designs are made of: counters, write paths and drains. A mechanism holds no time and no queues; stages own those.
+//! What the parts of designs do: counter schemes, pads and drains. A mechanism holds no time and no queues; stages own
+//! those.
 
-pub mod counters;
+mod counters;
 pub mod drain;
 pub mod global_counters;
 pub mod line_counters;
 pub mod pads;
-pub mod seeded;
-pub mod write_path;
+pub mod split_counters;

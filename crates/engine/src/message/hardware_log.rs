@@ -19,11 +19,26 @@ pub const IV_BYTES: usize = 16;
 pub type CipherBlock = [u8; IV_BYTES];
 
 /// How the records of a bucket lie in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    Default,
+    strum::VariantArray,
+    strum::IntoStaticStr,
+    strum::EnumMessage,
+    strum::EnumProperty,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum LogLayout {
     /// A header before each record's lines.
+    #[default]
+    #[strum(props(paper = "easy-pm, section III-B"))]
     Records,
     /// Metadata, then the headers, then the lines.
+    #[strum(props(paper = "easy-pm, section III-D"))]
     Chains,
 }
 

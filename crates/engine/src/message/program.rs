@@ -5,18 +5,37 @@ use super::{CoreId, Line, LineBytes};
 use std::ops::Range;
 
 /// Which form of a workload a design runs (model.md section 2).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::VariantArray,
+    strum::IntoStaticStr,
+    strum::EnumMessage,
+    strum::EnumProperty,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ProgramForm {
     /// Stores, flushes and fences as on unencrypted memory.
+    #[default]
+    #[strum(props(paper = "secpm, section 2.1"))]
     Plain,
-    /// The same with `CounterAtomic` variables and `counter_cache_writeback` (counter-atomicity section 4.3, Figure 9).
+    /// As plain, with `CounterAtomic` variables and `counter_cache_writeback`.
+    #[strum(props(paper = "counter-atomicity, section 4.3, Figure 9"))]
     Annotated,
-    /// Stores in place between `tx_begin` and `tx_end`, and `flush_data` of what they changed; hardware keeps the log
-    /// (easy-pm section III-A).
+    /// Stores in place between `tx_begin` and `tx_end`, and `flush_data` of what they changed; hardware keeps the log.
+    #[strum(props(paper = "easy-pm, section III-A"))]
     HardwareLogged,
-    /// Without flushes, fences kept: for caches in the persistence domain (sepencr section II-D: "we remove the CLWB,
-    /// CLFLUSHOPT, and CLFLUSH instructions").
+    /// Without flushes, fences kept: for caches in the persistence domain ("we remove the CLWB, CLFLUSHOPT, and CLFLUSH
+    /// instructions").
+    #[strum(props(paper = "sepencr, section II-D"))]
     FlushFree,
 }
 

@@ -7,7 +7,7 @@ use crate::audit::fixture::{Populated, TestCodec, crypt, words};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, Counters};
 use crate::kernel::Ps;
-use crate::mechanism::counters::split;
+use crate::mechanism::split_counters::SplitCounters;
 use crate::message::{BaseImage, ByteView, Content, MediaLine, MediaUnit, Observer, Page};
 use crate::parts::RecoveryStep;
 use std::collections::BTreeMap;
@@ -121,7 +121,11 @@ fn a_resumed_reencryption_over_a_lost_counter_block_changes_what_no_line_reads_a
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
     let counters = Counters { minor_bits: 3, ..config::load_machine("small", &[]).unwrap().counters };
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, 1 << 30).unwrap();
-    let codec = SchemeCodec::new(split(&counters), Box::new(pads), Arc::clone(&base) as Arc<dyn BaseImage>);
+    let codec = SchemeCodec::new(
+        Box::new(SplitCounters::of(&counters)),
+        Box::new(pads),
+        Arc::clone(&base) as Arc<dyn BaseImage>,
+    );
     let page = Page(0);
     for (stored, done) in [None, Some(0), Some(2), Some(3), Some(4), Some(5)]
         .into_iter()

@@ -95,9 +95,10 @@ mod tests {
     fn needs(name: &str, cores: u16, purpose: Purpose, set: &[&str]) -> Needs {
         let design = design::find(name, Variant::Hardened).unwrap();
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-        let machine = load_machine(design.machine, &set).unwrap();
+        let machine = load_machine(&design.machine, &set).unwrap();
         let config = RunConfig {
             design: name.into(),
+            parts: None,
             variant: Variant::Hardened,
             workload: "array".into(),
             tx_size: 64,

@@ -122,7 +122,7 @@ fn recovery_time(
     let system = |design: &Design| LineSystem::new(&machine, design, Arc::clone(&base), config.seed, NoObserver);
     let metadata = (region.slots..region.lines()).map(|line| Line(region.first.0 + line));
     let live = dirty.iter().map(|held| region.data(held.slot));
-    let mut reads = system(&Design { encryption: None, log: None, ..*design })?;
+    let mut reads = system(&Design { encryption: None, log: None, ..design.clone() })?;
     let queue = machine.controller.read_queue_entries as usize;
     let read = answered(&mut reads, metadata.chain(live), queue, cancel, |system, line| {
         system.read(system.now(), line, 0);
@@ -184,6 +184,7 @@ mod tests {
         let machine = load_machine("sepencr", &sets.concat()).unwrap();
         let config = RunConfig {
             design: "bbe".into(),
+            parts: None,
             variant,
             workload: "array".into(),
             tx_size: 64,

@@ -286,7 +286,7 @@ fn the_requests_meet_re_encryption_in_every_design_with_split_counters() {
     for name in design::names() {
         let reencryptions = compare(&machine, name, Variant::Hardened, &requests).unwrap();
         let design = design::find(name, Variant::Hardened).unwrap();
-        let split = design.encryption.is_some_and(|parts| !(parts.counters)(&machine.counters).global());
+        let split = design.encryption.is_some_and(|parts| !parts.scheme(&machine.counters).global());
         assert_eq!(reencryptions > 4, split, "{name}: {reencryptions}");
     }
 }

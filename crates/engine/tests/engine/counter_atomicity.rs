@@ -300,9 +300,10 @@ fn hardened(name: &str) -> Design {
 
 /// Runs `program` and says what the reference found broken.
 fn broken(design: &Design, atomic: Atomic, sets: &[String], program: &Program) -> Option<String> {
-    let name = design.name;
+    let name = design.name.as_str();
     let config = RunConfig {
         design: name.to_owned(),
+        parts: None,
         variant: design.variant,
         workload: "random".to_owned(),
         machine: config::load_machine("small", sets).unwrap(),

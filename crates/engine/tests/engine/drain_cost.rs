@@ -84,7 +84,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
     let small = ["l1.size=2KiB", "l2.size=8KiB", "l3.size=16KiB", "controller.counter_cache_size=1KiB"];
     let requests: Vec<Value> = designs()
         .map(|design| {
-            let mut request = request(design.name, 2, &small);
+            let mut request = request(&design.name, 2, &small);
             request["variant"] = json!(design.variant.name());
             request
         })

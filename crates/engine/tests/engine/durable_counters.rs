@@ -9,7 +9,7 @@ use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::device::Image;
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::mechanism::counters;
+use counterpoint_engine::mechanism::split_counters::SplitCounters;
 use counterpoint_engine::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
 use counterpoint_engine::parts::RecoveryStep;
 use counterpoint_engine::recovery::{AdrSnapshot, Boot, Media, ReencryptionStatus, SchemeCodec};
@@ -54,7 +54,7 @@ fn explore(
     let base = Arc::new(crate::common::Full([7; 64]));
     let mut system = LineSystem::new(machine, &design, base.clone(), 1, NoObserver).unwrap();
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, machine.device.capacity.0).unwrap();
-    let codec = SchemeCodec::new(counters::split(&machine.counters), Box::new(pads), base);
+    let codec = SchemeCodec::new(Box::new(SplitCounters::of(&machine.counters)), Box::new(pads), base);
     let mut histories: Vec<History> = (0..256).map(|_| History { versions: vec![[7; 64]], acknowledged: 1 }).collect();
     let mut sent = Vec::new();
     let mut at = 0;
@@ -164,7 +164,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
     let base = Arc::new(crate::common::Full([7; 64]));
     let mut system = LineSystem::new(machine, &design, base.clone(), 1, NoObserver).unwrap();
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, machine.device.capacity.0).unwrap();
-    let codec = SchemeCodec::new(counters::split(&machine.counters), Box::new(pads), base);
+    let codec = SchemeCodec::new(Box::new(SplitCounters::of(&machine.counters)), Box::new(pads), base);
     let mut caches = Caches { dirty: BTreeMap::new(), leaving: BTreeMap::new(), versions: BTreeMap::new() };
     let mut used: BTreeMap<u128, u128> = BTreeMap::new();
     // A line has one turn under way at a time.

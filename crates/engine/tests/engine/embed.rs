@@ -3,7 +3,7 @@
 
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::controller::Response;
-use counterpoint_engine::design::{self, DESIGNS};
+use counterpoint_engine::design;
 use counterpoint_engine::embed::{Answer, Kind, Memory, Refusal, Request, Setup, TIME_MAX};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
@@ -177,14 +177,13 @@ fn request(kind: Kind, bytes: &LineBytes, counter_atomic: bool) -> Request<'_> {
 #[test]
 fn what_was_promised_survives_power_failures_and_memory_goes_on() {
     let mut boots_wrote = 0;
-    for of in DESIGNS {
-        let design = of(Variant::Hardened);
+    for design in design::all(Variant::Hardened) {
         let promises = design.promise.crash_consistent.is_ok()
             && matches!(design.promise.line_atomic, LineAtomicity::Every | LineAtomicity::Marked);
         if !promises || design.drain().is_some() {
             continue;
         }
-        let mut client = Client::new(memory(design.name, Variant::Hardened, &[]), 11);
+        let mut client = Client::new(memory(&design.name, Variant::Hardened, &[]), 11);
         for life in 0..12 {
             client.traffic(150, true);
             let writes = client.memory.report().nvm.writes;
@@ -207,12 +206,12 @@ fn a_design_that_loses_counters_is_caught() {
 
 #[test]
 fn every_design_answers_every_read_with_the_newest_bytes() {
-    for of in DESIGNS {
+    for name in design::names() {
         for variant in [Variant::Published, Variant::Hardened] {
-            let mut client = Client::new(memory(of(variant).name, variant, &[]), 23);
+            let mut client = Client::new(memory(name, variant, &[]), 23);
             client.traffic(250, false);
             while client.step(client.memory.now() + 100_000_000) {}
-            assert!(client.reads.is_empty() && client.writes.is_empty(), "{}", of(variant).name);
+            assert!(client.reads.is_empty() && client.writes.is_empty(), "{name}");
         }
     }
 }
@@ -236,9 +235,8 @@ fn every_design_shows_what_a_read_sent_now_finds() {
         let read = answers.iter().find(|answer| answer.kind == Kind::Read).unwrap();
         assert_eq!(read.bytes, shown, "{at}");
     };
-    for of in DESIGNS {
+    for name in design::names() {
         for variant in [Variant::Published, Variant::Hardened] {
-            let name = of(variant).name;
             let mut memory = memory(name, variant, &[]);
             // One that has not arrived.
             send(&mut memory, 1, 1);

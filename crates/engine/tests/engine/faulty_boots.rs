@@ -3,8 +3,8 @@
 
 use crate::common::judge::{count, crash};
 use counterpoint_engine::config::Variant;
+use counterpoint_engine::design;
 use counterpoint_engine::design::faults::Fault;
-use counterpoint_engine::design::{self, DESIGNS};
 use counterpoint_engine::workload::WORKLOADS;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -62,12 +62,12 @@ fn every_fault() -> Vec<Value> {
         );
     let runs = (machines, 0..WORKLOADS.len(), of(&[64, 128, 256]), 1..3u32);
     let mut requests = Vec::new();
-    for name in DESIGNS.iter().map(|of| of(Variant::Hardened)).filter(|of| of.promise.crash_consistent.is_ok()) {
+    for of in design::all(Variant::Hardened).filter(|of| of.promise.crash_consistent.is_ok()) {
         for variant in [Variant::Published, Variant::Hardened] {
-            for fault in Fault::of(&design::find(name.name, variant).unwrap()) {
+            for fault in Fault::of(&design::find(&of.name, variant).unwrap()) {
                 let (set, workload, tx_size, cores) = runs.new_tree(&mut runner).unwrap().current();
                 requests.push(json!({
-                    "design": name.name, "variant": variant.name(), "fault": fault.name(), "set": set, "cores": cores,
+                    "design": of.name, "variant": variant.name(), "fault": fault.name(), "set": set, "cores": cores,
                     "workload": WORKLOADS[workload].name, "tx_size": tx_size, "machine": "small", "footprint": "16KiB",
                     "transactions": 40, "seed": requests.len(),
                 }));

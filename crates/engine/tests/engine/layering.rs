@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("controller", "kernel message config parts"),
     ("device", "kernel message config"),
     ("mechanism", "message config cipher parts"),
-    ("design", "message config parts mechanism"),
+    ("design", "config parts"),
     ("recovery", "message parts"),
     ("audit", "kernel message parts"),
     ("timeline", "kernel output message config"),
@@ -38,7 +38,7 @@ const ROOMS: &[(&str, &str)] = &[
         "api",
         "message config parts workload design timeline attribution assembly run user_recovery crash legal_states crash_view",
     ),
-    ("embed", "kernel stats message config parts controller device recovery assembly run crash api"),
+    ("embed", "kernel stats message config parts controller device recovery assembly run crash design"),
 ];
 
 /// Stages and what judges them decide nothing by a design's name.

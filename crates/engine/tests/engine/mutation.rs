@@ -108,6 +108,7 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     let sets: Vec<String> = row.sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
         design: design.name.to_owned(),
+        parts: None,
         variant: design.variant,
         workload: row.workload.to_owned(),
         machine: config::load_machine("small", &sets).unwrap(),

@@ -5,11 +5,10 @@
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
-use counterpoint_engine::mechanism::drain::{EncryptToShadow, InPlace, ToShadow};
-use counterpoint_engine::message::{MediaLine, OnChipLine};
+use counterpoint_engine::message::OnChipLine;
 use counterpoint_engine::parts::{
-    Battery, CounterUpdate, CrashDrain, Design, Domain, Encryption, Forbidden, OnBattery, PersistenceDomain,
-    RecoveryStep, Register, RegisterName, RestoreInto, StampSource,
+    Battery, CounterUpdate, CrashDrain, Design, Domain, DrainCopies, DrainMechanism, DrainParts, DrainPath, Encryption,
+    Forbidden, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto, ShadowSlots, StampSource,
 };
 use counterpoint_engine::workload::WORKLOADS;
 use counterpoint_engine::{audit::Rule, design, explore};
@@ -45,6 +44,7 @@ fn judge(design: &Design, case: &Case) -> CrashReport {
     let sets: Vec<String> = case.sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
         design: design.name.to_owned(),
+        parts: None,
         variant: design.variant,
         workload: case.workload.to_owned(),
         machine: config::load_machine("small", &sets).unwrap(),
@@ -147,8 +147,7 @@ fn published_bbe_takes_the_wrong_counter_once_a_clean_slot_was_skipped() {
 fn a_shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_failure() {
     let hardened = find("bbe", Variant::Hardened);
     let into = RecoveryStep::RestoreShadow { stamp: StampSource::Metadata, into: RestoreInto::Caches };
-    let steps: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, into];
-    let design = Design { recovery: Box::leak(Box::new(steps.to_vec())), ..hardened };
+    let design = Design { recovery: vec![RecoveryStep::ResumeReencryption, into], ..hardened };
     let case = Case { sets: NO_OVERFLOW, transactions: 4, ..Case::of("array") };
     assert!(judge(&design, &case).holds(), "the first power failure is survived");
     let report = judge(&design, &Case { nested: true, ..case });
@@ -159,7 +158,7 @@ fn a_shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_fai
 fn a_design_that_computes_on_a_battery_that_only_writes_is_caught_in_the_act() {
     /// bbe's drain that says it needs nothing.
     struct Understated;
-    impl CrashDrain for Understated {
+    impl DrainMechanism for Understated {
         fn needs(&self) -> Battery {
             Battery::WriteOnly
         }
@@ -167,17 +166,26 @@ fn a_design_that_computes_on_a_battery_that_only_writes_is_caught_in_the_act() {
             true
         }
         fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
-            EncryptToShadow { hardened: true }.drain(lines, battery)
+            by(DrainPath::EncryptToShadow).drain(lines, battery)
         }
     }
-    let broken = Design { domain: PersistenceDomain::Eadr { drain: &Understated }, ..find("bbe", Variant::Hardened) };
+    let broken = drained_by("bbe", CrashDrain::Custom(&Understated));
     let report = judge(&broken, &Case { transactions: 4, ..Case::of("array") });
     assert!(rules(&report).contains(&Rule::Battery), "{:?}", rules(&report));
     assert!(report.recovered < report.crash_points);
 }
 
+/// The hardened drain to a shadow cache.
+fn by(path: DrainPath) -> CrashDrain {
+    CrashDrain::Parts(DrainParts { path, slots: ShadowSlots::Dirty, ..DrainParts::default() })
+}
+
+fn drained_by(name: &str, drain: CrashDrain) -> Design {
+    Design { domain: PersistenceDomain::Eadr { drain }, ..find(name, Variant::Hardened) }
+}
+
 fn caught(broken: &Design, case: &Case, expected: &[Rule]) {
-    let report = judge(&find(broken.name, Variant::Hardened), case);
+    let report = judge(&find(&broken.name, Variant::Hardened), case);
     assert!(report.holds(), "intact {}: {:?}", broken.name, report.violations.first());
     let rules = rules(&judge(broken, case));
     assert!(expected.iter().any(|rule| rules.contains(rule)), "{} broke only {rules:?}", broken.name);
@@ -195,8 +203,8 @@ fn lines_that_rest_in_the_clear_leave_in_the_clear() {
 #[test]
 fn a_boot_counter_that_does_not_go_up_repeats_the_pads_of_the_caches() {
     let restore = RecoveryStep::RestoreShadow { stamp: StampSource::Metadata, into: RestoreInto::Memory };
-    let steps: &'static [RecoveryStep] = Box::leak(Box::new([RecoveryStep::ResumeReencryption, restore]));
-    let broken = Design { recovery: steps, ..find("sepencr", Variant::Hardened) };
+    let broken =
+        Design { recovery: vec![RecoveryStep::ResumeReencryption, restore], ..find("sepencr", Variant::Hardened) };
     let case = Case { transactions: 4, nested: true, ..Case::of("array") };
     caught(&broken, &case, &[Rule::PadReuse]);
     assert!(judge(&broken, &Case { nested: false, ..case }).holds(), "it takes a second life");
@@ -210,12 +218,7 @@ fn a_boot_counter_that_does_not_go_up_repeats_the_pads_of_the_caches() {
 fn registers_that_do_not_survive() {
     for (name, lost) in [("bbe", RegisterName::IncrCounter), ("sepencr", RegisterName::BootCounter)] {
         let intact = find(name, Variant::Hardened);
-        let registers: Vec<Register> = intact
-            .registers
-            .iter()
-            .map(|of| if of.name == lost { Register { domain: Domain::Volatile, ..*of } } else { *of })
-            .collect();
-        let broken = Design { registers: Box::leak(registers.into_boxed_slice()), ..intact };
+        let broken = Design { registers: intact.registers.with(lost, Domain::Volatile), ..intact };
         caught(&broken, &Case { transactions: 4, nested: true, ..Case::of("array") }, &[Rule::PadReuse]);
     }
 }
@@ -231,7 +234,7 @@ fn counters_that_are_bumped_before_their_data_is_queued() {
 /// The first level's slots are written to the shadow cache, the others are forgotten.
 struct FirstLevelOnly;
 
-impl CrashDrain for FirstLevelOnly {
+impl DrainMechanism for FirstLevelOnly {
     fn needs(&self) -> Battery {
         Battery::WriteOnly
     }
@@ -240,37 +243,19 @@ impl CrashDrain for FirstLevelOnly {
     }
     fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
         let kept: Vec<OnChipLine> = lines.iter().filter(|line| line.level == 1).copied().collect();
-        ToShadow { hardened: true }.drain(&kept, battery)
+        by(DrainPath::ToShadow).drain(&kept, battery)
     }
 }
 
 #[test]
 fn a_drain_that_forgets_a_level() {
-    let broken =
-        Design { domain: PersistenceDomain::Eadr { drain: &FirstLevelOnly }, ..find("sepencr", Variant::Hardened) };
+    let broken = drained_by("sepencr", CrashDrain::Custom(&FirstLevelOnly));
     caught(&broken, &Case::of("btree"), LOST);
-}
-
-/// Every copy leaves in place, the oldest last.
-struct OldestLast;
-
-impl CrashDrain for OldestLast {
-    fn needs(&self) -> Battery {
-        InPlace.needs()
-    }
-    fn uses_shadow(&self) -> bool {
-        false
-    }
-    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
-        for line in lines {
-            battery.write(MediaLine::data(line.line), &line.resident, Some(line));
-        }
-        Ok(())
-    }
 }
 
 #[test]
 fn a_drain_that_writes_older_copies_over_newer_ones() {
-    let broken = Design { domain: PersistenceDomain::Eadr { drain: &OldestLast }, ..find("eadr", Variant::Hardened) };
+    let oldest_last = DrainParts { copies: DrainCopies::Every, ..DrainParts::default() };
+    let broken = drained_by("eadr", CrashDrain::Parts(oldest_last));
     caught(&broken, &Case::of("btree"), LOST);
 }

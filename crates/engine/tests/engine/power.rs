@@ -4,11 +4,10 @@
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
-use counterpoint_engine::mechanism::write_path::{Deferred, SelectiveReadyPairs, WriteThrough};
 use counterpoint_engine::message::{Annotation, Omission};
 use counterpoint_engine::parts::{
-    Admit, AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, LogEncryption,
-    MinorReset, ProgramForm, Promise, RecoveryStep, Register, RegisterName, WritePath, WritebackOrder,
+    AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, LogEncryption,
+    MinorReset, ProgramForm, Promise, RecoveryStep, RegisterName, Registers, WritePath, WritebackOrder,
 };
 use counterpoint_engine::{audit::Rule, design, explore};
 use std::sync::Arc;
@@ -40,6 +39,7 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
         design: design.name.to_owned(),
+        parts: None,
         variant: design.variant,
         workload: workload.to_owned(),
         machine: config::load_machine("small", &sets).unwrap(),
@@ -79,7 +79,7 @@ fn rules(report: &CrashReport) -> Vec<Rule> {
 
 /// The design without its fault holds; with it, `rule` is among what is broken.
 fn caught(broken: &Design, workload: &str, sets: &[&str], rule: Rule) {
-    let report = judge(&intact(broken.name), workload, sets);
+    let report = judge(&intact(&broken.name), workload, sets);
     assert!(report.holds(), "intact {} on {workload}: {:?}", broken.name, report.violations.first());
     let report = judge(broken, workload, sets);
     assert!(rules(&report).contains(&rule), "{} on {workload} broke only {:?}", broken.name, rules(&report));
@@ -90,7 +90,7 @@ fn caught(broken: &Design, workload: &str, sets: &[&str], rule: Rule) {
 #[test]
 fn a_status_register_that_does_not_survive() {
     let broken = Design {
-        registers: &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Volatile }],
+        registers: Registers::default().with(RegisterName::ReencryptionStatus, Domain::Volatile),
         ..intact("secpm")
     };
     caught(&broken, "array", &[], Rule::Line);
@@ -113,7 +113,7 @@ fn pairs_appended_in_the_order_of_their_circuits_when_counters_coalesce() {
 fn a_counter_that_is_appended_apart_from_its_data() {
     for name in ["secpm", "secpm-no-cwr"] {
         let mut broken = intact(name);
-        broken.encryption.as_mut().unwrap().write_path = &WriteThrough;
+        broken.encryption.as_mut().unwrap().write_path = WritePath::WriteThrough;
         caught(&broken, "linked-list", &[], Rule::Line);
         caught(&broken, "array", &[], Rule::Line);
     }
@@ -123,7 +123,7 @@ fn a_counter_that_is_appended_apart_from_its_data() {
 fn a_counter_that_stays_in_the_cache() {
     // No overflow: a status register that names a major counter which was never written is a fault of its own.
     let sets = ["counters.minor_bits=7"];
-    let mut broken = secpm_with(|parts| parts.write_path = &Deferred);
+    let mut broken = secpm_with(|parts| parts.write_path = WritePath::Deferred);
     caught(&broken, "btree", &sets, Rule::Line);
     // Who promises nothing about lines must still recover; it does not.
     broken.promise = Promise { line_atomic: LineAtomicity::None, ..broken.promise };
@@ -139,24 +139,10 @@ fn write_reduction_does_not_save_a_counter_that_stays_in_the_cache() {
 }
 
 /// The counter is bumped in its cache and never leaves it, not even when its place is needed.
-struct Forgotten;
-
-impl WritePath for Forgotten {
-    fn at_bump(&self) -> Admit {
-        Admit::Nothing
-    }
-    fn at_encrypted(&self, _counter_atomic: bool) -> Admit {
-        Admit::Data
-    }
-    fn defers_counter(&self, _counter_atomic: bool) -> bool {
-        false
-    }
-}
-
 #[test]
 fn a_counter_that_is_forgotten_and_counts_again() {
     let sets = ["counters.minor_bits=7", "controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
-    let broken = secpm_with(|parts| parts.write_path = &Forgotten);
+    let broken = secpm_with(|parts| parts.write_path = WritePath::CounterDropped);
     caught(&broken, "array", &sets, Rule::PadReuse);
 }
 
@@ -175,7 +161,7 @@ fn family_with(name: &str, change: impl FnOnce(&mut Encryption)) -> Design {
 
 #[test]
 fn data_that_is_ready_without_its_counter() {
-    caught(&family_with("fca", |parts| parts.write_path = &Deferred), "linked-list", &[], Rule::Durability);
+    caught(&family_with("fca", |parts| parts.write_path = WritePath::Deferred), "linked-list", &[], Rule::Durability);
 }
 
 #[test]
@@ -197,7 +183,7 @@ fn selective_counter_atomicity_sold_as_full() {
     caught(&broken, "queue", &[], Rule::Line);
     // And its hardware under a program that says nothing.
     let mut broken = intact("fca");
-    broken.encryption.as_mut().unwrap().write_path = &SelectiveReadyPairs;
+    broken.encryption.as_mut().unwrap().write_path = WritePath::SelectiveReadyPairs;
     caught(&broken, "linked-list", &[], Rule::Durability);
 }
 
@@ -253,7 +239,7 @@ fn logging_with(name: &str, change: impl FnOnce(&mut Design)) -> Design {
 fn log_metadata_registers_that_do_not_survive() {
     for name in ["hw-log", "easy-pm"] {
         let broken = logging_with(name, |design| {
-            design.registers = &[Register { name: RegisterName::ReencryptionStatus, domain: Domain::Adr }];
+            design.registers = Registers::default().with(RegisterName::ReencryptionStatus, Domain::Adr);
         });
         caught(&broken, "array", &[], Rule::Atomicity);
     }
@@ -262,7 +248,7 @@ fn log_metadata_registers_that_do_not_survive() {
 #[test]
 fn a_boot_that_does_not_undo_what_the_hardware_logged() {
     for name in ["hw-log", "easy-pm"] {
-        let broken = logging_with(name, |design| design.recovery = &[RecoveryStep::ResumeReencryption]);
+        let broken = logging_with(name, |design| design.recovery = vec![RecoveryStep::ResumeReencryption]);
         caught(&broken, "array", &[], Rule::Atomicity);
     }
 }
@@ -270,7 +256,7 @@ fn a_boot_that_does_not_undo_what_the_hardware_logged() {
 #[test]
 fn log_counters_that_stay_in_the_cache() {
     let broken = logging_with("hw-log", |design| {
-        design.log.as_mut().unwrap().encryption = LogEncryption::Counter { write_path: &Deferred };
+        design.log.as_mut().unwrap().encryption = LogEncryption::Counter { write_path: WritePath::Deferred };
     });
     caught(&broken, "array", &[], Rule::Atomicity);
 }
@@ -278,12 +264,12 @@ fn log_counters_that_stay_in_the_cache() {
 #[test]
 fn flushed_data_whose_counter_stays_in_the_cache() {
     for name in ["hw-log", "easy-pm"] {
-        let broken = logging_with(name, |design| design.encryption.as_mut().unwrap().write_path = &Deferred);
+        let broken = logging_with(name, |design| design.encryption.as_mut().unwrap().write_path = WritePath::Deferred);
         // `flush_data` also writes back what an eviction left behind, so nothing committed is lost; but pads repeat.
         caught(&broken, "array", &["counters.minor_bits=7"], Rule::PadReuse);
         let broken = logging_with(name, |design| {
             let parts = design.encryption.as_mut().unwrap();
-            (parts.write_path, parts.writeback_order) = (&Deferred, WritebackOrder::AtOnce);
+            (parts.write_path, parts.writeback_order) = (WritePath::Deferred, WritebackOrder::AtOnce);
         });
         caught(&broken, "array", &["counters.minor_bits=7"], Rule::Durability);
     }

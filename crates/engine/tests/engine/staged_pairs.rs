@@ -7,13 +7,11 @@ use crate::common::{Full, LATE, reading};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, ConfigError, CounterOrganisation, Machine, Variant};
 use counterpoint_engine::controller::Response;
+use counterpoint_engine::design;
 use counterpoint_engine::design::faults::Fault;
-use counterpoint_engine::design::{self, DESIGNS};
 use counterpoint_engine::kernel::ns_to_ps;
-use counterpoint_engine::mechanism::global_counters;
-use counterpoint_engine::mechanism::write_path::{Deferred, FlushedPairs, StagedPair, WriteThrough};
 use counterpoint_engine::message::{Line, LineBytes, NoObserver};
-use counterpoint_engine::parts::{CounterUpdate, Design, LogEncryption};
+use counterpoint_engine::parts::{CounterKind, CounterPart, CounterUpdate, Design, LogEncryption, WritePath};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -121,32 +119,32 @@ fn parts_that_leave_a_staged_pair_without_its_counter_block_are_refused_in_a_sen
     };
     let global = "a global counter comes from its register";
     refused("fca", "stages it with the line", global, &|design| {
-        design.encryption.as_mut().unwrap().write_path = &StagedPair;
+        design.encryption.as_mut().unwrap().write_path = WritePath::StagedPair;
     });
     refused("sca", "stages it with the line", global, &|design| {
-        design.encryption.as_mut().unwrap().write_path = &FlushedPairs;
+        design.encryption.as_mut().unwrap().write_path = WritePath::FlushedPairs;
     });
     refused("fca", "appends it at the bump", global, &|design| {
-        design.encryption.as_mut().unwrap().write_path = &WriteThrough;
+        design.encryption.as_mut().unwrap().write_path = WritePath::WriteThrough;
     });
     refused("secpm", "stages it with the line", global, &|design| {
-        design.encryption.as_mut().unwrap().counters = global_counters::region;
+        design.encryption.as_mut().unwrap().counters = CounterPart::Kind(CounterKind::Global);
     });
     // The write path of the log alone.
     refused("hw-log", "stages it with the line", global, &|design| {
         let parts = design.encryption.as_mut().unwrap();
-        (parts.counters, parts.write_path) = (global_counters::region, &Deferred);
+        (parts.counters, parts.write_path) = (CounterPart::Kind(CounterKind::Global), WritePath::Deferred);
     });
     let none = of("hw-log", &|design| {
         let parts = design.encryption.as_mut().unwrap();
-        (parts.counters, parts.write_path) = (global_counters::region, &Deferred);
-        design.log.as_mut().unwrap().encryption = LogEncryption::Counter { write_path: &Deferred };
+        (parts.counters, parts.write_path) = (CounterPart::Kind(CounterKind::Global), WritePath::Deferred);
+        design.log.as_mut().unwrap().encryption = LogEncryption::Counter { write_path: WritePath::Deferred };
     });
     assert_eq!(none, None);
-    refused("secpm", "stages it with the line", "with CounterUpdate::WithData", &|design| {
+    refused("secpm", "stages it with the line", "with counter_update = \"with-data\"", &|design| {
         design.encryption.as_mut().unwrap().update = CounterUpdate::WithData;
     });
-    refused("write-through", "appends it at the bump", "with CounterUpdate::WithData", &|design| {
+    refused("write-through", "appends it at the bump", "with counter_update = \"with-data\"", &|design| {
         design.encryption.as_mut().unwrap().update = CounterUpdate::WithData;
     });
 }
@@ -156,7 +154,7 @@ fn no_design_and_no_design_with_a_fault_is_refused_whatever_the_counters_of_the_
     for organisation in [CounterOrganisation::Split, CounterOrganisation::Global, CounterOrganisation::PerLine] {
         let mut machine = config::preset("small").unwrap();
         machine.counters.organisation = organisation;
-        for design in DESIGNS.iter().flat_map(|of| [Variant::Published, Variant::Hardened].map(of)) {
+        for design in [Variant::Published, Variant::Hardened].into_iter().flat_map(design::all) {
             put_together(&machine, &design).unwrap();
             for fault in Fault::of(&design) {
                 put_together(&machine, &fault.apply(&design).unwrap()).unwrap();

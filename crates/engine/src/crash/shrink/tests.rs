@@ -8,6 +8,7 @@ use proptest::prelude::*;
 fn config(transactions: u64, tx_size: u64, footprint: u64, cores: u16) -> RunConfig {
     RunConfig {
         design: "secpm".to_owned(),
+        parts: None,
         variant: Variant::Hardened,
         workload: "array".to_owned(),
         machine: load_machine("small", &[]).unwrap(),

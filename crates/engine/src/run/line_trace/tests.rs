@@ -7,7 +7,8 @@ use crate::design;
 fn config(design: &Design, set: &[&str]) -> RunConfig {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     RunConfig {
-        design: design.name.into(),
+        design: design.name.clone(),
+        parts: None,
         variant: Variant::Hardened,
         workload: "t.trace".into(),
         tx_size: 64,
@@ -18,7 +19,7 @@ fn config(design: &Design, set: &[&str]) -> RunConfig {
         seed: 1,
         allow_truncated: false,
         leave_out: None,
-        machine: load_machine(design.machine, &set).unwrap(),
+        machine: load_machine(&design.machine, &set).unwrap(),
     }
 }
 

@@ -131,6 +131,7 @@ pub fn run_programs<O: Observer>(
 ) -> System<O> {
     let run = RunConfig {
         design: name.into(),
+        parts: None,
         variant,
         workload: "none".into(),
         machine,

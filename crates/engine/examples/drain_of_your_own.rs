@@ -1,0 +1,86 @@
+//! A mechanism that no part of a design file has: a drain for a battery that lasts for a few lines only. The auditors judge
+//! it like any other.
+//!
+//! ```sh
+//! cargo run --release --example drain_of_your_own
+//! ```
+
+use counterpoint_engine::config::{RunConfig, Variant, preset};
+use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
+use counterpoint_engine::design;
+use counterpoint_engine::message::{MediaLine, OnChipLine};
+use counterpoint_engine::parts::{
+    Battery, CrashDrain, Design, DrainMechanism, Forbidden, OnBattery, PersistenceDomain,
+};
+use counterpoint_engine::{Source, explore};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Lines leave in place, in the order of their slots, until the battery is empty.
+struct SmallBattery {
+    lines: usize,
+}
+
+impl DrainMechanism for SmallBattery {
+    fn needs(&self) -> Battery {
+        Battery::WriteOnly
+    }
+
+    fn uses_shadow(&self) -> bool {
+        false
+    }
+
+    fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+        for line in lines.iter().filter(|line| line.newest).take(self.lines) {
+            battery.write(MediaLine::data(line.line), &line.resident, Some(line));
+        }
+        Ok(())
+    }
+}
+
+/// `eadr` on a battery for so many lines.
+fn eadr_on(battery: &'static SmallBattery) -> Design {
+    let eadr = design::find("eadr", Variant::Hardened).expect("a built-in design");
+    Design {
+        name: format!("eadr-{}-lines", battery.lines),
+        domain: PersistenceDomain::Eadr { drain: CrashDrain::Custom(battery) },
+        ..eadr
+    }
+}
+
+/// Power fails after every event of forty transactions of `btree` on the small machine.
+fn crashed(design: &Design) -> CrashReport {
+    let config = RunConfig {
+        design: design.name.clone(),
+        parts: None,
+        variant: design.variant,
+        workload: "btree".to_owned(),
+        machine: preset("small").expect("a preset"),
+        tx_size: 128,
+        transactions: 40,
+        warmup: 0,
+        cores: 1,
+        footprint: 16 << 10,
+        seed: 1,
+        allow_truncated: false,
+        leave_out: None,
+    };
+    let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).expect("a workload opens");
+    let exploration = Exploration::of(CrashPlan::All);
+    let never = AtomicBool::new(false);
+    explore(&config, design, &source, &exploration, String::new(), &|_| {}, &never).expect("a complete configuration")
+}
+
+/// How many crashes were survived, and of how many, on a battery for four lines and on one for all of the caches.
+pub fn outcomes() -> [(u64, u64); 2] {
+    [&SmallBattery { lines: 4 }, &SmallBattery { lines: usize::MAX }].map(|battery| {
+        let report = crashed(&eadr_on(battery));
+        (report.recovered, report.crash_points)
+    })
+}
+
+fn main() {
+    let [small, whole] = outcomes();
+    println!("4 lines:   {} of {} crashes survived", small.0, small.1);
+    println!("all lines: {} of {} crashes survived", whole.0, whole.1);
+}

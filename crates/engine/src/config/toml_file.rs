@@ -1,0 +1,90 @@
+//! A TOML file that a user wrote: its values, each with the line on which its key stands.
+
+use super::ConfigError;
+use super::excerpt::excerpt;
+use std::fs::File;
+use std::io::Read;
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+/// The most characters of what the parser says.
+const PARSER_CHARS_MAX: usize = 300;
+/// The most bytes of a file; a machine with every value takes some ten thousand.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A value of a file. A table that is no section counts as a value.
+pub struct Leaf {
+    /// Its key with the sections around it, as in `device.t_wr_ns`.
+    pub path: String,
+    /// The value.
+    pub value: Value,
+    /// Where its key stands, as in `mine.toml:7`.
+    pub place: String,
+}
+
+impl Leaf {
+    /// The sentence `what` about this value.
+    pub fn error(&self, what: impl std::fmt::Display) -> ConfigError {
+        ConfigError(format!("{}: {what}", self.place))
+    }
+}
+
+/// The text of the file at `path`; `what` it is: "machine file". A file may be anything, also one without an end.
+///
+/// # Errors
+/// A sentence if it cannot be read, is too long or is not UTF-8.
+pub fn read(what: &str, path: &str) -> Result<String, ConfigError> {
+    let broken = |why: String| ConfigError(format!("{what} '{path}' cannot be read: {why}"));
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| broken(error.to_string()))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(broken(format!("one has at most {} MiB", FILE_BYTES_MAX >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
+}
+
+/// The values of `text`, which lies at `path`, in the order of the file, so that the first mistake is the one to tell.
+/// `is_section` says of a table's path whether its keys are values of their own.
+///
+/// # Errors
+/// A sentence with file and line if the text is not TOML.
+pub fn leaves(path: &str, text: &str, is_section: &dyn Fn(&str) -> bool) -> Result<Vec<Leaf>, ConfigError> {
+    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
+    let broken = |error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| line_of(span.start.min(text.len())));
+        let message = error.message().replace('\n', ", ");
+        ConfigError(format!("{path}:{line}: {}", excerpt(&message, PARSER_CHARS_MAX)))
+    };
+    let values: Table = toml::from_str(text).map_err(broken)?;
+    let parsed = DeTable::parse(text).map_err(broken)?;
+    let mut found = Vec::new();
+    collect("", parsed.get_ref(), &values, is_section, &mut |key, value, start| found.push((start, key, value)));
+    found.sort_by_key(|(start, ..)| *start);
+    let leaf = |(start, key, value): (usize, String, &Value)| Leaf {
+        path: key,
+        value: value.clone(),
+        place: format!("{path}:{}", line_of(start)),
+    };
+    Ok(found.into_iter().map(leaf).collect())
+}
+
+fn collect<'a>(
+    prefix: &str,
+    parsed: &DeTable<'_>,
+    values: &'a Table,
+    is_section: &dyn Fn(&str) -> bool,
+    found: &mut dyn FnMut(String, &'a Value, usize),
+) {
+    for (key, place) in parsed {
+        let path = format!("{prefix}{}", key.get_ref());
+        let value = &values[key.get_ref().as_ref()];
+        match (place.get_ref(), value) {
+            (DeValue::Table(parsed), Value::Table(values)) if is_section(&path) => {
+                collect(&format!("{path}."), parsed, values, is_section, found);
+            }
+            _ => found(path, value, key.span().start),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Parts that contradict each other, whatever the machine.
+
+use super::draft::Draft;
+use crate::parts::{
+    CachePads, Choice, CounterKind, CounterStore, DomainReach, DrainPath, EncryptionMode, LogLayout, LogMode,
+    ProgramForm, RestoreInto, StampSource, StepName, WritePath, WriteQueues,
+};
+
+/// The first contradiction among the parts of `draft`, in a sentence that names both as a file states them.
+pub(super) fn contradiction(draft: &Draft) -> Option<String> {
+    plaintext(draft)
+        .or_else(|| co_location(draft))
+        .or_else(|| ready_bits(draft))
+        .or_else(|| hardware_log(draft))
+        .or_else(|| cache_pads(draft))
+        .or_else(|| recovery(draft))
+}
+
+/// Parts that need a cipher, on memory without one.
+fn plaintext(draft: &Draft) -> Option<String> {
+    if draft.encryption != EncryptionMode::None {
+        return None;
+    }
+    let drain = draft.domain == DomainReach::Eadr && draft.drain != DrainPath::InPlace;
+    let parts = [
+        (draft.log != LogMode::None, "log", draft.log.name(), "encrypts its log lines"),
+        (draft.cache_pads != CachePads::None, "cache_pads", draft.cache_pads.name(), "encrypts lines in the caches"),
+        (drain, "drain", draft.drain.name(), "is for encrypted memory"),
+    ];
+    let (_, key, value, why) = parts.into_iter().find(|(contradicts, ..)| *contradicts)?;
+    Some(format!("{key} = \"{value}\" {why}, and encryption = \"none\""))
+}
+
+/// A counter beside its line, which leaves with it.
+fn co_location(draft: &Draft) -> Option<String> {
+    if draft.encryption == EncryptionMode::None {
+        return None;
+    }
+    let (store, path) = (draft.counter_store, draft.write_path);
+    let beside = store != CounterStore::Region;
+    if beside != (path == WritePath::CoLocated) {
+        let why =
+            if beside { "a counter beside its line leaves with it" } else { "its counters lie beside their lines" };
+        let wanted =
+            if beside { "write_path = \"co-located\"" } else { "counter_store = \"inline\" or \"inline-cached\"" };
+        let (key, value) = if beside { ("counter_store", store.name()) } else { ("write_path", path.name()) };
+        return Some(format!("{key} = \"{value}\" needs {wanted}, because {why}"));
+    }
+    let global = draft.counters == CounterKind::Global;
+    (beside && !global).then(|| {
+        format!(
+            "counter_store = \"{}\" needs counters = \"global\", because eight bytes lie beside each line: counters = \"{}\"",
+            store.name(),
+            draft.counters.name()
+        )
+    })
+}
+
+/// Ready bits join an entry of the data queue and one of the counter queue.
+fn ready_bits(draft: &Draft) -> Option<String> {
+    let ready = |path| {
+        use WritePath::{EarlyPairs, ReadyPairs, SelectiveEarlyPairs, SelectiveReadyPairs};
+        matches!(path, ReadyPairs | SelectiveReadyPairs | EarlyPairs | SelectiveEarlyPairs)
+    };
+    let apart = draft.write_queues == WriteQueues::DataAndCounter;
+    let log = (draft.log == LogMode::CounterMode).then_some(("log_write_path", draft.log_write_path));
+    let data = (draft.encryption == EncryptionMode::CounterMode).then_some(("write_path", draft.write_path));
+    let (key, path) = [data, log].into_iter().flatten().find(|(_, path)| ready(*path) && !apart)?;
+    Some(format!(
+        "{key} = \"{}\" needs write_queues = \"data-and-counter\", because ready bits join an entry of each queue",
+        path.name()
+    ))
+}
+
+fn hardware_log(draft: &Draft) -> Option<String> {
+    let (logs, program) = (draft.log != LogMode::None, draft.program == ProgramForm::HardwareLogged);
+    if logs != program {
+        let (log, form) = (draft.log.name(), draft.program.name());
+        let why = if logs { "hardware logs what such programs mark" } else { "such programs keep no log of their own" };
+        let wanted = if logs { "program = \"hardware-logged\"" } else { "a hardware log" };
+        let stated = if logs { format!("log = \"{log}\"") } else { format!("program = \"{form}\"") };
+        return Some(format!("{stated} needs {wanted}, because {why}"));
+    }
+    if draft.log == LogMode::CounterMode && draft.log_write_path == WritePath::CoLocated {
+        return Some("log_write_path = \"co-located\": log lines have their counters in a region".to_owned());
+    }
+    let (chains, feedback) = (draft.log_layout == LogLayout::Chains, draft.log == LogMode::CipherFeedback);
+    (logs && chains != feedback).then(|| {
+        format!(
+            "log_layout = \"{}\" and log = \"{}\" contradict each other: chains are for cipher-feedback, records for \
+             counter-mode",
+            draft.log_layout.name(),
+            draft.log.name()
+        )
+    })
+}
+
+fn cache_pads(draft: &Draft) -> Option<String> {
+    let pads = draft.cache_pads;
+    (pads != CachePads::None && draft.domain == DomainReach::Adr).then(|| {
+        format!(
+            "cache_pads = \"{}\" needs domain = \"eadr\", because lines rest encrypted for a power failure that lets them \
+             leave",
+            pads.name()
+        )
+    })
+}
+
+fn recovery(draft: &Draft) -> Option<String> {
+    let eadr = draft.domain == DomainReach::Eadr;
+    let shadow = eadr && draft.drain.uses_shadow();
+    let encrypts = draft.encryption == EncryptionMode::CounterMode;
+    let place = |step| draft.recovery.iter().position(|other| *other == step);
+    let needs = [
+        (StepName::ResumeReencryption, encrypts, "encryption = \"counter-mode\""),
+        (StepName::UndoHardwareLog, draft.log != LogMode::None, "a hardware log"),
+        (StepName::EncryptPlain, eadr && draft.drain == DrainPath::InTheClear, "drain = \"in-the-clear\""),
+        (StepName::RestoreShadow, shadow, "a drain to a shadow cache"),
+        (StepName::RenewCachePads, draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
+    ];
+    let without = needs.into_iter().find(|(step, has, _)| !has && draft.recovery.contains(step));
+    if let Some((step, _, part)) = without {
+        return Some(format!("recovery: \"{}\" needs {part}", step.name()));
+    }
+    if shadow && place(StepName::RestoreShadow).is_none() {
+        return Some(format!(
+            "drain = \"{}\" needs \"restore-shadow\" in recovery, because nothing else reads the shadow cache",
+            draft.drain.name()
+        ));
+    }
+    stamps(draft).or_else(|| renewal(draft))
+}
+
+/// The counter of a slot's pad, which a boot counter that has gone up names no longer, or only then.
+fn stamps(draft: &Draft) -> Option<String> {
+    let place = |step| draft.recovery.iter().position(|other| *other == step);
+    let restored = place(StepName::RestoreShadow)?;
+    let advanced = place(StepName::AdvanceBootCounter).is_some_and(|advanced| advanced < restored);
+    let stamp = draft.shadow_stamp;
+    match stamp {
+        StampSource::BootCounter if advanced => {
+            Some("shadow_stamp = \"boot-counter\" needs \"restore-shadow\" before \"advance-boot-counter\" in recovery".to_owned())
+        }
+        StampSource::LowestBit if !advanced || draft.drain != DrainPath::ToShadow => Some(
+            "shadow_stamp = \"lowest-bit\" needs drain = \"to-shadow\", and \"advance-boot-counter\" before \"restore-shadow\" in recovery"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+fn renewal(draft: &Draft) -> Option<String> {
+    let place = |step| draft.recovery.iter().position(|other| *other == step);
+    let renewed = place(StepName::RenewCachePads)?;
+    let restored = place(StepName::RestoreShadow);
+    let into_caches = draft.restore_into == RestoreInto::Caches;
+    (!into_caches || restored.is_none_or(|restored| restored > renewed)).then(|| {
+        "recovery: \"renew-cache-pads\" renews the pads of lines that \"restore-shadow\" put into the caches before, with \
+         restore_into = \"caches\""
+            .to_owned()
+    })
+}

@@ -1,0 +1,167 @@
+//! A design as its file states it: every part as a plain value, also those that say nothing beside the others.
+
+use crate::config::Variant;
+use crate::parts::{
+    AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore, CounterUpdate,
+    CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath, Encryption, EncryptionMode, HardwareLog,
+    LineAtomicity, LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MinorReset, PartsList, PersistenceDomain,
+    ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, ShadowPads, ShadowSlots, StampSource, StepName,
+    WritePath, WriteQueues, WritebackOrder,
+};
+
+/// What one reading of a design file says, on top of its base. What neither says has the first value of its part.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Draft {
+    pub name: String,
+    pub summary: String,
+    pub paper: String,
+    pub machine: String,
+    pub program: ProgramForm,
+    pub crash_consistent: Result<(), String>,
+    pub line_atomic: LineAtomicity,
+    pub secret: bool,
+    pub encryption: EncryptionMode,
+    pub counters: CounterKind,
+    pub counter_store: CounterStore,
+    pub write_path: WritePath,
+    pub counter_update: CounterUpdate,
+    pub write_queues: WriteQueues,
+    pub writeback_order: WritebackOrder,
+    pub append_order: AppendOrder,
+    pub counter_coalescing: CounterCoalescing,
+    pub minor_reset: MinorReset,
+    pub log: LogMode,
+    pub log_layout: LogLayout,
+    pub log_write_path: WritePath,
+    pub log_order: LogOrder,
+    pub log_chains: LogChains,
+    pub cache_pads: CachePads,
+    pub domain: DomainReach,
+    pub drain: DrainPath,
+    pub drain_counters: CounterDrain,
+    pub drain_copies: DrainCopies,
+    pub shadow_slots: ShadowSlots,
+    pub shadow_pads: ShadowPads,
+    pub registers: Registers,
+    pub recovery: Vec<StepName>,
+    pub shadow_stamp: StampSource,
+    pub restore_into: RestoreInto,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            summary: String::new(),
+            paper: String::new(),
+            machine: String::new(),
+            program: ProgramForm::default(),
+            crash_consistent: Ok(()),
+            line_atomic: LineAtomicity::default(),
+            secret: false,
+            encryption: EncryptionMode::default(),
+            counters: CounterKind::default(),
+            counter_store: CounterStore::default(),
+            write_path: WritePath::default(),
+            counter_update: CounterUpdate::default(),
+            write_queues: WriteQueues::default(),
+            writeback_order: WritebackOrder::default(),
+            append_order: AppendOrder::default(),
+            counter_coalescing: CounterCoalescing::default(),
+            minor_reset: MinorReset::default(),
+            log: LogMode::default(),
+            log_layout: LogLayout::default(),
+            log_write_path: WritePath::default(),
+            log_order: LogOrder::default(),
+            log_chains: LogChains::default(),
+            cache_pads: CachePads::default(),
+            domain: DomainReach::default(),
+            drain: DrainPath::default(),
+            drain_counters: CounterDrain::default(),
+            drain_copies: DrainCopies::default(),
+            shadow_slots: ShadowSlots::default(),
+            shadow_pads: ShadowPads::default(),
+            registers: Registers::default(),
+            recovery: Vec::new(),
+            shadow_stamp: StampSource::default(),
+            restore_into: RestoreInto::default(),
+        }
+    }
+}
+
+impl Draft {
+    /// The design, as `variant` reads it. `parts`: what results keep of a design that is not built in.
+    pub(super) fn design(&self, variant: Variant, parts: Option<PartsList>) -> Design {
+        Design {
+            name: self.name.clone(),
+            variant,
+            summary: self.summary.clone(),
+            paper: self.paper.clone(),
+            machine: self.machine.clone(),
+            form: self.program,
+            promise: Promise {
+                crash_consistent: self.crash_consistent.clone(),
+                line_atomic: self.line_atomic,
+                secret: self.secret,
+            },
+            encryption: self.encryption(),
+            log: self.hardware_log(),
+            cache_pads: self.cache_pads,
+            domain: self.persistence_domain(),
+            registers: self.registers,
+            recovery: self.recovery.iter().map(|step| self.step(*step)).collect(),
+            parts,
+        }
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        (self.encryption == EncryptionMode::CounterMode).then_some(Encryption {
+            counters: CounterPart::Kind(self.counters),
+            store: self.counter_store,
+            write_path: self.write_path,
+            update: self.counter_update,
+            queues: self.write_queues,
+            writeback_order: self.writeback_order,
+            append_order: self.append_order,
+            coalescing: self.counter_coalescing,
+            minor_reset: self.minor_reset,
+        })
+    }
+
+    fn hardware_log(&self) -> Option<HardwareLog> {
+        let encryption = match self.log {
+            LogMode::None => return None,
+            LogMode::CounterMode => LogEncryption::Counter { write_path: self.log_write_path },
+            LogMode::CipherFeedback => LogEncryption::Feedback,
+        };
+        Some(HardwareLog { layout: self.log_layout, encryption, order: self.log_order, chains: self.log_chains })
+    }
+
+    fn persistence_domain(&self) -> PersistenceDomain {
+        match self.domain {
+            DomainReach::Adr => PersistenceDomain::Adr,
+            DomainReach::Eadr => PersistenceDomain::Eadr {
+                drain: CrashDrain::Parts(DrainParts {
+                    path: self.drain,
+                    counters: self.drain_counters,
+                    copies: self.drain_copies,
+                    slots: self.shadow_slots,
+                    pads: self.shadow_pads,
+                }),
+            },
+        }
+    }
+
+    fn step(&self, step: StepName) -> RecoveryStep {
+        match step {
+            StepName::ResumeReencryption => RecoveryStep::ResumeReencryption,
+            StepName::UndoHardwareLog => RecoveryStep::UndoHardwareLog,
+            StepName::EncryptPlain => RecoveryStep::EncryptPlain,
+            StepName::AdvanceBootCounter => RecoveryStep::AdvanceBootCounter,
+            StepName::RestoreShadow => {
+                RecoveryStep::RestoreShadow { stamp: self.shadow_stamp, into: self.restore_into }
+            }
+            StepName::RenewCachePads => RecoveryStep::RenewCachePads,
+        }
+    }
+}

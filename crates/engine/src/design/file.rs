@@ -1,0 +1,213 @@
+//! From a design file to its two readings: what the file says on top of its base, and what its table `[hardened]` says on
+//! top of that. The built-in designs are such files. Every error is one sentence with file and line.
+
+use super::check::contradiction;
+use super::draft::Draft;
+use super::keys::{KEYS, Key};
+use crate::config::toml_file::{self, Leaf};
+use crate::config::{ConfigError, Variant, shown, shown_name, unknown_name};
+use std::path::Path;
+use toml::Value;
+
+/// Name and text of each built-in design, in the order in which tables show them.
+const BUILT_IN: [(&str, &str); 21] = [
+    ("unencrypted", include_str!("unencrypted.toml")),
+    ("ideal", include_str!("ideal.toml")),
+    ("write-back", include_str!("write-back.toml")),
+    ("write-through", include_str!("write-through.toml")),
+    ("secpm-workshop", include_str!("secpm-workshop.toml")),
+    ("secpm-no-cwr", include_str!("secpm-no-cwr.toml")),
+    ("secpm", include_str!("secpm.toml")),
+    ("fca", include_str!("fca.toml")),
+    ("sca", include_str!("sca.toml")),
+    ("co-located", include_str!("co-located.toml")),
+    ("co-located-cc", include_str!("co-located-cc.toml")),
+    ("hw-log", include_str!("hw-log.toml")),
+    ("alc", include_str!("alc.toml")),
+    ("easy-pm", include_str!("easy-pm.toml")),
+    ("adr", include_str!("adr.toml")),
+    ("eadr", include_str!("eadr.toml")),
+    ("eadr-mc-cme", include_str!("eadr-mc-cme.toml")),
+    ("eadr-cme", include_str!("eadr-cme.toml")),
+    ("eadr-all-operation", include_str!("eadr-all-operation.toml")),
+    ("bbe", include_str!("bbe.toml")),
+    ("sepencr", include_str!("sepencr.toml")),
+];
+
+/// The machine of a design that names none and has no base.
+const MACHINE: &str = "secpm";
+/// The keys that name no part.
+const TEXTS: [&str; 5] = ["name", "base", "summary", "paper", "machine"];
+
+/// The names of the built-in designs.
+pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// The file of the built-in design `name`.
+pub(super) fn built_in_text(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// A design in both readings.
+#[derive(Clone, PartialEq)]
+pub(super) struct Readings {
+    published: Draft,
+    hardened: Draft,
+}
+
+impl Readings {
+    /// The built-in design `name`.
+    pub(super) fn built_in(name: &str) -> Option<Self> {
+        let text = built_in_text(name)?;
+        Some(Self::parse(&format!("{name}.toml"), text).expect("the files of the built-in designs are valid"))
+    }
+
+    /// The design file at `path`. A file that has the name of a built-in design has its parts.
+    pub(super) fn read(path: &str) -> Result<Self, ConfigError> {
+        let readings = Self::parse(path, &toml_file::read("design file", path)?)?;
+        match Self::built_in(&readings.hardened.name) {
+            Some(built_in) if !built_in.same_parts(&readings) => Err(ConfigError(format!(
+                "design file '{path}': '{}' is a built-in design with other parts; give this one a name of its own",
+                readings.hardened.name
+            ))),
+            _ => Ok(readings),
+        }
+    }
+
+    /// The reading of `variant`.
+    pub(super) fn of(&self, variant: Variant) -> &Draft {
+        match variant {
+            Variant::Published => &self.published,
+            Variant::Hardened => &self.hardened,
+        }
+    }
+
+    fn both(&mut self) -> [&mut Draft; 2] {
+        [&mut self.published, &mut self.hardened]
+    }
+
+    /// Whether both have the same parts, whatever their texts say.
+    pub(super) fn same_parts(&self, other: &Self) -> bool {
+        let same = |of: Variant| KEYS.iter().all(|key| key.get(self.of(of)) == key.get(other.of(of)));
+        same(Variant::Published) && same(Variant::Hardened)
+    }
+
+    /// The file `text`, which lies at `path`. Unless it says otherwise, its design has the file's name.
+    pub(super) fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
+        let is_section = |path: &str| ["registers", "hardened", "hardened.registers"].contains(&path);
+        let leaves = toml_file::leaves(path, text, &is_section)?;
+        let mut readings = base_of(&leaves)?;
+        let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy()).into_owned();
+        let summary = match readings.hardened.name.as_str() {
+            "" => format!("design file {name}"),
+            base => format!("design file {name}, on top of {base}"),
+        };
+        for draft in readings.both() {
+            (draft.name, draft.summary, draft.paper) = (name.clone(), summary.clone(), "none".to_owned());
+            if draft.machine.is_empty() {
+                MACHINE.clone_into(&mut draft.machine);
+            }
+        }
+        // What the hardened reading has instead comes after everything that both have.
+        let (hardened, both): (Vec<&Leaf>, Vec<&Leaf>) =
+            leaves.iter().filter(|leaf| leaf.path != "base").partition(|leaf| leaf.path.starts_with("hardened."));
+        for leaf in &both {
+            readings.state(leaf)?;
+        }
+        for leaf in &hardened {
+            let path = leaf.path.strip_prefix("hardened.").unwrap_or_default();
+            let key = Key::at(path, &[]).map_err(|what| leaf.error(format!("[hardened]: {what}")))?;
+            key.set(&mut readings.hardened, &leaf.value).map_err(|what| leaf.error(what))?;
+        }
+        readings.check_stated(&both, &hardened)?;
+        for draft in [&readings.published, &readings.hardened] {
+            if let Some(what) = contradiction(draft) {
+                return Err(ConfigError(format!("design file '{path}': {what}")));
+            }
+        }
+        Ok(readings)
+    }
+
+    /// What `leaf` says of both readings.
+    fn state(&mut self, leaf: &Leaf) -> Result<(), ConfigError> {
+        if TEXTS.contains(&leaf.path.as_str()) {
+            let text = text_of(leaf)?;
+            for draft in self.both() {
+                let place = match leaf.path.as_str() {
+                    "name" => &mut draft.name,
+                    "summary" => &mut draft.summary,
+                    "paper" => &mut draft.paper,
+                    _ => &mut draft.machine,
+                };
+                text.clone_into(place);
+            }
+            return Ok(());
+        }
+        if leaf.path == "hardened" {
+            return Err(leaf.error("hardened must be a table, [hardened]"));
+        }
+        let key = Key::at(&leaf.path, &TEXTS).map_err(|what| leaf.error(what))?;
+        self.both().into_iter().try_for_each(|draft| key.set(draft, &leaf.value)).map_err(|what| leaf.error(what))
+    }
+
+    /// Refuses a part that says nothing beside the others.
+    fn check_stated(&self, both: &[&Leaf], hardened: &[&Leaf]) -> Result<(), ConfigError> {
+        let key = |path: &str| KEYS.iter().find(|key| key.path == path);
+        let missing = |key: &Key, of| key.needs.missing(self.of(of));
+        for leaf in both {
+            let Some(key) = key(&leaf.path) else { continue };
+            if let (Some(part), Some(_)) = (missing(key, Variant::Hardened), missing(key, Variant::Published)) {
+                return Err(leaf.error(format!("{} says nothing without {part}", key.path)));
+            }
+        }
+        for leaf in hardened {
+            let Some(key) = leaf.path.strip_prefix("hardened.").and_then(key) else { continue };
+            if let Some(part) = missing(key, Variant::Hardened) {
+                return Err(leaf.error(format!("{} says nothing without {part}", key.path)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the file builds on: the base that it names, or the first value of every part.
+fn base_of(leaves: &[Leaf]) -> Result<Readings, ConfigError> {
+    let Some(leaf) = leaves.iter().find(|leaf| leaf.path == "base") else {
+        return Ok(Readings { published: Draft::default(), hardened: Draft::default() });
+    };
+    let name = leaf.value.as_str();
+    let name = name.ok_or_else(|| leaf.error(format!("base = {} must be the name of a design", shown(&leaf.value))))?;
+    let known: Vec<&str> = built_in_names().collect();
+    Readings::built_in(name).ok_or_else(|| leaf.error(format!("base: {}", unknown_name("design", name, &known))))
+}
+
+/// The most characters of a design's name.
+const NAME_CHARS_MAX: usize = 60;
+
+fn text_of(leaf: &Leaf) -> Result<String, ConfigError> {
+    let refused = |what: &str| leaf.error(format!("{} = {} must be {what}", leaf.path, shown(&leaf.value)));
+    let text = leaf.value.as_str().map(str::trim).filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| refused("a text"))?;
+    if leaf.path == "name" && !is_name(text) {
+        return Err(refused("a name of letters, digits, '-', '_' and '.'"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Whether a design can have this name: it stands in tables, in file names and on the command line.
+fn is_name(text: &str) -> bool {
+    text.chars().count() <= NAME_CHARS_MAX && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
+}
+
+/// Sets a part of `draft` as `--set design.PATH=WRITTEN` does; the error is a sentence.
+pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, ConfigError> {
+    let at = |what: String| ConfigError(format!("--set design.{}: {what}", shown_name(path)));
+    let value = match toml::from_str::<toml::Table>(&format!("value = {written}")) {
+        Ok(mut parsed) if parsed.len() == 1 => parsed.remove("value"),
+        _ => None,
+    };
+    let key = Key::at(path, &[]).map_err(at)?;
+    key.set(draft, &value.unwrap_or_else(|| Value::from(written))).map_err(at)?;
+    Ok(key)
+}

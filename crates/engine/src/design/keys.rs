@@ -1,0 +1,288 @@
+//! The keys of a design file: which part each sets, what the part may be, and beside which other parts it says anything.
+
+use super::draft::Draft;
+use crate::config::{nearest, shown, shown_name, unknown_name};
+use crate::parts::{
+    AppendOrder, CachePads, Choice, CounterCoalescing, CounterDrain, CounterKind, CounterStore, CounterUpdate, Domain,
+    DomainReach, DrainCopies, DrainPath, EncryptionMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder,
+    MinorReset, ProgramForm, RegisterName, RestoreInto, ShadowPads, ShadowSlots, StampSource, StepName, WritePath,
+    WriteQueues, WritebackOrder,
+};
+use strum::VariantArray;
+use toml::Value;
+
+/// A key of a design file that names a part.
+pub(super) struct Key {
+    /// As written in the file, and after `--set design.`.
+    pub path: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// What it may be.
+    pub values: Values,
+    /// Beside which parts it says anything.
+    pub needs: Needs,
+}
+
+/// What a key may be, and how it is read and written.
+pub(super) enum Values {
+    /// One of several names.
+    One { list: fn() -> Vec<Named>, get: fn(&Draft) -> &'static str, set: fn(&mut Draft, &str) -> bool },
+    /// A list of names, each at most once.
+    Steps,
+    /// True, or a sentence that says why not.
+    TrueOrWhyNot,
+    /// True or false.
+    Secret,
+}
+
+/// A value that exists.
+pub(super) struct Named {
+    pub name: &'static str,
+    pub meaning: String,
+    pub paper: &'static str,
+}
+
+/// What else a design must have for a part to say anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    Nothing,
+    Encryption,
+    Log,
+    LogCounters,
+    LogChains,
+    Eadr,
+    Shadow,
+    ShadowCounter,
+    RestoreShadow,
+}
+
+impl Needs {
+    /// The part that is missing from `draft`, as a file states it.
+    pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
+        let shadow = draft.domain == DomainReach::Eadr && draft.drain.uses_shadow();
+        let (met, part) = match self {
+            Needs::Nothing => (true, ""),
+            Needs::Encryption => (draft.encryption == EncryptionMode::CounterMode, "encryption = \"counter-mode\""),
+            Needs::Log => (draft.log != LogMode::None, "a hardware log, log = \"counter-mode\" or \"cipher-feedback\""),
+            Needs::LogCounters => (draft.log == LogMode::CounterMode, "log = \"counter-mode\""),
+            Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),
+            Needs::Eadr => (draft.domain == DomainReach::Eadr, "domain = \"eadr\""),
+            Needs::Shadow => (shadow, "a shadow cache, drain = \"encrypt-to-shadow\" or \"to-shadow\""),
+            Needs::ShadowCounter => {
+                (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
+            }
+            Needs::RestoreShadow => {
+                (draft.recovery.contains(&StepName::RestoreShadow), "\"restore-shadow\" in recovery")
+            }
+        };
+        (!met).then_some(part)
+    }
+}
+
+fn named<T: Choice>() -> Vec<Named> {
+    T::VARIANTS.iter().map(|v| Named { name: v.name(), meaning: v.meaning(), paper: v.paper() }).collect()
+}
+
+macro_rules! one {
+    ($path:literal, $field:ident: $type:ty, $needs:ident, $meaning:literal) => {
+        Key {
+            path: $path,
+            meaning: $meaning,
+            needs: Needs::$needs,
+            values: Values::One {
+                list: named::<$type>,
+                get: |draft| draft.$field.name(),
+                set: |draft, name| <$type>::named(name).map(|value| draft.$field = value).is_some(),
+            },
+        }
+    };
+}
+
+macro_rules! register {
+    ($path:literal, $name:ident, $needs:ident, $meaning:literal) => {
+        Key {
+            path: $path,
+            meaning: $meaning,
+            needs: Needs::$needs,
+            values: Values::One {
+                list: named::<Domain>,
+                get: |draft| draft.registers.domain(RegisterName::$name).name(),
+                set: |draft, name| {
+                    let domain = Domain::named(name);
+                    domain.map(|domain| draft.registers.set(RegisterName::$name, domain)).is_some()
+                },
+            },
+        }
+    };
+}
+
+/// All of them, in the order in which a design is read.
+pub(super) const KEYS: &[Key] = &[
+    one!("program", program: ProgramForm, Nothing, "form of the workload"),
+    Key {
+        path: "crash_consistent",
+        meaning: "what the auditors hold it to: true, or a sentence that says why a crash test makes no sense",
+        values: Values::TrueOrWhyNot,
+        needs: Needs::Nothing,
+    },
+    one!("line_atomic", line_atomic: LineAtomicity, Nothing, "which lines in flight hold their old or their new value after a crash"),
+    Key {
+        path: "secret",
+        meaning: "whether nothing leaves the chip in the clear and no pad is used twice",
+        values: Values::Secret,
+        needs: Needs::Nothing,
+    },
+    one!("encryption", encryption: EncryptionMode, Nothing, "whether memory is encrypted"),
+    one!("counters", counters: CounterKind, Encryption, "which counter a line has"),
+    one!("counter_store", counter_store: CounterStore, Encryption, "where counters lie and how a read finds them"),
+    one!("write_path", write_path: WritePath, Encryption, "how a counter becomes durable relative to its data"),
+    one!("counter_update", counter_update: CounterUpdate, Encryption, "when the counter cache takes a new counter"),
+    one!("write_queues", write_queues: WriteQueues, Encryption, "the queues through which writes leave"),
+    one!("writeback_order", writeback_order: WritebackOrder, Encryption, "what counter_cache_writeback waits for"),
+    one!("append_order", append_order: AppendOrder, Encryption, "which waiting admissions may pass which"),
+    one!("counter_coalescing", counter_coalescing: CounterCoalescing, Encryption, "merging of queued counter blocks"),
+    one!("minor_reset", minor_reset: MinorReset, Encryption, "what page re-encryption does to the minors that are not done yet"),
+    one!("log", log: LogMode, Nothing, "whether hardware keeps an undo log, and how it is encrypted"),
+    one!("log_layout", log_layout: LogLayout, Log, "how the records of a log bucket lie in it"),
+    one!("log_write_path", log_write_path: WritePath, LogCounters, "how the counter of a log line becomes durable"),
+    one!("log_order", log_order: LogOrder, Log, "what a modified line waits for before it leaves for its place"),
+    one!("log_chains", log_chains: LogChains, LogChains, "how chains of log lines begin and go on"),
+    one!("cache_pads", cache_pads: CachePads, Nothing, "how a line rests in the caches and what an access costs"),
+    one!("domain", domain: DomainReach, Nothing, "how far the persistence domain reaches"),
+    one!("drain", drain: DrainPath, Eadr, "where and in which form lines leave the caches after power is lost"),
+    one!("drain_counters", drain_counters: CounterDrain, Eadr, "whether dirty counter blocks leave before the lines"),
+    one!("drain_copies", drain_copies: DrainCopies, Eadr, "which of several cached copies of a line leave"),
+    one!("shadow_slots", shadow_slots: ShadowSlots, Shadow, "what leaves of the slots of the shadow cache, and when the incr-counter goes up"),
+    one!("shadow_pads", shadow_pads: ShadowPads, ShadowCounter, "the inputs of the pad of a slot of the shadow cache"),
+    register!(
+        "registers.staging_register",
+        StagingRegister,
+        Encryption,
+        "line and counter block of a write whose pad is not done"
+    ),
+    register!(
+        "registers.reencryption_status",
+        ReencryptionStatus,
+        Encryption,
+        "the status register of page re-encryption"
+    ),
+    register!("registers.global_counter", GlobalCounter, Encryption, "the global counter"),
+    register!("registers.log_metadata", LogMetadata, Log, "the buckets of the transactions in flight"),
+    register!("registers.recent_ciphertext", RecentCiphertext, LogChains, "the newest ciphertext of each log chain"),
+    register!(
+        "registers.incr_counter",
+        IncrCounter,
+        ShadowCounter,
+        "the counter under which the next line leaves on battery"
+    ),
+    register!("registers.boot_counter", BootCounter, Eadr, "the counter under which all cache pads are made"),
+    register!(
+        "registers.shadow_consumed",
+        ShadowConsumed,
+        Shadow,
+        "up to which stamp the shadow cache has been consumed"
+    ),
+    Key {
+        path: "recovery",
+        meaning: "the steps of the boot sequence, in order",
+        values: Values::Steps,
+        needs: Needs::Nothing,
+    },
+    one!("shadow_stamp", shadow_stamp: StampSource, RestoreShadow, "where a recovery takes the counter of a slot's pad from"),
+    one!("restore_into", restore_into: RestoreInto, RestoreShadow, "where a recovery puts what the shadow cache held"),
+];
+
+impl Key {
+    /// The key at `path`; the error is a sentence with the nearest one. `others`: keys that a file has besides.
+    pub(super) fn at(path: &str, others: &[&str]) -> Result<&'static Key, String> {
+        if let Some(key) = KEYS.iter().find(|key| key.path == path) {
+            return Ok(key);
+        }
+        if path == "registers" {
+            return Err("registers must be a table, [registers]".to_owned());
+        }
+        let known = || KEYS.iter().map(|key| key.path).chain(others.iter().copied());
+        let meant = nearest(path, known());
+        let shown = shown_name(path);
+        Err(match meant {
+            Some(meant) => format!("there is no part '{shown}': did you mean '{meant}'?"),
+            None => format!("there is no part '{shown}' (`counterpoint parts` lists what there is)"),
+        })
+    }
+
+    /// Sets the part; the error is a sentence.
+    pub(super) fn set(&self, draft: &mut Draft, value: &Value) -> Result<(), String> {
+        let path = self.path;
+        match &self.values {
+            Values::One { list, set, .. } => {
+                let name = value.as_str().ok_or_else(|| format!("{path} = {} must be a name", shown(value)))?;
+                if set(draft, name) {
+                    return Ok(());
+                }
+                let known: Vec<&str> = list().iter().map(|value| value.name).collect();
+                Err(unknown_name(path, name, &known).0)
+            }
+            Values::Secret => {
+                let flag = value.as_bool();
+                draft.secret = flag.ok_or_else(|| format!("{path} = {} must be true or false", shown(value)))?;
+                Ok(())
+            }
+            Values::TrueOrWhyNot => {
+                draft.crash_consistent = match value {
+                    Value::Boolean(true) => Ok(()),
+                    Value::String(why) if !why.trim().is_empty() => Err(why.clone()),
+                    _ => {
+                        return Err(format!("{path} = {} must be true, or a sentence that says why not", shown(value)));
+                    }
+                };
+                Ok(())
+            }
+            Values::Steps => {
+                draft.recovery = steps(value).map_err(|what| format!("{path}: {what}"))?;
+                Ok(())
+            }
+        }
+    }
+
+    /// The value of the part.
+    pub(super) fn get(&self, draft: &Draft) -> Value {
+        match &self.values {
+            Values::One { get, .. } => Value::from(get(draft)),
+            Values::Secret => Value::from(draft.secret),
+            Values::TrueOrWhyNot => match &draft.crash_consistent {
+                Ok(()) => Value::from(true),
+                Err(why) => Value::from(why.as_str()),
+            },
+            Values::Steps => draft.recovery.iter().map(|step| step.name()).collect::<Vec<_>>().into(),
+        }
+    }
+
+    /// The values that exist; none for a sentence.
+    pub(super) fn list(&self) -> Vec<Named> {
+        let plain = |name, meaning: &str| Named { name, meaning: meaning.to_owned(), paper: "" };
+        match &self.values {
+            Values::One { list, .. } => list(),
+            Values::Steps => named::<StepName>(),
+            Values::TrueOrWhyNot => vec![plain("true", "The auditors hold it to crash consistency.")],
+            Values::Secret => vec![
+                plain("true", "The auditors look for plaintext on the media and for pads used twice."),
+                plain("false", "They do not."),
+            ],
+        }
+    }
+}
+
+fn steps(value: &Value) -> Result<Vec<StepName>, String> {
+    let names = value.as_array().ok_or_else(|| format!("{} must be a list of steps", shown(value)))?;
+    let mut steps: Vec<StepName> = Vec::with_capacity(names.len());
+    for value in names {
+        let name = value.as_str().ok_or_else(|| format!("{} must be the name of a step", shown(value)))?;
+        let known: Vec<&str> = StepName::VARIANTS.iter().map(|step| step.name()).collect();
+        let step = StepName::named(name).ok_or_else(|| unknown_name("step", name, &known).0)?;
+        if steps.contains(&step) {
+            return Err(format!("step '{name}' stands there twice"));
+        }
+        steps.push(step);
+    }
+    Ok(steps)
+}

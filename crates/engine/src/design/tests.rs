@@ -1,0 +1,232 @@
+//! Design files: what they say, what is refused, and the built-in ones.
+
+use super::*;
+use crate::parts::{Choice, CounterStore, WritePath};
+use std::io::Write;
+use tempfile::NamedTempFile;
+
+fn file(text: &str) -> NamedTempFile {
+    let mut file = tempfile::Builder::new().prefix("mine-").suffix(".toml").tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+/// What a design file of `text` is refused with; its own path is left out.
+fn refused(text: &str) -> String {
+    let file = file(text);
+    let path = file.path().to_str().unwrap();
+    let error = load(path, Variant::Hardened, &[]).err().unwrap_or_else(|| panic!("accepted: {text}"));
+    error.0.replace(path, "mine.toml")
+}
+
+#[test]
+fn the_built_in_designs_are_valid_files_of_their_names_that_repeat_nothing_of_their_bases() {
+    for name in names() {
+        let text = text(name).unwrap();
+        assert_eq!(find(name, Variant::Published).unwrap().name, name);
+        let stated: toml::Table = text.parse().unwrap();
+        let Some(base) = stated.get("base") else { continue };
+        let base = Readings::built_in(base.as_str().unwrap()).unwrap();
+        let own = Readings::built_in(name).unwrap();
+        for key in KEYS.iter().filter(|key| stated.contains_key(key.path)) {
+            let says = |of| key.needs.missing(base.of(of)).is_none();
+            let same = |of| says(of) && key.get(base.of(of)) == key.get(own.of(of));
+            assert!(!(same(Variant::Published) && same(Variant::Hardened)), "{name}: {}", key.path);
+        }
+    }
+}
+
+#[test]
+fn a_file_has_what_it_says_on_top_of_its_base_and_the_hardened_reading_what_its_table_says() {
+    let file = file(
+        "base = \"secpm\"\nname = \"mine\"\nwrite_path = \"write-through\"\n[registers]\nstaging_register = \
+         \"absent\"\n[hardened]\ncounter_coalescing = \"off\"\n",
+    );
+    let path = file.path().to_str().unwrap();
+    let [published, hardened] = [Variant::Published, Variant::Hardened].map(|of| load(path, of, &[]).unwrap());
+    let secpm = find("secpm", Variant::Hardened).unwrap();
+    assert_eq!((hardened.name.as_str(), hardened.machine.as_str()), ("mine", "secpm"));
+    for design in [&published, &hardened] {
+        assert_eq!(design.encryption.unwrap().write_path, WritePath::WriteThrough);
+        assert_eq!(design.recovery, secpm.recovery);
+    }
+    let coalescing = |design: &Design| design.encryption.unwrap().coalescing.name();
+    assert_eq!((coalescing(&published), coalescing(&hardened)), ("in-wpq", "off"));
+    let parts = hardened.parts.unwrap();
+    assert_eq!(parts["write_path"].as_str(), Some("write-through"));
+    assert_eq!(parts["registers.staging_register"].as_str(), Some("absent"));
+    assert!(!parts.contains_key("log_layout"), "a part that says nothing");
+}
+
+#[test]
+fn a_copy_of_a_built_in_design_is_that_design_and_one_with_other_parts_needs_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in names() {
+        let path = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&path, text(name).unwrap()).unwrap();
+        let copy = load(path.to_str().unwrap(), Variant::Published, &[]).unwrap();
+        assert_eq!((copy.name.as_str(), copy.parts), (name, None));
+    }
+    let path = folder.path().join("secpm.toml");
+    std::fs::write(&path, "base = \"secpm\"\ncounter_coalescing = \"off\"\n").unwrap();
+    let error = load(path.to_str().unwrap(), Variant::Hardened, &[]).err().unwrap().0;
+    assert!(error.ends_with("'secpm' is a built-in design with other parts; give this one a name of its own"));
+}
+
+#[test]
+fn mistakes_are_told_with_their_line_and_the_nearest_name() {
+    let line = |text: &str| refused(text).split_once(": ").unwrap().1.to_owned();
+    assert_eq!(
+        refused("base = \"secpm\"\n\nwrite_path = \"staged-pairs\"\n").split(" (known").next().unwrap(),
+        "mine.toml:3: write_path 'staged-pairs' does not exist: did you mean 'staged-pair'?"
+    );
+    assert_eq!(line("write_pth = \"deferred\""), "there is no part 'write_pth': did you mean 'write_path'?");
+    assert_eq!(line("xyzzy = 1"), "there is no part 'xyzzy' (`counterpoint parts` lists what there is)");
+    assert!(line("base = \"secpn\"").starts_with("base: design 'secpn' does not exist: did you mean 'secpm'?"));
+    assert_eq!(line("base = 3"), "base = 3 must be the name of a design");
+    assert_eq!(line("secret = \"yes\""), "secret = \"yes\" must be true or false");
+    assert_eq!(line("drain = true\ndomain = \"eadr\""), "drain = true must be a name");
+    assert_eq!(
+        line("crash_consistent = false"),
+        "crash_consistent = false must be true, or a sentence that says why not"
+    );
+    assert_eq!(line("recovery = \"x\""), "recovery: \"x\" must be a list of steps");
+    assert!(
+        line("recovery = [\"resume\"]")
+            .starts_with("recovery: step 'resume' does not exist: did you mean 'resume-reencryption'?")
+    );
+    assert_eq!(
+        line("recovery = [\"encrypt-plain\", \"encrypt-plain\"]"),
+        "recovery: step 'encrypt-plain' stands there twice"
+    );
+    assert_eq!(line("registers = 1"), "registers must be a table, [registers]");
+    assert_eq!(line("hardened = 1"), "hardened must be a table, [hardened]");
+    assert_eq!(
+        line("[hardened]\nbase = \"secpm\""),
+        "[hardened]: there is no part 'base' (`counterpoint parts` lists what there is)"
+    );
+    assert_eq!(line("name = \"a b\""), "name = \"a b\" must be a name of letters, digits, '-', '_' and '.'");
+    assert_eq!(line("machine = \" \""), "machine = \" \" must be a text");
+    assert!(line("write_path = ").contains("expected"), "{}", line("write_path = "));
+    let missing = load("./nowhere.toml", Variant::Hardened, &[]).err().unwrap().0;
+    assert!(missing.starts_with("design file './nowhere.toml' cannot be read: "), "{missing}");
+    let unknown = load("secpn", Variant::Hardened, &[]).err().unwrap().0;
+    assert!(unknown.starts_with("design 'secpn' does not exist: did you mean 'secpm'?"), "{unknown}");
+}
+
+#[test]
+fn a_part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
+    let says_nothing = |text: &str, key: &str| {
+        let error = refused(text);
+        assert!(error.contains(&format!("{key} says nothing without ")), "{error}");
+    };
+    says_nothing("write_path = \"deferred\"", "write_path");
+    says_nothing("base = \"secpm\"\nlog_order = \"log-first\"", "log_order");
+    says_nothing("base = \"easy-pm\"\nlog_write_path = \"deferred\"", "log_write_path");
+    says_nothing("base = \"secpm\"\ndrain = \"in-place\"", "drain");
+    says_nothing("base = \"eadr-cme\"\nshadow_slots = \"all\"", "shadow_slots");
+    says_nothing("base = \"sepencr\"\nregisters.incr_counter = \"adr\"", "registers.incr_counter");
+    says_nothing("base = \"eadr\"\nshadow_stamp = \"metadata\"", "shadow_stamp");
+    says_nothing("base = \"eadr-cme\"\n[hardened]\nshadow_stamp = \"metadata\"", "shadow_stamp");
+    let contradiction = |text: &str, what: &str| {
+        let error = refused(text);
+        assert!(error.starts_with("design file 'mine.toml': ") && error.contains(what), "{text}: {error}");
+    };
+    contradiction("base = \"bbe\"\nencryption = \"none\"", "drain = \"encrypt-to-shadow\" is for encrypted memory");
+    contradiction("base = \"hw-log\"\nencryption = \"none\"", "log = \"counter-mode\" encrypts its log lines");
+    contradiction("base = \"secpm\"\ncounter_store = \"inline\"", "needs write_path = \"co-located\"");
+    contradiction("base = \"secpm\"\nwrite_path = \"co-located\"", "needs counter_store = \"inline\"");
+    contradiction("base = \"co-located\"\ncounters = \"split\"", "needs counters = \"global\"");
+    contradiction("base = \"secpm\"\nwrite_path = \"ready-pairs\"", "needs write_queues = \"data-and-counter\"");
+    contradiction("base = \"secpm\"\nlog = \"counter-mode\"", "needs program = \"hardware-logged\"");
+    contradiction("base = \"secpm\"\nprogram = \"hardware-logged\"", "needs a hardware log");
+    contradiction("base = \"hw-log\"\nlog_layout = \"chains\"", "chains are for cipher-feedback");
+    contradiction("base = \"hw-log\"\nlog_write_path = \"co-located\"", "log lines have their counters in a region");
+    contradiction("base = \"secpm\"\ncache_pads = \"boot-pads\"", "needs domain = \"eadr\"");
+    contradiction("base = \"secpm\"\nrecovery = [\"undo-hardware-log\"]", "needs a hardware log");
+    contradiction("recovery = [\"resume-reencryption\"]", "needs encryption = \"counter-mode\"");
+    contradiction("base = \"bbe\"\nrecovery = []", "needs \"restore-shadow\" in recovery");
+    contradiction(
+        "base = \"sepencr\"\nrecovery = [\"advance-boot-counter\", \"restore-shadow\"]\nshadow_stamp = \"boot-counter\"",
+        "before \"advance-boot-counter\"",
+    );
+    contradiction("base = \"bbe\"\nshadow_stamp = \"lowest-bit\"", "needs drain = \"to-shadow\"");
+    contradiction(
+        "base = \"sepencr\"\nrecovery = [\"renew-cache-pads\", \"restore-shadow\"]\nrestore_into = \"caches\"\nshadow_stamp = \"boot-counter\"",
+        "put into the caches before",
+    );
+}
+
+#[test]
+fn sets_change_single_parts_of_a_design_that_then_carries_its_parts() {
+    let set = |sets: &[&str]| load("secpm", Variant::Hardened, sets);
+    assert_eq!(set(&["write_path=staged-pair"]).unwrap().parts, None, "it has that part anyway");
+    let design = set(&["write_path = \"deferred\"", "recovery=[]"]).unwrap();
+    assert_eq!((design.name.as_str(), design.recovery.len()), ("secpm", 0));
+    assert_eq!(design.parts.unwrap()["write_path"].as_str(), Some("deferred"));
+    let both = set(&["write_path=co-located", "counter_store=inline", "counters=global"]).unwrap();
+    assert_eq!(both.encryption.unwrap().store, CounterStore::Inline);
+    let refused = |sets: &[&str]| set(sets).err().unwrap().0;
+    assert!(refused(&["write_pth=deferred"]).starts_with("--set design.write_pth: there is no part 'write_pth': did"));
+    assert!(refused(&["write_path=now"]).starts_with("--set design.write_path: write_path 'now' does not exist"));
+    assert!(refused(&["write_path"]).starts_with("--set design.write_path: write design.KEY=VALUE"));
+    assert!(
+        refused(&["log_order=any-order"]).starts_with("--set design.log_order: says nothing without a hardware log")
+    );
+    let sentence = "design 'secpm' with --set design.counter_store=inline: counter_store = \"inline\" needs write_path";
+    assert!(refused(&["counter_store=inline"]).starts_with(sentence));
+}
+
+#[test]
+fn every_value_of_every_part_has_a_meaning_and_a_name_that_sets_it() {
+    for (part, key) in parts().iter().zip(KEYS) {
+        assert!(!part.meaning.is_empty() && !part.values.is_empty(), "{}", part.key);
+        for value in &part.values {
+            assert!(value.meaning.ends_with('.') && !value.meaning.contains('\n'), "{}: {value:?}", part.key);
+            let mut draft = Draft::default();
+            let written = match part.key {
+                "recovery" => format!("[\"{}\"]", value.name),
+                _ => value.name.to_owned(),
+            };
+            assert!(file::set(&mut draft, part.key, &written).is_ok(), "{} {}", part.key, value.name);
+            let shown = key.get(&draft).to_string();
+            assert!(shown.contains(value.name), "{}: {shown}", part.key);
+        }
+    }
+}
+
+/// The page of design files lists every part and every value as the types have them.
+#[test]
+fn the_page_of_design_files_has_every_part() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design-files.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (start, end) = ("<!-- parts -->\n", "<!-- /parts -->");
+    let (before, rest) = page.split_once(start).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let written = format!("{before}{start}{}{end}{after}", tables());
+    if std::env::var_os("COUNTERPOINT_WRITE_PAGES").is_some() {
+        std::fs::write(path, written).unwrap();
+    } else {
+        assert_eq!(page, written, "COUNTERPOINT_WRITE_PAGES=1 cargo test writes the page");
+    }
+}
+
+fn tables() -> String {
+    let sentence = |text: &str| format!("{}{}.", text[..1].to_uppercase(), &text[1..]);
+    let values = |values: &[PartValue]| -> String {
+        let row = |value: &PartValue| format!("| `{}` | {} | {} |\n", value.name, value.meaning, value.paper);
+        format!("| value | meaning | paper |\n|---|---|---|\n{}", values.iter().map(row).collect::<String>())
+    };
+    let (registers, parts): (Vec<Part>, Vec<Part>) =
+        parts().into_iter().partition(|part| part.key.starts_with("registers."));
+    let mut text = String::new();
+    for part in parts {
+        let known = KEYS.iter().find(|known| known.path == part.key).unwrap();
+        let needs = known.needs.missing(&Draft::default()).map(|part| format!(" It needs {}.", part.replace('"', "`")));
+        let meaning = sentence(part.meaning);
+        text += &format!("### `{}`\n\n{meaning}{}\n\n{}\n", part.key, needs.unwrap_or_default(), values(&part.values));
+    }
+    let rows = registers.iter().map(|part| format!("| `{}` | {} |\n", &part.key["registers.".len()..], part.meaning));
+    text += &format!("### `[registers]`\n\n| register | what it holds |\n|---|---|\n{}\n", rows.collect::<String>());
+    text + &format!("{}\n", values(&registers[0].values))
+}

@@ -1,0 +1,156 @@
+//! Designs as files: every value of every part runs and is crashed, parts that contradict each other are refused in one
+//! sentence, and whatever else a file puts together works or is caught by the auditors, never by a panic.
+
+use crate::common::judge::with;
+use counterpoint_engine::api::{self, Error};
+use counterpoint_engine::config::ConfigError;
+use counterpoint_engine::design::{self, Part};
+use counterpoint_engine::kernel::Random;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// What a crash of the design file at `path` on the small machine says.
+fn crash(path: &Path, over: Value) -> Result<Value, String> {
+    let request = json!({
+        "design": path, "workload": "array", "machine": "small", "footprint": "4KiB", "transactions": 4,
+        "shrink": false, "blame": false,
+    });
+    match api::crash(&with(&request, over).to_string(), &|_, _| {}, &Arc::default()) {
+        Ok(report) => Ok(serde_json::from_str(&report).unwrap()),
+        Err(Error::Config(ConfigError(sentence))) => Err(sentence),
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
+/// A line of a file; a part of a table stands in it.
+fn line(key: &str, value: &str) -> String {
+    let value = match value {
+        "true" | "false" => value.to_owned(),
+        _ if key == "recovery" => format!("[\"{value}\"]"),
+        _ => format!("\"{value}\""),
+    };
+    format!("{key} = {value}\n")
+}
+
+/// One sentence in which the mistake stands.
+fn is_a_sentence(text: &str) -> bool {
+    !text.contains('\n') && text.len() < 700 && !text.contains("::")
+}
+
+/// Whether the design file was accepted; then power has failed at every event without a doubt about the verdict.
+fn accepted(path: &Path, text: &str, over: Value) -> bool {
+    match crash(path, over) {
+        Ok(report) => {
+            assert_eq!(report["internal_errors"], json!([]), "{text}");
+            assert!(report["crash_points"].as_u64().unwrap() > 0, "{text}");
+            true
+        }
+        Err(sentence) => {
+            assert!(is_a_sentence(&sentence), "{text}: {sentence}");
+            false
+        }
+    }
+}
+
+/// Values that no built-in design can have without another part, and what a file says to have them.
+const BESIDE: [((&str, &str), &str); 6] = [
+    (("log_write_path", "ready-pairs"), "log_write_path = \"ready-pairs\"\nwrite_queues = \"data-and-counter\""),
+    (("log_write_path", "early-pairs"), "log_write_path = \"early-pairs\"\nwrite_queues = \"data-and-counter\""),
+    (
+        ("log_write_path", "selective-ready-pairs"),
+        "log_write_path = \"selective-ready-pairs\"\nwrite_queues = \"data-and-counter\"",
+    ),
+    (
+        ("log_write_path", "selective-early-pairs"),
+        "log_write_path = \"selective-early-pairs\"\nwrite_queues = \"data-and-counter\"",
+    ),
+    (
+        ("recovery", "renew-cache-pads"),
+        "recovery = [\"restore-shadow\", \"renew-cache-pads\"]\nrestore_into = \"caches\"\nshadow_stamp = \"boot-counter\"",
+    ),
+    (
+        ("shadow_stamp", "lowest-bit"),
+        "shadow_stamp = \"lowest-bit\"\nrecovery = [\"advance-boot-counter\", \"restore-shadow\"]\nrestore_into = \"memory\"",
+    ),
+];
+
+const READINGS: [&str; 2] = ["published", "hardened"];
+
+#[test]
+fn every_value_of_every_part_is_crashed_on_every_design_that_can_have_it() {
+    let folder = TempDir::new().unwrap();
+    let mut cases = Vec::new();
+    for Part { key, values, .. } in design::parts() {
+        for value in values {
+            for base in design::names() {
+                let beside = BESIDE.iter().find(|(part, _)| *part == (key, value.name)).map(|(_, lines)| *lines);
+                let lines = beside.map_or_else(|| line(key, value.name), str::to_owned);
+                let text = format!("base = \"{base}\"\n{lines}");
+                let path = write(&folder, &format!("case-{}.toml", cases.len()), &text);
+                cases.push(((key, value.name), text, path));
+            }
+        }
+    }
+    let taken: BTreeSet<(&str, &str)> = cases
+        .par_iter()
+        .flat_map_iter(|(part, text, path)| {
+            let with = READINGS.map(|reading| accepted(path, text, json!({"variant": reading})));
+            with.contains(&true).then_some(*part)
+        })
+        .collect();
+    let all: BTreeSet<(&str, &str)> = cases.iter().map(|(part, ..)| *part).collect();
+    // No design can have a log counter that lies beside its line.
+    let never = [("log_write_path", "co-located")];
+    let missing: Vec<_> = all.difference(&taken).copied().collect();
+    assert_eq!(missing, never);
+}
+
+#[test]
+fn parts_drawn_at_random_work_or_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let mut random = Random::stream(1, "design files");
+    let (parts, names) = (design::parts(), design::names().collect::<Vec<_>>());
+    let mut pick = |count: usize| random.below(count as u64) as usize;
+    let cases: Vec<(String, PathBuf, &str)> = (0..600)
+        .map(|case| {
+            let mut stated = BTreeMap::new();
+            for _ in 0..2 + pick(5) {
+                let part = &parts[pick(parts.len())];
+                stated.insert(part.key, part.values[pick(part.values.len())].name);
+            }
+            // Keys of a table come after all others.
+            let (tables, plain): (Vec<_>, Vec<_>) = stated.into_iter().partition(|(key, _)| key.contains('.'));
+            let lines = plain.into_iter().chain(tables).map(|(key, value)| line(key, value));
+            let text = format!("base = \"{}\"\n{}", names[pick(names.len())], lines.collect::<String>());
+            let path = write(&folder, &format!("case-{case}.toml"), &text);
+            (text, path, READINGS[pick(2)])
+        })
+        .collect();
+    let taken = cases
+        .par_iter()
+        .filter(|(text, path, reading)| accepted(path, text, json!({"variant": reading, "nested": true})))
+        .count();
+    assert!(taken > 60, "{taken} of {}", cases.len());
+}
+
+#[expect(dead_code, reason = "its main function")]
+#[path = "../../examples/drain_of_your_own.rs"]
+mod drain_of_your_own;
+
+#[test]
+fn a_drain_written_in_rust_is_judged_like_any_other() {
+    let [small, whole] = drain_of_your_own::outcomes();
+    assert!(small.0 < small.1, "a battery for four lines loses some");
+    assert!(whole.0 == whole.1 && whole.1 > 0, "one for all lines does not");
+}
