@@ -17,38 +17,20 @@ mod boot;
 mod branch;
 mod counter;
 mod durable;
-#[cfg(test)]
-mod eadr_fixture;
-#[cfg(test)]
-mod eadr_reference;
-#[cfg(test)]
-mod eadr_tests;
 mod explain;
-#[cfg(test)]
-pub(crate) mod fixture;
 mod futures;
 mod hardware_log;
 mod image;
 mod ledger;
 mod line;
 mod lines;
-#[cfg(test)]
-pub(crate) mod log_fixture;
-#[cfg(test)]
-mod log_tests;
-#[cfg(test)]
-mod reference;
 mod report;
 mod secrecy;
 mod shadow;
 mod stages;
-#[cfg(test)]
-mod stages_tests;
 mod stream;
 #[cfg(test)]
-mod test_codec;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timeline;
 mod transaction;
 mod view;

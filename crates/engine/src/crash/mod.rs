@@ -20,15 +20,11 @@ mod explore;
 mod explorer;
 mod met;
 mod nested;
-#[cfg(test)]
-mod nested_tests;
 mod next_writes;
 mod own;
 mod path;
 mod plan;
 mod power;
-#[cfg(test)]
-mod power_tests;
 mod report;
 mod shrink;
 #[cfg(test)]

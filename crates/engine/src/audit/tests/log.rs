@@ -1,11 +1,11 @@
 //! The hardware's log as the auditors read it: a correct log breaks no rule, each broken one is caught, and a real boot
 //! always agrees with the auditors about what the undo leaves.
 
-use super::counter::Aes;
 use super::fixture::{LOG_KEY, cfb_encrypt};
-use super::hardware_log::feed_back;
 use super::log_fixture::{LINES, LogFault, Script, log_machine, region};
-use super::{Auditor, CounterLayout, Rule};
+use crate::audit::counter::Aes;
+use crate::audit::hardware_log::feed_back;
+use crate::audit::{Auditor, CounterLayout, Rule};
 use crate::cipher::FeedbackCipher;
 use crate::crash::{CrashPlan, Explorer};
 use crate::message::{

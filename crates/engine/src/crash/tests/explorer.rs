@@ -1,9 +1,9 @@
 //! Exploration of the scripted machine: real boots agree with the auditors' view, and the report says what was found.
 
-use super::*;
-use crate::audit::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
+use crate::audit::tests::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, Rule};
 use crate::config::Variant;
+use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
 use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{AdrSnapshot, GlobalCounter};

@@ -1,10 +1,10 @@
 //! Second power failures on the scripted machine, and losses of power as the explorer judges them.
 
-use super::nested::Nested;
-use super::*;
-use crate::audit::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
+use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
 use crate::config::Variant;
+use crate::crash::nested::Nested;
+use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
 use crate::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
 use crate::recovery::AdrSnapshot;
