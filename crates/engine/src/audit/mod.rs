@@ -396,24 +396,6 @@ impl Auditor {
         clean
     }
 
-    /// The self-check of the program of `core` failed on the really booted memory.
-    pub fn structure_broken(&mut self, core: CoreId, what: &str) {
-        let (transaction, stage) = self.in_flight(Some(core));
-        let crash_event = self.events;
-        self.collector.add(Rule::Structure, None, || Violation {
-            rule: Rule::Structure,
-            crash_event,
-            core: Some(core),
-            transaction,
-            stage,
-            line: None,
-            explanation: format!(
-                "If power fails after event {crash_event}, the structure of core {core} is broken after recovery: \
-                 {what}"
-            ),
-        });
-    }
-
     /// The line is watched for what leaves the chip: a data line, or a log line that is no security metadata.
     fn is_secret(&self, media: MediaLine) -> Option<Line> {
         let line = media.as_line()?;
