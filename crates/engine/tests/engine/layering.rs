@@ -35,7 +35,7 @@ const ROOMS: &[(&str, &str)] = &[
         "kernel message config cipher parts workload controller device design recovery audit assembly run user_recovery",
     ),
     ("legal_states", "kernel message config parts recovery audit assembly run crash"),
-    ("crash_view", "kernel message config parts recovery audit assembly run crash"),
+    ("crash_view", "kernel message config recovery audit assembly run crash"),
     (
         "api",
         "message config parts workload design timeline attribution assembly run user_recovery crash legal_states crash_view",
