@@ -12,7 +12,7 @@ use counterpoint_engine::message::{MediaLine, OnChipLine};
 use counterpoint_engine::parts::{
     Battery, CrashDrain, Design, DrainMechanism, Forbidden, OnBattery, PersistenceDomain,
 };
-use counterpoint_engine::{Source, explore};
+use counterpoint_engine::{CrashCase, Source};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -66,9 +66,9 @@ fn crashed(design: &Design) -> CrashReport {
         leave_out: None,
     };
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).expect("a workload opens");
-    let exploration = Exploration::of(CrashPlan::All);
     let never = AtomicBool::new(false);
-    explore(&config, design, &source, &exploration, String::new(), &|_| {}, &never).expect("a complete configuration")
+    let run = CrashCase { config: &config, design, source: &source, command: "", progress: &|_| {}, cancel: &never };
+    run.explore(&Exploration::of(CrashPlan::All)).expect("a complete configuration")
 }
 
 /// How many crashes were survived, and of how many, on a battery for four lines and on one for all of the caches.

@@ -36,6 +36,6 @@ mod user_recovery;
 pub mod workload;
 
 pub use assembly::{Job, LineSystem, System};
-pub use crash::explore;
+pub use crash::CrashCase;
 pub use legal_states::explore_legal;
 pub use run::{Bases, Failure, LineHost, LineReport, Session, Source, run_line_trace, simulate, simulate_observed};

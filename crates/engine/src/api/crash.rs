@@ -4,10 +4,7 @@ use super::processors;
 use super::{CRASH, Prepared, Progress, Request, integer, open, prepare, transactions_of};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
-use crate::crash::{
-    Blame, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, explore_recovered,
-    explore_schedules, shrink,
-};
+use crate::crash::{Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, shrink};
 use crate::crash_view;
 use crate::legal_states;
 use crate::legal_states::explore_legal;
@@ -154,6 +151,7 @@ fn explore_as_asked(
     cancel: &Arc<AtomicBool>,
 ) -> Result<CrashReport, Failure> {
     let Prepared { config, design, source, .. } = run;
+    let case = CrashCase { config, design, source, command: &command, progress, cancel };
     let count = |name: &'static str, value: &Option<Value>| match integer(name, value.as_ref())? {
         Some(0) => Err(ConfigError(format!("{name}: 0 is not at least 1"))),
         count => Ok(count),
@@ -161,22 +159,20 @@ fn explore_as_asked(
     let refuse = |name: &str, only: &str| Err(ConfigError(format!("{name}: only explore '{only}' takes it")).into());
     let (states, schedules) = (count("states", &request.states)?, count("schedules", &request.schedules)?);
     match (request.explore.as_deref().unwrap_or("schedule"), states, schedules) {
-        ("schedule", None, None) => {
-            explore_recovered(config, design, source, exploration, recovery, command, progress, cancel)
-        }
+        ("schedule", None, None) => case.explore_recovered(exploration, recovery),
         ("schedules", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
         ("schedules", None, schedules) => {
             let schedules = schedules.unwrap_or(SCHEDULES);
-            explore_schedules(config, design, source, exploration, schedules, recovery, command, progress, cancel)
+            case.explore_schedules(exploration, schedules, recovery)
         }
         ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
         ("legal", states, None) if legal_states::explains(config, design, source) => {
-            explore_legal(config, design, source, exploration, states, command, progress, cancel)
+            explore_legal(&case, exploration, states)
         }
         // What is legal there is known of no more than its schedules.
         ("legal", None, schedules) if !legal_states::explains(config, design, source) => {
             let schedules = schedules.unwrap_or(SCHEDULES);
-            explore_schedules(config, design, source, exploration, schedules, recovery, command, progress, cancel)
+            case.explore_schedules(exploration, schedules, recovery)
         }
         ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
         ("schedule", _, Some(_)) => refuse("schedules", "schedules"),
@@ -219,7 +215,9 @@ pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let command = command_line(&request, &run);
     let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
-    crash_view::scene(&run.config, &run.design, &run.source, at_event, schedule, command, &report, cancel)
+    let Prepared { config, design, source, .. } = &run;
+    let case = CrashCase { config, design, source, command: &command, progress: &report, cancel };
+    crash_view::scene(&case, at_event, schedule)
 }
 
 fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {

@@ -1,7 +1,6 @@
 //! Violations in one possible future of a crash point: told to whoever explores it, and counted there.
 
 use super::boot::BootLeaks;
-use super::lines::Role;
 use super::secrecy::Leak;
 use super::violation::with_timeline;
 use super::{Auditor, Rule, Violation, explain};
@@ -20,12 +19,6 @@ impl Auditor {
     /// A violation of `rule` after the event that is just over, of `core` or of that whose memory `line` is. Nobody has
     /// counted it.
     pub fn broken(&self, rule: Rule, core: Option<CoreId>, line: Option<Line>, explanation: String) -> Violation {
-        let owner = line.and_then(|line| self.lines.find(line)).and_then(|id| match self.lines.record(id).role {
-            Role::Heap(core) | Role::Log(core) => Some(core),
-            Role::HardwareLog | Role::Other => None,
-        });
-        let core = core.or(owner);
-        let (transaction, stage) = self.in_flight(core);
-        Violation { rule, crash_event: self.events, core, transaction, stage, line, explanation }
+        Violation { explanation, ..self.unexplained(rule, core, line) }
     }
 }

@@ -88,7 +88,7 @@ impl<S: OpSource> OpSource for Ledger<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::fixture::Populated;
+    use crate::audit::tests::fixture::Populated;
 
     struct Script(Vec<OpBuffer>);
     impl OpSource for Script {

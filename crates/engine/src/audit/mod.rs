@@ -17,38 +17,20 @@ mod boot;
 mod branch;
 mod counter;
 mod durable;
-#[cfg(test)]
-mod eadr_fixture;
-#[cfg(test)]
-mod eadr_reference;
-#[cfg(test)]
-mod eadr_tests;
 mod explain;
-#[cfg(test)]
-pub(crate) mod fixture;
 mod futures;
 mod hardware_log;
 mod image;
 mod ledger;
 mod line;
 mod lines;
-#[cfg(test)]
-pub(crate) mod log_fixture;
-#[cfg(test)]
-mod log_tests;
-#[cfg(test)]
-mod reference;
 mod report;
 mod secrecy;
 mod shadow;
 mod stages;
-#[cfg(test)]
-mod stages_tests;
 mod stream;
 #[cfg(test)]
-mod test_codec;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timeline;
 mod transaction;
 mod view;
@@ -412,24 +394,6 @@ impl Auditor {
             self.report_leak(self.events, line, leak);
         }
         clean
-    }
-
-    /// The self-check of the program of `core` failed on the really booted memory.
-    pub fn structure_broken(&mut self, core: CoreId, what: &str) {
-        let (transaction, stage) = self.in_flight(Some(core));
-        let crash_event = self.events;
-        self.collector.add(Rule::Structure, None, || Violation {
-            rule: Rule::Structure,
-            crash_event,
-            core: Some(core),
-            transaction,
-            stage,
-            line: None,
-            explanation: format!(
-                "If power fails after event {crash_event}, the structure of core {core} is broken after recovery: \
-                 {what}"
-            ),
-        });
     }
 
     /// The line is watched for what leaves the chip: a data line, or a log line that is no security metadata.

@@ -10,26 +10,12 @@ use crate::message::{CoreId, Line};
 
 impl Auditor {
     pub(super) fn report_line(&mut self, id: Id) {
-        let record = self.lines.record(id);
-        let line = record.line;
-        let core = match record.role {
-            Role::Heap(core) | Role::Log(core) => Some(core),
-            Role::HardwareLog | Role::Other => None,
-        };
-        let (transaction, stage) = self.in_flight(core);
+        let line = self.lines.record(id).line;
+        let violation = self.unexplained(Rule::Line, None, Some(line));
         let scene = Scene { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
-        self.collector.add(Rule::Line, Some(line), || Violation {
-            rule: Rule::Line,
-            crash_event: self.events,
-            core,
-            transaction,
-            stage,
-            line: Some(line),
-            explanation: with_timeline(
-                explain::line_rule(&scene, self.transactions.as_ref(), self.events, id),
-                &self.timeline,
-                line,
-            ),
+        self.collector.add(Rule::Line, Some(line), || {
+            let explanation = explain::line_rule(&scene, self.transactions.as_ref(), self.events, id);
+            Violation { explanation: with_timeline(explanation, &self.timeline, line), ..violation }
         });
     }
 
@@ -37,41 +23,59 @@ impl Auditor {
         let Some(transactions) = &self.transactions else { return };
         let rule = if finding.durability { Rule::Durability } else { Rule::Atomicity };
         let line = finding.lead().map(|id| self.lines.record(id).line);
-        let (transaction, stage) = self.in_flight(Some(finding.core));
+        let violation = self.unexplained(rule, Some(finding.core), line);
         let scene = Scene { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
         self.collector.add(rule, line, || {
             let undo = self.hardware_log.as_ref().map(|log| log.report(finding.core));
             let explanation = explain::transaction(&scene, transactions, undo, self.events, finding);
-            Violation {
-                rule,
-                crash_event: self.events,
-                core: Some(finding.core),
-                transaction,
-                stage,
-                line,
-                explanation: match line {
-                    Some(line) => with_timeline(explanation, &self.timeline, line),
-                    None => explanation,
-                },
-            }
+            let explanation = match line {
+                Some(line) => with_timeline(explanation, &self.timeline, line),
+                None => explanation,
+            };
+            Violation { explanation, ..violation }
         });
     }
 
     pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak) {
-        let core = self.lines.find(line).and_then(|id| match self.lines.record(id).role {
+        let violation = self.unexplained(leak.rule(), None, Some(line));
+        self.collector.add(leak.rule(), Some(line), || Violation {
+            crash_event: event,
+            explanation: with_timeline(explain::leak(event, line, leak), &self.timeline, line),
+            ..violation
+        });
+    }
+
+    /// The self-check of the program of `core` failed on the really booted memory.
+    pub fn structure_broken(&mut self, core: CoreId, what: &str) {
+        let violation = self.unexplained(Rule::Structure, Some(core), None);
+        self.collector.add(Rule::Structure, None, || Violation {
+            explanation: format!(
+                "If power fails after event {}, the structure of core {core} is broken after recovery: {what}",
+                violation.crash_event
+            ),
+            ..violation
+        });
+    }
+
+    /// A violation of `rule` after the event that is just over, of `core` or of that whose memory `line` is, without its
+    /// explanation.
+    pub(super) fn unexplained(&self, rule: Rule, core: Option<CoreId>, line: Option<Line>) -> Violation {
+        let owner = line.and_then(|line| self.lines.find(line)).and_then(|id| match self.lines.record(id).role {
             Role::Heap(core) | Role::Log(core) => Some(core),
             Role::HardwareLog | Role::Other => None,
         });
+        let core = core.or(owner);
         let (transaction, stage) = self.in_flight(core);
-        self.collector.add(leak.rule(), Some(line), || Violation {
-            rule: leak.rule(),
-            crash_event: event,
+        Violation {
+            rule,
+            crash_event: self.events,
+            nested_events: Vec::new(),
             core,
             transaction,
             stage,
-            line: Some(line),
-            explanation: with_timeline(explain::leak(event, line, leak), &self.timeline, line),
-        });
+            line,
+            explanation: String::new(),
+        }
     }
 
     /// The transaction of `core` that is in flight or would be next, and its stage.

@@ -102,7 +102,12 @@ impl Auditor {
         }
     }
 
-    /// Takes the violations found since the last call, all of them explained. Those before the first call are left out.
+    /// Keeps every violation from now on until [`Auditor::take_told`] takes it.
+    pub fn keep_all(&mut self) {
+        self.collector.keep_all();
+    }
+
+    /// Takes the violations found since the last call, all of them explained; none if nobody asked to keep them.
     pub fn take_told(&mut self) -> Vec<Violation> {
         self.collector.take_told()
     }

@@ -3,7 +3,7 @@
 use super::timeline::Timeline;
 use crate::message::{CoreId, Line};
 use rustc_hash::FxHashSet;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Distinct violations (by rule and line) that are explained, and after them the first of every rule that is not among
 /// them; all are counted.
@@ -47,43 +47,48 @@ impl Rule {
     }
 }
 
-/// One broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One broken rule: the same value from the auditor that finds it to the reports and pages that show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The rule.
+    /// The rule broken.
     pub rule: Rule,
-    /// Power fails after this many events.
+    /// Power fails after this event, counted from 1.
     pub crash_event: u64,
+    /// Power fails again after these steps, first to last: of the recovery, of the recovery from that, and so on. Empty:
+    /// it fails once. A report of crashes has its own keys for it.
+    #[serde(skip)]
+    pub nested_events: Vec<u64>,
     /// The core concerned, where there is one.
     pub core: Option<CoreId>,
     /// The transaction of that core that was in flight, or would have been next.
     pub transaction: Option<u64>,
-    /// The stage that the transaction was in: "prepare", "mutate" or "commit".
+    /// The stage that the transaction was in: "prepare", "mutate" or "commit"; null between transactions and where it is
+    /// unknown.
     pub stage: Option<&'static str>,
-    /// The line concerned.
+    /// The line concerned; in JSON, its byte address.
+    #[serde(serialize_with = "as_address")]
     pub line: Option<Line>,
     /// What happened, in sentences.
     pub explanation: String,
 }
 
-/// Gathers violations, or a caller's `V` of them: explains the first, and the first of each rule; counts all.
-pub(crate) struct Collector<V = Violation> {
+fn as_address<S: Serializer>(line: &Option<Line>, serializer: S) -> Result<S::Ok, S::Error> {
+    line.map(Line::address).serialize(serializer)
+}
+
+/// Gathers violations: keeps the first, and the first of each rule; counts all.
+#[derive(Default)]
+pub(crate) struct Collector {
     seen: FxHashSet<(Rule, Option<Line>)>,
-    pub explained: Vec<V>,
+    pub explained: Vec<Violation>,
     pub count: u64,
     /// What was added since this was last taken, all of it explained; `None`: nobody wants it.
-    told: Option<Vec<V>>,
+    told: Option<Vec<Violation>>,
 }
 
-impl<V> Default for Collector<V> {
-    fn default() -> Self {
-        Self { seen: FxHashSet::default(), explained: Vec::new(), count: 0, told: None }
-    }
-}
-
-impl<V: Clone> Collector<V> {
+impl Collector {
     /// Counts a violation; `explain` is called if it is a new one and there is room.
-    pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> V) {
+    pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> Violation) {
         self.count += 1;
         let room = self.explained.len() < EXPLAINED_MAX || !self.seen.iter().any(|(known, _)| *known == rule);
         let new = room && self.seen.insert((rule, line));
@@ -99,8 +104,8 @@ impl<V: Clone> Collector<V> {
         }
     }
 
-    /// The same for a violation of no line that is another than those before it.
-    pub fn add_each(&mut self, rule: Rule, explain: impl FnOnce() -> V) {
+    /// Counts a violation of no line that differs from those before it; `explain` is called if there is room.
+    pub fn add_each(&mut self, rule: Rule, explain: impl FnOnce() -> Violation) {
         self.count += 1;
         if self.explained.len() < EXPLAINED_MAX || self.seen.insert((rule, None)) {
             self.seen.insert((rule, None));
@@ -108,9 +113,14 @@ impl<V: Clone> Collector<V> {
         }
     }
 
-    /// Takes what was added since the last call, all of it explained. What was added before the first call is left out.
-    pub fn take_told(&mut self) -> Vec<V> {
-        self.told.replace(Vec::new()).unwrap_or_default()
+    /// Keeps every violation from now on until [`Collector::take_told`] takes it.
+    pub fn keep_all(&mut self) {
+        self.told = Some(Vec::new());
+    }
+
+    /// Takes what was added since the last call, all of it explained; nothing if nobody asked to keep it.
+    pub fn take_told(&mut self) -> Vec<Violation> {
+        self.told.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
@@ -130,10 +140,11 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_rule_does_not_hide_the_others() {
-        let mut collector: Collector = Collector::default();
+        let mut collector = Collector::default();
         let violation = |rule, line| Violation {
             rule,
             crash_event: 1,
+            nested_events: Vec::new(),
             core: None,
             transaction: None,
             stage: None,

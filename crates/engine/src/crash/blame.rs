@@ -29,117 +29,144 @@ pub fn blame(
     report: &CrashReport,
     explore: &mut ExploreOn<'_>,
 ) -> Result<Option<Blame>, Failure> {
-    let Some(rule) = report.violations.iter().min_by_key(|violation| violation.crash_event).map(|first| first.rule)
-    else {
-        return Ok(None);
-    };
-    if !report.internal_errors.is_empty() {
-        return Ok(None);
-    }
+    let Some((rule, _)) = first_of(report).filter(|_| report.internal_errors.is_empty()) else { return Ok(None) };
     let plan = match exploration.plan {
         CrashPlan::At(_) => CrashPlan::All,
         plan => plan,
     };
     let seeded = exploration.fault.is_some();
     let exploration = Exploration { plan, stop_at: Some(rule), fault: None, stages: false, ..*exploration };
-    let told = |who, why| Ok(Some(Blame { who, why }));
-    if design.encryption.is_none() && !seeded {
-        let why = format!(
-            "Design '{}' has no encryption that could lose anything, so the program itself does not survive.",
-            design.name
-        );
-        return told(Blamed::Program, why);
-    }
-
-    let mut why = String::new();
-    match plaintext_of(design.form).and_then(|name| find(name, config.variant)) {
-        Some(plaintext) => {
-            // Its programs have no annotations to leave out.
-            let leave_out = config.leave_out.filter(|omission| omission.is_in(plaintext.form));
-            let run = RunConfig { design: plaintext.name.to_owned(), leave_out, ..config.clone() };
-            let program = program_of(&run);
-            match tried(explore(&run, &plaintext, &exploration))? {
-                Some(found) => {
-                    if let Some((rule, event)) = first_of(&found) {
-                        let why = format!(
-                            "Without encryption {program} fails, too: on design '{}' the rule '{}' is broken when power \
-                             fails after event {event}.",
-                            plaintext.name,
-                            rule.name()
-                        );
-                        return told(Blamed::Program, why);
-                    }
-                    why.push_str(&format!(
-                        "Without encryption {program} holds: design '{}' recovered from {}.",
-                        plaintext.name,
-                        crashes(&found)
-                    ));
-                }
-                None => why.push_str(&format!(
-                    "Design '{}', which has no encryption, cannot run {program} on this machine.",
-                    plaintext.name
-                )),
-            }
-        }
-        None => why.push_str(
-            "Programs whose log hardware keeps do not run on plaintext memory, so that the program itself was not tried \
-             apart from the design.",
-        ),
-    }
-
-    if let Some(omission) = config.leave_out {
-        let complete = RunConfig { leave_out: None, ..config.clone() };
-        if let Some(found) = tried(explore(&complete, design, &exploration))? {
-            if first_of(&found).is_none() {
-                let who = match omission {
-                    Omission::Annotation(_) => Blamed::Annotations,
-                    Omission::Step(_) => Blamed::Program,
-                };
-                why.push_str(&format!(
-                    " The complete program, with {}, holds on design '{}', too: it recovered from {}.",
-                    omission.name(),
-                    design.name,
-                    crashes(&found)
-                ));
-                return told(who, why);
-            }
-            why.push_str(&format!(" The complete program, with {}, fails on this design, too.", omission.name()));
-        }
-    } else if is_trace
-        && design.form == ProgramForm::Annotated
-        && let Some(counter_atomic) = unannotated_of(design.form).and_then(|name| find(name, config.variant))
-    {
-        let run = RunConfig { design: counter_atomic.name.to_owned(), ..config.clone() };
-        if let Some(found) = tried(explore(&run, &counter_atomic, &exploration))? {
-            if first_of(&found).is_none() {
-                why.push_str(&format!(
-                    " Design '{}', where every write is counter-atomic, recovered from {} of it: the recorded program \
-                     lacks the annotations that design '{}' needs.",
-                    counter_atomic.name,
-                    crashes(&found),
-                    design.name
-                ));
-                return told(Blamed::Annotations, why);
-            }
-            why.push_str(&format!(" It fails on design '{}', too.", counter_atomic.name));
-        }
-    }
-    told(Blamed::Design, why)
+    let mut inquiry = Inquiry { config, design, is_trace, exploration, explore, why: String::new() };
+    let who = inquiry.who(seeded)?;
+    Ok(Some(Blame { who, why: inquiry.why }))
 }
 
-/// What was explored; `None` where this run cannot be, such as on a machine that the other design does not fit.
-fn tried(outcome: Result<CrashReport, Failure>) -> Result<Option<CrashReport>, Failure> {
-    match outcome {
-        Ok(report) => Ok(report.internal_errors.is_empty().then_some(report)),
-        Err(Failure::Config(_)) => Ok(None),
-        Err(Failure::Cancelled) => Err(Failure::Cancelled),
+/// A run that breaks a rule, and the explorations of others that tell why.
+struct Inquiry<'a, 'e> {
+    config: &'a RunConfig,
+    design: &'a Design,
+    is_trace: bool,
+    /// It ends at the first violation of the rule that was broken first.
+    exploration: Exploration,
+    explore: &'a mut ExploreOn<'e>,
+    /// What was run and what it showed, so far.
+    why: String,
+}
+
+impl Inquiry<'_, '_> {
+    /// Who is to blame; `seeded`: a mechanism of the design is switched off.
+    fn who(&mut self, seeded: bool) -> Result<Blamed, Failure> {
+        if self.design.encryption.is_none() && !seeded {
+            self.why = format!(
+                "Design '{}' has no encryption that could lose anything, so the program itself does not survive.",
+                self.design.name
+            );
+            return Ok(Blamed::Program);
+        }
+        if let Some(who) = self.over_plaintext()? {
+            return Ok(who);
+        }
+        let who = match self.config.leave_out {
+            Some(omission) => self.with_what_is_left_out(omission)?,
+            None if self.is_trace => self.with_counter_atomic_writes()?,
+            None => None,
+        };
+        Ok(who.unwrap_or(Blamed::Design))
+    }
+
+    /// Tries the same program over plaintext memory.
+    fn over_plaintext(&mut self) -> Result<Option<Blamed>, Failure> {
+        let Some(plaintext) = plaintext_of(self.design.form).and_then(|name| find(name, self.config.variant)) else {
+            self.why.push_str(
+                "Programs whose log hardware keeps do not run on plaintext memory, so that the program itself was not \
+                 tried apart from the design.",
+            );
+            return Ok(None);
+        };
+        // Its programs have no annotations to leave out.
+        let leave_out = self.config.leave_out.filter(|omission| omission.is_in(plaintext.form));
+        let run = RunConfig { design: plaintext.name.to_owned(), leave_out, ..self.config.clone() };
+        let program = program_of(&run);
+        let Some(found) = self.tried(&run, &plaintext)? else {
+            self.why.push_str(&format!(
+                "Design '{}', which has no encryption, cannot run {program} on this machine.",
+                plaintext.name
+            ));
+            return Ok(None);
+        };
+        if let Some((rule, event)) = first_of(&found) {
+            self.why.push_str(&format!(
+                "Without encryption {program} fails, too: on design '{}' the rule '{}' is broken when power fails after \
+                 event {event}.",
+                plaintext.name,
+                rule.name()
+            ));
+            return Ok(Some(Blamed::Program));
+        }
+        self.why.push_str(&format!(
+            "Without encryption {program} holds: design '{}' recovered from {}.",
+            plaintext.name,
+            crashes(&found)
+        ));
+        Ok(None)
+    }
+
+    /// Tries the same design with the complete program, which has `omission`.
+    fn with_what_is_left_out(&mut self, omission: Omission) -> Result<Option<Blamed>, Failure> {
+        let complete = RunConfig { leave_out: None, ..self.config.clone() };
+        let design = self.design;
+        let Some(found) = self.tried(&complete, design)? else { return Ok(None) };
+        if first_of(&found).is_some() {
+            self.why.push_str(&format!(" The complete program, with {}, fails on this design, too.", omission.name()));
+            return Ok(None);
+        }
+        self.why.push_str(&format!(
+            " The complete program, with {}, holds on design '{}', too: it recovered from {}.",
+            omission.name(),
+            design.name,
+            crashes(&found)
+        ));
+        Ok(Some(match omission {
+            Omission::Annotation(_) => Blamed::Annotations,
+            Omission::Step(_) => Blamed::Program,
+        }))
+    }
+
+    /// Tries a recorded program for annotated designs where every write is counter-atomic.
+    fn with_counter_atomic_writes(&mut self) -> Result<Option<Blamed>, Failure> {
+        let form = self.design.form;
+        let name = unannotated_of(form).filter(|_| form == ProgramForm::Annotated);
+        let Some(counter_atomic) = name.and_then(|name| find(name, self.config.variant)) else { return Ok(None) };
+        let run = RunConfig { design: counter_atomic.name.to_owned(), ..self.config.clone() };
+        let Some(found) = self.tried(&run, &counter_atomic)? else { return Ok(None) };
+        if first_of(&found).is_some() {
+            self.why.push_str(&format!(" It fails on design '{}', too.", counter_atomic.name));
+            return Ok(None);
+        }
+        self.why.push_str(&format!(
+            " Design '{}', where every write is counter-atomic, recovered from {} of it: the recorded program lacks the \
+             annotations that design '{}' needs.",
+            counter_atomic.name,
+            crashes(&found),
+            self.design.name
+        ));
+        Ok(Some(Blamed::Annotations))
+    }
+
+    /// What was explored; `None` where this run cannot be, such as on a machine that the other design does not fit.
+    fn tried(&mut self, run: &RunConfig, design: &Design) -> Result<Option<CrashReport>, Failure> {
+        match (self.explore)(run, design, &self.exploration) {
+            Ok(report) => Ok(report.internal_errors.is_empty().then_some(report)),
+            Err(Failure::Config(_)) => Ok(None),
+            Err(Failure::Cancelled) => Err(Failure::Cancelled),
+        }
     }
 }
 
 /// The first rule that was broken, and after which event.
 fn first_of(report: &CrashReport) -> Option<(Rule, u64)> {
-    let first = report.violations.iter().min_by_key(|violation| violation.crash_event)?;
-    Some((first.rule, first.crash_event))
+    let violations = report.violations.iter().map(|found| &found.violation);
+    violations.min_by_key(|violation| violation.crash_event).map(|first| (first.rule, first.crash_event))
 }
 
 fn program_of(run: &RunConfig) -> String {

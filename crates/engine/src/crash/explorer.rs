@@ -1,36 +1,33 @@
 //! The explorer: an observer that passes everything on to the auditors and decides at the end of each event whether
 //! power fails there.
 
+mod check;
+mod early;
 mod outcome;
 mod stream;
 
 use super::nested::Nested;
-use super::next_writes::watch_next_writes;
 use super::own::{Judged, Own};
 use super::path::battery_gave_up;
 use super::plan::CrashPlan;
-use super::power::{Drained, PowerLoss};
-use super::report::Found;
+use super::power::{Drained, Survivors};
 use crate::audit::{Auditor, Collector, Rule, Violation};
-use crate::parts::RecoveryStep;
-
-use crate::message::{Line, NoObserver};
-use crate::recovery::{AdrSnapshot, Boot, LineCodec, Media};
+use crate::message::NoObserver;
 use crate::run::Failure;
 use crate::user_recovery::OwnRecovery;
+use check::Disagreements;
+use early::EarlyChecks;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 /// By default every so many distinct durable states are booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
-/// At so many of the first crash points at which new data has persisted and recovery has nothing to undo, a boot is
-/// asked under which pads it would write that data's lines next: what a lost counter or a lost register does shows best
-/// before the counter follows. Lines of the hardware's log are counted apart, because there are as many of them as of
-/// data and they come first.
-const EARLY_CHECKS: u64 = 64;
-/// Disagreements between view and boot that are told one by one.
-const DISAGREEMENTS_TOLD: usize = 10;
+/// Events that a judgement is worth, for progress and interruption ...
+const EVENTS_PER_JUDGEMENT: u64 = 16;
+/// ... with second power failures from the state ...
+const EVENTS_PER_NESTED_CHECK: u64 = 2048;
+/// ... and with a run of the user's own recovery: each is followed by a look for an interruption.
+const EVENTS_PER_OWN_RECOVERY: u64 = u64::MAX;
 
 /// Durable states that other runs have met: none of them is explored twice.
 #[derive(Default)]
@@ -42,8 +39,42 @@ pub struct KnownStates {
     images: FxHashMap<u128, bool>,
 }
 
+/// What a judgement gave.
+#[derive(Default)]
+pub struct Judgement {
+    /// Events that it is worth, for progress and interruption.
+    pub events: u64,
+    /// The violations found since the judgement before, if they are kept ([`Explorer::keep_all`]): by the auditors as the
+    /// run went on and at its crash point, ...
+    pub by_run: Vec<Violation>,
+    /// ... in what left the caches when power was lost, ...
+    pub by_loss: Vec<Violation>,
+    /// ... and by a real boot.
+    pub by_boot: Vec<Violation>,
+}
+
+/// What is to be done with the survivors of a power failure after the event that is just over.
+#[derive(Clone, Copy, Default)]
+struct Wants {
+    /// Caches persist, and the crash point is judged by what leaves them.
+    power_loss: bool,
+    /// A real boot.
+    check: Option<Check>,
+    /// Second power failures, unless the point does not recover.
+    nested: bool,
+}
+
+/// What a real boot is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// Every line, the program's structure, and the next pads of every line.
+    Everything,
+    /// The next pads of the lines that have persisted since the check before.
+    NextPads,
+}
+
 /// Explores the crash points of one run.
-pub struct Explorer {
+pub struct Explorer<'a> {
     auditor: Auditor,
     plan: CrashPlan,
     total_events: u64,
@@ -58,45 +89,38 @@ pub struct Explorer {
     /// New ones among them.
     states: u64,
     full_checks: u64,
-    wants_full_check: bool,
+    wants: Wants,
     violation_checked: bool,
-    /// Checks that new data and new lines of the hardware's log may still ask for.
-    early_checks: [u64; 2],
-    /// While there are any and pads matter, the lines that have persisted since the last check.
-    new_data: BTreeSet<Line>,
-    /// Only new data asked for the check.
-    next_writes_only: bool,
+    early: EarlyChecks,
     at_point: bool,
-    /// Caches persist, so that a crash point is judged when the run loop has told what leaves them.
+    last_point_recovered: bool,
+    /// Caches persist, so that a crash point is judged by what leaves them.
     drains: bool,
-    wants_power_loss: bool,
-    /// The last event after which that was told.
+    /// The last event after which the auditors were told what leaves them.
     power_lost_at: Option<u64>,
     /// How many times in a row power fails again during recovery.
     nested: u32,
-    wants_nested: bool,
     /// States explored so, and second power failures.
     nested_states: u64,
     nested_points: u64,
     /// The user's own recovery, where it is run.
-    own: Option<Own>,
+    own: Option<Own<'a>>,
     /// What the explorer found itself.
-    found: Collector<Found>,
-    last_point_recovered: bool,
-    disagreements: Vec<String>,
-    disagreement_count: u64,
+    found: Collector,
+    disagreements: Disagreements,
     /// The first violation of this rule ends the exploration.
     stop_at: Option<Rule>,
     /// Violations when that was last looked for.
     known_violations: u64,
     stopped: bool,
+    cancel: Option<&'a AtomicBool>,
 }
 
-impl Explorer {
+impl<'a> Explorer<'a> {
     /// Explores with `auditor` as `plan` says. `total_events` is the length of the run, which only a sampling plan
     /// needs ([`CrashPlan::needs_total`]).
     pub fn new(auditor: Auditor, plan: CrashPlan, total_events: u64) -> Self {
-        let early_checks = [if auditor.watches_pads() { EARLY_CHECKS } else { 0 }; 2];
+        let early = EarlyChecks::new(auditor.watches_pads());
         Self {
             auditor,
             plan,
@@ -109,27 +133,23 @@ impl Explorer {
             known: KnownStates::default(),
             states: 0,
             full_checks: 0,
-            wants_full_check: false,
+            wants: Wants::default(),
             violation_checked: false,
-            early_checks,
-            new_data: BTreeSet::new(),
-            next_writes_only: false,
+            early,
             at_point: false,
+            last_point_recovered: true,
             drains: false,
-            wants_power_loss: false,
             power_lost_at: None,
             nested: 0,
-            wants_nested: false,
             nested_states: 0,
             nested_points: 0,
             own: None,
             found: Collector::default(),
-            last_point_recovered: true,
-            disagreements: Vec::new(),
-            disagreement_count: 0,
+            disagreements: Disagreements::default(),
             stop_at: None,
             known_violations: 0,
             stopped: false,
+            cancel: None,
         }
     }
 
@@ -150,7 +170,7 @@ impl Explorer {
         self
     }
 
-    /// Caches persist if `drains`: at each crash point [`Explorer::power_lost`] is to be told what leaves them.
+    /// Caches persist if `drains`: a crash point is judged by what leaves them.
     pub fn drains(mut self, drains: bool) -> Self {
         self.drains = drains;
         self
@@ -163,7 +183,7 @@ impl Explorer {
     }
 
     /// `recovery` is run on every memory that a boot leaves to the program, whose bytes end at address `end`.
-    pub fn recovered_by(mut self, recovery: &OwnRecovery, end: u64) -> Self {
+    pub fn recovered_by(mut self, recovery: &'a mut OwnRecovery, end: u64) -> Self {
         self.auditor.watch_image(end);
         self.own = Some(Own::new(recovery, end));
         self
@@ -183,6 +203,18 @@ impl Explorer {
         self
     }
 
+    /// Once `cancel` is set, a judgement ends early, and what it was about does not count as explored.
+    pub fn interrupted_by(mut self, cancel: &'a AtomicBool) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// Every violation from now on is given by the judgement that finds it, explained.
+    pub fn keep_all(&mut self) {
+        self.auditor.keep_all();
+        self.found.keep_all();
+    }
+
     /// Whether the rule has been broken at whose first violation the exploration ends.
     pub fn stopped(&mut self) -> bool {
         let Some(rule) = self.stop_at else { return false };
@@ -190,8 +222,8 @@ impl Explorer {
         if self.known_violations != violations {
             self.known_violations = violations;
             // The first violation of each rule is always among those explained.
-            self.stopped = self.auditor.violations().iter().any(|violation| violation.rule == rule)
-                || self.found.explained.iter().any(|found| found.violation.rule == rule);
+            let mut explained = self.auditor.violations().iter().chain(&self.found.explained);
+            self.stopped = explained.any(|violation| violation.rule == rule);
         }
         self.stopped
     }
@@ -200,23 +232,45 @@ impl Explorer {
         self.auditor.violation_count() + self.found.count
     }
 
-    /// Whether power fails now and the explorer has to know what leaves the caches.
-    pub fn wants_power_loss(&self) -> bool {
-        self.wants_power_loss
-    }
-
-    /// Whether any of that is wanted now, or a boot.
+    /// Whether the exploration asks for the survivors of a power failure after the event that is just over.
     pub fn wants_survivors(&self) -> bool {
-        self.wants_power_loss || self.wants_full_check || self.wants_nested() || self.wants_own_recovery()
+        self.wants.power_loss || self.wants.check.is_some() || self.wants_nested() || self.wants_own_recovery()
     }
 
-    /// Asks for a full check whatever the plan says: the run has ended.
-    pub fn want_full_check(&mut self) {
-        self.wants_full_check = true;
+    /// Judges a power failure after the event that is just over, as far as the exploration asks for it: the crash point
+    /// itself where caches persist; a real boot from the first crash point, from every so many distinct states, from the
+    /// first violation, and in part, at first, whenever new data has persisted and pads matter; second power failures
+    /// during the recovery from a new state; a run of the user's own recovery on new memory. May be called after any event.
+    pub fn judge(&mut self, survivors: &Survivors<'_>) -> Result<Judgement, Failure> {
+        let by_run = self.take_told();
+        self.lose_power(&survivors.drained);
+        let by_loss = self.take_told();
+        match self.wants.check.take() {
+            Some(Check::Everything) => self.check_everything(survivors),
+            Some(Check::NextPads) => self.check_next_pads(survivors),
+            None => {}
+        }
+        let mut events = EVENTS_PER_JUDGEMENT;
+        if self.wants_nested() {
+            self.fail_again(survivors);
+            events = EVENTS_PER_NESTED_CHECK;
+        } else if self.wants_own_recovery() {
+            self.begin_own_recovery(survivors)?;
+            events = EVENTS_PER_OWN_RECOVERY;
+        }
+        Ok(Judgement { events, by_run, by_loss, by_boot: self.take_told() })
     }
 
-    /// Power is lost after the event that is just over, and this is what is left. A crash point is judged then.
-    pub fn power_lost(&mut self, drained: &Drained) {
+    /// The run has ended: judges a power failure after its last event with a real boot, whatever the plan says, and waits
+    /// for the verdicts of the user's own recovery.
+    pub fn judge_end(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
+        self.wants.check = Some(Check::Everything);
+        self.judge(survivors)?;
+        self.take_verdicts(0)
+    }
+
+    /// Where caches persist: tells the auditors what left them, and judges the crash point if there is one.
+    fn lose_power(&mut self, drained: &Drained) {
         let event = self.auditor.events();
         if !self.drains || self.power_lost_at.replace(event) == Some(event) {
             return;
@@ -224,15 +278,15 @@ impl Explorer {
         let status = drained.snapshot.status.map(|status| (status.page, status.old_major, status.done));
         self.auditor.reencryption_left(status);
         self.auditor.power_lost(&drained.left, &drained.snapshot.registers);
-        if std::mem::take(&mut self.wants_power_loss) {
-            self.judge();
+        if std::mem::take(&mut self.wants.power_loss) {
+            self.judge_point();
             if let Some(forbidden) = &drained.forbidden {
-                self.booted(false);
-                self.wants_nested = false;
+                self.point_broken_by(true);
+                self.wants.nested = false;
                 let auditor = &self.auditor;
                 self.found.add(Rule::Battery, None, || {
                     let told = battery_gave_up(&format!("after event {event}"), forbidden);
-                    Found { violation: auditor.broken(Rule::Battery, None, None, told), nested_events: Vec::new() }
+                    auditor.broken(Rule::Battery, None, None, told)
                 });
             }
         }
@@ -240,174 +294,61 @@ impl Explorer {
 
     /// Whether power should fail again during the recovery from the state that the event that is just over left: a new
     /// one from which recovery succeeds.
-    pub fn wants_nested(&self) -> bool {
-        self.wants_nested && self.last_point_recovered
+    pub(super) fn wants_nested(&self) -> bool {
+        self.wants.nested && self.last_point_recovered
     }
 
-    /// Lets power fail again after every step of the recovery from what `drained` left over `media`, as `loss` says, with the
-    /// boot sequence `steps`.
-    ///
-    /// When `cancel` is set it ends early, and the state does not count as explored.
-    pub fn nested_check(
-        &mut self,
-        drained: &Drained,
-        media: &dyn Media,
-        loss: &PowerLoss<'_>,
-        steps: &[RecoveryStep],
-        cancel: &AtomicBool,
-    ) {
-        self.wants_nested = false;
+    /// Lets power fail again after every step of the recovery from `survivors`.
+    fn fail_again(&mut self, survivors: &Survivors<'_>) {
+        self.wants.nested = false;
+        let never = AtomicBool::new(false);
         let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
-        let nested = Nested::new(&self.auditor, loss, steps, drained, thorough, cancel);
-        let result = nested.depth(self.nested).explore(media);
+        let nested = Nested::new(&self.auditor, survivors, thorough, self.cancel.unwrap_or(&never));
+        let result = nested.depth(self.nested).explore();
         self.nested_points += result.points;
         self.nested_states -= u64::from(result.interrupted);
-        self.booted(result.found.is_empty());
-        for found in result.found {
-            self.found.add(found.violation.rule, found.violation.line, || found);
+        self.point_broken_by(!result.found.is_empty());
+        for violation in result.found {
+            self.found.add(violation.rule, violation.line, || violation);
         }
     }
 
     /// Whether the event that is just over left memory that the user's own recovery has not been run on.
-    pub fn wants_own_recovery(&self) -> bool {
+    fn wants_own_recovery(&self) -> bool {
         self.own.as_ref().is_some_and(Own::wants)
     }
 
-    /// Begins a run of `recovery` on what a boot with the sequence `steps` makes of what `snapshot` and `media` have, and takes
-    /// the verdicts of those that are over.
-    pub fn own_recovery(
-        &mut self,
-        recovery: &mut OwnRecovery,
-        snapshot: &AdrSnapshot,
-        media: &dyn Media,
-        codec: Option<&dyn LineCodec>,
-        steps: &[RecoveryStep],
-        cancel: &AtomicBool,
-    ) -> Result<(), Failure> {
+    /// Begins a run of the user's own recovery on what a boot makes of `survivors`, and takes the verdicts of those that are
+    /// over.
+    fn begin_own_recovery(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
-        let boot = Boot::new(media, snapshot, codec, steps, NoObserver);
-        for line in own.begin(recovery, &self.auditor, boot, self.last_point_recovered)? {
-            self.disagree(line, "in the memory that the command is run on");
+        let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered)?;
+        let ahead = own.ahead();
+        for line in lines {
+            self.disagreements.add(self.auditor.events(), line, "in the memory that the command is run on");
         }
-        let ahead = recovery.ahead();
-        self.take_verdicts(recovery, ahead, cancel)
+        self.take_verdicts(ahead)
     }
 
     /// Takes the verdicts of the user's own recovery, in order, until one is not known; it is waited for if more than `ahead`
     /// are to come.
-    pub fn take_verdicts(
-        &mut self,
-        recovery: &mut OwnRecovery,
-        ahead: usize,
-        cancel: &AtomicBool,
-    ) -> Result<(), Failure> {
+    fn take_verdicts(&mut self, ahead: usize) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
-        while let Some(Judged { digest, violation, held }) = own.next(recovery, &self.auditor, ahead, cancel)? {
+        let never = AtomicBool::new(false);
+        let cancel = self.cancel.unwrap_or(&never);
+        while let Some(Judged { digest, violation, held }) = own.next(&self.auditor, ahead, cancel)? {
             self.known.images.insert(digest, violation.is_some());
             if let Some(violation) = violation {
                 self.recovered -= held;
-                self.found.add_each(Rule::Recovery, || Found { violation, nested_events: Vec::new() });
+                self.found.add_each(Rule::Recovery, || violation);
             }
         }
         Ok(())
     }
 
-    /// Whether the event that is just over left a state that should be booted for real: the first crash point, every
-    /// so many distinct states, the first violation, and in part, at first, whenever new data has persisted and pads
-    /// matter.
-    pub fn wants_full_check(&self) -> bool {
-        self.wants_full_check
-    }
-
-    /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the
-    /// program check its structure. At last it asks under which pads the booted machine would write next. May be called
-    /// after any event; call it once more when the run has ended.
-    ///
-    /// `media` is the device image, `snapshot` what the ADR domain drains to it, `codec` the design's encryption
-    /// (`None` for plaintext memory) and `steps` its boot sequence.
-    pub fn full_check(
-        &mut self,
-        snapshot: &AdrSnapshot,
-        media: &dyn Media,
-        codec: Option<&dyn LineCodec>,
-        steps: &[RecoveryStep],
-    ) {
-        self.wants_full_check = false;
-        if std::mem::take(&mut self.next_writes_only) {
-            self.check_next_writes(snapshot, media, codec, steps);
-            return;
-        }
-        self.new_data.clear();
-        self.full_checks += 1;
-        // The view is as old as the last judgement: bring it up to date with the last event.
-        if !self.at_point {
-            self.auditor.judge();
-        }
-        let mut disagreements = Vec::new();
-        let mut broken = Vec::new();
-        let mut boot = Boot::new(media, snapshot, codec, steps, self.auditor.boot_watch());
-        boot.load();
-        for (line, expected) in self.auditor.durable_view() {
-            if boot.line(line) != *expected {
-                disagreements.push((line, "as the power failure left it"));
-            }
-        }
-        boot.finish();
-        for (line, expected) in self.auditor.booted_view() {
-            if boot.line(line) != *expected {
-                disagreements.push((line, "after the boot sequence"));
-            }
-        }
-        if let Some(program) = self.auditor.program() {
-            for layout in program.layouts() {
-                boot.recover_program(program.as_ref(), layout.core);
-            }
-            for (line, _) in self.auditor.durable_view() {
-                if self.auditor.recovered_line(line).is_some_and(|expected| boot.line(line) != expected) {
-                    disagreements.push((line, "after the program's recovery"));
-                }
-            }
-            for layout in program.layouts() {
-                if let Err(what) = program.check(layout.core, &mut boot) {
-                    broken.push((layout.core, what));
-                }
-            }
-        }
-        watch_next_writes(&mut boot, |watch| watch, self.auditor.durable_view().map(|(line, _)| line));
-        let leaks = boot.into_observer().finish();
-        let mut kept = self.auditor.boot_over(leaks);
-        kept &= broken.is_empty();
-        for (core, what) in broken {
-            self.auditor.structure_broken(core, &what);
-        }
-        for (line, when) in disagreements {
-            self.disagree(line, when);
-        }
-        self.booted(kept);
-    }
-
-    /// The part of a full check that looks for repeated pads, for the lines that have persisted since the last check.
-    fn check_next_writes(
-        &mut self,
-        snapshot: &AdrSnapshot,
-        media: &dyn Media,
-        codec: Option<&dyn LineCodec>,
-        steps: &[RecoveryStep],
-    ) {
-        let lines = std::mem::take(&mut self.new_data);
-        if codec.is_some() {
-            let mut boot = Boot::new(media, snapshot, codec, steps, self.auditor.boot_watch());
-            boot.finish();
-            watch_next_writes(&mut boot, |watch| watch, lines.into_iter());
-            let leaks = boot.into_observer().finish();
-            let kept = self.auditor.boot_over(leaks);
-            self.booted(kept);
-        }
-    }
-
-    /// A point that the view found recovered is not, if the real boot broke a rule.
-    fn booted(&mut self, kept: bool) {
-        if !kept && self.at_point && self.last_point_recovered {
+    /// A point that the auditors' view found recovered is not, if something else found a broken rule there.
+    fn point_broken_by(&mut self, broken: bool) {
+        if broken && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
             self.last_point_recovered = false;
             self.own.as_mut().map(Own::does_not_hold);
@@ -425,16 +366,17 @@ impl Explorer {
         self.last_point_recovered
     }
 
-    /// Takes the violations found since the last call, all of them explained. Those before the first call are left out.
-    pub fn take_told(&mut self) -> Vec<Violation> {
-        let own = self.found.take_told();
-        self.auditor.take_told().into_iter().chain(own.into_iter().map(|found| found.violation)).collect()
+    /// The violations found since the last call, if they are kept: the explorer's own last.
+    fn take_told(&mut self) -> Vec<Violation> {
+        let mut told = self.auditor.take_told();
+        told.append(&mut self.found.take_told());
+        told
     }
 
     /// Where a real boot and the auditors' view disagreed. Not a fault of the design but of this program: the two
     /// compute the same thing by different ways. Empty, or the results cannot be trusted.
     pub fn internal_errors(&self) -> &[String] {
-        &self.disagreements
+        self.disagreements.told()
     }
 
     /// Whether a crash point has been judged.
@@ -449,8 +391,8 @@ impl Explorer {
         self.recovered -= waiting;
     }
 
-    /// Judges the crash point after the event that is just over.
-    fn judge(&mut self) {
+    /// Judges the crash point after the event that is just over, and decides what else is wanted there.
+    fn judge_point(&mut self) {
         self.points += 1;
         self.judged |= self.first_store.is_some();
         self.last_point_recovered = self.auditor.judge();
@@ -458,46 +400,29 @@ impl Explorer {
         self.auditor.tally(self.last_point_recovered);
         let new_state = self.known.durable.insert(self.auditor.state_hash());
         self.states += u64::from(new_state);
-        self.wants_nested =
+        self.wants.nested =
             self.nested > 0 && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
-        self.nested_states += u64::from(self.wants_nested);
+        self.nested_states += u64::from(self.wants.nested);
         self.look_at_image();
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
         let whole =
             self.points == 1 || first_violation || (new_state && self.states.is_multiple_of(self.full_check_every));
-        // Scanning the log takes most of a boot, so these are points at which it would find nothing to undo.
-        let asks = [false, true].map(|log| {
-            let of_log = |&line: &Line| self.auditor.is_hardware_log(line) == log;
-            self.early_checks[usize::from(log)] > 0 && self.new_data.iter().any(of_log)
-        });
-        let early = asks.contains(&true) && !self.auditor.recovery_writes();
-        for (left, asks) in self.early_checks.iter_mut().zip(asks) {
-            *left -= u64::from(early && asks);
-        }
-        self.next_writes_only = early && !whole;
-        self.wants_full_check = early || whole;
+        let early = self.early.asks(&self.auditor);
+        self.wants.check = match (whole, early) {
+            (true, _) => Some(Check::Everything),
+            (false, true) => Some(Check::NextPads),
+            (false, false) => None,
+        };
     }
 
     /// What the user's own recovery makes of the point, or that it is to be run.
     fn look_at_image(&mut self) {
         let Some((own, digest)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
         match self.known.images.get(&digest) {
-            Some(fails) => self.booted(!fails),
+            Some(&fails) => self.point_broken_by(fails),
             None if own.leaves(digest, self.last_point_recovered) => {}
             None => own.want(digest),
-        }
-    }
-
-    fn disagree(&mut self, line: Line, when: &str) {
-        self.disagreement_count += 1;
-        if self.disagreements.len() < DISAGREEMENTS_TOLD {
-            self.disagreements.push(format!(
-                "internal error: after event {}, the line at {:#x} {when} differs between a real boot and the auditors' \
-                 own view of the durable state",
-                self.auditor.events(),
-                line.address()
-            ));
         }
     }
 }

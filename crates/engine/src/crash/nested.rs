@@ -11,11 +11,10 @@
 use super::met::{Met, digest};
 use super::next_writes::watch_next_writes;
 use super::path::{Path, Touching, battery_gave_up};
-use super::power::{Drained, PowerLoss};
-use super::report::Found;
+use super::power::{Drained, PowerLoss, Survivors};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::message::{Line, MediaLine, MediaUnit, OnChipLine, ProgramRecovery, xor};
-use crate::parts::{Counter, RecoveryStep};
+use crate::parts::Counter;
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ pub(super) struct NestedResult {
     /// Power failures during recovery that were judged.
     pub points: u64,
     /// What broke.
-    pub found: Vec<Found>,
+    pub found: Vec<Violation>,
     /// The user interrupted it.
     pub interrupted: bool,
 }
@@ -46,8 +45,9 @@ struct Life<'b, 'a> {
 pub(super) struct Nested<'a> {
     auditor: &'a Auditor,
     loss: &'a PowerLoss<'a>,
-    steps: &'a [RecoveryStep],
     first: &'a Drained,
+    /// What lies below it.
+    media: &'a dyn Media,
     program: Option<Arc<dyn ProgramRecovery>>,
     /// Compare every line and let the program check its structure, too.
     thorough: bool,
@@ -64,19 +64,14 @@ pub(super) struct Nested<'a> {
 }
 
 impl<'a> Nested<'a> {
-    pub fn new(
-        auditor: &'a Auditor,
-        loss: &'a PowerLoss<'a>,
-        steps: &'a [RecoveryStep],
-        first: &'a Drained,
-        thorough: bool,
-        cancel: &'a AtomicBool,
-    ) -> Self {
+    /// Of what `survivors` have.
+    pub fn new(auditor: &'a Auditor, survivors: &'a Survivors<'a>, thorough: bool, cancel: &'a AtomicBool) -> Self {
+        let Survivors { drained: first, media, loss } = survivors;
         Self {
             auditor,
             loss,
-            steps,
             first,
+            media: *media,
             program: auditor.program(),
             thorough,
             expected: first.lines().collect(),
@@ -102,11 +97,10 @@ impl<'a> Nested<'a> {
         self
     }
 
-    /// Explores all of them over `media`.
-    pub fn explore(mut self, media: &dyn Media) -> NestedResult {
-        let snapshot = &self.first.snapshot;
-        let mut whole =
-            Boot::new(media, snapshot, self.loss.codec, self.steps, self.touching(self.auditor.boot_watch()));
+    /// Explores all of them.
+    pub fn explore(mut self) -> NestedResult {
+        let (media, snapshot) = (self.media, &self.first.snapshot);
+        let mut whole = self.loss.boot(media, snapshot, self.touching(self.auditor.boot_watch()));
         let steps = self.recover(&mut whole);
         // A leak of the boot itself needs no second power failure; one of the next loss of power is one after the last step.
         let by_itself = !whole.watcher().watch.clean();
@@ -116,8 +110,7 @@ impl<'a> Nested<'a> {
         let leaks = self.auditor.leaks_told(watch.finish());
         if !leaks.is_empty() {
             let nested_events = if by_itself { Vec::new() } else { vec![steps] };
-            let found = leaks.into_iter().map(|violation| Found { violation, nested_events: nested_events.clone() });
-            self.result.found.extend(found);
+            leaks.into_iter().for_each(|violation| self.found(violation, nested_events.clone()));
             return self.result;
         }
         self.expected.extend(self.lines_of(&touched));
@@ -132,7 +125,7 @@ impl<'a> Nested<'a> {
     fn fail_everywhere(&mut self, life: Life<'_, 'a>, left: u32) {
         let Life { media, digest, path, watch, touched } = life;
         let snapshot = &path.losses.last().expect("a life begins with a loss of power").snapshot;
-        let mut boot = Boot::new(media, snapshot, self.loss.codec, self.steps, Touching { watch, touched });
+        let mut boot = self.loss.boot(media, snapshot, Touching { watch, touched });
         let program = self.program.clone();
         // Steps so far, and writes with what was left when power was last lost.
         let (mut event, mut last) = (0, None);
@@ -213,7 +206,7 @@ impl<'a> Nested<'a> {
         let second = self.loss.strike(held, boot.memory());
         let mut watch = boot.watcher().watch.clone();
         watch.power_lost(&second.left);
-        let mut again = Boot::new(boot.memory(), &second.snapshot, self.loss.codec, self.steps, self.touching(watch));
+        let mut again = self.loss.boot(boot.memory(), &second.snapshot, self.touching(watch));
         again.finish();
         let when = format!("after event {}, and again in the life after that", self.auditor.events());
         if let Some((line, _)) = newest.iter().find(|(line, bytes)| again.line(**line) != **bytes) {
@@ -246,7 +239,7 @@ impl<'a> Nested<'a> {
             self.broken(self.auditor.broken(Rule::Battery, None, None, told), path);
         }
         let observer = Touching { watch: watch.clone(), touched: touched.clone() };
-        let mut again = Boot::new(*media, &drained.snapshot, self.loss.codec, self.steps, observer);
+        let mut again = self.loss.boot(*media, &drained.snapshot, observer);
         self.recover(&mut again);
         let mut lines = self.lines_of(&again.watcher().touched);
         lines.extend(path.losses.iter().flat_map(|drained| drained.lines()));
@@ -351,6 +344,6 @@ impl<'a> Nested<'a> {
     }
 
     fn found(&mut self, violation: Violation, nested_events: Vec<u64>) {
-        self.result.found.push(Found { violation, nested_events });
+        self.result.found.push(Violation { nested_events, ..violation });
     }
 }

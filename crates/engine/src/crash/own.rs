@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// What is known of them.
-pub(super) struct Own {
+pub(super) struct Own<'a> {
+    recovery: &'a mut OwnRecovery,
     /// One past the program's last byte address.
     end: u64,
     /// The memory to run the command on, by its digest.
@@ -47,8 +48,8 @@ pub(super) struct Judged {
     pub held: u64,
 }
 
-impl Own {
-    pub fn new(recovery: &OwnRecovery, end: u64) -> Self {
+impl<'a> Own<'a> {
+    pub fn new(recovery: &'a mut OwnRecovery, end: u64) -> Self {
         let settings = recovery.settings();
         let recoveries = Recoveries {
             command: settings.command.clone(),
@@ -57,7 +58,7 @@ impl Own {
             runs: 0,
             failed: 0,
         };
-        Self { end, wanted: None, transaction: None, counted: None, pending: VecDeque::new(), recoveries }
+        Self { recovery, end, wanted: None, transaction: None, counted: None, pending: VecDeque::new(), recoveries }
     }
 
     /// The command is to be run on the memory of this digest.
@@ -72,6 +73,11 @@ impl Own {
 
     pub fn wants(&self) -> bool {
         self.wanted.is_some()
+    }
+
+    /// How many verdicts may be waited for before the next run begins.
+    pub fn ahead(&self) -> usize {
+        self.recovery.ahead()
     }
 
     pub fn recoveries(&self) -> Recoveries {
@@ -101,7 +107,6 @@ impl Own {
     /// broken. Gives the lines in which the boot and the auditors disagree.
     pub fn begin(
         &mut self,
-        recovery: &mut OwnRecovery,
         auditor: &Auditor,
         mut boot: Boot<'_, NoObserver>,
         held: bool,
@@ -109,7 +114,7 @@ impl Own {
         let Some(digest) = self.wanted.take() else { return Ok(Vec::new()) };
         let mut disagreements = Vec::new();
         self.recoveries.images += 1;
-        let begun = !recovery.knows(digest);
+        let begun = !self.recovery.knows(digest);
         if begun {
             boot.finish();
             let read = |(line, expected): (Line, &LineBytes)| {
@@ -119,7 +124,8 @@ impl Own {
                 }
                 (line, found)
             };
-            recovery.begin(digest, auditor.booted_view().filter(|(line, _)| line.address() < self.end).map(read))?;
+            self.recovery
+                .begin(digest, auditor.booted_view().filter(|(line, _)| line.address() < self.end).map(read))?;
             self.recoveries.runs += 1;
         }
         let (event, transaction) = (auditor.events(), self.transaction);
@@ -136,19 +142,13 @@ impl Own {
     }
 
     /// Takes the next verdict: waits for it if more than `ahead` are waited for.
-    pub fn next(
-        &mut self,
-        recovery: &mut OwnRecovery,
-        auditor: &Auditor,
-        ahead: usize,
-        cancel: &AtomicBool,
-    ) -> Result<Option<Judged>, Failure> {
+    pub fn next(&mut self, auditor: &Auditor, ahead: usize, cancel: &AtomicBool) -> Result<Option<Judged>, Failure> {
         let Some(first) = self.pending.front() else { return Ok(None) };
-        let Some(verdict) = recovery.verdict(first.digest, self.pending.len() > ahead, cancel)? else {
+        let Some(verdict) = self.recovery.verdict(first.digest, self.pending.len() > ahead, cancel)? else {
             return Ok(None);
         };
         let fails = !verdict.recovers();
-        let kept = recovery.settled(first.digest, fails, first.event)?;
+        let kept = self.recovery.settled(first.digest, fails, first.event)?;
         let violation = fails.then(|| {
             let explanation = self.explanation(first, &verdict, &kept);
             let broken = auditor.broken(Rule::Recovery, None, None, explanation);

@@ -1,6 +1,7 @@
 //! The way to a power failure: after which step of which recovery power was lost before, in words, too.
 
 use super::power::Drained;
+use crate::assembly::memory_map;
 use crate::audit::BootWatch;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
@@ -58,8 +59,10 @@ impl<'p> Path<'p> {
 pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
     let Forbidden { act, needs, has } = forbidden;
     format!(
-        "When power fails {when}, what is to leave the chip takes {act}, for which the battery must support {needs:?}; \
-         it supports {has:?}."
+        "When power fails {when}, what is to leave the chip takes {act}, for which the battery must support {}; it supports \
+         {}.",
+        memory_map::name(*needs),
+        memory_map::name(*has)
     )
 }
 

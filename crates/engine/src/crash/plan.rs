@@ -48,6 +48,17 @@ impl Exploration {
     }
 }
 
+/// How far power failed again during recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NestedExtent {
+    /// States from which it did.
+    pub states: u64,
+    /// Power failures during recovery.
+    pub points: u64,
+    /// How many in a row.
+    pub depth: u32,
+}
+
 impl CrashPlan {
     /// Whether power fails after `event` (from 1) of a run of `total` events.
     pub fn includes(self, event: u64, total: u64) -> bool {
@@ -68,18 +79,18 @@ impl CrashPlan {
     }
 
     /// One sentence about what a run that followed the plan covers.
-    /// `nested`: over how many states and power failures during recovery, and how many in a row, if there were any.
+    /// `nested`: how far power failed again during recovery, if it did.
     pub fn coverage(
         self,
         points: u64,
         states: u64,
         events: u64,
         full_checks: u64,
-        nested: Option<(u64, u64, u32)>,
+        nested: Option<NestedExtent>,
     ) -> String {
         let again = match nested {
             None => "Power does not fail again during recovery.".to_owned(),
-            Some((states, points, depth)) => {
+            Some(NestedExtent { states, points, depth }) => {
                 let deeper = match depth {
                     1 => String::new(),
                     depth => format!(

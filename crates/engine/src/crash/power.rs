@@ -4,14 +4,21 @@
 //! Fault model: power fails between two events. The battery lasts for what its model supports (sepencr Table I) and every
 //! act is checked against it; a design that asks for more is stopped there, and what has left until then has left.
 
-use crate::assembly::memory_map;
+use crate::assembly::{System, memory_map};
 use crate::config::{GlobalRegister, Machine};
+use crate::controller::ControllerSnapshot;
+use crate::device::Image;
 use crate::kernel::Ps;
 use crate::message::{
-    DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, ShadowRegion, ShadowRegisters, xor,
+    Content, CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, ShadowRegion,
+    ShadowRegisters, xor,
 };
-use crate::parts::{Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RegisterName};
-use crate::recovery::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media, WritePath, WriteStep};
+use crate::parts::{
+    Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RecoveryStep, RegisterName,
+};
+use crate::recovery::{
+    AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, ReencryptionStatus, WritePath, WriteStep,
+};
 
 /// What survives of the global counter's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +130,7 @@ impl Drained {
     }
 }
 
-/// How a machine loses power.
+/// How a machine loses power, and what its boot does then.
 #[derive(Clone, Copy)]
 pub struct PowerLoss<'a> {
     /// What leaves the caches; `None`: they are lost.
@@ -136,11 +143,13 @@ pub struct PowerLoss<'a> {
     pub boot_pads: bool,
     /// The encryption; `None`: memory holds plaintext.
     pub codec: Option<&'a dyn LineCodec>,
+    /// The boot sequence.
+    pub steps: &'a [RecoveryStep],
 }
 
 impl<'a> PowerLoss<'a> {
     /// As `design` loses it on `machine`.
-    pub fn new(design: &Design, machine: &Machine, codec: Option<&'a dyn LineCodec>) -> Self {
+    pub fn new(design: &'a Design, machine: &Machine, codec: Option<&'a dyn LineCodec>) -> Self {
         let drain = design.drain();
         Self {
             drain,
@@ -148,7 +157,16 @@ impl<'a> PowerLoss<'a> {
             survival: Survival::of(design, machine.counters.global_register),
             boot_pads: design.cache_pads == CachePads::BootPads,
             codec,
+            steps: &design.recovery,
         }
+    }
+
+    /// A boot from what a loss of power has left: `snapshot`, and `media` below it. `observer` watches it.
+    pub fn boot<'b, O: Observer>(&self, media: &'b dyn Media, snapshot: &'b AdrSnapshot, observer: O) -> Boot<'b, O>
+    where
+        'a: 'b,
+    {
+        Boot::new(media, snapshot, self.codec, self.steps, observer)
     }
 
     /// Power is lost: `held` is what the machine holds, `media` what lies behind it.
@@ -202,6 +220,61 @@ impl<'a> PowerLoss<'a> {
         let pads = drained.left.iter().filter_map(|write| Some((write.carries?.0, write.bytes)));
         pads.collect()
     }
+}
+
+/// What a power failure leaves to the boot that follows.
+pub struct Survivors<'a> {
+    /// The queues and registers that survive, and what left the caches.
+    pub drained: Drained,
+    /// Memory below that.
+    pub media: &'a dyn Media,
+    /// How the machine has lost power, as it may do again.
+    pub loss: PowerLoss<'a>,
+}
+
+impl Survivors<'_> {
+    /// A boot from them, which `observer` watches.
+    pub fn boot<O: Observer>(&self, observer: O) -> Boot<'_, O> {
+        self.loss.boot(self.media, &self.drained.snapshot, observer)
+    }
+}
+
+/// The device image as a boot reads it.
+impl Media for Image {
+    fn content(&self, media: MediaLine) -> Content<'_> {
+        Image::content(self, media)
+    }
+
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        for (media, bytes) in self.iter_stored() {
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
+            }
+        }
+    }
+}
+
+/// What a controller holds, as a loss of power finds it.
+pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
+    HeldState {
+        wpq: controller.wpq,
+        counters: controller.counters,
+        status: controller.rsr.map(|rsr| ReencryptionStatus {
+            page: rsr.page,
+            old_major: rsr.old_major,
+            done: rsr.done,
+        }),
+        global_counter: controller.global_counter,
+        log: controller.log,
+        ..HeldState::default()
+    }
+}
+
+/// What a power failure now leaves of `system`.
+pub(crate) fn struck<O: Observer>(system: &System<O>, loss: &PowerLoss<'_>) -> Drained {
+    let lines = if loss.drain.is_some() { system.on_chip() } else { Vec::new() };
+    let held = HeldState { lines, ..held(system.controller.snapshot()) };
+    loss.strike(held, system.device.image())
 }
 
 /// What has left the chip, as the write path tells it.

@@ -3,8 +3,7 @@
 use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
 use crate::design::faults::Fault;
-use crate::message::Line;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// How much of the machine a crash run met. A crash test that met none of something says nothing about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -61,23 +60,15 @@ pub struct CrashRun {
 impl CrashRun {
     /// The command that shows `violation` again. It keeps the number of transactions: a shorter run is not the
     /// beginning of a longer one, because structures are laid out with room for every transaction and cores look ahead.
-    fn reproduce(&self, found: &Found) -> String {
+    fn reproduce(&self, violation: &Violation) -> String {
         let transactions = self.transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
-        let nested = match found.nested_events.len() {
+        let nested = match violation.nested_events.len() {
             0 => String::new(),
             1 => " --nested".to_owned(),
             depth => format!(" --nested-depth {depth}"),
         };
-        format!("{}{transactions}{nested} --at-event {}", self.command, found.violation.crash_event)
+        format!("{}{transactions}{nested} --at-event {}", self.command, violation.crash_event)
     }
-}
-
-/// A violation, and where power failed again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
-    pub violation: Violation,
-    /// After which steps of recoveries, first to last; empty: it did not.
-    pub nested_events: Vec<u64>,
 }
 
 /// What the user's own recovery was run on.
@@ -112,7 +103,7 @@ pub(crate) struct Findings {
     pub recovered: u64,
     pub distinct_states: u64,
     pub coverage: String,
-    pub violations: Vec<Found>,
+    pub violations: Vec<Violation>,
     pub violation_count: u64,
     pub stages: Vec<StageTally>,
     pub recoveries: Option<Recoveries>,
@@ -120,31 +111,37 @@ pub(crate) struct Findings {
     pub unjudged: Option<String>,
 }
 
-/// A violation as reported.
+/// A violation as reported: what the auditors say of it, the steps of recoveries after which power failed again, and how
+/// to see it once more.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportedViolation {
-    /// The rule broken.
-    pub rule: Rule,
-    /// Power fails after this event, counted from 1.
-    pub crash_event: u64,
-    /// Power fails again after this event of the recovery; null where it does not.
-    pub nested_event: Option<u64>,
-    /// The same for each time that power fails again, first to last: steps of the recovery, of the recovery from that, and so on.
-    pub nested_events: Vec<u64>,
+    /// What is broken, and when power failed.
+    #[serde(flatten, serialize_with = "with_nested_events")]
+    pub violation: Violation,
     /// In this schedule; 0 is that of the machine by itself; null where a legal state of no schedule breaks the rule.
     pub schedule: Option<u64>,
-    /// The core concerned.
-    pub core: Option<u16>,
-    /// The transaction in flight.
-    pub transaction: Option<u64>,
-    /// The stage it was in: "prepare", "mutate" or "commit"; null between transactions and where it is unknown.
-    pub stage: Option<&'static str>,
-    /// Byte address of the line concerned.
-    pub line: Option<u64>,
-    /// What happened, in sentences.
-    pub explanation: String,
     /// The command line that shows it again.
     pub reproduce: String,
+}
+
+impl ReportedViolation {
+    /// Power fails again after this step of the recovery; `None` where it does not.
+    pub fn nested_event(&self) -> Option<u64> {
+        self.violation.nested_events.first().copied()
+    }
+}
+
+fn with_nested_events<S: Serializer>(violation: &Violation, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Keys<'a> {
+        #[serde(flatten)]
+        violation: &'a Violation,
+        /// The first of `nested_events`; null if there are none.
+        nested_event: Option<u64>,
+        nested_events: &'a [u64],
+    }
+    let nested_events = violation.nested_events.as_slice();
+    Keys { violation, nested_event: nested_events.first().copied(), nested_events }.serialize(serializer)
 }
 
 /// The smallest run that was found to break a rule, and where.
@@ -256,23 +253,12 @@ fn points_per_second(points: u64, seconds: f64) -> f64 {
 
 impl CrashReport {
     pub(crate) fn new(run: CrashRun, findings: Findings) -> Self {
-        let reported = |found: &Found| {
-            let violation = &found.violation;
-            ReportedViolation {
-                rule: violation.rule,
-                crash_event: violation.crash_event,
-                nested_event: found.nested_events.first().copied(),
-                nested_events: found.nested_events.clone(),
-                schedule: run.schedule,
-                core: violation.core,
-                transaction: violation.transaction,
-                stage: violation.stage,
-                line: violation.line.map(Line::address),
-                explanation: violation.explanation.clone(),
-                reproduce: run.reproduce(found),
-            }
+        let reported = |violation: Violation| ReportedViolation {
+            schedule: run.schedule,
+            reproduce: run.reproduce(&violation),
+            violation,
         };
-        let violations = findings.violations.iter().map(reported).collect();
+        let violations = findings.violations.into_iter().map(reported).collect();
         let points_per_second = points_per_second(findings.crash_points, run.seconds);
         Self {
             schema: 1,

@@ -15,7 +15,7 @@
 //! and the crashes in all of them are bounded. Who explores is a parameter: schedules and legal states shrink alike.
 
 use super::{CrashReport, Exploration, ReportedViolation, Shrunk};
-use crate::audit::Rule;
+use crate::audit::{Rule, Violation};
 use crate::config::RunConfig;
 use crate::message::LINE_BYTES;
 use crate::run::Failure;
@@ -78,25 +78,27 @@ pub fn shrink(
 ) -> Vec<Shrunk> {
     let mut first: Vec<&ReportedViolation> = Vec::new();
     for violation in &report.violations {
-        match first.iter_mut().find(|known| known.rule == violation.rule) {
-            Some(known) if violation.crash_event < known.crash_event => *known = violation,
+        let broken = &violation.violation;
+        match first.iter_mut().find(|known| known.violation.rule == broken.rule) {
+            Some(known) if broken.crash_event < known.violation.crash_event => *known = violation,
             Some(_) => {}
             None => first.push(violation),
         }
     }
     // The sort is stable: of rules that are broken at one event, the one that was found first.
-    first.sort_by_key(|violation| violation.crash_event);
+    first.sort_by_key(|first| first.violation.crash_event);
     first.truncate(RULES_MAX);
     let mut work_left = (WORK_MAX * (report.crash_points + report.nested_points)).max(WORK_MIN);
     let mut shrunk: Vec<Shrunk> = Vec::new();
     let mut smaller = None;
     for (place, violation) in first.iter().enumerate() {
         let rules_left = (first.len() - place) as u64;
+        let rule = violation.violation.rule;
         let mut search = Search {
             config,
-            exploration: Exploration { stop_at: Some(violation.rule), stages: false, ..*exploration },
+            exploration: Exploration { stop_at: Some(rule), stages: false, ..*exploration },
             explore: &mut *explore,
-            rule: violation.rule,
+            rule,
             best: Shape::of(config),
             violation: (*violation).clone(),
             tried: Vec::new(),
@@ -174,7 +176,7 @@ impl Search<'_, '_> {
 
     fn fewest_transactions(&mut self) {
         let most = self.best.transactions;
-        let in_flight = self.violation.transaction.map(|number| number + 1);
+        let in_flight = self.violation.violation.transaction.map(|number| number + 1);
         let mut counts: Vec<u64> = doubling(1, most).chain(in_flight.filter(|count| *count < most)).collect();
         counts.sort_unstable();
         let mut holds = 0;
@@ -200,7 +202,7 @@ impl Search<'_, '_> {
         let found = match (self.explore)(&shape.put_into(self.config), &self.exploration) {
             Ok(report) => {
                 self.work_left = self.work_left.saturating_sub(report.crash_points + report.nested_points);
-                report.violations.into_iter().find(|violation| violation.rule == self.rule)
+                report.violations.into_iter().find(|found| found.violation.rule == self.rule)
             }
             // A structure that cannot be that small, or a log that is too short for it.
             Err(Failure::Config(_)) => None,
@@ -222,8 +224,9 @@ impl Search<'_, '_> {
 
     fn result(self, minimal: bool) -> Shrunk {
         let Shape { transactions, tx_size, footprint, cores, .. } = self.best;
-        let ReportedViolation { rule, crash_event, nested_event, schedule, explanation, reproduce, .. } =
-            self.violation;
+        let nested_event = self.violation.nested_event();
+        let ReportedViolation { violation, schedule, reproduce } = self.violation;
+        let Violation { rule, crash_event, explanation, .. } = violation;
         let tried = self.tried.len() as u32;
         Shrunk {
             rule,

@@ -1,10 +1,9 @@
 //! What a boot does after a power failure, told in a few sentences, and what registers it begins with.
 
 use crate::audit::CounterLayout;
-use crate::crash::{Drained, PowerLoss};
+use crate::crash::Survivors;
 use crate::message::{Line, MediaLine, NoObserver, ProgramRecovery};
-use crate::parts::RecoveryStep;
-use crate::recovery::{Boot, BootStep, GlobalCounter, Media};
+use crate::recovery::{BootStep, GlobalCounter};
 use serde::Serialize;
 
 /// How many lines a step names.
@@ -107,16 +106,10 @@ impl Gathered {
     }
 }
 
-/// Boots from what `drained` left over `media`, lets the program recover, and tells what happened.
-pub fn boot_told(
-    drained: &Drained,
-    media: &dyn Media,
-    loss: &PowerLoss<'_>,
-    steps: &[RecoveryStep],
-    program: Option<&dyn ProgramRecovery>,
-) -> Vec<Step> {
+/// Boots from `survivors`, lets the program recover, and tells what happened.
+pub fn boot_told(survivors: &Survivors<'_>, program: Option<&dyn ProgramRecovery>) -> Vec<Step> {
     let mut told = Gathered::default();
-    let mut boot = Boot::new(media, &drained.snapshot, loss.codec, steps, NoObserver);
+    let mut boot = survivors.boot(NoObserver);
     while let Some(step) = boot.step() {
         told.step(step);
     }
@@ -129,7 +122,7 @@ pub fn boot_told(
             cores.push((layout.core, !layout.log.is_empty(), report));
         }
     }
-    let hardware_logged = loss.codec.is_some_and(|codec| codec.log().is_some());
+    let hardware_logged = survivors.loss.codec.is_some_and(|codec| codec.log().is_some());
     let with_log = cores.into_iter().filter(|(_, has_log, _)| *has_log && !hardware_logged);
     for (core, _, report) in with_log {
         let undone = match report.undone {
@@ -148,11 +141,11 @@ pub fn boot_told(
 
 /// The registers that the boot finds, by name. `layout`: how counters lie; `global`: there is a global counter.
 pub fn registers(
-    drained: &Drained,
-    loss: &PowerLoss<'_>,
+    survivors: &Survivors<'_>,
     layout: Option<CounterLayout>,
     global: bool,
 ) -> Vec<(&'static str, String)> {
+    let Survivors { drained, loss, .. } = survivors;
     let snapshot = &drained.snapshot;
     let mut told = Vec::new();
     if matches!(layout, Some(CounterLayout::Split { .. })) {

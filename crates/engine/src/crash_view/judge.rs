@@ -2,149 +2,20 @@
 //! is judged here: the auditors and real boots are asked.
 
 use super::boots::{Step, boot_told, registers};
+use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State, Table, ToldLine, Verdict};
 use super::recorder::Recorder;
 use crate::assembly::System;
 use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation};
-use crate::crash::{Drained, Explorer, ImageMedia, PowerLoss, struck};
+use crate::crash::{Explorer, Judgement, PowerLoss, Survivors, struck};
 use crate::message::{CoreId, Line, LineBytes};
-use crate::parts::{Design, RecoveryStep};
+use crate::run::Failure;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
 use std::collections::BTreeSet;
-use std::hash::Hash;
 
 /// Violations of one rule that are told of one event, ...
 const TOLD_PER_RULE: usize = 4;
 /// ... and of a window.
 const TOLD_MAX: usize = 1_000;
-
-/// What a line would be found as.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    AsFlushed,
-    Newer,
-    Older,
-    Zero,
-    Garbage,
-    InTheClear,
-    Chained,
-}
-
-/// In the order of [`State`].
-const STATES: [&str; 7] = [
-    "as flushed",
-    "newer, in flight",
-    "older",
-    "reads as zero",
-    "does not decrypt",
-    "in the clear",
-    "in the log's chain",
-];
-
-/// Counters are major and minor.
-type Counter = (u64, u8);
-
-/// A line as it is told.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    state: State,
-    counter: Option<Counter>,
-    data_counter: Option<Counter>,
-    in_flight: bool,
-    wrong: bool,
-    restored: bool,
-}
-
-/// Line, state, durable counter, counter of the data, whether stores to it are in flight, whether it breaks the line rule,
-/// whether the boot puts it back from the shadow cache or its old bytes from the hardware's log.
-type LineChange = (usize, u8, Option<Counter>, Option<Counter>, bool, bool, bool);
-
-/// What changed with an event.
-#[derive(Default, Serialize)]
-struct Point {
-    n: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    lines: Vec<LineChange>,
-    /// Core, transaction and stage.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    cores: Vec<(CoreId, Option<u64>, Option<&'static str>)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    registers: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    boot: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<usize>,
-}
-
-impl Point {
-    fn says_nothing(&self) -> bool {
-        let changes = (self.registers, self.boot, self.verdict);
-        self.lines.is_empty() && self.cores.is_empty() && changes == (None, None, None)
-    }
-}
-
-/// What stands after an event.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
-struct Verdict {
-    /// Every rule holds that a power failure now could break.
-    recovers: bool,
-    /// Which violations stand.
-    violations: Vec<usize>,
-}
-
-#[derive(Serialize)]
-struct ToldViolation {
-    rule: Rule,
-    /// The crash after which it was found.
-    crash_event: u64,
-    core: Option<CoreId>,
-    transaction: Option<u64>,
-    stage: Option<&'static str>,
-    line: Option<u64>,
-    explanation: String,
-}
-
-#[derive(Serialize)]
-struct ToldLine {
-    address: u64,
-    role: String,
-}
-
-/// The document's part about crash points.
-#[derive(Serialize)]
-pub struct Picture {
-    /// The last event of the window.
-    last: u64,
-    /// "split": major and minor counters; "word": one number; null: memory holds plaintext.
-    counters: Option<&'static str>,
-    states: [&'static str; 7],
-    lines: Vec<ToldLine>,
-    registers: Vec<Vec<(&'static str, String)>>,
-    boots: Vec<Vec<Step>>,
-    verdicts: Vec<Verdict>,
-    violations: Vec<ToldViolation>,
-    points: Vec<Point>,
-    internal_errors: Vec<String>,
-}
-
-/// Different values, each kept once.
-struct Table<T> {
-    index: FxHashMap<T, usize>,
-    values: Vec<T>,
-}
-
-impl<T: Clone + Eq + Hash> Table<T> {
-    fn new() -> Self {
-        Self { index: FxHashMap::default(), values: Vec::new() }
-    }
-
-    fn place(&mut self, value: T) -> usize {
-        *self.index.entry(value).or_insert_with_key(|value| {
-            self.values.push(value.clone());
-            self.values.len() - 1
-        })
-    }
-}
 
 /// What a real boot from a durable state found, and what it does.
 #[derive(Clone)]
@@ -155,10 +26,17 @@ struct Booted {
     kept: bool,
 }
 
+/// What is told of a point, as places in the tables.
+#[derive(Clone, Copy)]
+struct Standing {
+    registers: usize,
+    boot: usize,
+    verdict: usize,
+}
+
 /// Asks the auditors after each event.
 pub struct Judge<'a> {
     loss: PowerLoss<'a>,
-    steps: &'a [RecoveryStep],
     cores: CoreId,
     /// There is a global counter.
     global: Option<bool>,
@@ -172,18 +50,17 @@ pub struct Judge<'a> {
     standing: Vec<usize>,
     leaked: BTreeSet<usize>,
     booted: FxHashMap<u64, Booted>,
-    /// Registers, boot and verdict of the point before.
-    before: (Option<usize>, Option<usize>, Option<usize>),
+    /// What was told of the point before.
+    before: Option<Standing>,
     points: Vec<Point>,
     last: u64,
 }
 
 impl<'a> Judge<'a> {
-    /// Of a run of `design` on so many cores, which loses power as `loss` says.
-    pub fn new(design: &'a Design, loss: PowerLoss<'a>, cores: CoreId) -> Self {
+    /// Of a run on so many cores, which loses power as `loss` says.
+    pub fn new(loss: PowerLoss<'a>, cores: CoreId) -> Self {
         Self {
             loss,
-            steps: &design.recovery,
             cores,
             global: None,
             seen: Vec::new(),
@@ -195,57 +72,56 @@ impl<'a> Judge<'a> {
             standing: Vec::new(),
             leaked: BTreeSet::new(),
             booted: FxHashMap::default(),
-            before: (None, None, None),
+            before: None,
             points: Vec::new(),
             last: 0,
         }
     }
 
     /// The crash point after the event that is just over.
-    pub fn point(&mut self, system: &mut System<(Explorer, Recorder)>) {
+    pub fn point(&mut self, system: &mut System<(Explorer<'_>, Recorder)>) -> Result<(), Failure> {
         let n = system.observer.1.event();
         let global = *self.global.get_or_insert_with(|| system.controller.snapshot().global_counter.is_some());
         let drained = struck(system, &self.loss);
         let System { observer: (explorer, recorder), device, .. } = system;
-        let media = ImageMedia(device.image());
-        let of_the_run = explorer.take_told();
-        explorer.power_lost(&drained);
-        let of_the_loss = explorer.take_told();
+        let survivors = Survivors { drained, media: device.image(), loss: self.loss };
+        let Judgement { by_run, by_loss, by_boot, .. } = explorer.judge(&survivors)?;
         let is_leak = |violation: &Violation| matches!(violation.rule, Rule::Plaintext | Rule::PadReuse);
-        let (leaks, judged): (Vec<_>, Vec<_>) = of_the_run.into_iter().partition(is_leak);
+        let (leaks, judged): (Vec<_>, Vec<_>) = by_run.into_iter().partition(is_leak);
         let leaked = self.tell(leaks);
         self.leaked.extend(leaked);
-        let mut battery = Vec::new();
-        let judged = judged.into_iter().chain(of_the_loss);
+        let judged = judged.into_iter().chain(by_loss);
         let (at_once, lasting): (Vec<_>, Vec<_>) = judged.partition(|violation| violation.rule == Rule::Battery);
-        battery.extend(self.tell(at_once));
+        let battery = self.tell(at_once);
         self.renew(explorer.auditor(), lasting);
-        let booted = self.booted(explorer, &drained, &media);
+        let booted = self.booted(explorer.auditor(), &survivors, by_boot);
 
         let violations: BTreeSet<usize> =
             [&self.standing, &battery, &booted.violations].into_iter().flatten().chain(&self.leaked).copied().collect();
         let recovers = explorer.recovers() && booted.kept;
         let verdict = Verdict { recovers, violations: violations.into_iter().collect() };
         let layout = explorer.auditor().counter_layout();
-        let now = (
-            Some(self.registers.place(registers(&drained, &self.loss, layout, global))),
-            Some(booted.told),
-            Some(self.verdicts.place(verdict)),
-        );
+        let now = Standing {
+            registers: self.registers.place(registers(&survivors, layout, global)),
+            boot: booted.told,
+            verdict: self.verdicts.place(verdict),
+        };
+        let before = self.before.replace(now);
+        let news = |of: fn(&Standing) -> usize| Some(of(&now)).filter(|now| before.as_ref().map(of) != Some(*now));
         let point = Point {
             n,
             lines: self.lines(explorer.auditor(), recorder),
             cores: self.stages(explorer.auditor()),
-            registers: now.0.filter(|_| now.0 != self.before.0),
-            boot: now.1.filter(|_| now.1 != self.before.1),
-            verdict: now.2.filter(|_| now.2 != self.before.2),
+            registers: news(|standing| standing.registers),
+            boot: news(|standing| standing.boot),
+            verdict: news(|standing| standing.verdict),
         };
-        self.before = now;
         self.last = n;
         if !point.says_nothing() {
             self.points.push(point);
         }
         recorder.judged();
+        Ok(())
     }
 
     /// Takes violations over, as many as there is room for; gives their places.
@@ -277,37 +153,26 @@ impl<'a> Judge<'a> {
         self.standing.extend(places);
     }
 
-    /// Boots for real, if the state is a new one or the explorer wants it anyway.
-    fn booted(&mut self, explorer: &mut Explorer, drained: &Drained, media: &ImageMedia<'_>) -> Booted {
-        let state = explorer.auditor().state_hash();
-        let known = self.booted.contains_key(&state);
-        let (mut violations, mut kept) = (Vec::new(), true);
-        if explorer.wants_full_check() || !known {
-            explorer.want_full_check();
-            explorer.full_check(&drained.snapshot, media, self.loss.codec, self.steps);
-            let told = explorer.take_told();
-            kept = told.is_empty();
-            // What a boot found before, it need not tell again.
-            let same =
-                |old: &Violation, new: &Violation| (old.rule, old.line, old.core) == (new.rule, new.line, new.core);
-            let (mut old, mut new) = (Vec::new(), Vec::new());
-            for violation in told {
-                match self.violations.iter().rposition(|known| same(known, &violation)) {
-                    Some(place) => old.push(place),
-                    None => new.push(violation),
-                }
+    /// What real boots from this durable state have shown, the latest of which has found `news`.
+    fn booted(&mut self, auditor: &Auditor, survivors: &Survivors<'_>, news: Vec<Violation>) -> Booted {
+        let kept = news.is_empty();
+        // What a boot found before, it need not tell again.
+        let same = |old: &Violation, new: &Violation| (old.rule, old.line, old.core) == (new.rule, new.line, new.core);
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for violation in news {
+            match self.violations.iter().rposition(|known| same(known, &violation)) {
+                Some(place) => old.push(place),
+                None => new.push(violation),
             }
-            old.truncate(TOLD_PER_RULE);
-            violations = self.tell(new);
-            violations.extend(old);
         }
-        if !known {
-            let program = explorer.auditor().program();
-            let told = boot_told(drained, media, &self.loss, self.steps, program.as_deref());
-            let told = self.boots.place(told);
-            self.booted.insert(state, Booted { told, violations: Vec::new(), kept });
-        }
-        let booted = self.booted.get_mut(&state).expect("it was put there");
+        old.truncate(TOLD_PER_RULE);
+        let mut violations = self.tell(new);
+        violations.extend(old);
+        let boots = &mut self.boots;
+        let booted = self.booted.entry(auditor.state_hash()).or_insert_with(|| {
+            let told = boots.place(boot_told(survivors, auditor.program().as_deref()));
+            Booted { told, violations: Vec::new(), kept }
+        });
         violations.retain(|place| !booted.violations.contains(place));
         booted.violations.extend(violations);
         booted.kept &= kept;
@@ -343,22 +208,22 @@ impl<'a> Judge<'a> {
                 None => self.seen.push((seen, *view.found)),
             }
             if is_news {
-                let Seen { state, counter, data_counter, in_flight, wrong, restored } = seen;
-                changes.push((index, state as u8, counter, data_counter, in_flight, wrong, restored));
+                changes.push(LineChange { line: index, now: seen });
             }
         }
         changes
     }
 
     /// The cores whose transaction or stage changed.
-    fn stages(&mut self, auditor: &Auditor) -> Vec<(CoreId, Option<u64>, Option<&'static str>)> {
+    fn stages(&mut self, auditor: &Auditor) -> Vec<CoreChange> {
         let mut changes = Vec::new();
         for core in 0..self.cores {
             let now = auditor.transaction_of(core);
             let before = &mut self.in_flight[usize::from(core)];
             if *before != now {
                 *before = now;
-                changes.push((core, now.0, now.1));
+                let (transaction, stage) = now;
+                changes.push(CoreChange { core, transaction, stage });
             }
         }
         changes
@@ -367,32 +232,23 @@ impl<'a> Judge<'a> {
     /// What was found. Of the lines, those that anything happened to in the window.
     pub fn picture(mut self, auditor: &Auditor, recorder: &Recorder, errors: &[String]) -> Picture {
         let lines: Vec<Line> = auditor.line_views().map(|view| view.line).collect();
-        let changed = self.points.iter().skip(1).flat_map(|point| &point.lines).map(|change| change.0);
+        let changed = self.points.iter().skip(1).flat_map(|point| &point.lines).map(|change| change.line);
         let changed: FxHashSet<usize> = changed.collect();
         let mut shown: Vec<usize> =
             (0..lines.len()).filter(|index| changed.contains(index) || recorder.touched(lines[*index])).collect();
         shown.sort_by_key(|&index| lines[index]);
         let place: FxHashMap<usize, usize> = shown.iter().enumerate().map(|(place, &index)| (index, place)).collect();
         for point in &mut self.points {
-            point.lines.retain_mut(|change| match place.get(&change.0) {
+            point.lines.retain_mut(|change| match place.get(&change.line) {
                 Some(&place) => {
-                    change.0 = place;
+                    change.line = place;
                     true
                 }
                 None => false,
             });
-            point.lines.sort_by_key(|change| change.0);
+            point.lines.sort_by_key(|change| change.line);
         }
         let told = |line: Line| ToldLine { address: line.address(), role: auditor.role(line) };
-        let violations = self.violations.into_iter().map(|violation| ToldViolation {
-            rule: violation.rule,
-            crash_event: violation.crash_event,
-            core: violation.core,
-            transaction: violation.transaction,
-            stage: violation.stage,
-            line: violation.line.map(Line::address),
-            explanation: violation.explanation,
-        });
         Picture {
             last: self.last,
             counters: auditor.counter_layout().map(|layout| match layout {
@@ -404,7 +260,7 @@ impl<'a> Judge<'a> {
             registers: self.registers.values,
             boots: self.boots.values,
             verdicts: self.verdicts.values,
-            violations: violations.collect(),
+            violations: self.violations,
             points: self.points,
             internal_errors: errors.to_vec(),
         }

@@ -9,23 +9,24 @@
 
 mod boots;
 mod judge;
+mod picture;
 mod recorder;
 #[cfg(test)]
 mod tests;
 
 use crate::assembly::System;
-use crate::config::{ConfigError, RunConfig};
-use crate::crash::{Audited, CrashPlan, Disturbance, Explorer, PowerLoss, audited, check_crashable};
+use crate::config::ConfigError;
+use crate::crash::{Audited, CrashCase, CrashPlan, Disturbance, Explorer, PowerLoss, audited, check_crashable};
 use crate::message::CoreId;
-use crate::parts::Design;
 use crate::recovery::LineCodec;
-use crate::run::{Bases, Failure, Source, Watch};
-use judge::{Judge, Picture};
+use crate::run::{Bases, Failure, Watch};
+use judge::Judge;
+use picture::Picture;
 use recorder::{Mark, Recorder};
 use serde::Serialize;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 /// Events of the window before the one that is looked at ...
 const EVENTS_BEFORE: u64 = 400;
@@ -64,22 +65,12 @@ fn window(at_event: Option<u64>) -> RangeInclusive<u64> {
     at_event.map_or(1, |event| event.saturating_sub(EVENTS_BEFORE).max(1))..=last
 }
 
-/// The picture of the crash after `at_event`, or of the beginning of the run, in this schedule, as JSON. `command` is the command line that
-/// starts the same run. `progress` is told how many transactions have ended since it was last told.
-pub fn scene(
-    config: &RunConfig,
-    design: &Design,
-    source: &Source,
-    at_event: Option<u64>,
-    schedule: u64,
-    command: String,
-    progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
-) -> Result<String, Failure> {
+/// The picture of the crash of `case` after `at_event`, or of the beginning of its run, in this schedule, as JSON.
+pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Result<String, Failure> {
+    let CrashCase { config, design, source, .. } = *case;
     check_crashable(config, design)?;
     let window = window(at_event);
-    let (first, last) = (*window.start(), *window.end());
-    let Audited { job, auditor, codec } = audited(config, design, source, &Bases::default(), cancel)?;
+    let Audited { job, auditor, codec } = audited(case, &Bases::default())?;
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
     let loss = PowerLoss::new(design, &config.machine, codec);
     let cores = job.programs.len() as CoreId;
@@ -87,37 +78,11 @@ pub fn scene(
     let layout = design.media_layout(&config.machine.counters);
     let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, log);
     // Every new state is booted for real: a window can afford it.
-    let mut explorer =
-        Explorer::new(auditor, CrashPlan::Between { first, last }, 0).full_check_every(1).drains(loss.drain.is_some());
-    if first == 1 {
-        explorer.take_told();
-    }
+    let plan = CrashPlan::Between { first: *window.start(), last: *window.end() };
+    let explorer = Explorer::new(auditor, plan, 0).full_check_every(1).drains(loss.drain.is_some());
     let mut system = System::new(config, design, job, (explorer, recorder))?;
-    let mut watch = Watch::new(progress, cancel);
-    let mut disturbance = Disturbance::of(config, design, schedule);
-    let mut judge = Judge::new(design, loss, cores);
-    let mut over = false;
-    system.run(|system| {
-        let event = system.observer.1.event();
-        if event + 1 == first {
-            system.observer.0.take_told();
-        }
-        if event >= first {
-            judge.point(system);
-            watch.spend(EVENTS_PER_POINT);
-        }
-        over = event >= last;
-        disturbance.after(system);
-        let goes_on = watch.after(system);
-        if over { ControlFlow::Break(()) } else { goes_on }
-    });
-    if cancel.load(std::sync::atomic::Ordering::Relaxed) {
-        return Err(Failure::Cancelled);
-    }
-    if !over {
-        watch.finish(&system)?;
-        source.verdict()?;
-    }
+    let mut judge = Judge::new(loss, cores);
+    judge_window(case, &mut system, &mut judge, &window, schedule)?;
     let (explorer, recorder) = system.observer;
     if let Some(event) = at_event.filter(|&event| event > recorder.event()) {
         let events = recorder.event();
@@ -134,9 +99,9 @@ pub fn scene(
         variant: config.variant.name(),
         workload: config.workload.clone(),
         seed: config.seed,
-        command: format!("{command}{transactions}"),
+        command: format!("{}{transactions}", case.command),
         at_event,
-        first,
+        first: *window.start(),
         ns: recorder.ns,
         queued: recorder.queued_after,
         lanes: recorder.lanes,
@@ -144,4 +109,45 @@ pub fn scene(
         picture,
     };
     Ok(serde_json::to_string(&scene).expect("a scene serialises"))
+}
+
+/// Runs `system` to the end of the window, or to its own, and has every crash point of the window judged.
+fn judge_window(
+    case: &CrashCase<'_>,
+    system: &mut System<(Explorer<'_>, Recorder)>,
+    judge: &mut Judge<'_>,
+    window: &RangeInclusive<u64>,
+    schedule: u64,
+) -> Result<(), Failure> {
+    let (first, last) = (*window.start(), *window.end());
+    if first == 1 {
+        system.observer.0.keep_all();
+    }
+    let mut watch = Watch::new(case.progress, case.cancel);
+    let mut disturbance = Disturbance::of(case.config, case.design, schedule);
+    let mut over = false;
+    let mut outcome = Ok(());
+    system.run(|system| {
+        let event = system.observer.1.event();
+        if event + 1 == first {
+            system.observer.0.keep_all();
+        }
+        if event >= first {
+            outcome = judge.point(system);
+            watch.spend(EVENTS_PER_POINT);
+        }
+        over = event >= last || outcome.is_err();
+        disturbance.after(system);
+        let goes_on = watch.after(system);
+        if over { ControlFlow::Break(()) } else { goes_on }
+    });
+    outcome?;
+    if case.cancel.load(Ordering::Relaxed) {
+        return Err(Failure::Cancelled);
+    }
+    if !over {
+        watch.finish(system)?;
+        case.source.verdict()?;
+    }
+    Ok(())
 }

@@ -50,7 +50,7 @@ impl Energy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::test_machine;
+    use crate::device::tests::test_machine;
     use crate::message::{Coverage, LINE_BYTES, MediaLayout};
 
     #[test]

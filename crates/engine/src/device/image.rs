@@ -126,7 +126,7 @@ fn store_in(slot: &mut u32, slab: &mut Slab<LineBytes>, bytes: &LineBytes) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::TestBase;
+    use crate::device::tests::TestBase;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

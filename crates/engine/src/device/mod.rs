@@ -9,9 +9,9 @@ mod energy;
 mod image;
 mod mapping;
 mod table;
-mod timing;
 #[cfg(test)]
-mod timing_tests;
+mod tests;
+mod timing;
 mod wear;
 
 pub use image::Image;
@@ -179,101 +179,5 @@ impl DevicePort for Device {
 
     fn populated(&self, line: Line) -> bool {
         self.image.populated(line)
-    }
-}
-
-/// A base whose first `lines` lines all hold `bytes`.
-#[cfg(test)]
-struct TestBase {
-    lines: u64,
-    bytes: LineBytes,
-}
-
-#[cfg(test)]
-impl BaseImage for TestBase {
-    fn line(&self, line: Line) -> Option<&LineBytes> {
-        self.populated(line).then_some(&self.bytes)
-    }
-    fn populated(&self, line: Line) -> bool {
-        line.0 < self.lines
-    }
-    fn end(&self) -> u64 {
-        self.lines * 64
-    }
-}
-
-/// The machine that unit tests start from.
-#[cfg(test)]
-fn test_machine() -> Machine {
-    toml::from_str(include_str!("../config/presets/secpm.toml")).expect("the preset is valid")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::CounterBlock;
-
-    fn device(machine: &Machine, lines: u64) -> Result<Device, ConfigError> {
-        Device::new(machine, MediaLayout::PLAIN, Arc::new(TestBase { lines, bytes: [9; 64] }))
-    }
-
-    #[test]
-    fn accesses_are_counted_by_kind() {
-        let mut device = device(&test_machine(), 1).unwrap();
-        let (line, block) = (MediaLine::data(Line(0)), MediaLine::counter(CounterBlock(0)));
-        let mut now = 0;
-        let accesses = [
-            (line, MediaOp::Read),
-            (line, MediaOp::Read),
-            (line, MediaOp::Write),
-            (block, MediaOp::Write),
-            (block, MediaOp::Write),
-            (block, MediaOp::Read),
-        ];
-        for (media, op) in accesses {
-            now = device.issue(now, media, device.locate(media), op).bank_free;
-        }
-        let stats = device.stats();
-        assert_eq!((stats.reads, stats.data_reads, stats.counter_reads), (3, 2, 1));
-        assert_eq!((stats.writes, stats.data_writes, stats.counter_writes), (3, 1, 2));
-        assert_eq!((stats.row_hits, stats.max_line_writes), (4, 2));
-        // One bank serves all of them without a pause.
-        assert_eq!(stats.bank_busy_ps, now);
-        let read = 512 * 1_020;
-        assert_eq!(device.energy_fj(0), read + 512 * 2_470 + read + 3 * (read + 512 * 16_820) + read);
-        assert_eq!(device.line_writes(block), 2);
-        device.reset_stats();
-        assert_eq!(device.stats(), DeviceStats::default());
-        let Location { bank, row } = device.locate(block);
-        assert_eq!(device.open_row(bank), Some(row));
-    }
-
-    #[test]
-    fn a_line_goes_from_base_to_media() {
-        let mut device = device(&test_machine(), 1).unwrap();
-        let (base, beyond) = (MediaLine::data(Line(0)), MediaLine::data(Line(1)));
-        assert_eq!(device.content(base), Content::Base(&[9; 64]));
-        assert_eq!(device.content(beyond), Content::Never);
-        device.materialise(base, &[5; 64]);
-        device.store(beyond, &[6; 64]);
-        assert_eq!(device.content(base), Content::Stored(&[5; 64]));
-        assert_eq!(device.content(beyond), Content::Stored(&[6; 64]));
-        assert!(device.populated(Line(0)) && !device.populated(Line(1)));
-        // Neither is an access.
-        assert_eq!(device.stats(), DeviceStats::default());
-    }
-
-    #[test]
-    fn a_program_that_does_not_fit_beside_the_counters_is_refused() {
-        let machine = test_machine();
-        let lines = Device::program_capacity_of(&machine) / 64;
-        assert!(device(&machine, lines).is_ok());
-        let error = device(&machine, lines + 1).err().unwrap();
-        let sentence = format!(
-            "the program uses {} bytes and device.capacity = 16GiB leaves {} bytes for programs",
-            lines * 64 + 64,
-            lines * 64
-        );
-        assert_eq!(error.0, sentence);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{Memory, Refusal};
 use crate::assembly::{self, boot_codec, encryption_parts};
-use crate::crash::{ImageMedia, PowerLoss, held};
+use crate::crash::{PowerLoss, held};
 use crate::device::Device;
 use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
-use crate::recovery::{Boot, LineCodec};
+use crate::recovery::LineCodec;
 use std::sync::Arc;
 
 /// What a power failure did.
@@ -43,10 +43,10 @@ impl Memory {
         let codec = parts.map(|parts| boot_codec(parts, Arc::clone(base) as Arc<dyn BaseImage>, None));
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let (drained, boot_writes, global_counter, mut stored) = {
-            let media = ImageMedia(system.device.image());
+            let media = system.device.image();
             let loss = PowerLoss::new(design, machine, codec);
-            let drained = loss.strike(held(system.controller.snapshot()), &media);
-            let mut boot = Boot::new(&media, &drained.snapshot, codec, &design.recovery, NoObserver);
+            let drained = loss.strike(held(system.controller.snapshot()), media);
+            let mut boot = loss.boot(media, &drained.snapshot, NoObserver);
             boot.finish();
             let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
             boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));

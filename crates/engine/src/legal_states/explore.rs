@@ -3,15 +3,13 @@
 use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 use super::hardware::Hardware;
 use crate::assembly::{System, boot_codec, encryption_parts};
-use crate::config::{ConfigError, Machine, RunConfig};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
+use crate::config::{ConfigError, Machine};
+use crate::crash::{CrashCase, CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
 use crate::message::Coverage;
-use crate::parts::Design;
 use crate::recovery::LineCodec;
-use crate::run::{Bases, Failure, Source, Watch};
+use crate::run::{Bases, Failure, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Minor counters of explored states: the widest.
@@ -19,18 +17,13 @@ const MINOR_BITS: u32 = 7;
 
 /// Lets power fail at every fence of the program in every state that is legal there. `exploration` may name one of the
 /// points; power does not fail again. `states_per_point`: classes of states judged at one fence before the rest is bounded
-/// and sampled. `command` is the command line that starts the same run, `progress` is told how many transactions have ended
-/// since it was last told.
+/// and sampled.
 pub fn explore_legal(
-    config: &RunConfig,
-    design: &Design,
-    source: &Source,
+    case: &CrashCase<'_>,
     exploration: &Exploration,
     states_per_point: Option<u64>,
-    command: String,
-    progress: &(dyn Fn(u64) + Sync),
-    cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
+    let CrashCase { config, design, source, progress, cancel, .. } = *case;
     if let Err(why) = &design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)).into());
     }
@@ -77,18 +70,10 @@ pub fn explore_legal(
     }
     let exercised = exercised(&mut system);
     Ok(system.observer.report(CrashRun {
-        design: config.design.clone(),
-        variant: config.variant,
-        workload: config.workload.clone(),
-        seed: config.seed,
-        fault: exploration.fault,
-        schedule: None,
-        command,
-        transactions: Some(config.transactions),
         exercised,
-        secret: design.promise.secret,
         interrupted,
         seconds: started.elapsed().as_secs_f64(),
+        ..case.run(exploration, None)
     }))
 }
 

@@ -9,7 +9,7 @@ use super::search::{Guide, Search};
 use super::space::{Reading, Space};
 use super::tally::Tally;
 use crate::audit::{Collector, Rule, TransactionRecord, Violation};
-use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, Findings, Found};
+use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, Findings};
 use crate::kernel::{Ps, Random};
 use crate::message::{BaseImage, CoreId, Coverage, Line, NoObserver, Observer, ProgramRecovery};
 use crate::parts::{LineAtomicity, RecoveryStep};
@@ -64,7 +64,7 @@ struct Examiner<'a> {
     events: u64,
     tally: Tally,
     recovered: u64,
-    found: Collector<Found>,
+    found: Collector,
     internal_errors: Vec<String>,
     stopped: bool,
     /// A fence followed a store.
@@ -164,7 +164,7 @@ impl Examiner<'_> {
         }
         self.found_stores |= !history.lines.is_empty();
         self.recovered += u64::from(self.found.count == found_before);
-        let of_rule = |rule| self.found.explained.iter().any(|found| found.violation.rule == rule);
+        let of_rule = |rule| self.found.explained.iter().any(|violation| violation.rule == rule);
         self.stopped = self.exploration.stop_at.is_some_and(of_rule);
     }
 
@@ -355,7 +355,7 @@ impl Examiner<'_> {
 
     fn add(&mut self, history: &History, rule: Rule, line: Option<Line>, told: String) {
         let violation = violation(history, self.events, rule, line, told);
-        self.found.add(rule, line, || Found { violation, nested_events: Vec::new() });
+        self.found.add(rule, line, || violation);
     }
 }
 
@@ -369,6 +369,7 @@ fn violation(history: &History, event: u64, rule: Rule, line: Option<Line>, expl
     Violation {
         rule,
         crash_event: event,
+        nested_events: Vec::new(),
         core: Some(history.layout.core),
         transaction: Some(history.committed),
         stage: explain::stage(history),

@@ -222,85 +222,159 @@ impl Counters {
         encoder: &Encoder<'_>,
     ) -> Vec<Candidate> {
         let of = &history.lines[&line];
-        let others = || block.lines.iter().filter(|other| **other != line).map(|other| &history.lines[other]);
-        let others_covered = others().filter_map(|other| other.covered_at).max();
-        let carried = self.early && self.write_path.at_encrypted(true) == Admit::Unready;
         let mut candidates = Vec::new();
         for version in 0..=of.newest() {
-            let mut may = |reading: Reading, legal: bool| {
-                if legal {
-                    let bytes = match reading {
-                        Reading::Intact => of.version(version).bytes,
-                        _ => encoder.read_back(line, of, version, reading),
-                    };
-                    let queued = of.holds_counter_atomic() && !self.pairs_only();
-                    let busy = reading == Reading::CounterAhead && !queued;
-                    candidates.push(Candidate { version, reading, bytes, busy });
-                }
+            let stored = Stored { history, block, line, of, version };
+            let legal = match mode {
+                Mode::InStep => self.in_step(&stored),
+                Mode::Last(last) if line == last.line => self.of_last(&stored, last),
+                Mode::Last(last) => stored.beside_last(last),
+                Mode::Carried(carrier) => stored.carried_by(carrier),
+                Mode::OfEpoch(epoch) => self.of_epoch(&stored, epoch),
             };
-            let on_its_way = version < of.newest();
-            // A later content may have been bumped before the fence of that epoch.
-            let left_by =
-                |epoch: Option<u32>| on_its_way && epoch.is_some_and(|at| of.version(version + 1).epoch <= at);
-            let written = version > 0 || of.covered_at.is_some();
-            let stored = of.version(version).epoch;
-            match mode {
-                Mode::InStep => {
-                    let counter_alone = self.write_path.at_bump() == Admit::Counter;
-                    may(Reading::Intact, true);
-                    may(Reading::CounterAhead, on_its_way && (counter_alone || carried && left_by(others_covered)));
-                }
-                Mode::Last(last) if line == last.line => {
-                    let counter_alone = self.write_path.at_bump() == Admit::Counter;
-                    let bumped_later = of.later.iter().skip(version).any(|later| later.epoch <= last.bumped);
-                    let appended = if last.covered { version == 0 } else { version > 0 && stored <= last.bumped };
-                    may(Reading::Intact, appended);
-                    may(Reading::CounterAhead, counter_alone && !last.covered && bumped_later);
-                }
-                Mode::Last(last) => {
-                    let until = if last.covered { history.lines[&last.line].covered_at } else { None };
-                    let present = !written || until.is_none_or(|until| stored <= until);
-                    // It may have been bumped after the last.
-                    let passed = present && written && (version > 0 || of.covered_at >= Some(last.bumped));
-                    let none_before = of.first_covered.is_none_or(|at| last.bumped <= at);
-                    let one_before = earlier_write(of, version) && of.first_stored <= Some(last.bumped);
-                    may(Reading::Intact, present && (!written || stored <= last.bumped));
-                    may(Reading::CounterAhead, present && left_by(Some(last.bumped)));
-                    may(Reading::CounterBehind, passed && one_before);
-                    may(Reading::CounterFromBefore, passed && none_before);
-                }
-                Mode::Carried(carrier) => {
-                    let is_carrier = line == carrier;
-                    may(Reading::Intact, !is_carrier || version > 0);
-                    may(Reading::CounterAhead, on_its_way && !is_carrier);
-                }
-                Mode::OfEpoch(epoch) => {
-                    let behind = |at: u32, waited_for: bool| at > epoch || at == epoch && !waited_for;
-                    let pair = !self.defers(of, version);
-                    may(Reading::Intact, !written || stored <= epoch);
-                    // Pairs alone leave no dirty block: another line lets it leave.
-                    let forced = block.forced.unwrap_or(0);
-                    let dirties = |other: &LineHistory| {
-                        let covered = |at: u32| at > forced || at == forced && !other.waited_for;
-                        other.newest() > 0 || other.covered_at.is_some_and(covered)
-                    };
-                    let may_leave = written && !pair
-                        || on_its_way && (self.defers(of, version + 1) || left_by(block.forced))
-                        || others().any(dirties);
-                    may(Reading::CounterAhead, self.early && left_by(Some(epoch)) && may_leave);
-                    let left_out = match (version, of.covered_at) {
-                        (0, None) => false,
-                        (0, Some(at)) => !pair && behind(at, of.waited_for),
-                        _ => !pair,
-                    };
-                    let earlier = of.first_stored.is_some_and(|at| at <= epoch) && earlier_write(of, version);
-                    let none_forced = of.first_covered.is_none_or(|at| behind(at, of.first_waited_for));
-                    may(Reading::CounterBehind, left_out && earlier);
-                    may(Reading::CounterFromBefore, left_out && none_forced);
-                }
-            }
+            candidates.extend(legal.readings().map(|reading| {
+                let bytes = match reading {
+                    Reading::Intact => of.version(version).bytes,
+                    _ => encoder.read_back(line, of, version, reading),
+                };
+                let queued = of.holds_counter_atomic() && !self.pairs_only();
+                let busy = reading == Reading::CounterAhead && !queued;
+                Candidate { version, reading, bytes, busy }
+            }));
         }
         candidates
+    }
+
+    /// The block has the counters of what is on the media.
+    fn in_step(&self, stored: &Stored<'_>) -> Legal {
+        let counter_alone = self.write_path.at_bump() == Admit::Counter;
+        let carried = self.early && self.write_path.at_encrypted(true) == Admit::Unready;
+        let others_covered = stored.others().filter_map(|other| other.covered_at).max();
+        let ahead = stored.is_on_its_way() && (counter_alone || carried && stored.has_left_by(others_covered));
+        Legal { intact: true, ahead, ..Legal::default() }
+    }
+
+    /// The block was appended last by a write of this line.
+    fn of_last(&self, stored: &Stored<'_>, last: Last) -> Legal {
+        let counter_alone = self.write_path.at_bump() == Admit::Counter;
+        let bumped_later = stored.of.later.iter().skip(stored.version).any(|later| later.epoch <= last.bumped);
+        let intact =
+            if last.covered { stored.version == 0 } else { stored.version > 0 && stored.epoch() <= last.bumped };
+        Legal { intact, ahead: counter_alone && !last.covered && bumped_later, ..Legal::default() }
+    }
+
+    /// The block is as it was in some instant of this epoch.
+    fn of_epoch(&self, stored: &Stored<'_>, epoch: u32) -> Legal {
+        let Stored { block, of, version, .. } = *stored;
+        let behind = |at: u32, waited_for: bool| at > epoch || at == epoch && !waited_for;
+        let pair = !self.defers(of, version);
+        // Pairs alone leave no dirty block: another line lets it leave.
+        let forced = block.forced.unwrap_or(0);
+        let dirties = |other: &LineHistory| {
+            let covered = |at: u32| at > forced || at == forced && !other.waited_for;
+            other.newest() > 0 || other.covered_at.is_some_and(covered)
+        };
+        let may_leave = stored.is_written() && !pair
+            || stored.is_on_its_way() && (self.defers(of, version + 1) || stored.has_left_by(block.forced))
+            || stored.others().any(dirties);
+        let left_out = match (version, of.covered_at) {
+            (0, None) => false,
+            (0, Some(at)) => !pair && behind(at, of.waited_for),
+            _ => !pair,
+        };
+        let earlier = of.first_stored.is_some_and(|at| at <= epoch) && earlier_write(of, version);
+        let none_forced = of.first_covered.is_none_or(|at| behind(at, of.first_waited_for));
+        Legal {
+            intact: !stored.is_written() || stored.epoch() <= epoch,
+            ahead: self.early && stored.has_left_by(Some(epoch)) && may_leave,
+            behind: left_out && earlier,
+            from_before: left_out && none_forced,
+        }
+    }
+}
+
+/// Which readings of a content are legal.
+#[derive(Clone, Copy, Default)]
+struct Legal {
+    intact: bool,
+    ahead: bool,
+    behind: bool,
+    from_before: bool,
+}
+
+impl Legal {
+    fn readings(self) -> impl Iterator<Item = Reading> {
+        let all = [
+            (Reading::Intact, self.intact),
+            (Reading::CounterAhead, self.ahead),
+            (Reading::CounterBehind, self.behind),
+            (Reading::CounterFromBefore, self.from_before),
+        ];
+        all.into_iter().filter(|(_, legal)| *legal).map(|(reading, _)| reading)
+    }
+}
+
+/// A content of a line that may be on the media, among the lines of its block.
+struct Stored<'h> {
+    history: &'h History,
+    block: &'h BlockHistory,
+    line: Line,
+    of: &'h LineHistory,
+    version: usize,
+}
+
+impl<'h> Stored<'h> {
+    /// The other lines of the block.
+    fn others(&self) -> impl Iterator<Item = &'h LineHistory> {
+        let Self { history, block, line, .. } = *self;
+        block.lines.iter().filter(move |other| **other != line).map(|other| &history.lines[other])
+    }
+
+    /// The epoch in which it was stored.
+    fn epoch(&self) -> u32 {
+        self.of.version(self.version).epoch
+    }
+
+    /// It is not as before the run.
+    fn is_written(&self) -> bool {
+        self.version > 0 || self.of.covered_at.is_some()
+    }
+
+    /// A later content may have been bumped.
+    fn is_on_its_way(&self) -> bool {
+        self.version < self.of.newest()
+    }
+
+    /// A later content may have been bumped before the fence of that epoch.
+    fn has_left_by(&self, epoch: Option<u32>) -> bool {
+        self.is_on_its_way() && epoch.is_some_and(|at| self.of.version(self.version + 1).epoch <= at)
+    }
+
+    /// The block was appended last by a write of another line.
+    fn beside_last(&self, last: Last) -> Legal {
+        let Self { history, of, version, .. } = *self;
+        let until = if last.covered { history.lines[&last.line].covered_at } else { None };
+        let present = !self.is_written() || until.is_none_or(|until| self.epoch() <= until);
+        // It may have been bumped after the last.
+        let passed = present && self.is_written() && (version > 0 || of.covered_at >= Some(last.bumped));
+        let none_before = of.first_covered.is_none_or(|at| last.bumped <= at);
+        let one_before = earlier_write(of, version) && of.first_stored <= Some(last.bumped);
+        Legal {
+            intact: present && (!self.is_written() || self.epoch() <= last.bumped),
+            ahead: present && self.has_left_by(Some(last.bumped)),
+            behind: passed && one_before,
+            from_before: passed && none_before,
+        }
+    }
+
+    /// The block left with the pair of the line `carrier`.
+    fn carried_by(&self, carrier: Line) -> Legal {
+        let is_carrier = self.line == carrier;
+        Legal {
+            intact: !is_carrier || self.version > 0,
+            ahead: self.is_on_its_way() && !is_carrier,
+            ..Legal::default()
+        }
     }
 }
 

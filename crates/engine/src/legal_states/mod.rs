@@ -20,15 +20,11 @@ mod hardware;
 mod history;
 mod image;
 mod judge;
-#[cfg(test)]
-mod judge_tests;
-#[cfg(test)]
-mod reference;
-#[cfg(test)]
-mod reference_tests;
 mod search;
 mod space;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use crate::config::RunConfig;
 use crate::parts::{Design, PersistenceDomain};

@@ -16,8 +16,6 @@ mod survivors;
 #[cfg(test)]
 mod tests;
 mod undo;
-#[cfg(test)]
-mod undo_tests;
 mod write_path;
 
 pub use boot::{Boot, BootStep};

@@ -11,11 +11,12 @@
 use super::host_memory::{self, Needs};
 use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
 use crate::assembly::{LineSystem, memory_map};
-use crate::config::{ConfigError, RunConfig, config_digest};
+use crate::config::{ConfigError, Machine, RunConfig, config_digest};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::Design;
+use crate::workload::trace::Expected;
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -177,6 +178,17 @@ struct Request {
     write: bool,
 }
 
+/// How many accesses were sent.
+#[derive(Default)]
+struct Sent {
+    requests: u64,
+    writes: u64,
+    /// To an address that was folded into the device's.
+    folded: u64,
+    /// After a wait for room.
+    waited: u64,
+}
+
 struct Run<'a> {
     system: LineSystem<MediaWrites>,
     responses: Vec<Response>,
@@ -190,7 +202,56 @@ struct Run<'a> {
     cancel: &'a AtomicBool,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(system: LineSystem<MediaWrites>, machine: &Machine, cancel: &'a AtomicBool) -> Self {
+        let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries];
+        Self {
+            system,
+            responses: Vec::new(),
+            under_way: Vec::new(),
+            free: Vec::new(),
+            room: room.map(|entries| entries as usize),
+            busy: [0; 2],
+            latency: [Mean::default(); 2],
+            last_answer: 0,
+            cancel,
+        }
+    }
+
+    /// Sends every access of `trace`, whose cycles are of a clock of `clock_mhz`, to a memory of so many lines.
+    fn send_all(&mut self, trace: &LineTrace, clock_mhz: u64, lines: u64) -> Result<Sent, Failure> {
+        let mut reader = trace.reader()?;
+        let mut sent = Sent::default();
+        let mut first_cycle = None;
+        while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
+            // Time begins with the first access: traces are cut out of longer runs.
+            let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
+            let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
+            let wanted = Ps::try_from(wanted)
+                .ok()
+                .filter(|&ps| ps < Ps::MAX / 2)
+                .ok_or_else(|| reader.malformed(Expected("a cycle in the first hundred days of simulated time")))?;
+            let wanted = if cycle.is_some() { wanted } else { self.system.now() };
+            let line = Line(address / LINE_BYTES % lines);
+            let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, sent.writes)));
+            sent.folded += u64::from(address / LINE_BYTES >= lines);
+            sent.waited += u64::from(self.send(wanted, line, written.as_ref()));
+            sent.requests += 1;
+            sent.writes += u64::from(write);
+            if sent.requests.is_multiple_of(ACCESSES_PER_LOOK) && self.cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled);
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Lets everything happen that is under way, and everything reach the media.
+    fn finish(&mut self) {
+        while self.advance() {}
+        self.system.flush();
+        while self.advance() {}
+    }
+
     /// Lets one event happen; false if there is none.
     fn advance(&mut self) -> bool {
         let Some(responses) = self.system.advance() else { return false };
@@ -270,42 +331,9 @@ pub fn run_line_trace(
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
     host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
     let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
-    let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries].map(|entries| entries as usize);
-    let mut run = Run {
-        system,
-        responses: Vec::new(),
-        under_way: Vec::new(),
-        free: Vec::new(),
-        room,
-        busy: [0; 2],
-        latency: [Mean::default(); 2],
-        last_answer: 0,
-        cancel,
-    };
-    let mut reader = trace.reader()?;
-    let (mut requests, mut writes, mut folded, mut waited) = (0u64, 0u64, 0u64, 0u64);
-    let mut first_cycle = None;
-    while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
-        // Time begins with the first access: traces are cut out of longer runs.
-        let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
-        let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
-        let wanted = Ps::try_from(wanted).ok().filter(|&ps| ps < Ps::MAX / 2).ok_or_else(|| {
-            reader.malformed(crate::workload::trace::Expected("a cycle in the first hundred days of simulated time"))
-        })?;
-        let wanted = if cycle.is_some() { wanted } else { run.system.now() };
-        let line = Line(address / LINE_BYTES % lines);
-        folded += u64::from(address / LINE_BYTES >= lines);
-        let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, writes)));
-        waited += u64::from(run.send(wanted, line, written.as_ref()));
-        requests += 1;
-        writes += u64::from(write);
-        if requests.is_multiple_of(ACCESSES_PER_LOOK) && run.cancel.load(Ordering::Relaxed) {
-            return Err(Failure::Cancelled);
-        }
-    }
-    while run.advance() {}
-    run.system.flush();
-    while run.advance() {}
+    let mut run = Run::new(system, machine, cancel);
+    let Sent { requests, writes, folded, waited } = run.send_all(trace, clock_mhz, lines)?;
+    run.finish();
     let now = run.system.now();
     let stats = run.system.controller.stats(now);
     let device = run.system.device.stats();

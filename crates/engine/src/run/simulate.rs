@@ -3,6 +3,7 @@
 use super::power_cost::{self, Held};
 use super::{Bases, Failure, Figures, Source, Watch};
 use crate::assembly::System;
+use crate::cache::{CacheCounts, CacheStats};
 use crate::config::{RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
 use crate::kernel::{Ps, ps_to_ns};
@@ -76,9 +77,6 @@ fn report<O: Observer>(
     let transactions = sum(|stats| stats.transactions);
     let instructions = sum(|stats| stats.instructions);
     let cycles = elapsed as f64 * f64::from(config.machine.core.clock_mhz) / 1e6;
-    let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let counts = system.cache.counts();
-    let levels = [(1, counts.l1), (2, counts.l2), (3, counts.l3)];
     let is_trace = source.is_trace();
     RunReport {
         schema: 1,
@@ -102,17 +100,8 @@ fn report<O: Observer>(
         nvm: figures.nvm,
         counter_cache: figures.counter_cache,
         wpq: figures.wpq,
-        cache: levels
-            .into_iter()
-            .map(|(level, counts)| CacheReport {
-                level,
-                hits: counts.hits,
-                misses: counts.misses,
-                mean_latency_ns: ratio(counts.latency_ps, counts.hits).map(|ps| ps / 1_000.0),
-            })
-            .collect(),
-        l1_access_latency_ns: ratio(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses))
-            .map(|ps| ps / 1_000.0),
+        cache: cache_reports(system.cache.counts()),
+        l1_access_latency_ns: mean_ns(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses)),
         core: CoreReport {
             ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
             fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
@@ -128,6 +117,22 @@ fn report<O: Observer>(
             peak_rss_bytes: peak_rss_bytes(),
         },
     }
+}
+
+fn cache_reports(counts: &CacheCounts) -> Vec<CacheReport> {
+    let levels = [(1, &counts.l1), (2, &counts.l2), (3, &counts.l3)];
+    let report = |(level, counts): (u8, &CacheStats)| CacheReport {
+        level,
+        hits: counts.hits,
+        misses: counts.misses,
+        mean_latency_ns: mean_ns(counts.latency_ps, counts.hits),
+    };
+    levels.map(report).into()
+}
+
+/// The mean of `count` times that take `sum_ps` together, in ns; `None` if there are none.
+fn mean_ns(sum_ps: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum_ps as f64 / count as f64 / 1_000.0)
 }
 
 /// Peak resident memory of this process, where `/proc` tells.

@@ -1,8 +1,10 @@
 //! The house stays as drawn: who may import whom, and that no stage names a design.
 
+use crate::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of, without_tests};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::{Item, ItemMod};
 
 /// Every room, from the ground floor up, and the rooms that it imports. A room stands above all that it imports, so no arrow
 /// goes up and there is no circle.
@@ -33,7 +35,7 @@ const ROOMS: &[(&str, &str)] = &[
         "kernel message config cipher parts workload controller device design recovery audit assembly run user_recovery",
     ),
     ("legal_states", "kernel message config parts recovery audit assembly run crash"),
-    ("crash_view", "kernel message config parts recovery audit assembly run crash"),
+    ("crash_view", "kernel message config recovery audit assembly run crash"),
     (
         "api",
         "message config parts workload design timeline attribution assembly run user_recovery crash legal_states crash_view",
@@ -47,67 +49,13 @@ const WITHOUT_DESIGNS: [&str; 9] =
 
 /// The most lines of a file.
 const LINES_MAX: usize = 520;
-
-fn source_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
-
-/// Every source file, as its path below `src` and its text.
-fn sources() -> Vec<(PathBuf, String)> {
-    fn below(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).expect("a source folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                below(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    let (root, mut paths) = (source_root(), Vec::new());
-    below(&root, &mut paths);
-    paths.sort();
-    let relative = |path: &PathBuf| path.strip_prefix(&root).expect("below the root").to_owned();
-    paths.iter().map(|path| (relative(path), fs::read_to_string(path).expect("a readable source file"))).collect()
-}
+/// The most lines of a module of tests that stands in the file it tests; a longer one lies beside it.
+const INLINE_TESTS_MAX: usize = 150;
 
 /// The sources of the program: no file that exists for tests only, and of the others what is compiled without them.
 fn program() -> Vec<(PathBuf, String)> {
-    let all = sources();
-    let mut for_tests = BTreeSet::new();
-    for (path, text) in &all {
-        for module in split(text).1 {
-            let of_folder = ["mod.rs", "lib.rs"].iter().any(|name| path.ends_with(name));
-            let folder = if of_folder { path.parent().expect("a folder").to_owned() } else { path.with_extension("") };
-            for_tests.insert(folder.join(module));
-        }
-    }
-    let is_for_tests = |path: &Path| path.with_extension("").ancestors().any(|place| for_tests.contains(place));
-    all.into_iter().filter(|(path, _)| !is_for_tests(path)).map(|(path, text)| (path, split(&text).0)).collect()
-}
-
-/// The part of a file that is not tests, and the modules in other files that are.
-fn split(text: &str) -> (String, Vec<String>) {
-    let (mut body, mut modules) = (String::new(), Vec::new());
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        if line.trim() != "#[cfg(test)]" {
-            body.extend([line, "\n"]);
-            continue;
-        }
-        let Some(item) = lines.next() else { break };
-        let words: Vec<&str> = item.split_whitespace().collect();
-        match words.iter().position(|word| *word == "mod") {
-            Some(at) if item.ends_with(';') => modules.push(words[at + 1].trim_end_matches(';').to_owned()),
-            // An item in braces ends where its first line begins; rustfmt sees to that.
-            _ if item.ends_with('{') => {
-                let end = format!("{}}}", &item[..item.len() - item.trim_start().len()]);
-                lines.by_ref().find(|line| *line == end);
-            }
-            _ => {}
-        }
-    }
-    (body, modules)
+    let program = sources_of("engine").into_iter().filter(|file| !file.for_tests);
+    program.map(|file| (file.path.clone(), without_tests(&file))).collect()
 }
 
 fn room_of(path: &Path) -> &str {
@@ -132,7 +80,7 @@ fn every_room_is_drawn_above_what_it_imports() {
         below.push(room);
     }
     let there: BTreeSet<String> =
-        sources().iter().map(|(path, _)| room_of(path).to_owned()).filter(|room| room != "lib").collect();
+        sources_of("engine").iter().map(|file| room_of(&file.path).to_owned()).filter(|room| room != "lib").collect();
     assert_eq!(
         there,
         below.iter().map(|room| (*room).to_owned()).collect(),
@@ -163,19 +111,71 @@ fn no_stage_names_a_design() {
 
 #[test]
 fn every_file_can_be_read_in_one_sitting() {
-    for (path, text) in sources() {
-        let lines = text.lines().count();
-        assert!(lines <= LINES_MAX, "{} has {lines} lines", path.display());
-        assert!(text.starts_with("//!"), "{} does not open with what it is", path.display());
+    for file in sources_of("engine") {
+        let lines = file.text.lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines", file.path.display());
+        assert!(file.text.starts_with("//!"), "{} does not open with what it is", file.path.display());
+    }
+}
+
+/// Whether a file lies where tests lie: it is called `tests.rs`, or is in a folder called `tests`.
+fn lies_with_tests(path: &Path) -> bool {
+    path.with_extension("").iter().any(|name| name == "tests")
+}
+
+/// What of the items of a file that is not for tests alone breaks the convention for tests.
+fn stray_tests(items: &[Item]) -> Vec<String> {
+    let mut stray = Vec::new();
+    for item in items {
+        match item {
+            Item::Mod(ItemMod { attrs, ident, content, .. }) if is_for_tests(attrs) => {
+                let lines = item.span().end().line - item.span().start().line + 1;
+                if ident != "tests" {
+                    stray.push(format!("module {ident} is for tests and not called tests"));
+                } else if content.is_some() && lines > INLINE_TESTS_MAX {
+                    stray.push(format!("{lines} lines of tests are too long to stand here"));
+                }
+            }
+            item if is_for_tests(attributes_of(item)) => {
+                stray.push(format!("line {}: what is for tests belongs in a module tests", item.span().start().line));
+            }
+            Item::Mod(ItemMod { content: Some((_, items)), .. }) => stray.extend(stray_tests(items)),
+            _ => {}
+        }
+    }
+    stray
+}
+
+#[test]
+fn tests_and_what_they_use_lie_in_modules_called_tests() {
+    for name in ["engine", "python", "c"] {
+        for file in sources_of(name) {
+            let place = format!("crates/{name}/src/{}", file.path.display());
+            match lies_with_tests(&file.path) {
+                true => assert!(file.for_tests, "{place} lies with tests and is compiled without them"),
+                false => assert!(!file.for_tests, "{place} is compiled for tests only and does not lie with them"),
+            }
+            if !file.for_tests {
+                assert_eq!(stray_tests(&file.syntax.items), [] as [String; 0], "{place}");
+            }
+        }
     }
 }
 
 #[test]
 fn tests_are_told_from_the_program_wherever_they_stand() {
-    let text =
-        "use a;\n#[cfg(test)]\nmod apart;\nfn f() {}\n#[cfg(test)]\nmod tests {\n    fn g() {}\n}\nuse crate::b::C;\n";
-    let (body, modules) = split(text);
-    assert_eq!(body, "use a;\nfn f() {}\nuse crate::b::C;\n");
-    assert_eq!(modules, ["apart"]);
+    let text = "//! A.\nuse a;\n#[cfg(test)]\nmod apart;\nfn f() {}\n/// Told.\n#[cfg(test)]\n#[rustfmt::skip]\nmod tests {\n    fn g() {}}\n\
+                use crate::b::C;\n#[cfg(test)] struct S;\nimpl T {\n    fn h() {}\n    #[cfg(test)]\n    fn i() {}\n}\n#[cfg(unix)]\nmod d {}\n";
+    let syntax = syn::parse_file(text).expect("valid");
+    let stray = stray_tests(&syntax.items);
+    assert!(stray[0].contains("apart") && stray[1].starts_with("line 12") && stray.len() == 2, "{stray:?}");
+    let file = SourceFile { path: PathBuf::from("x.rs"), text: text.to_owned(), syntax, for_tests: false };
+    let body = without_tests(&file);
+    let left = "//! A.\nuse a;\nfn f() {}\nuse crate::b::C;\nimpl T {\n    fn h() {}\n}\n#[cfg(unix)]\nmod d {}\n";
+    assert_eq!(body, left);
     assert_eq!(imports(&body).collect::<Vec<_>>(), ["b"]);
+    let long = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "fn f() {}\n".repeat(INLINE_TESTS_MAX));
+    assert_eq!(stray_tests(&syn::parse_file(&long).expect("valid").items).len(), 1);
+    assert!(lies_with_tests(Path::new("a/tests.rs")) && lies_with_tests(Path::new("a/tests/b.rs")));
+    assert!(!lies_with_tests(Path::new("a/unit_tests.rs")) && !lies_with_tests(Path::new("a/test.rs")));
 }

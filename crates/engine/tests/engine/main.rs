@@ -13,6 +13,7 @@ mod durable_counters;
 mod embed;
 mod engine_build;
 mod faulty_boots;
+mod function_length;
 mod hardware_log;
 mod hardware_logged_programs;
 mod interruption;

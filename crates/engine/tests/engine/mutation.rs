@@ -7,7 +7,7 @@ use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design::faults::Fault;
 use counterpoint_engine::parts::Design;
-use counterpoint_engine::{design, explore};
+use counterpoint_engine::{CrashCase, design};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
@@ -124,12 +124,12 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let exploration = Exploration { nested: row.nested, fault, ..Exploration::of(CrashPlan::All) };
-    let command = "counterpoint crash".to_owned();
-    explore(&config, design, &source, &exploration, command, &|_| {}, &AtomicBool::new(false)).unwrap()
+    let (command, progress, cancel) = ("counterpoint crash", &|_| {}, &AtomicBool::new(false));
+    CrashCase { config: &config, design, source: &source, command, progress, cancel }.explore(&exploration).unwrap()
 }
 
 fn rules(report: &CrashReport) -> BTreeSet<String> {
-    report.violations.iter().map(|violation| format!("{:?}", violation.rule)).collect()
+    report.violations.iter().map(|found| format!("{:?}", found.violation.rule)).collect()
 }
 
 /// What is wrong with a row, if anything is.
@@ -148,7 +148,7 @@ fn weakness(row: &Row) -> Option<String> {
     if !report.internal_errors.is_empty() {
         return Some(format!("{of}: {} errors, {}", report.internal_errors.len(), report.internal_errors[0]));
     }
-    if !report.violations.iter().any(|violation| row.rules.contains(&violation.rule)) {
+    if !report.violations.iter().any(|found| row.rules.contains(&found.violation.rule)) {
         return Some(format!("{of}: broke {:?}", rules(&report)));
     }
     if report.fault != Some(row.fault.name()) || !report.coverage.contains(row.fault.summary()) {
@@ -185,8 +185,10 @@ fn a_stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
     }
     let report = judge(&broken, &of(2), Some(Fault::EpochBits));
     let first = &report.violations[0];
-    assert_eq!((first.nested_events.len(), first.nested_event), (2, Some(first.nested_events[0])));
+    let events = &first.violation.nested_events;
+    assert_eq!((events.len(), first.nested_event()), (2, Some(events[0])));
     assert!(first.reproduce.contains(" --nested-depth 2 --at-event "), "{}", first.reproduce);
-    assert!(first.explanation.contains("of the recovery from that"), "{}", first.explanation);
+    let told = &first.violation.explanation;
+    assert!(told.contains("of the recovery from that"), "{told}");
     assert!(report.coverage.contains("2 times in a row"), "{}", report.coverage);
 }

@@ -11,7 +11,7 @@ use counterpoint_engine::parts::{
     Forbidden, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto, ShadowSlots, StampSource,
 };
 use counterpoint_engine::workload::WORKLOADS;
-use counterpoint_engine::{audit::Rule, design, explore};
+use counterpoint_engine::{CrashCase, audit::Rule, design};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,19 +59,19 @@ fn judge(design: &Design, case: &Case) -> CrashReport {
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
-    let cancel = AtomicBool::new(false);
-    let command = "counterpoint crash".to_owned();
+    let (command, progress, cancel) = ("counterpoint crash", &|_| {}, &AtomicBool::new(false));
+    let run = CrashCase { config: &config, design, source: &source, command, progress, cancel };
     let exploration = Exploration { nested: u32::from(case.nested), ..Exploration::of(CrashPlan::All) };
-    let report = explore(&config, design, &source, &exploration, command, &|_| {}, &cancel).unwrap();
+    let report = run.explore(&exploration).unwrap();
     assert_eq!(report.internal_errors, [] as [String; 0], "{} on {}", design.name, case.workload);
     report
 }
 
 fn rules(report: &CrashReport) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
-    for violation in &report.violations {
-        if !rules.contains(&violation.rule) {
-            rules.push(violation.rule);
+    for found in &report.violations {
+        if !rules.contains(&found.violation.rule) {
+            rules.push(found.violation.rule);
         }
     }
     rules
@@ -130,7 +130,7 @@ fn published_sepencr_fails_at_a_second_power_failure() {
     assert!(rules.contains(&Rule::Plaintext), "decrypted lines rest in the clear until pads are renewed: {rules:?}");
     let lost = rules.iter().any(|rule| matches!(rule, Rule::Durability | Rule::Atomicity | Rule::Line));
     assert!(lost, "lines not yet put back are lost: {rules:?}");
-    assert!(report.violations.iter().all(|violation| violation.nested_event.is_some()));
+    assert!(report.violations.iter().all(|found| found.nested_event().is_some()));
 }
 
 /// Litmus 10, and a clean slot that does not move the counter by which recovery finds the others.
@@ -208,9 +208,9 @@ fn a_boot_counter_that_does_not_go_up_repeats_the_pads_of_the_caches() {
     let case = Case { transactions: 4, nested: true, ..Case::of("array") };
     caught(&broken, &case, &[Rule::PadReuse]);
     assert!(judge(&broken, &Case { nested: false, ..case }).holds(), "it takes a second life");
-    for violation in judge(&broken, &case).violations {
-        assert!(violation.nested_event.is_some(), "{}", violation.explanation);
-        assert!(violation.reproduce.contains(" --nested "), "{}", violation.reproduce);
+    for found in judge(&broken, &case).violations {
+        assert!(found.nested_event().is_some(), "{}", found.violation.explanation);
+        assert!(found.reproduce.contains(" --nested "), "{}", found.reproduce);
     }
 }
 

@@ -9,7 +9,7 @@ use counterpoint_engine::parts::{
     AppendOrder, CounterCoalescing, CounterUpdate, Design, Domain, Encryption, LineAtomicity, LogEncryption,
     MinorReset, ProgramForm, Promise, RecoveryStep, RegisterName, Registers, WritePath, WritebackOrder,
 };
-use counterpoint_engine::{audit::Rule, design, explore};
+use counterpoint_engine::{CrashCase, audit::Rule, design};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -54,24 +54,16 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
-    let cancel = AtomicBool::new(false);
-    explore(
-        &config,
-        design,
-        &source,
-        &Exploration::of(CrashPlan::All),
-        "counterpoint crash".to_owned(),
-        &|_| {},
-        &cancel,
-    )
-    .unwrap()
+    let (command, progress, cancel) = ("counterpoint crash", &|_| {}, &AtomicBool::new(false));
+    let case = CrashCase { config: &config, design, source: &source, command, progress, cancel };
+    case.explore(&Exploration::of(CrashPlan::All)).unwrap()
 }
 
 fn rules(report: &CrashReport) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
-    for violation in &report.violations {
-        if !rules.contains(&violation.rule) {
-            rules.push(violation.rule);
+    for found in &report.violations {
+        if !rules.contains(&found.violation.rule) {
+            rules.push(found.violation.rule);
         }
     }
     rules
@@ -212,7 +204,7 @@ fn every_annotation_is_needed_on_selective_counter_atomicity_and_superfluous_on_
             let absent = workload == "linked-list" && annotation == Annotation::MutateCounterCacheWriteback;
             assert_eq!(report.holds(), absent, "{workload} without {}: {:?}", annotation.name(), rules(&report));
             if !absent {
-                let first = &report.violations[0];
+                let first = &report.violations[0].violation;
                 assert!(first.line.is_some() && first.stage.is_some(), "{workload} without {}", annotation.name());
             }
             let report = judge_without(&full, workload, &[], Some(annotation));

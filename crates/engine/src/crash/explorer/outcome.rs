@@ -1,9 +1,10 @@
 //! What an exploration says when it is over: its report, and why there is none if nothing was judged.
 
-use super::super::report::{CrashReport, CrashRun, Findings, Found, Recoveries};
+use super::super::plan::NestedExtent;
+use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
 use super::{CrashPlan, Explorer, Own, Rule, Violation};
 
-impl Explorer {
+impl Explorer<'_> {
     /// Why nothing was judged, if nothing was: a crash that follows no store can lose nothing.
     fn unjudged(&self) -> Option<String> {
         let events = self.auditor.events();
@@ -28,22 +29,25 @@ impl Explorer {
     pub fn report(&self, run: CrashRun) -> CrashReport {
         let events = self.auditor.events();
         let states = self.states;
-        let mut internal_errors = self.disagreements.clone();
-        if self.disagreement_count > internal_errors.len() as u64 {
-            internal_errors.push(format!("{} disagreements in all", self.disagreement_count));
+        let mut internal_errors = self.disagreements.told().to_vec();
+        if self.disagreements.count > internal_errors.len() as u64 {
+            internal_errors.push(format!("{} disagreements in all", self.disagreements.count));
         }
-        let nested = (self.nested > 0).then_some((self.nested_states, self.nested_points, self.nested));
+        let nested = (self.nested > 0).then_some(NestedExtent {
+            states: self.nested_states,
+            points: self.nested_points,
+            depth: self.nested,
+        });
         let ended = match self.stop_at.filter(|_| self.stopped) {
             Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
             None if run.interrupted => " The user interrupted the exploration there.".to_owned(),
             None => String::new(),
         };
-        let seen = |violation: &Violation| Found { violation: violation.clone(), nested_events: Vec::new() };
         let own = self.own.as_ref().map(Own::recoveries);
         let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
         // What the user asked about comes first.
-        let (asked, other): (Vec<Found>, Vec<Found>) =
-            self.found.explained.iter().cloned().partition(|found| found.violation.rule == Rule::Recovery);
+        let (asked, other): (Vec<Violation>, Vec<Violation>) =
+            self.found.explained.iter().cloned().partition(|violation| violation.rule == Rule::Recovery);
         CrashReport::new(
             run,
             Findings {
@@ -52,7 +56,7 @@ impl Explorer {
                 recovered: self.recovered,
                 distinct_states: states,
                 coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &command + &ended,
-                violations: asked.into_iter().chain(self.auditor.violations().iter().map(seen)).chain(other).collect(),
+                violations: asked.into_iter().chain(self.auditor.violations().iter().cloned()).chain(other).collect(),
                 violation_count: self.violation_count(),
                 stages: self.auditor.stages(),
                 recoveries: own,

@@ -1,10 +1,10 @@
 //! The explorer as an observer: it passes everything on, and decides at the end of each event.
 
-use super::Explorer;
+use super::{Explorer, Wants};
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 
-impl Observer for Explorer {
+impl Observer for Explorer<'_> {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
         // The event that it is part of is not over.
         self.first_store.get_or_insert(self.auditor.events() + 1);
@@ -38,10 +38,8 @@ impl Observer for Explorer {
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let Some(line) = media.as_line()
-            && self.early_checks[usize::from(self.auditor.is_hardware_log(line))] > 0
-        {
-            self.new_data.insert(line);
+        if let Some(line) = media.as_line() {
+            self.early.persisted(line, self.auditor.is_hardware_log(line));
         }
         self.auditor.persisted(now, media, bytes);
     }
@@ -67,15 +65,13 @@ impl Observer for Explorer {
     fn event_over(&mut self, now: Ps) {
         self.auditor.event_over(now);
         let event = self.auditor.events();
-        self.wants_full_check = false;
-        self.wants_nested = false;
         if let Some(own) = &mut self.own {
             own.want_nothing();
         }
         self.at_point = self.plan.includes(event, self.total_events);
-        self.wants_power_loss = self.at_point && self.drains;
+        self.wants = Wants { power_loss: self.at_point && self.drains, ..Wants::default() };
         if self.at_point && !self.drains {
-            self.judge();
+            self.judge_point();
         }
     }
 }

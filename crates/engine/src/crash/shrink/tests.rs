@@ -24,19 +24,17 @@ fn config(transactions: u64, tx_size: u64, footprint: u64, cores: u16) -> RunCon
 }
 
 fn violation(rule: Rule, crash_event: u64, transaction: u64) -> ReportedViolation {
-    ReportedViolation {
+    let violation = Violation {
         rule,
         crash_event,
-        nested_event: None,
         nested_events: Vec::new(),
-        schedule: Some(0),
         core: Some(0),
         transaction: Some(transaction),
         stage: None,
         line: None,
         explanation: String::new(),
-        reproduce: String::new(),
-    }
+    };
+    ReportedViolation { violation, schedule: Some(0), reproduce: String::new() }
 }
 
 fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport {

@@ -62,7 +62,8 @@ pub(super) fn explore_broken(
             };
             if random.below(sparseness) == 0 {
                 let image = device.crash(&mut random);
-                judge(&plan, &recovery, image, &before, &after, committed, &mut random, &mut tally)?;
+                let legal = Legal { before: &before, after: &after, committed };
+                judge(&plan, &recovery, image, &legal, &mut random, &mut tally)?;
             }
         }
         std::mem::swap(&mut before, &mut after);
@@ -71,16 +72,22 @@ pub(super) fn explore_broken(
     Ok(tally)
 }
 
+/// What recovery may leave: memory before the transaction, unless that is committed, or after it.
+struct Legal<'a> {
+    before: &'a [u8],
+    after: &'a [u8],
+    committed: bool,
+}
+
 fn judge(
     plan: &Plan,
     recovery: &Recovery,
     mut image: Flaky,
-    before: &[u8],
-    after: &[u8],
-    committed: bool,
+    legal: &Legal<'_>,
     random: &mut Random,
     tally: &mut Tally,
 ) -> Result<(), String> {
+    let Legal { before, after, committed } = *legal;
     let mut again = image.clone();
     let report = recovery.recover(0, &mut image);
     recovery.check(0, &mut image)?;

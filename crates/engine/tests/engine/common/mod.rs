@@ -2,6 +2,7 @@
 //! here from the machine's values.
 
 pub mod judge;
+pub mod sources;
 
 use counterpoint_engine::config::{self, Machine, RunConfig, Variant};
 use counterpoint_engine::controller::Response;

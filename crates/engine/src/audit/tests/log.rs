@@ -1,12 +1,13 @@
 //! The hardware's log as the auditors read it: a correct log breaks no rule, each broken one is caught, and a real boot
 //! always agrees with the auditors about what the undo leaves.
 
-use super::counter::Aes;
 use super::fixture::{LOG_KEY, cfb_encrypt};
-use super::hardware_log::feed_back;
 use super::log_fixture::{LINES, LogFault, Script, log_machine, region};
-use super::{Auditor, CounterLayout, Rule};
+use crate::audit::counter::Aes;
+use crate::audit::hardware_log::feed_back;
+use crate::audit::{Auditor, CounterLayout, Rule};
 use crate::cipher::FeedbackCipher;
+use crate::crash::tests::survivors;
 use crate::crash::{CrashPlan, Explorer};
 use crate::message::{
     BucketMetadata, CipherBlock, Coverage, Line, LineBytes, LogHeader, LogLayout, MediaLine, Observer,
@@ -20,14 +21,14 @@ const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep:
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
 
 /// Five transactions, so that buckets come round; power fails after every event and every distinct state is booted.
-fn explore(layout: LogLayout, counters: CounterLayout, fault: LogFault) -> Explorer {
+fn explore(layout: LogLayout, counters: CounterLayout, fault: LogFault) -> Explorer<'static> {
     let (mut script, facts) = Script::new(layout, counters, fault);
     let auditor = script.machine.audited_for(LineAtomicity::None, true, Some(facts));
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).full_check_every(1);
     for number in 0..5 {
         script.transaction(number, &mut explorer, &mut |machine, explorer| {
-            if explorer.wants_full_check() {
-                explorer.full_check(&machine.snapshot(true), machine, Some(&machine.codec), STEPS);
+            if explorer.wants_survivors() {
+                explorer.judge(&survivors(machine, machine.snapshot(true), STEPS)).unwrap();
             }
         });
     }

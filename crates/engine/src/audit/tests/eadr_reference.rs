@@ -2,10 +2,10 @@
 //! nothing, from all that was ever told and what leaves. Random streams and random power losses, right and wrong, must
 //! get the same verdicts from it and from the incremental one.
 
-use super::Auditor;
 use super::eadr_fixture::*;
 use super::fixture::{TestCodec, crypt};
-use super::secrecy::Leak;
+use crate::audit::Auditor;
+use crate::audit::secrecy::Leak;
 use crate::message::{BaseImage, DrainedWrite, Line, LineBytes, MediaLine, Observer, Page, ShadowRegisters};
 use crate::parts::StampSource;
 use crate::recovery::{LineCodec, ReencryptionStatus};

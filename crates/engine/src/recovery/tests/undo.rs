@@ -1,12 +1,12 @@
 //! The undo of what hardware logged: exact steps, and boots that are cut short at every one of them.
 
-use super::*;
 use crate::audit::CounterLayout;
-use crate::audit::fixture::{LOG_KEY, Machine, crypt_under};
-use crate::audit::log_fixture::{LINES, LogFault, Script, region};
+use crate::audit::tests::fixture::{LOG_KEY, Machine, crypt_under};
+use crate::audit::tests::log_fixture::{LINES, LogFault, Script, region};
 use crate::kernel::Ps;
 use crate::message::{Content, LogLayout, MediaLine, NoObserver, Observer, Page};
 use crate::parts::RecoveryStep;
+use crate::recovery::*;
 use std::collections::BTreeMap;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];

@@ -1,9 +1,10 @@
 //! Exploration of the scripted machine: real boots agree with the auditors' view, and the report says what was found.
 
-use super::*;
-use crate::audit::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
+use super::survivors;
+use crate::audit::tests::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, Rule};
 use crate::config::Variant;
+use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
 use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{AdrSnapshot, GlobalCounter};
@@ -34,18 +35,18 @@ fn explore(
     overflow: OverflowStyle,
     survives: bool,
     style: WriteStyle,
-) -> Explorer {
+) -> Explorer<'static> {
     let mut machine = Machine::new(2);
     machine.overflow = overflow;
     let (mut program, facts) = undo_pair(&machine.codec.base, 5, fault);
     let auditor = machine.audited(true, survives, Some(facts));
     let mut explorer = Explorer::new(auditor, plan, total).full_check_every(7);
     machine.run(&mut program, &mut explorer, |_| style, &mut |machine, explorer| {
-        if explorer.wants_full_check() {
-            explorer.full_check(&machine.snapshot(survives), machine, Some(&machine.codec), STEPS);
+        if explorer.wants_survivors() {
+            explorer.judge(&survivors(machine, machine.snapshot(survives), STEPS)).unwrap();
         }
     });
-    explorer.full_check(&machine.snapshot(survives), &machine, Some(&machine.codec), STEPS);
+    explorer.judge_end(&survivors(&machine, machine.snapshot(survives), STEPS)).unwrap();
     explorer
 }
 
@@ -74,20 +75,18 @@ fn explore_global(
     coverage: Coverage,
     style: impl FnMut(u64) -> WriteStyle,
     found: impl Fn(u64) -> GlobalCounter,
-) -> Explorer {
+) -> Explorer<'static> {
     let mut machine = Machine::with_counters(CounterLayout::Words { coverage });
     let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());
     let mut explorer = Explorer::new(machine.audited(false, true, Some(facts)), CrashPlan::All, 0);
-    let check = |machine: &Machine, explorer: &mut Explorer| {
-        let snapshot = AdrSnapshot { global_counter: found(machine.register), ..machine.snapshot(true) };
-        explorer.full_check(&snapshot, machine, Some(&machine.codec), &[]);
-    };
+    let snapshot =
+        |machine: &Machine| AdrSnapshot { global_counter: found(machine.register), ..machine.snapshot(true) };
     machine.run(&mut program, &mut explorer, style, &mut |machine, explorer| {
-        if explorer.wants_full_check() {
-            check(machine, explorer);
+        if explorer.wants_survivors() {
+            explorer.judge(&survivors(machine, snapshot(machine), &[])).unwrap();
         }
     });
-    check(&machine, &mut explorer);
+    explorer.judge_end(&survivors(&machine, snapshot(&machine), &[])).unwrap();
     assert_eq!(explorer.internal_errors(), [] as [String; 0], "{coverage:?}");
     explorer
 }
@@ -158,7 +157,7 @@ fn without_a_promise_of_secrecy_new_data_asks_for_no_boot() {
     explorer.event_over(0);
     explorer.persisted(0, crate::message::MediaLine::data(Line(9)), &[0; 64]);
     explorer.event_over(0);
-    assert!(!explorer.wants_full_check());
+    assert!(!explorer.wants_survivors());
 }
 
 #[test]
@@ -175,12 +174,12 @@ fn new_data_asks_for_a_boot_at_first_and_not_for_ever() {
     let machine = Machine::new(2);
     let mut explorer = Explorer::new(machine.audited(true, true, None), CrashPlan::All, 0);
     explorer.event_over(0);
-    assert!(explorer.wants_full_check(), "the first point");
+    assert!(explorer.wants_survivors(), "the first point");
     let mut asked = 0;
     for value in 0..200u8 {
         explorer.persisted(0, crate::message::MediaLine::data(Line(9)), &[value; 64]);
         explorer.event_over(0);
-        asked += u32::from(explorer.wants_full_check());
+        asked += u32::from(explorer.wants_survivors());
     }
     assert_eq!(asked, 64);
 }
@@ -229,7 +228,9 @@ fn the_report_is_the_documented_json_and_its_command_finds_the_violation_again()
         explore(CrashPlan::At(at), 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterFirst);
     let again = again.report(run());
     assert_eq!(again.crash_points, 1);
-    assert!(again.violations.iter().any(|violation| violation.rule == Rule::Line && violation.crash_event == at));
+    assert!(
+        again.violations.iter().any(|found| found.violation.rule == Rule::Line && found.violation.crash_event == at)
+    );
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn nothing_is_asked_between_crash_points() {
     let mut asked = Vec::new();
     for _ in 0..3 {
         explorer.event_over(0);
-        asked.push(explorer.wants_full_check());
+        asked.push(explorer.wants_survivors());
     }
     assert_eq!(asked, [false, true, false]);
 }

@@ -2,7 +2,7 @@
 //! hand.
 
 use super::fixture::{KEY, Populated, crypt};
-use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, ProgramFacts};
+use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, ProgramFacts};
 use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Observer, ShadowRegion, ShadowRegisters};
 use crate::parts::{LineAtomicity, StampSource};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub fn block(page: u64, major: u64, minors: &[(Line, u8)]) -> DrainedWrite {
     for &(line, minor) in minors {
         all[line.index_in_page()] = minor;
     }
-    let bytes = super::counter::tests::pack(major, &all, 2);
+    let bytes = crate::audit::counter::tests::pack(major, &all, 2);
     DrainedWrite { media: MediaLine::counter(CounterBlock(page)), bytes, carries: None, in_the_clear: false }
 }
 

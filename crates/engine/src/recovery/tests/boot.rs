@@ -1,15 +1,15 @@
 //! Boots from hand-made survivors: draining in order, resuming a page re-encryption from any point, fresh counters for
 //! what the program writes.
 
-use super::*;
 use crate::audit::CounterLayout;
-use crate::audit::fixture::{Populated, TestCodec, crypt, words};
+use crate::audit::tests::fixture::{Populated, TestCodec, crypt, words};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, Counters};
 use crate::kernel::Ps;
 use crate::mechanism::split_counters::SplitCounters;
 use crate::message::{BaseImage, ByteView, Content, MediaLine, MediaUnit, Observer, Page};
 use crate::parts::RecoveryStep;
+use crate::recovery::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

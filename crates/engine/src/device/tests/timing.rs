@@ -1,8 +1,8 @@
 //! Exact edges of every timing, and all of them together against a model that tries one picosecond after the other.
 
 use super::test_machine;
-use super::timing::{Durations, Timing};
 use crate::config::Device;
+use crate::device::timing::{Durations, Timing};
 use crate::kernel::Ps;
 use crate::message::{Issued, Location, MediaOp};
 use MediaOp::{Read, Write};

@@ -2,7 +2,7 @@
 //! it finds what a ciphertext stands for by encrypting everything that was ever written under every counter.
 
 use super::fixture::*;
-use super::{Auditor, PartTally, StageTally};
+use crate::audit::{Auditor, PartTally, StageTally};
 use crate::kernel::Ps;
 use crate::message::{BaseImage, CoreId, Line, LineBytes, MediaLine, Observer, Page};
 use crate::recovery::{LineCodec, ReencryptionStatus};

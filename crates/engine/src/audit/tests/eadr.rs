@@ -3,7 +3,7 @@
 
 use super::eadr_fixture::*;
 use super::fixture::{DATA, ProgramFault, crypt, undo_pair};
-use super::{AuditSetup, Auditor, Rule};
+use crate::audit::{AuditSetup, Auditor, Rule};
 use crate::message::{
     DrainedWrite, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page, ShadowRegisters,
 };
@@ -325,7 +325,7 @@ fn a_line_that_rests_in_the_clear_after_a_boot_leaves_so_at_the_second_power_los
 
 #[test]
 fn the_boot_and_the_boot_after_a_second_power_loss_are_watched_against_all_that_left() {
-    let write = |watch: &mut super::BootWatch<'_>, minor, value| {
+    let write = |watch: &mut crate::audit::BootWatch<'_>, minor, value| {
         watch.write_arrived(0, OLD[0], &[value; 64]);
         watch.persisted(0, MediaLine::data(OLD[0]), &crypt(OLD[0], 0, minor, &[value; 64]));
     };

@@ -3,7 +3,7 @@
 //! from the incremental one.
 
 use super::fixture::*;
-use super::{Auditor, CounterLayout, TransactionRecord};
+use crate::audit::{Auditor, CounterLayout, TransactionRecord};
 use crate::kernel::Ps;
 use crate::message::{
     BaseImage, ByteView, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,

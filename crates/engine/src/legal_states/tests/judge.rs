@@ -1,10 +1,10 @@
 //! The verdict over a space in factors is that of its states, written out one by one.
 
-use super::history::{History, InFlight};
-use super::judge::{Pick, Verdict, judge};
-use super::search::{Guide, Search};
-use super::space::{Candidate, Reading, Space};
 use crate::audit::ledger_channel;
+use crate::legal_states::history::{History, InFlight};
+use crate::legal_states::judge::{Pick, Verdict, judge};
+use crate::legal_states::search::{Guide, Search};
+use crate::legal_states::space::{Candidate, Reading, Space};
 use crate::message::{
     BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, ProgramLayout, ProgramRecovery, RecoveryReport,
 };

@@ -2,7 +2,7 @@
 //! complains about the correct counterpart.
 
 use super::fixture::*;
-use super::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
+use crate::audit::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
 use crate::message::{
     BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, ProgramLayout, ProgramRecovery,
     RecoveryReport,
@@ -277,7 +277,7 @@ fn a_violation_tells_the_stage_of_its_transaction() {
 #[test]
 fn unencrypted_memory_is_judged_too() {
     let machine = Machine::new(7);
-    let mut auditor = Auditor::new(super::AuditSetup {
+    let mut auditor = Auditor::new(crate::audit::AuditSetup {
         base: machine.codec.base.clone(),
         cores: 1,
         cipher: None,

@@ -1,8 +1,8 @@
 //! For tests: encryption written out with single AES blocks and bit by bit, apart from both the auditors' and the
 //! engine's.
 
-use super::CounterLayout;
 use super::fixture::{KEY, LOG_KEY, Populated};
+use crate::audit::CounterLayout;
 use crate::cipher::FeedbackCipher;
 use crate::message::{BaseImage, CipherBlock, CounterBlock, Coverage, Line, LineBytes, LogRegion, Page};
 use crate::recovery::{LineCodec, LogCodec, ReencryptionStatus};
@@ -84,7 +84,7 @@ impl TestCodec {
     }
 
     pub fn pack(&self, major: u64, minors: &[u8; 64]) -> LineBytes {
-        super::counter::tests::pack(major, minors, self.minor_bits())
+        crate::audit::counter::tests::pack(major, minors, self.minor_bits())
     }
 
     pub fn minors(&self, block: &LineBytes) -> [u8; 64] {

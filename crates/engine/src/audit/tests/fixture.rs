@@ -1,8 +1,8 @@
 //! For tests: a populated base, a two-line undo-logged program, and a scripted machine that executes it and tells the
 //! observer what a design, correct or deliberately broken, would tell.
 
-use super::ledger::{Ledger, ledger_channel};
-use super::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
+use crate::audit::ledger::{Ledger, ledger_channel};
+use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
 use crate::message::{
     BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Observer,
     Op, OpBuffer, OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
@@ -12,7 +12,7 @@ use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, Reencryption
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-pub use super::test_codec::{TestCodec, cfb_encrypt, crypt, crypt_under, words};
+pub use super::codec::{TestCodec, cfb_encrypt, crypt, crypt_under, words};
 
 pub const KEY: [u8; 16] = *b"sixteen byte key";
 pub const LOG_KEY: [u8; 16] = *b"the key of a log";

@@ -1,10 +1,11 @@
 //! Second power failures on the scripted machine, and losses of power as the explorer judges them.
 
-use super::nested::Nested;
-use super::*;
-use crate::audit::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
+use super::survivors;
+use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
 use crate::config::Variant;
+use crate::crash::nested::Nested;
+use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
 use crate::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
 use crate::recovery::AdrSnapshot;
@@ -37,19 +38,10 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
     let auditor = machine.audited(true, true, Some(facts));
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(1).full_check_every(3);
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
-        if explorer.wants_full_check() {
-            explorer.full_check(&machine.snapshot(true), machine, Some(&machine.codec), steps);
-        }
-        if explorer.wants_nested() {
-            let drained = Drained { snapshot: machine.snapshot(true), left: Vec::new(), forbidden: None };
-            let loss = PowerLoss {
-                drain: None,
-                battery: Battery::WriteOnly,
-                survival,
-                boot_pads: false,
-                codec: Some(&machine.codec),
-            };
-            explorer.nested_check(&drained, machine, &loss, steps, &AtomicBool::new(false));
+        if explorer.wants_survivors() {
+            let mut survivors = survivors(machine, machine.snapshot(true), steps);
+            survivors.loss.survival = survival;
+            explorer.judge(&survivors).unwrap();
         }
     });
     assert_eq!(explorer.internal_errors(), [] as [String; 0]);
@@ -74,11 +66,13 @@ fn recovery_survives_power_failures_after_every_step_of_it() {
 #[test]
 fn a_status_register_that_a_second_failure_loses_is_found_and_told_with_its_step() {
     let report = explore(SPLIT, Survival { status: false, ..Survival::OF_ALL }, STEPS);
-    let first = report.violations.iter().find(|violation| violation.rule == Rule::Line).expect("lines are lost");
-    let step = first.nested_event.expect("it takes a second failure");
+    let first = report.violations.iter().find(|found| found.violation.rule == Rule::Line).expect("lines are lost");
+    let (step, reproduce) = (first.nested_event(), &first.reproduce);
+    let first = &first.violation;
+    let step = step.expect("it takes a second failure");
     assert!(first.explanation.contains(&format!("again after step {step} of the recovery")), "{}", first.explanation);
-    assert!(first.reproduce.ends_with(&format!("--nested --at-event {}", first.crash_event)), "{}", first.reproduce);
-    assert!(report.violations.iter().all(|violation| violation.nested_event.is_some()));
+    assert!(reproduce.ends_with(&format!("--nested --at-event {}", first.crash_event)), "{reproduce}");
+    assert!(report.violations.iter().all(|found| found.nested_event().is_some()));
     assert!(report.recovered < report.crash_points && !report.holds());
 }
 
@@ -86,9 +80,11 @@ fn a_status_register_that_a_second_failure_loses_is_found_and_told_with_its_step
 fn a_global_register_that_a_second_failure_loses_repeats_pads() {
     let survival = Survival { global_counter: GlobalCounterSurvives::Not, ..Survival::OF_ALL };
     let report = explore(WORDS, survival, &[]);
-    let found = report.violations.iter().find(|violation| violation.rule == Rule::PadReuse).expect("a pad is repeated");
-    assert!(found.nested_event.is_some());
-    assert!(found.explanation.contains("again after step"), "{}", found.explanation);
+    let found =
+        report.violations.iter().find(|found| found.violation.rule == Rule::PadReuse).expect("a pad is repeated");
+    assert!(found.nested_event().is_some());
+    let told = &found.violation.explanation;
+    assert!(told.contains("again after step"), "{told}");
 }
 
 /// The tree of recoveries from some states of the test program, to `depth`: what is broken where, with pruning and
@@ -111,22 +107,16 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
         if !explorer.wants_nested() || !states.is_multiple_of(every) {
             return;
         }
-        let drained = Drained { snapshot: machine.snapshot(true), left: Vec::new(), forbidden: None };
-        let loss = PowerLoss {
-            drain: None,
-            battery: Battery::WriteOnly,
-            survival,
-            boot_pads: false,
-            codec: Some(&machine.codec),
-        };
+        let mut survivors = survivors(machine, machine.snapshot(true), steps);
+        survivors.loss.survival = survival;
         for ((broken, points), prunes) in trees.iter_mut().zip([true, false]) {
             let never = AtomicBool::new(false);
-            let nested = Nested::new(explorer.auditor(), &loss, steps, &drained, false, &never).depth(depth);
-            let result = if prunes { nested } else { nested.without_pruning() }.explore(machine);
+            let nested = Nested::new(explorer.auditor(), &survivors, false, &never).depth(depth);
+            let result = if prunes { nested } else { nested.without_pruning() }.explore();
             *points += result.points;
             broken.extend(result.found.iter().map(|found| {
-                let Violation { rule, crash_event, line, .. } = &found.violation;
-                (*crash_event, format!("{rule:?}"), *line, found.nested_events.len())
+                let Violation { rule, crash_event, line, nested_events, .. } = found;
+                (*crash_event, format!("{rule:?}"), *line, nested_events.len())
             }));
         }
     });
@@ -183,21 +173,30 @@ fn persistent_caches_are_judged_when_what_leaves_them_is_told_and_a_refusing_bat
         program: None,
     });
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).drains(true);
-    let drained = |forbidden| Drained { snapshot: AdrSnapshot::default(), left: Vec::new(), forbidden };
+    let drained = |forbidden| {
+        let mut survivors = survivors(&machine, AdrSnapshot::default(), &[]);
+        survivors.loss.codec = None;
+        survivors.drained.forbidden = forbidden;
+        survivors
+    };
     explorer.event_over(0);
-    assert!(explorer.wants_power_loss() && explorer.wants_survivors());
+    assert!(explorer.wants_survivors());
     assert_eq!(explorer.report(run()).crash_points, 0, "not judged before that");
-    explorer.power_lost(&drained(None));
-    assert!(!explorer.wants_power_loss());
-    explorer.power_lost(&drained(None));
+    explorer.judge(&drained(None)).unwrap();
+    assert!(!explorer.wants_survivors());
+    explorer.judge(&drained(None)).unwrap();
     assert_eq!((explorer.report(run()).crash_points, explorer.report(run()).recovered), (1, 1));
     explorer.event_over(0);
     let forbidden = Forbidden { act: "a pad", needs: Battery::WriteComputeOrder, has: Battery::WriteOnly };
-    explorer.power_lost(&drained(Some(forbidden)));
+    explorer.judge(&drained(Some(forbidden))).unwrap();
     let report = explorer.report(run());
     assert_eq!((report.crash_points, report.recovered, report.violation_count), (2, 1, 1));
-    let violation = &report.violations[0];
-    assert_eq!((violation.rule, violation.crash_event, violation.nested_event), (Rule::Battery, 2, None));
-    assert!(violation.explanation.contains("takes a pad"), "{}", violation.explanation);
-    assert_eq!(serde_json::to_value(violation).unwrap()["rule"], "battery");
+    let found = &report.violations[0];
+    let violation = &found.violation;
+    assert_eq!((violation.rule, violation.crash_event, found.nested_event()), (Rule::Battery, 2, None));
+    let told = "takes a pad, for which the battery must support write-compute-order; it supports write-only.";
+    assert!(violation.explanation.ends_with(told), "{}", violation.explanation);
+    let json = serde_json::to_value(found).unwrap();
+    assert_eq!(json["rule"], "battery");
+    assert_eq!((&json["nested_event"], &json["nested_events"]), (&serde_json::Value::Null, &serde_json::json!([])));
 }

@@ -2,7 +2,7 @@
 //! in either layout, correct or deliberately broken.
 
 use super::fixture::{KEY, LOG_KEY, Machine, Populated, WriteStyle, cfb_encrypt};
-use super::{CounterLayout, LogFacts, ProgramFacts, TransactionRecord, ledger_channel};
+use crate::audit::{CounterLayout, LogFacts, ProgramFacts, TransactionRecord, ledger_channel};
 use crate::message::LogSnapshot;
 use crate::message::{
     BucketMetadata, ByteView, CipherBlock, CoreId, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,

@@ -1,15 +1,15 @@
 //! What the rules of the hardware allow at the fences of small programs is what the explicit machine can leave there: no more
 //! and no less, for every design.
 
-use super::hardware::Hardware;
-use super::history::History;
-use super::image::Encoder;
 use super::reference::{Counter, Durable, LINES, Met, Op, Reference};
-use super::space::{Reading, Space};
 use crate::assembly::encryption_parts;
 use crate::audit::ledger_channel;
 use crate::config::{Machine, Variant, load_machine};
 use crate::design;
+use crate::legal_states::hardware::Hardware;
+use crate::legal_states::history::History;
+use crate::legal_states::image::Encoder;
+use crate::legal_states::space::{Reading, Space};
 use crate::message::{BaseImage, Coverage, Line, LineBytes, ProgramLayout};
 use crate::parts::{AppendOrder, CounterUpdate, Design, PersistenceDomain};
 use crate::recovery::{LineCodec, SchemeCodec};

@@ -1,10 +1,10 @@
 //! Losses of power on every battery, and boots from what they leave: cut short after every step, and cut short again.
 
-use super::*;
 use crate::audit::CounterLayout;
-use crate::audit::fixture::{Machine as Memory, Populated};
+use crate::audit::tests::fixture::{Machine as Memory, Populated};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, GlobalRegister, Variant, load_machine};
+use crate::crash::*;
 use crate::design;
 use crate::mechanism::split_counters::SplitCounters;
 use crate::message::{Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};

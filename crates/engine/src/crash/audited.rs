@@ -1,0 +1,92 @@
+//! A run with the auditors watching: its programs, each with a ledger before it, and what the auditors have to know of the
+//! design and the machine.
+
+use super::{CrashCase, Survival};
+use crate::assembly::memory_map::shadow_region;
+use crate::assembly::{Job, boot_codec, encryption_parts};
+use crate::audit::{
+    AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, Ledger, LogFacts, ProgramFacts, ledger_channel,
+};
+use crate::cipher::Keys;
+use crate::message::{CoreId, Coverage, OpSource};
+use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
+use crate::recovery::SchemeCodec;
+use crate::run::{Bases, Failure, Source};
+use std::sync::Arc;
+
+/// A run that auditors watch.
+pub(crate) struct Audited {
+    /// Its programs, with a ledger before each.
+    pub job: Job,
+    /// The auditors.
+    pub auditor: Auditor,
+    /// The encryption as a boot needs it; `None`: memory holds plaintext.
+    pub codec: Option<SchemeCodec>,
+}
+
+/// The run of `case` with auditors who have seen nothing yet.
+pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Failure> {
+    let CrashCase { config, design, source, .. } = *case;
+    let mut job = source.job(bases, case.cancel)?;
+    let base = Arc::clone(&job.base);
+    let program = keep_ledgers(&mut job, source);
+    let cores = job.programs.len();
+    let encryption = encryption_parts(&config.machine, design, config.seed)?;
+    let shadow = shadow_region(&config.machine, design, cores as u16);
+    let survival = Survival::of(design, config.machine.counters.global_register);
+    let (keys, key_bytes) = (Keys::from_seed(config.seed), config.machine.controller.aes_key_bits as usize / 8);
+    let log = encryption.as_ref().and_then(|parts| parts.log.as_ref()).map(|parts| LogFacts {
+        first: parts.region.first,
+        buckets: parts.region.buckets,
+        records: parts.region.records,
+        layout: parts.region.layout,
+        key: keys.log[..key_bytes].to_vec(),
+        registers_survive: survival.log && design.recovery.contains(&RecoveryStep::UndoHardwareLog),
+    });
+    let auditor = Auditor::new(AuditSetup {
+        base: Arc::clone(&base),
+        cores,
+        cipher: encryption.as_ref().map(|parts| CipherFacts {
+            key: keys.data[..key_bytes].to_vec(),
+            counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
+        }),
+        log,
+        line_atomic: design.promise.line_atomic,
+        secret: design.promise.secret,
+        status_survives: survival.status,
+        eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
+        program,
+    });
+    let codec = encryption.map(|parts| boot_codec(parts, base, shadow));
+    Ok(Audited { job, auditor, codec })
+}
+
+/// Where the recovery of `design` takes the counters of the shadow cache from.
+fn stamp_of(design: &Design) -> Option<StampSource> {
+    design.recovery.iter().find_map(|step| match step {
+        RecoveryStep::RestoreShadow { stamp, .. } => Some(*stamp),
+        _ => None,
+    })
+}
+
+/// How the counters of `scheme` lie on the media, for those who read them on their own.
+fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
+    match scheme.coverage() {
+        Coverage::PAGE => CounterLayout::Split { minor_bits },
+        coverage => CounterLayout::Words { coverage },
+    }
+}
+
+/// Puts a ledger between each program and its core; a trace has transactions nobody could judge.
+pub(crate) fn keep_ledgers(job: &mut Job, source: &Source) -> Option<ProgramFacts> {
+    let recovery = source.recovery()?;
+    let (sender, records) = ledger_channel();
+    let programs = std::mem::take(&mut job.programs);
+    job.programs = (0..programs.len() as CoreId)
+        .zip(programs)
+        .map(|(core, program)| {
+            Box::new(Ledger::new(program, core, Arc::clone(&job.base), sender.clone())) as Box<dyn OpSource>
+        })
+        .collect();
+    Some(ProgramFacts { recovery: Arc::new(recovery), records })
+}

@@ -1,0 +1,100 @@
+//! What a real boot from the survivors of a power failure shows, and where it and the auditors' view disagree.
+
+use super::super::next_writes::watch_next_writes;
+use super::super::power::Survivors;
+use super::Explorer;
+use crate::message::Line;
+
+/// Disagreements between view and boot that are told one by one.
+const DISAGREEMENTS_TOLD: usize = 10;
+
+/// Lines that a real boot and the auditors' view find different.
+#[derive(Default)]
+pub(super) struct Disagreements {
+    told: Vec<String>,
+    pub count: u64,
+}
+
+impl Disagreements {
+    /// They differ about `line` `when` this or that has been done after a power failure after event `event`.
+    pub fn add(&mut self, event: u64, line: Line, when: &str) {
+        self.count += 1;
+        if self.told.len() < DISAGREEMENTS_TOLD {
+            self.told.push(format!(
+                "internal error: after event {event}, the line at {:#x} {when} differs between a real boot and the auditors' \
+                 own view of the durable state",
+                line.address()
+            ));
+        }
+    }
+
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+}
+
+impl Explorer<'_> {
+    /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the
+    /// program check its structure. At last it asks under which pads the booted machine would write next.
+    pub(super) fn check_everything(&mut self, survivors: &Survivors<'_>) {
+        self.early.take();
+        self.full_checks += 1;
+        // The view is as old as the last judgement: bring it up to date with the last event.
+        if !self.at_point {
+            self.auditor.judge();
+        }
+        let mut disagreements = Vec::new();
+        let mut broken = Vec::new();
+        let mut boot = survivors.boot(self.auditor.boot_watch());
+        boot.load();
+        for (line, expected) in self.auditor.durable_view() {
+            if boot.line(line) != *expected {
+                disagreements.push((line, "as the power failure left it"));
+            }
+        }
+        boot.finish();
+        for (line, expected) in self.auditor.booted_view() {
+            if boot.line(line) != *expected {
+                disagreements.push((line, "after the boot sequence"));
+            }
+        }
+        if let Some(program) = self.auditor.program() {
+            for layout in program.layouts() {
+                boot.recover_program(program.as_ref(), layout.core);
+            }
+            for (line, _) in self.auditor.durable_view() {
+                if self.auditor.recovered_line(line).is_some_and(|expected| boot.line(line) != expected) {
+                    disagreements.push((line, "after the program's recovery"));
+                }
+            }
+            for layout in program.layouts() {
+                if let Err(what) = program.check(layout.core, &mut boot) {
+                    broken.push((layout.core, what));
+                }
+            }
+        }
+        watch_next_writes(&mut boot, |watch| watch, self.auditor.durable_view().map(|(line, _)| line));
+        let leaks = boot.into_observer().finish();
+        let kept = self.auditor.boot_over(leaks);
+        self.point_broken_by(!kept || !broken.is_empty());
+        for (core, what) in broken {
+            self.auditor.structure_broken(core, &what);
+        }
+        for (line, when) in disagreements {
+            self.disagreements.add(self.auditor.events(), line, when);
+        }
+    }
+
+    /// The part of it that looks for repeated pads, for the lines that have persisted since the last check.
+    pub(super) fn check_next_pads(&mut self, survivors: &Survivors<'_>) {
+        let lines = self.early.take();
+        if survivors.loss.codec.is_some() {
+            let mut boot = survivors.boot(self.auditor.boot_watch());
+            boot.finish();
+            watch_next_writes(&mut boot, |watch| watch, lines.into_iter());
+            let leaks = boot.into_observer().finish();
+            let kept = self.auditor.boot_over(leaks);
+            self.point_broken_by(!kept);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The document's part about crash points: what stands after each event of the window, told where it changes.
+
+use super::boots::Step;
+use crate::audit::Violation;
+use crate::message::CoreId;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::hash::Hash;
+
+/// What a line would be found as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    AsFlushed,
+    Newer,
+    Older,
+    Zero,
+    Garbage,
+    InTheClear,
+    Chained,
+}
+
+/// In the order of [`State`].
+pub const STATES: [&str; 7] = [
+    "as flushed",
+    "newer, in flight",
+    "older",
+    "reads as zero",
+    "does not decrypt",
+    "in the clear",
+    "in the log's chain",
+];
+
+/// Counters are major and minor.
+pub type Counter = (u64, u8);
+
+/// What a power failure leaves of a line, and what becomes of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    pub state: State,
+    /// The durable counter.
+    pub counter: Option<Counter>,
+    /// The counter under which the data was encrypted.
+    pub data_counter: Option<Counter>,
+    /// Stores to it are in flight.
+    pub in_flight: bool,
+    /// It breaks the line rule.
+    pub wrong: bool,
+    /// The boot puts it back from the shadow cache, or its old bytes from the hardware's log.
+    pub restored: bool,
+}
+
+/// A line that is found as something else than before.
+#[derive(Clone, Copy, Serialize)]
+#[serde(into = "LineRow")]
+pub struct LineChange {
+    /// Its place in the list of lines.
+    pub line: usize,
+    pub now: Seen,
+}
+
+/// The fields of [`LineChange`], in order.
+type LineRow = (usize, u8, Option<Counter>, Option<Counter>, bool, bool, bool);
+
+impl From<LineChange> for LineRow {
+    fn from(change: LineChange) -> Self {
+        let Seen { state, counter, data_counter, in_flight, wrong, restored } = change.now;
+        (change.line, state as u8, counter, data_counter, in_flight, wrong, restored)
+    }
+}
+
+/// A core whose transaction or stage is another than before.
+#[derive(Clone, Copy, Serialize)]
+#[serde(into = "CoreRow")]
+pub struct CoreChange {
+    pub core: CoreId,
+    /// The transaction in flight, or the next.
+    pub transaction: Option<u64>,
+    pub stage: Option<&'static str>,
+}
+
+/// The fields of [`CoreChange`], in order.
+type CoreRow = (CoreId, Option<u64>, Option<&'static str>);
+
+impl From<CoreChange> for CoreRow {
+    fn from(CoreChange { core, transaction, stage }: CoreChange) -> Self {
+        (core, transaction, stage)
+    }
+}
+
+/// What changed with an event.
+#[derive(Default, Serialize)]
+pub struct Point {
+    pub n: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineChange>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<CoreChange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<usize>,
+}
+
+impl Point {
+    pub fn says_nothing(&self) -> bool {
+        let changes = (self.registers, self.boot, self.verdict);
+        self.lines.is_empty() && self.cores.is_empty() && changes == (None, None, None)
+    }
+}
+
+/// What stands after an event.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Verdict {
+    /// Every rule holds that a power failure now could break.
+    pub recovers: bool,
+    /// Which violations stand.
+    pub violations: Vec<usize>,
+}
+
+#[derive(Serialize)]
+pub struct ToldLine {
+    pub address: u64,
+    pub role: String,
+}
+
+/// The document's part about crash points.
+#[derive(Serialize)]
+pub struct Picture {
+    /// The last event of the window.
+    pub last: u64,
+    /// "split": major and minor counters; "word": one number; null: memory holds plaintext.
+    pub counters: Option<&'static str>,
+    pub states: [&'static str; 7],
+    pub lines: Vec<ToldLine>,
+    pub registers: Vec<Vec<(&'static str, String)>>,
+    pub boots: Vec<Vec<Step>>,
+    pub verdicts: Vec<Verdict>,
+    pub violations: Vec<Violation>,
+    pub points: Vec<Point>,
+    pub internal_errors: Vec<String>,
+}
+
+/// Different values, each kept once.
+pub struct Table<T> {
+    pub index: FxHashMap<T, usize>,
+    pub values: Vec<T>,
+}
+
+impl<T: Clone + Eq + Hash> Table<T> {
+    pub fn new() -> Self {
+        Self { index: FxHashMap::default(), values: Vec::new() }
+    }
+
+    pub fn place(&mut self, value: T) -> usize {
+        *self.index.entry(value).or_insert_with_key(|value| {
+            self.values.push(value.clone());
+            self.values.len() - 1
+        })
+    }
+}
