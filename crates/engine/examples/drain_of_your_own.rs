@@ -68,7 +68,7 @@ fn crashed(design: &Design) -> CrashReport {
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).expect("a workload opens");
     let exploration = Exploration::of(CrashPlan::All);
     let never = AtomicBool::new(false);
-    explore(&config, design, &source, &exploration, String::new(), &|_| {}, &never).expect("a complete configuration")
+    explore(&config, design, &source, &exploration, &|_| {}, &never).expect("a complete configuration")
 }
 
 /// How many crashes were survived, and of how many, on a battery for four lines and on one for all of the caches.

@@ -109,18 +109,16 @@ pub(crate) fn audited(
     Ok(Audited { job, auditor, codec })
 }
 
-/// Lets power fail as `exploration` says. `command` is the command line that starts the same run. `progress` is told how
-/// many transactions have ended since it was last told.
+/// Lets power fail as `exploration` says. `progress` is told how many transactions have ended since it was last told.
 pub fn explore(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     exploration: &Exploration,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
-    explore_recovered(config, design, source, exploration, None, command, progress, cancel)
+    explore_recovered(config, design, source, exploration, None, progress, cancel)
 }
 
 /// The same; `recovery`, if there is one, is run on every memory that a boot leaves.
@@ -130,12 +128,11 @@ pub(crate) fn explore_recovered(
     source: &Source,
     exploration: &Exploration,
     recovery: Option<&mut OwnRecovery>,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
     let mut known = KnownStates::default();
-    explore_knowing(config, design, source, exploration, recovery, &mut known, command, progress, cancel)
+    explore_knowing(config, design, source, exploration, recovery, &mut known, progress, cancel)
 }
 
 /// The same in `schedules` schedules, of which the first is that of the machine by itself. A state that an earlier one has
@@ -147,7 +144,6 @@ pub(crate) fn explore_schedules(
     exploration: &Exploration,
     schedules: u64,
     mut recovery: Option<&mut OwnRecovery>,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
@@ -155,7 +151,6 @@ pub(crate) fn explore_schedules(
     let mut all: Option<CrashReport> = None;
     for schedule in 0..schedules {
         let exploration = Exploration { schedule, ..*exploration };
-        let command = if schedule > 0 { format!("{command} --schedule {schedule}") } else { command.clone() };
         // The bar shows transactions of one run.
         let share = |ended: u64| {
             if schedule == 0 {
@@ -163,8 +158,7 @@ pub(crate) fn explore_schedules(
             }
         };
         let recovery = recovery.as_deref_mut();
-        let outcome =
-            explore_knowing(config, design, source, &exploration, recovery, &mut known, command, &share, cancel);
+        let outcome = explore_knowing(config, design, source, &exploration, recovery, &mut known, &share, cancel);
         all = Some(match (all, outcome) {
             (None, report) => report?,
             (Some(before), Ok(report)) => before.and(report),
@@ -187,7 +181,6 @@ fn explore_knowing(
     exploration: &Exploration,
     mut recovery: Option<&mut OwnRecovery>,
     known: &mut KnownStates,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
@@ -265,10 +258,8 @@ fn explore_knowing(
         variant: config.variant,
         workload: config.workload.clone(),
         seed: config.seed,
-        command,
         fault: exploration.fault,
         schedule: Some(exploration.schedule),
-        transactions: (!source.is_trace()).then_some(config.transactions),
         exercised,
         secret: design.promise.secret,
         interrupted,

@@ -44,6 +44,9 @@ pub(crate) use explore::{
 pub use explorer::{Explorer, KnownStates};
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival};
-pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Shrunk};
+pub use report::{
+    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Reproduction, Shape,
+    Shrunk,
+};
 pub(crate) use report::{Findings, Found};
 pub(crate) use shrink::shrink;

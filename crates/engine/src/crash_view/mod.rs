@@ -36,14 +36,12 @@ const EVENTS_PER_POINT: u64 = 256;
 
 /// The document.
 #[derive(Serialize)]
-struct Scene {
+pub struct Scene {
     schema: u32,
     design: String,
     variant: &'static str,
     workload: String,
     seed: u64,
-    /// The command that starts the same run; `--at-event N` may follow.
-    command: String,
     /// The event that was asked for.
     at_event: Option<u64>,
     /// The first event of the window.
@@ -64,18 +62,17 @@ fn window(at_event: Option<u64>) -> RangeInclusive<u64> {
     at_event.map_or(1, |event| event.saturating_sub(EVENTS_BEFORE).max(1))..=last
 }
 
-/// The picture of the crash after `at_event`, or of the beginning of the run, in this schedule, as JSON. `command` is the command line that
-/// starts the same run. `progress` is told how many transactions have ended since it was last told.
+/// The picture of the crash after `at_event`, or of the beginning of the run, in this schedule. `progress` is told how many
+/// transactions have ended since it was last told.
 pub fn scene(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     at_event: Option<u64>,
     schedule: u64,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
-) -> Result<String, Failure> {
+) -> Result<Scene, Failure> {
     check_crashable(config, design)?;
     let window = window(at_event);
     let (first, last) = (*window.start(), *window.end());
@@ -125,16 +122,13 @@ pub fn scene(
             ConfigError(format!("at_event: {event} is not an event of the run, which has 1 to {events}")).into()
         );
     }
-    let transactions =
-        if source.is_trace() { String::new() } else { format!(" --transactions {}", config.transactions) };
     let picture = judge.picture(explorer.auditor(), &recorder, explorer.internal_errors());
-    let scene = Scene {
+    Ok(Scene {
         schema: 1,
         design: config.design.clone(),
         variant: config.variant.name(),
         workload: config.workload.clone(),
         seed: config.seed,
-        command: format!("{command}{transactions}"),
         at_event,
         first,
         ns: recorder.ns,
@@ -142,6 +136,5 @@ pub fn scene(
         lanes: recorder.lanes,
         marks: recorder.marks,
         picture,
-    };
-    Ok(serde_json::to_string(&scene).expect("a scene serialises"))
+    })
 }

@@ -19,15 +19,13 @@ const MINOR_BITS: u32 = 7;
 
 /// Lets power fail at every fence of the program in every state that is legal there. `exploration` may name one of the
 /// points; power does not fail again. `states_per_point`: classes of states judged at one fence before the rest is bounded
-/// and sampled. `command` is the command line that starts the same run, `progress` is told how many transactions have ended
-/// since it was last told.
+/// and sampled. `progress` is told how many transactions have ended since it was last told.
 pub fn explore_legal(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     exploration: &Exploration,
     states_per_point: Option<u64>,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<CrashReport, Failure> {
@@ -83,8 +81,6 @@ pub fn explore_legal(
         seed: config.seed,
         fault: exploration.fault,
         schedule: None,
-        command,
-        transactions: Some(config.transactions),
         exercised,
         secret: design.promise.secret,
         interrupted,

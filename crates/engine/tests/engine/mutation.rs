@@ -124,8 +124,7 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let exploration = Exploration { nested: row.nested, fault, ..Exploration::of(CrashPlan::All) };
-    let command = "counterpoint crash".to_owned();
-    explore(&config, design, &source, &exploration, command, &|_| {}, &AtomicBool::new(false)).unwrap()
+    explore(&config, design, &source, &exploration, &|_| {}, &AtomicBool::new(false)).unwrap()
 }
 
 fn rules(report: &CrashReport) -> BTreeSet<String> {
@@ -186,7 +185,7 @@ fn a_stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
     let report = judge(&broken, &of(2), Some(Fault::EpochBits));
     let first = &report.violations[0];
     assert_eq!((first.nested_events.len(), first.nested_event), (2, Some(first.nested_events[0])));
-    assert!(first.reproduce.contains(" --nested-depth 2 --at-event "), "{}", first.reproduce);
+    assert_eq!((first.reproduce.nested_depth, first.reproduce.at_event), (Some(2), first.crash_event));
     assert!(first.explanation.contains("of the recovery from that"), "{}", first.explanation);
     assert!(report.coverage.contains("2 times in a row"), "{}", report.coverage);
 }

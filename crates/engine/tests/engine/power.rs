@@ -55,16 +55,7 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let cancel = AtomicBool::new(false);
-    explore(
-        &config,
-        design,
-        &source,
-        &Exploration::of(CrashPlan::All),
-        "counterpoint crash".to_owned(),
-        &|_| {},
-        &cancel,
-    )
-    .unwrap()
+    explore(&config, design, &source, &Exploration::of(CrashPlan::All), &|_| {}, &cancel).unwrap()
 }
 
 fn rules(report: &CrashReport) -> Vec<Rule> {

@@ -35,7 +35,13 @@ fn violation(rule: Rule, crash_event: u64, transaction: u64) -> ReportedViolatio
         stage: None,
         line: None,
         explanation: String::new(),
-        reproduce: String::new(),
+        reproduce: Reproduction {
+            shape: None,
+            explore: None,
+            schedule: None,
+            nested_depth: None,
+            at_event: crash_event,
+        },
     }
 }
 
