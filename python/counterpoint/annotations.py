@@ -19,7 +19,7 @@ from typing import Any, Unpack
 from . import api
 from .errors import Interrupted
 from .options import AnnotationOptions, RunOptions, part
-from .request import ANNOTATIONS, ANNOTATIONS_OF
+from .request import ANNOTATIONS, ANNOTATIONS_OF, request
 from .results import Crash, Violation
 
 #: What only a program with a log of its own has: one without changes nothing in place.
@@ -151,6 +151,8 @@ def annotations(
     present = [name for name in known if has_log or name != _IN_PLACE]
     # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after the
     # first run.
+    # An option that does not exist is refused, and not left out of what follows.
+    request(AnnotationOptions, design, workload, options)
     run, points = part(RunOptions, options), options.get("points")
     brief: RunOptions = {**run, "transactions": 1, "warmup": 0}
     first = next(iter(present or ANNOTATIONS))
