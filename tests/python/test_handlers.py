@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from typing import Any
@@ -22,14 +23,14 @@ def _always(*_: object) -> bool:
 @pytest.mark.parametrize("how", ["ends", "raises"])
 def test_what_handled_a_signal_before_handles_it_afterwards(how: str) -> None:
     before, heard = _now(), []
-    try:
-        with handled(STOPS, lambda number, _: heard.append(number), instead_of=_always):
-            for number in STOPS:
-                signal.raise_signal(number)
-            if how == "raises":
-                raise LookupError
-    except LookupError:
-        pass
+    with (
+        contextlib.suppress(LookupError),
+        handled(STOPS, lambda number, _: heard.append(number), instead_of=_always),
+    ):
+        for number in STOPS:
+            signal.raise_signal(number)
+        if how == "raises":
+            raise LookupError
     assert heard == list(STOPS)
     assert _now() == before
 
