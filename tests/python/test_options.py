@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -217,3 +218,22 @@ def test_a_value_that_no_request_can_have_is_refused(name: str, value: object, s
         request(cp.CrashOptions, "secpm", "btree", {name: value})
     with pytest.raises(cp.InputError, match="design is '7'; it must be a name"):
         request(cp.CrashOptions, 7, "btree", {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "but", "own"),
+    [
+        ("sweep", cp.sweep, {"progress"}, {"as_json"}),
+        ("reproduce", cp.reproduce, {"asked", "progress", "command"}, {"paper", "as_json", "out"}),
+        ("calibrate", cp.calibrate, {"name", "progress"}, {"paper", "as_json", "out"}),
+        ("litmus", cp.litmus, {"progress", "source", "workers"}, {"as_json"}),
+        ("record", cp.record, set(), set()),
+        ("report", cp.write_sweep_page, {"folder", "command"}, {"out"}),
+    ],
+)
+def test_a_command_without_a_type_of_options_has_those_of_its_function(
+    name: str, call: Callable[..., object], but: set[str], own: set[str]
+) -> None:
+    tree: Any = typer.main.get_command(app)
+    parameters = {parameter.name for parameter in tree.commands[name].params}
+    assert parameters == set(inspect.signature(call).parameters) - but | own
