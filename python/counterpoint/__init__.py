@@ -51,12 +51,23 @@ from .errors import Interrupted
 from .frame import frame
 from .lines import LineRun, is_line_trace, replay_lines
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
+from .options import (
+    AnnotationOptions,
+    CommonOptions,
+    CrashOptions,
+    LineOptions,
+    MachineOptions,
+    ReplayOptions,
+    RunOptions,
+    SceneOptions,
+    SingleRunOptions,
+)
 from .papers.calibrate import Calibration, calibrate
 from .papers.model import Reproduction
 from .papers.reproduce import reproduce
 from .recorder import Recording, record
 from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
-from .request import ANNOTATIONS, PROGRAM_STEPS, CommonOptions, RunOptions
+from .request import ANNOTATIONS, PROGRAM_STEPS
 from .results import (
     Blame,
     Crash,
@@ -88,27 +99,34 @@ __all__ = [
     "SEPENCR_CORES",
     "SEPENCR_TX_SIZES",
     "SEPENCR_WARMUP_BYTES",
+    "AnnotationOptions",
     "Annotations",
     "Blame",
     "Calibration",
     "CommonOptions",
     "Crash",
+    "CrashOptions",
     "Design",
     "EngineError",
     "Fault",
     "InputError",
     "Interrupted",
     "LineCost",
+    "LineOptions",
     "LineRun",
     "LitmusReport",
     "Machine",
+    "MachineOptions",
     "Part",
     "Recording",
     "Recoveries",
+    "ReplayOptions",
     "Reproduction",
     "Run",
     "RunOptions",
+    "SceneOptions",
     "Shrunk",
+    "SingleRunOptions",
     "StageTally",
     "Stats",
     "Store",

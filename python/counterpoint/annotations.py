@@ -18,7 +18,8 @@ from typing import Any, Unpack
 
 from . import api
 from .errors import Interrupted
-from .request import ANNOTATIONS, ANNOTATIONS_OF, RunOptions
+from .options import AnnotationOptions, RunOptions, part
+from .request import ANNOTATIONS, ANNOTATIONS_OF, request
 from .results import Crash, Violation
 
 #: What only a program with a log of its own has: one without changes nothing in place.
@@ -129,18 +130,16 @@ def annotations(
     design: str,
     workload: str | os.PathLike[str],
     *,
-    points: int | str | None = None,
     progress: api.Progress | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[AnnotationOptions],
 ) -> Annotations:
     """Crashes a program, and the same program without each of its annotations.
 
     Args:
         design: name of a design whose programs have annotations.
         workload: name of a workload.
-        points: `"all"`, or how many events to crash after, spread over each run. Default: all.
         progress: told how much is done, over all the runs.
-        **options: see `RunOptions`.
+        **options: see `AnnotationOptions`.
 
     Raises:
         InputError: bad input, in one sentence, before the work begins.
@@ -152,15 +151,18 @@ def annotations(
     present = [name for name in known if has_log or name != _IN_PLACE]
     # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after the
     # first run.
-    brief: RunOptions = {**options, "transactions": 1, "warmup": 0}
+    # An option that does not exist is refused, and not left out of what follows.
+    request(AnnotationOptions, design, workload, options)
+    run, points = part(RunOptions, options), options.get("points")
+    brief: RunOptions = {**run, "transactions": 1, "warmup": 0}
     first = next(iter(present or ANNOTATIONS))
     api.crash(design, workload, points=1, leave_out=first, blame=False, **brief)
     crashes: dict[str | None, Crash] = {}
     try:
         for done, name in enumerate((None, *present)):
-            part = _part(progress, done, 1 + len(present))
+            share = _part(progress, done, 1 + len(present))
             crashes[name] = api.crash(
-                design, workload, points=points, leave_out=name, shrink=False, blame=False, progress=part, **options
+                design, workload, points=points, leave_out=name, shrink=False, blame=False, progress=share, **run
             )
     except Interrupted:
         finished = _judge(crashes, known, present, started) if None in crashes else None

@@ -10,20 +10,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from . import _engine
+from .commands import crash_command, with_commands
 from .errors import Interrupted
 from .frame import check_baseline, frame
+from .options import CommonOptions, CrashOptions, ReplayOptions, RunOptions, SceneOptions, SingleRunOptions
 from .paths import checked_text
-from .request import (
-    CommonOptions,
-    RunOptions,
-    Size,
-    bytes_of,
-    check_leave_out,
-    check_name,
-    check_points,
-    count,
-    request,
-)
+from .request import Size, bytes_of, count, request
 from .results import Crash, Design, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
@@ -128,7 +120,7 @@ def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[Run
     Raises:
         InputError: bad input, in one sentence.
     """
-    return resolve_request(request(design, workload, options))
+    return resolve_request(request(RunOptions, design, workload, options))
 
 
 def resolve_request(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,36 +137,22 @@ def run(
     design: str,
     workload: str | os.PathLike[str],
     *,
-    leave_out: str | None = None,
-    timeline: str | os.PathLike[str] | None = None,
-    by_line: bool = False,
     progress: Progress | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[SingleRunOptions],
 ) -> Run:
     """Simulates one design on one workload, or on a trace where `workload` is the path of one.
 
     Args:
         design: name of a design.
         workload: name of a workload, or path of a trace.
-        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
-            programs have it.
-        timeline: file that gets every stage's events, readable by Perfetto.
-        by_line: say what each source line of a recorded program costs; not together with `timeline`.
         progress: told how far the simulation is.
-        **options: see `RunOptions`.
+        **options: see `SingleRunOptions`.
 
     Raises:
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C.
     """
-    asked = request(design, workload, options)
-    if leave_out is not None:
-        asked["leave_out"] = check_leave_out(leave_out)
-    if timeline is not None:
-        asked["timeline"] = os.fspath(timeline)
-    if by_line:
-        asked["by_line"] = True
-    return _run_many([asked], 1, progress)[0]
+    return _run_many([request(SingleRunOptions, design, workload, options)], 1, progress)[0]
 
 
 def run_matrix(
@@ -216,6 +194,7 @@ def run_matrix(
         raise _engine.InputError("there is nothing to compare: name at least one design and one workload")
     asked = [
         request(
+            RunOptions,
             design,
             workload,
             {
@@ -288,20 +267,18 @@ def replay(
     trace: str | os.PathLike[str],
     designs: Iterable[str] | None = None,
     *,
-    by_line: bool = False,
     workers: int = 0,
     progress: Progress | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[ReplayOptions],
 ) -> list[Run]:
     """Replays a recorded program on designs, all on one machine.
 
     Args:
         trace: path of a trace with a program, plain or compressed; `replay_lines` takes one of memory lines.
         designs: default every design.
-        by_line: say what each source line of the program costs, where the recording tells.
         workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: told how far the simulations are.
-        **options: see `RunOptions`.
+        **options: see `ReplayOptions`.
 
     Raises:
         InputError: bad input, in one sentence, such as a trace that is cut off and how far it was good.
@@ -313,8 +290,7 @@ def replay(
     if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":
         raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
     machine = options.get("machine") or _machine_of(names[0])
-    also = {"by_line": True} if by_line else {}
-    asked = [{**request(design, trace, {**options, "machine": machine}), **also} for design in names]
+    asked = [request(ReplayOptions, design, trace, {**options, "machine": machine}) for design in names]
     return _run_many(asked, workers, progress, call=_engine.replay)
 
 
@@ -322,128 +298,36 @@ def crash(
     design: str,
     workload: str | os.PathLike[str],
     *,
-    points: int | str | None = None,
-    at_event: int | None = None,
-    nested: bool = False,
-    explore: str | None = None,
-    states: int | None = None,
-    schedules: int | None = None,
-    schedule: int | None = None,
-    nested_depth: int | None = None,
-    fault: str | None = None,
-    leave_out: str | None = None,
-    stages: bool = False,
-    shrink: bool | None = None,
-    blame: bool = True,
-    recover: str | None = None,
-    recover_timeout: int | None = None,
-    recover_jobs: int | None = None,
-    recover_folder: str | os.PathLike[str] | None = None,
-    recover_keep: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[CrashOptions],
 ) -> Crash:
     """Cuts power after events of a run, recovers, and has the auditors judge what is left.
 
     Args:
         design: name of a design that claims to survive.
         workload: name of a workload, or path of a trace.
-        points: `"all"`, or how many events to crash after, spread over the run. Default: all.
-        at_event: crash after this event alone; not together with `points`.
-        nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
-        explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
-            prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
-            the persistency model and the rules of the hardware allow.
-        states: legal states, as recovery can tell them apart, that are judged at one fence before the rest of them is
-            bounded and sampled.
-        schedules: how many schedules; default 16.
-        schedule: number of one schedule; 0 (default) is that of the machine by itself.
-        nested_depth: do that so many times in a row, 1 to 4; 1 where `nested` is given alone.
-        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
-        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
-            programs have it.
-        stages: tally the crashes by the stage of the transaction in flight; every event of one schedule.
-        shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
-            needs that.
-        blame: find out whether the program, the design or the annotations are wrong, where something is.
-        recover: a shell command that is the own recovery of a recorded program. It is run on files with the memory that
-            a boot finds at each crash point, and recovers if it ends with 0. `{pool}` in it stands for the path of the
-            first file of the trace, `{folder}` for that of the folder with all of them.
-        recover_timeout: seconds after which a run of it has failed; default 60.
-        recover_jobs: how many of these commands run at a time; default one for each processor, and there are never
-            more. The verdict does not depend on it.
-        recover_folder: where the temporary folder for these files is made; default where the system has those.
-        recover_keep: a folder in which the files of the first failure are kept.
-        progress: told how many points are done.
-        **options: see `RunOptions`.
+        progress: told how many transactions have ended.
+        **options: see `CrashOptions`.
 
     Raises:
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C; its `verdict` is over the points tried so far.
     """
-    asked = request(design, workload, options)
-    if points is not None:
-        asked["points"] = check_points(points)
-    if at_event is not None:
-        asked["at_event"] = count("at_event", at_event)
-    if leave_out is not None:
-        asked["leave_out"] = check_leave_out(leave_out)
-    if nested:
-        asked["nested"] = True
-    if explore is not None:
-        asked["explore"] = explore
-    if states is not None:
-        asked["states"] = count("states", states)
-    if schedules is not None:
-        asked["schedules"] = count("schedules", schedules)
-    if schedule is not None:
-        asked["schedule"] = count("schedule", schedule)
-    if nested_depth is not None:
-        asked["nested_depth"] = count("nested_depth", nested_depth)
-    if fault is not None:
-        asked["fault"] = check_name("fault", fault)
-    if stages:
-        asked["stages"] = True
-    if shrink is not None:
-        asked["shrink"] = shrink
-    if not blame:
-        asked["blame"] = False
-    asked |= _own_recovery(recover, recover_timeout, recover_jobs, recover_folder, recover_keep)
+    asked = request(CrashOptions, design, workload, options)
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:
         verdict = finished(stop)
-        raise Interrupted(verdict=Crash.from_dict(verdict) if verdict else None) from None
-    return Crash.from_dict(json.loads(answer))
-
-
-def _own_recovery(
-    command: str | None,
-    timeout: int | None,
-    jobs: int | None,
-    folder: str | os.PathLike[str] | None,
-    keep: str | os.PathLike[str] | None,
-) -> dict[str, Any]:
-    asked = {
-        "recover": command,
-        "recover_timeout": None if timeout is None else count("recover_timeout", timeout),
-        "recover_jobs": None if jobs is None else count("recover_jobs", jobs),
-        "recover_folder": None if folder is None else os.fspath(folder),
-        "recover_keep": None if keep is None else os.fspath(keep),
-    }
-    return {name: value for name, value in asked.items() if value is not None}
+        raise Interrupted(verdict=Crash.from_dict(with_commands(verdict)) if verdict else None) from None
+    return Crash.from_dict(with_commands(json.loads(answer)))
 
 
 def scene(
     design: str,
     workload: str | os.PathLike[str],
     *,
-    at_event: int | None = None,
-    schedule: int | None = None,
-    fault: str | None = None,
-    leave_out: str | None = None,
     progress: Progress | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[SceneOptions],
 ) -> dict[str, Any]:
     """What stages do around an event of a crash run, and after each event what a power failure would leave.
 
@@ -453,31 +337,19 @@ def scene(
     Args:
         design: name of a design that claims to survive.
         workload: name of a workload, or path of a trace.
-        at_event: the event that is looked at; default the beginning of the run.
-        schedule: of this schedule; default that of the machine by itself.
-        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
-        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
         progress: told how far the simulation is.
-        **options: see `RunOptions`.
+        **options: see `SceneOptions`.
 
     Raises:
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C.
     """
-    asked = request(design, workload, options)
-    if at_event is not None:
-        asked["at_event"] = count("at_event", at_event)
-    if schedule is not None:
-        asked["schedule"] = count("schedule", schedule)
-    if fault is not None:
-        asked["fault"] = check_name("fault", fault)
-    if leave_out is not None:
-        asked["leave_out"] = check_leave_out(leave_out)
+    asked = request(SceneOptions, design, workload, options)
     try:
         document: dict[str, Any] = json.loads(_engine.scene(json.dumps(asked), progress))
     except _engine.Interrupted:
         raise Interrupted() from None
-    return document
+    return document | {"command": crash_command(document.pop("reproduce"))}
 
 
 def form_of(design: str) -> str | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._engine import InputError
 from .files import unfinished
+from .handlers import STOPS, handled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,6 @@ CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
 }
 """Nothing but the file itself, and nothing in the file can change that."""
 
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OURS = "WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal"
 _LAYOUT = f"SELECT table_name, sql FROM duckdb_tables() {_OURS}"
 _VIEWS = f"SELECT view_name FROM duckdb_views() {_OURS}"
@@ -216,16 +215,8 @@ def _uninterrupted() -> Iterator[None]:
 
     DuckDB would give up in the middle of a transaction.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     heard: list[int] = []
-    stops = [number for number in _STOPS if callable(signal.getsignal(number))]
-    before = {number: signal.signal(number, lambda number, _: heard.append(number)) for number in stops}
-    try:
+    with handled(STOPS, lambda number, _: heard.append(number), instead_of=lambda _, handler: callable(handler)):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if heard:
         signal.raise_signal(heard[0])

@@ -11,8 +11,9 @@ from typing import Any, Unpack
 
 from . import _engine, api
 from .errors import Interrupted
+from .options import LineOptions
 from .paths import checked_text
-from .request import CommonOptions, count, request
+from .request import count, request
 from .results import build
 
 
@@ -76,20 +77,18 @@ def replay_lines(
     trace: str | os.PathLike[str],
     designs: Iterable[str] | None = None,
     *,
-    trace_clock_mhz: int | None = None,
     workers: int = 0,
     progress: api.Progress | None = None,
-    **options: Unpack[CommonOptions],
+    **options: Unpack[LineOptions],
 ) -> list[LineRun]:
     """Replays a trace of memory lines on designs, each on its own machine unless one is given.
 
     Args:
         trace: path of the trace, plain or compressed.
         designs: default every design.
-        trace_clock_mhz: of the clock that the trace's cycles are of; default 1000, a cycle a nanosecond.
         workers: simulations at a time; 0 is one per processor, and there are never more.
-        progress: told how far the simulations are.
-        **options: see `CommonOptions`; those about transactions change nothing.
+        progress: told how many bytes of the trace are done, over all designs.
+        **options: see `LineOptions`.
 
     Raises:
         InputError: bad input, in one sentence.
@@ -98,8 +97,7 @@ def replay_lines(
     names = [design.name for design in api.designs()] if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
-    clock = {} if trace_clock_mhz is None else {"trace_clock_mhz": count("trace_clock_mhz", trace_clock_mhz)}
-    asked = [{**request(design, trace, options), **clock} for design in names]
+    asked = [request(LineOptions, design, trace, options) for design in names]
     try:
         answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
     except _engine.Interrupted as stop:

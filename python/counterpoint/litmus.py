@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-import shlex
 import time
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import api
+from . import api, commands
 from ._engine import InputError
 from .errors import Interrupted
 from .request import Variant
@@ -97,17 +96,9 @@ class Row:
     @property
     def command(self) -> str:
         """The command line of the whole run."""
-        words = ["counterpoint", "crash", self.design, str(self.options["workload"]), "--variant", self.variant]
-        for key in _RUN:
-            value = self.options.get(key)
-            flag = f"--{key.replace('_', '-')}"
-            if key in ("workload", "variant") or value is None or value is False:
-                continue
-            if value is True:
-                words.append(flag)
-            else:
-                words += [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
-        return shlex.join(words)
+        options = [(key, self.options.get(key)) for key in _RUN if key not in ("workload", "variant")]
+        workload = str(self.options["workload"])
+        return commands.command("crash", self.design, workload, [("variant", self.variant), *options])
 
 
 @dataclass(frozen=True, slots=True)

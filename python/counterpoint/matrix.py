@@ -34,8 +34,9 @@ from itertools import product
 from typing import Any, TypeAlias, get_type_hints
 
 from ._engine import InputError
+from .options import RunOptions
 from .paths import read_bounded
-from .request import RunOptions, bytes_of, check_numbers, request
+from .request import bytes_of, check_numbers, request
 
 Value: TypeAlias = bool | int | float | str
 """What one key has at one point."""
@@ -165,7 +166,7 @@ def _point(base: Mapping[str, Value], values: Mapping[str, Value]) -> Point:
     machine_values = {key: value for key, value in asked.items() if "." in key}
     if machine_values:
         options["set"] = machine_values
-    return Point(values, request(str(asked["design"]), str(asked["workload"]), options))
+    return Point(values, request(RunOptions, str(asked["design"]), str(asked["workload"]), options))
 
 
 def _table(document: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:

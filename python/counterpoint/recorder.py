@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from . import InputError, _engine
+from .handlers import STOPS, handled
 from .paths import is_file, is_folder, reason
 
 SUFFIX = ".cptrace"
 _SOURCES = Path(__file__).with_name("_recorder")
-_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TOOL = "counterpoint-amd64-linux"
 _NEEDED = "install it with: apt-get install valgrind gcc make"
 _HEADER = "valgrind/pub_tool_tooliface.h"
@@ -174,16 +173,8 @@ def _patient() -> Iterator[list[subprocess.Popen[bytes]]]:
             if number != signal.SIGINT or not _on_terminal():
                 program.send_signal(number)
 
-    if threading.current_thread() is not threading.main_thread():
+    with handled(STOPS, pass_on, instead_of=lambda _, handler: handler is not signal.SIG_IGN):
         yield programs
-        return
-    heard = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, pass_on) for number in heard}
-    try:
-        yield programs
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _on_terminal() -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict, get_type_hints
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from ._engine import InputError
 from .units import excerpt
@@ -52,69 +53,45 @@ has neither `log-end-tag` nor those of `mutate`."""
 _U64_MAX = 2**64 - 1
 
 
-class CommonOptions(TypedDict, total=False):
-    """Keyword options that every simulation takes. None, or leaving one out, means the default.
-
-    Attributes:
-        variant: `"hardened"` (default) or `"published"`.
-        machine: a preset's name or the path of a TOML file; default the design's own preset.
-        set: machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
-        transactions: measured transactions per core.
-        warmup: transactions per core before measuring begins.
-        footprint: bytes of populated structure, the total over all cores.
-        seed: seed of every random stream.
-        allow_truncated: replay the good part of a trace that is cut off.
-    """
-
-    variant: Variant | None
-    machine: str | os.PathLike[str] | None
-    set: Mapping[str, object] | Iterable[str] | None
-    transactions: int | None
-    warmup: int | None
-    footprint: Size | None
-    seed: int | None
-    allow_truncated: bool
-
-
-class RunOptions(CommonOptions, total=False):
-    """Keyword options of a single simulation: the common ones, and the two that `compare` takes lists of.
-
-    Attributes:
-        tx_size: bytes of user data in a transaction, a multiple of 64.
-        cores: cores, one program instance each.
-    """
-
-    tx_size: Size | None
-    cores: int | None
-
-
-_OPTIONS = frozenset(get_type_hints(RunOptions))
 _DIGITS_MAX = len(str(_U64_MAX))
-_COUNTS = ("transactions", "warmup", "cores", "seed")
 
 
-def request(design: str, workload: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
+def request(kind: Any, design: str, workload: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """One request, with nothing in it that was not asked for.
+
+    Args:
+        kind: one of the types in `options`, whose keys the request may have.
+        design: name of a design.
+        workload: name of a workload, or path of a trace.
+        options: the options given; None, and False for what is off by default, are the same as not given.
 
     Raises:
         TypeError: an option that does not exist.
-        InputError: a number that is not whole, is negative, or does not fit 64 bits.
+        InputError: a value that no request can have, such as a number that is negative or does not fit 64 bits.
     """
-    for name in options:
-        if name not in _OPTIONS:
-            raise TypeError(f"unexpected keyword argument '{name}'; the options are {', '.join(sorted(_OPTIONS))}")
-    asked = {name: value for name, value in options.items() if value is not None and value is not False}
-    for name in _COUNTS:
-        if name in asked:
-            asked[name] = count(name, asked[name])
-    for name in ("tx_size", "footprint"):
-        if name in asked:
-            asked[name] = size(name, asked[name])
-    if "machine" in asked:
-        asked["machine"] = os.fspath(asked["machine"])
-    if "set" in asked:
-        asked["set"] = _assignments(asked["set"])
-    return {"design": design, "workload": os.fspath(workload), **asked}
+    asked: dict[str, Any] = {"design": check_design(design), "workload": os.fspath(workload)}
+    checks = _checks(kind)
+    for name, value in options.items():
+        if name not in checks:
+            raise TypeError(f"unexpected keyword argument '{name}'; the options are {', '.join(sorted(checks))}")
+        if value is None or (value is False and checks[name] is not switch):
+            continue
+        checked = checks[name](name, value)
+        if checked is not None:
+            asked[name] = checked
+    return asked
+
+
+@cache
+def _checks(kind: Any) -> dict[str, Callable[[str, Any], Any]]:
+    """What checks the value of each option of a kind of request."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: get_args(hint)[1] for name, hint in hints.items()}
+
+
+def check_design(value: object) -> str:
+    """`value`, the name of a design. That there is one the engine checks, which knows the nearest name."""
+    return check_name("design", value)
 
 
 def count(name: str, value: object) -> int:
@@ -168,7 +145,7 @@ def bytes_of(value: Size) -> int | None:
     return int(found[1]) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(found[2] or "B") if found else None
 
 
-def check_points(value: object) -> int | str:
+def check_points(name: str, value: object) -> int | str:
     """Crash points: `"all"` or how many."""
     if value == "all":
         return "all"
@@ -176,20 +153,20 @@ def check_points(value: object) -> int | str:
         value = digits(value) or value
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _U64_MAX:
         shown = shown_number(value) if isinstance(value, int) else excerpt(str(value))
-        raise InputError(f"points is '{shown}'; it must be 'all' or a whole number above zero")
+        raise InputError(f"{name} is '{shown}'; it must be 'all' or a whole number above zero")
     return value
 
 
-def check_leave_out(name: object) -> str:
-    """`name`, one of `ANNOTATIONS` or `PROGRAM_STEPS`."""
+def check_leave_out(name: str, value: object) -> str:
+    """`value`, one of `ANNOTATIONS` or `PROGRAM_STEPS`."""
     all_names = (*ANNOTATIONS, *PROGRAM_STEPS)
-    if isinstance(name, str) and name in all_names:
-        return name
-    text, known = str(name), ", ".join(all_names)
+    if isinstance(value, str) and value in all_names:
+        return value
+    text, known = str(value), ", ".join(all_names)
     begun = [meant for meant in all_names if text and meant.startswith(text)]
     near = begun or difflib.get_close_matches(text, all_names, n=1)
     question = f": did you mean '{near[0]}'?" if near else ""
-    raise InputError(f"leave_out '{text}' does not exist{question} (known: {known})")
+    raise InputError(f"{name} '{text}' does not exist{question} (known: {known})")
 
 
 def check_name(option: str, value: object) -> str:
@@ -199,11 +176,30 @@ def check_name(option: str, value: object) -> str:
     return value
 
 
-def _assignments(values: Mapping[str, object] | Iterable[str]) -> list[str]:
+def flag(name: str, value: object) -> bool | None:
+    """True, or None for what is off, which is the default."""
+    del name
+    return True if value else None
+
+
+def switch(name: str, value: object) -> bool:
+    """On or off, of what is not off by default."""
+    del name
+    return bool(value)
+
+
+def path(name: str, value: str | os.PathLike[str]) -> str:
+    """The path of a file or folder as text, or a name that stands in its place."""
+    del name
+    return os.fspath(value)
+
+
+def assignments(name: str, values: Mapping[str, object] | Iterable[str]) -> list[str]:
+    """Machine values to change, each as `path=value`."""
     if isinstance(values, str):
         return [values]
     if isinstance(values, Mapping):
-        check_numbers(values, "set")
+        check_numbers(values, name)
         return [f"{path}={literal(value)}" for path, value in values.items()]
     return list(values)
 

@@ -295,7 +295,10 @@ def _part(name: str, size: int, dirty: int, nj_per_byte: float) -> dict[str, Any
 
 
 def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
-    """A verdict; `write-back` does not hold, and `sca` needs two of its three annotations, `easy-pm` its only one."""
+    """A report as the engine gives it.
+
+    `write-back` does not hold, and `sca` needs two of its three annotations, `easy-pm` its only one.
+    """
     broken: list[tuple[int, str, str]] = []
     if asked["design"] == "write-back":
         broken = [(517 + n, "line", "mutate") for n in range(7)]
@@ -308,11 +311,6 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
     nested_events = [nested, *range(1, asked.get("nested_depth", 1))] if nested else []
     if asked.get("fault"):
         broken = [(91, "line", "prepare")]
-    command = f"counterpoint crash {asked['design']} {asked['workload']} --transactions 2"
-    if "leave_out" in asked:
-        command += f" --leave-out {asked['leave_out']}"
-    if "fault" in asked:
-        command += f" --fault {asked['fault']}"
     violations = [
         {
             "rule": rule,
@@ -325,7 +323,7 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
             "stage": stage,
             "line": 0x1240,
             "explanation": "The line was flushed and fenced, but its counter was still in the counter cache.",
-            "reproduce": f"{command} --at-event {event} --seed 1",
+            "reproduce": {"at_event": event},
         }
         for event, rule, stage in broken
     ]
@@ -347,7 +345,13 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
         "violations": violations,
         **({"stages": _stages(asked["design"])} if asked.get("stages") else {}),
         "host": {"seconds": 0.1, "points_per_second": 10_000.0},
+        "reproduce": _again(asked) | {"transactions": 2},
     }
+
+
+def _again(asked: dict[str, Any]) -> dict[str, Any]:
+    names = ("design", "workload", "leave_out", "fault")
+    return {"seed": 1, **{name: asked[name] for name in names if name in asked}}
 
 
 def _stages(design: str) -> list[dict[str, Any]]:
@@ -389,7 +393,7 @@ def scene(request: str, progress: Progress = None) -> str:
         "variant": asked.get("variant", "hardened"),
         "workload": asked["workload"],
         "seed": asked.get("seed", 1),
-        "command": f"counterpoint crash {asked['design']} {asked['workload']}",
+        "reproduce": _again(asked),
         "at_event": event,
         "first": first,
         "last": first + 2,

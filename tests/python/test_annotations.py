@@ -66,7 +66,7 @@ class TestOnAnEngineThatAnswersAtOnce:
             assert words in rows[PREPARE]
         assert "superfluous" in rows[MUTATE]
         assert f"without {COMMIT}: durability: power lost after event 902, transaction 1 (commit), line 0x1240" in out
-        assert f"  counterpoint crash sca btree --transactions 2 --leave-out {PREPARE} --at-event 417 --seed 1" in out
+        assert f"  counterpoint crash sca btree --seed 1 --leave-out {PREPARE} --transactions 2 --at-event 417" in out
         assert out.count("reproduce:") == 2
 
     def test_a_program_that_changes_nothing_in_place_has_no_annotation_there(self, cli: Cli) -> None:

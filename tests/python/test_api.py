@@ -173,7 +173,7 @@ _NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 )
 def test_a_request_survives_json_unchanged(options: dict[str, Any]) -> None:
     expected = {"design": "d", "workload": "w", **options}
-    assert json.loads(json.dumps(request("d", "w", options))) == expected
+    assert json.loads(json.dumps(request(cp.RunOptions, "d", "w", options))) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,15 +199,15 @@ def test_a_number_that_the_engine_cannot_read_is_refused(value: object) -> None:
         if value is False:
             continue  # the same as not given
         with pytest.raises(cp.InputError, match=name):
-            request("d", "w", {name: value})
+            request(cp.RunOptions, "d", "w", {name: value})
 
 
 def test_machine_values_are_given_as_text_or_as_values() -> None:
     given_values = {"engine.bytes": False, "controller.wpq_entries": 64, "device.t_wr_ns": 300.0}
     expected = ["engine.bytes=false", "controller.wpq_entries=64", "device.t_wr_ns=300.0"]
-    assert request("d", "w", {"set": given_values})["set"] == expected
-    assert request("d", "w", {"set": expected})["set"] == expected
-    assert request("d", "w", {"set": "a.b=1"})["set"] == ["a.b=1"]
+    assert request(cp.RunOptions, "d", "w", {"set": given_values})["set"] == expected
+    assert request(cp.RunOptions, "d", "w", {"set": expected})["set"] == expected
+    assert request(cp.RunOptions, "d", "w", {"set": "a.b=1"})["set"] == ["a.b=1"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import counterpoint as cp
+from counterpoint.commands import with_commands
 
 _FAILS_AT = 177
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
@@ -58,7 +59,7 @@ def test_text_of_the_run_is_no_markup(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake")
 def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
-    document = fake_engine.crash_document({"design": "write-back", "workload": "btree"})
+    document = with_commands(fake_engine.crash_document({"design": "write-back", "workload": "btree"}))
 
     def opened(**more: Any) -> str:
         verdict = cp.Crash.from_dict(document | more)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import threading
@@ -177,6 +180,30 @@ def test_memory_lines_give_latencies(tmp_path: Path) -> None:
     document = json.loads(shown.stdout)
     assert document["kind"] == "lines"
     assert document["runs"][0]["writes"] == 20
+
+
+def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "lines.trace"
+    kinds = ("WRITE", "READ", "READ")
+    path.write_text("".join(f"{n * 37 % 4096 * 64:#x} {kinds[n % 3]} {n * 20}\n" for n in range(300_000)))
+    total = 2 * path.stat().st_size
+    told: list[tuple[int, int]] = []
+    cp.replay_lines(path, ["unencrypted", "secpm"], workers=1, progress=lambda *now: told.append(now))
+    assert told == sorted(told)
+    assert {all_bytes for _, all_bytes in told} == {total}
+    assert any(0 < done < total for done, _ in told)
+    terminal, end = pty.openpty()
+    call = [sys.executable, "-m", "counterpoint", "replay", str(path), "-d", "unencrypted,secpm", "--workers", "1"]
+    with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=end) as process:
+        os.close(end)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while read := os.read(terminal, 1 << 16):
+                shown += read
+    os.close(terminal)
+    assert process.returncode == 0
+    shares = {int(share) for share in re.findall(rb"(\d+)%", shown)}
+    assert any(0 < share < 100 for share in shares), shown
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
+from counterpoint.commands import with_commands
 
 _SMALL = ("--machine", "small", "--transactions", "30")
 
@@ -51,7 +52,7 @@ def test_the_screen_shows_the_smallest_reproduction_before_the_violations(cli: C
 
 
 def test_documents_of_older_versions_are_read() -> None:
-    document = fake_engine.crash_document({"design": "write-back", "workload": "array"})
+    document = with_commands(fake_engine.crash_document({"design": "write-back", "workload": "array"}))
     assert "shrunk" not in document and "blame" not in document
     crash = cp.Crash.from_dict(document)
     assert (crash.shrunk, crash.stages, crash.blame) == ((), (), None)

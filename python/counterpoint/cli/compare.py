@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import shlex
 import sys
+from typing import Unpack
 
 from .. import api
 from ..errors import Interrupted
 from ..frame import check_baseline, frame
+from ..options import CommonOptions
 from ..report import prepare_folder, write_report
 from ..results import Run
 from . import options, screen, tables
 
 
+@options.takes(CommonOptions)
 def compare(
     designs: options.Designs = None,
     workloads: options.Workloads = None,
     baseline: options.Baseline = None,
-    machine: options.MachineName = None,
-    set_: options.Set = None,
     tx_size: options.TxSizes = None,
-    transactions: options.Transactions = None,
-    warmup: options.Warmup = None,
     cores: options.CoreCounts = None,
-    footprint: options.Footprint = None,
-    seed: options.Seed = None,
-    variant: options.VariantName = None,
-    allow_truncated: options.AllowTruncated = False,
     workers: options.Workers = 0,
     out: options.Out = None,
     as_json: options.Json = False,
+    **given: Unpack[CommonOptions],
 ) -> None:
     """Compare designs on workloads; without arguments the SecPM family on the five workloads of its papers at 1 KiB."""
     names = options.names(designs) or list(api.COMPARE_DESIGNS)
@@ -43,18 +39,11 @@ def compare(
             runs = api.run_matrix(
                 names,
                 options.names(workloads),
-                machine=machine,
-                set=set_,
                 tx_size=options.sizes(tx_size),
                 cores=options.core_counts(cores),
-                transactions=transactions,
-                warmup=warmup,
-                footprint=footprint,
-                seed=seed,
-                variant=variant,
-                allow_truncated=allow_truncated,
                 workers=workers,
                 progress=progress,
+                **given,
             )
     except Interrupted as stop:
         runs, interrupted = stop.runs, True

@@ -1,9 +1,11 @@
-"""The options that several commands share, each described once."""
+"""The options of the commands, each described once, and how a command gets those of its call."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias, cast, get_args, get_type_hints
 
 import typer
 
@@ -31,12 +33,105 @@ def lines_shown(text: str | int) -> int:
     return found
 
 
-Points: TypeAlias = Annotated[
-    str | None,
+TraceClock: TypeAlias = Annotated[
+    int | None,
     typer.Option(
-        "--points", metavar="all|N", help="Events to crash after: all (the default), or N spread over the run."
+        "--trace-clock",
+        metavar="MHZ",
+        parser=whole_number,
+        help="Clock of the cycles of a trace of memory lines; default 1000.",
     ),
 ]
+
+
+def _number(flag: str, help_: str, metavar: str = "N") -> Any:
+    return Annotated[int | None, typer.Option(flag, metavar=metavar, parser=whole_number, help=help_)]
+
+
+def _text(flag: str, metavar: str, help_: str) -> Any:
+    return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help_)]
+
+
+def _switch(flag: str, help_: str) -> Any:
+    return Annotated[bool, typer.Option(flag, help=help_)]
+
+
+OPTIONS: Mapping[str, Any] = {
+    "variant": Annotated[
+        Variant | None, typer.Option("--variant", help="The papers made safe (hardened, default), or as printed.")
+    ],
+    "machine": _text("--machine", "NAME|FILE.toml", "Machine; default the first design's preset."),
+    "set": Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH.TO.KEY=VALUE", help="Change a value of the machine; repeatable."),
+    ],
+    "seed": _number("--seed", "Seed of every random stream."),
+    "transactions": _number("--transactions", "Measured transactions per core."),
+    "warmup": _number("--warmup", "Transactions per core before measuring begins."),
+    "footprint": _text("--footprint", "SIZE", "Populated structure over all cores, as in 64MiB."),
+    "allow_truncated": _switch("--allow-truncated", "Use the good part of a trace that is cut off."),
+    "tx_size": _text("--tx-size", "SIZE", "Bytes per transaction, a multiple of 64."),
+    "cores": _number("--cores", "Cores, one program instance each."),
+    "leave_out": _text("--leave-out", "NAME", "Leave an annotation or a step out of the program."),
+    "timeline": Annotated[
+        Path | None, typer.Option("--timeline", metavar="FILE", help="Write every stage's events for Perfetto.")
+    ],
+    "by_line": _switch("--by-line", "Say which source lines of a recorded program are waited for."),
+    "trace_clock_mhz": TraceClock,
+    "points": _text("--points", "all|N", "Events to crash after: all (the default), or N spread over the run."),
+    "at_event": _number("--at-event", "Crash after this event alone."),
+    "nested": _switch("--nested", "Cut power again after every step of recovery."),
+    "nested_depth": _number("--nested-depth", "Do so N times in a row, 1 to 4."),
+    "fault": _text("--fault", "FAULT", "Switch a mechanism of the design off."),
+    "explore": _text(
+        "--explore", "schedule|schedules|legal", "The simulated schedule, others beside it, or every legal state."
+    ),
+    "states": _number("--states", "Legal states to judge at a fence."),
+    "schedules": _number("--schedules", "Schedules to explore."),
+    "schedule": _number("--schedule", "Explore this schedule."),
+    "stages": _switch("--stages", "Tally crashes by the stage of the transaction in flight."),
+    "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
+    "recover_timeout": _number("--recover-timeout", "Time for a run of it; default 60.", metavar="SECONDS"),
+    "recover_jobs": _number("--recover-jobs", "Such commands at a time; default one for each processor."),
+    "recover_folder": Annotated[
+        Path | None,
+        typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is made."),
+    ],
+}
+"""How each option of the calls is given on the command line, by its name there."""
+
+
+def takes(kind: Any, *, but: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of a call, in the place of its `**given: Unpack[kind]`.
+
+    Args:
+        kind: one of the types in `counterpoint.options`.
+        but: options that the command line does not have, or has in another way.
+    """
+    shared = [_parameter(name) for name in get_type_hints(kind) if name not in but]
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        own = [
+            parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for parameter in inspect.signature(command, eval_str=True).parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        arguments = [parameter for parameter in own if parameter.default is parameter.empty]
+        parameters = [*arguments, *shared, *(parameter for parameter in own if parameter not in arguments)]
+        described = cast(Any, command)
+        described.__signature__ = inspect.Signature(parameters)
+        described.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return command
+
+    return with_options
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    annotation = OPTIONS[name]
+    default = False if get_args(annotation)[0] is bool else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 DesignName: TypeAlias = Annotated[str, typer.Argument(metavar="DESIGN", help="See `counterpoint designs`.")]
 WorkloadName: TypeAlias = Annotated[
@@ -49,57 +144,14 @@ Workloads: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("-w", "--workload", metavar="NAME", help="A workload or trace; repeat for several."),
 ]
-MachineName: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--machine", metavar="NAME|FILE.toml", help="Machine; default the first design's preset."),
-]
-Set: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH.TO.KEY=VALUE", help="Change a value of the machine; repeatable."),
-]
-TxSize: TypeAlias = Annotated[
-    str | None, typer.Option("--tx-size", metavar="SIZE", help="Bytes per transaction, a multiple of 64.")
-]
 TxSizes: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--tx-size", metavar="SIZE[,SIZE...]", help="Bytes per transaction; default those of the machine's paper."
     ),
 ]
-Transactions: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--transactions", metavar="N", parser=whole_number, help="Measured transactions per core."),
-]
-Warmup: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--warmup", metavar="N", parser=whole_number, help="Transactions per core before measuring begins."),
-]
-Cores: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--cores", metavar="N", parser=whole_number, help="Cores, one program instance each."),
-]
 CoreCounts: TypeAlias = Annotated[
     str | None, typer.Option("--cores", metavar="N[,N...]", help="Cores, one program instance each.")
-]
-Footprint: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--footprint", metavar="SIZE", help="Populated structure over all cores, as in 64MiB."),
-]
-Seed: TypeAlias = Annotated[
-    int | None, typer.Option("--seed", metavar="N", parser=whole_number, help="Seed of every random stream.")
-]
-VariantName: TypeAlias = Annotated[
-    Variant | None, typer.Option("--variant", help="The papers made safe (hardened, default), or as printed.")
-]
-AllowTruncated: TypeAlias = Annotated[
-    bool, typer.Option("--allow-truncated", help="Use the good part of a trace that is cut off.")
-]
-LeaveOut: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--leave-out", metavar="NAME", help="Leave an annotation or a step out of the program."),
-]
-ByLine: TypeAlias = Annotated[
-    bool, typer.Option("--by-line", help="Say which source lines of a recorded program are waited for.")
 ]
 Top: TypeAlias = Annotated[
     int,

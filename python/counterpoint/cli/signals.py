@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from ..handlers import handled
+
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 
@@ -32,14 +34,8 @@ def listening() -> Iterator[None]:
         signal.SIGINT: signal.default_int_handler,
         **dict.fromkeys(_OTHERS, signal.SIG_DFL),
     }
-    heard = [number for number, default in defaults.items() if signal.getsignal(number) is default]
-    for number in heard:
-        signal.signal(number, _stop)
-    try:
+    with handled(defaults, _stop, instead_of=lambda number, handler: handler is defaults[number]):
         yield
-    finally:
-        for number in heard:
-            signal.signal(number, defaults[number])
 
 
 def exit_code() -> int:

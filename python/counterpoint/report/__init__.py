@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ..files import prepare_folder, write_json, write_text
-from ..request import RunOptions
+from ..options import RunOptions
 from ..results import Crash
 
 if TYPE_CHECKING:

@@ -1,20 +1,18 @@
 //! Crashes: from a request to the exploration that it asks for, what follows from its findings, and the picture.
 
-use super::processors;
-use super::{CRASH, Prepared, Progress, Request, integer, open, prepare, transactions_of};
+use super::request::{self, CRASH, Common, Crash, Explore, Given, Window, checked_event, seeded_fault};
+use super::runs::Opened;
+use super::{Progress, processors};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
 use crate::crash::{Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, shrink};
 use crate::crash_view;
-use crate::legal_states;
-use crate::legal_states::explore_legal;
+use crate::legal_states::{self, explore_legal};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Failure, Source};
-use crate::user_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS, shell_quoted};
-use crate::workload;
-use serde_json::Value;
-use std::cell::RefCell;
+use crate::user_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,85 +20,96 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Schedules explored where their number is not given.
 const SCHEDULES: u64 = 16;
 
-/// Lets power fail and gives `crash --json`.
+/// A report, and the request of the run that it is about, without crash points. What a violation says over it
+/// ([`crate::crash::Reproduction`]) makes the request that shows the violation again.
+#[derive(Serialize)]
+struct Answer<'a, T> {
+    #[serde(flatten)]
+    report: &'a T,
+    reproduce: Given,
+}
+
+fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
+    let answer = Answer { report, reproduce: request::said(reproduce) };
+    serde_json::to_string(&answer).expect("a report serialises")
+}
+
+/// Lets power fail and reports what the auditors say: `crash --json`, but that `reproduce` has values where the front has
+/// a command.
 pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
-    let request = crash_request(request)?;
-    let run = prepare_crash(&request, cancel)?;
-    let exploration = Exploration {
-        plan: crash_plan(&request)?,
-        nested: request.depth()?,
-        schedule: integer("schedule", request.schedule.as_ref())?.unwrap_or(0),
-        fault: request.seeded_fault()?,
-        stop_at: None,
-        stages: request.stages,
-    };
-    let everywhere = exploration.plan == CrashPlan::All;
-    if request.stages && !(everywhere && request.explore.as_deref().is_none_or(|explore| explore == "schedule")) {
-        let what = "stages: only an exploration of every event of one schedule tallies the stages of transactions";
-        return Err(ConfigError(what.to_owned()).into());
-    }
-    if request.shrink == Some(true) && !everywhere {
-        return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()).into());
-    }
-    let recovery = RefCell::new(own_recovery(&request, &run, &exploration)?);
-    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
-    let tell = |ended: u64| {
-        progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total.load(Ordering::Relaxed));
-    };
-    let look = |run: &Prepared, exploration: &Exploration| {
-        // A run that ended early did what there was to do.
-        let begun_at = done.load(Ordering::Relaxed);
-        total.store(begun_at + transactions_of(run), Ordering::Relaxed);
-        let command = command_line(&request, run);
-        let mut recovery = recovery.borrow_mut();
-        let report = explore_as_asked(&request, run, exploration, recovery.as_mut(), command, &tell, cancel);
-        done.store(total.load(Ordering::Relaxed), Ordering::Relaxed);
-        report
-    };
-    let mut look_at = |config: &RunConfig, design: &Design, exploration: &Exploration| {
-        config::validate_run(config)?;
-        memory_map::validate(config, design)?;
-        let report = look(&open(config.clone(), design.clone(), None, cancel)?, exploration)?;
-        // What follows from a verdict takes none that is not whole.
-        if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
-    };
-    let mut report = look(&run, &exploration)?;
+    let request: Crash = request::parse(request)?;
+    let run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
+    let exploration = request.exploration()?;
+    let mut call =
+        Call { request: &request, recovery: own_recovery(&request, &run, &exploration)?, done: 0, progress, cancel };
+    let again = request.again(&run);
+    let mut report = call.explore(&run, &exploration)?;
     if report.interrupted {
-        return Ok(answer(&report));
+        return Ok(answer(&report, &again));
     }
     if let Some(why) = report.unjudged.take() {
         return Err(ConfigError(why).into());
     }
-    if let Some(recovery) = &mut *recovery.borrow_mut() {
+    if let Some(recovery) = &mut call.recovery {
         recovery.keep_nothing();
     }
-    if request.shrink.unwrap_or(everywhere) && !run.source.is_trace() {
-        let mut of_design = |config: &RunConfig, exploration: &Exploration| look_at(config, &run.design, exploration);
+    if request.shrink.unwrap_or(exploration.plan == CrashPlan::All) && !run.source.is_trace() {
+        let mut of_design =
+            |config: &RunConfig, exploration: &Exploration| call.explore_on(config, &run.design, exploration);
         report.shrunk = shrink(&run.config, &exploration, &report, &mut of_design);
     }
     if request.blame.unwrap_or(true) {
-        report.blame = who_is_to_blame(&run, &exploration, &report, &mut look_at);
+        let mut on = |config: &RunConfig, design: &Design, exploration: &Exploration| {
+            call.explore_on(config, design, exploration)
+        };
+        report.blame = who_is_to_blame(&run, &exploration, &report, &mut on);
     }
     report.interrupted = cancel.load(Ordering::Relaxed);
-    Ok(answer(&report))
+    Ok(answer(&report, &again))
 }
 
-fn answer(report: &CrashReport) -> String {
-    serde_json::to_string(report).expect("a report serialises")
+/// The explorations of one call: that of the run itself, and those of what follows from its findings.
+struct Call<'a> {
+    request: &'a Crash,
+    recovery: Option<OwnRecovery>,
+    /// Transactions of the explorations that are over.
+    done: u64,
+    progress: Progress<'a>,
+    cancel: &'a Arc<AtomicBool>,
+}
+
+impl Call<'_> {
+    /// Explores a run as the request says.
+    fn explore(&mut self, run: &Opened, exploration: &Exploration) -> Result<CrashReport, Failure> {
+        let total = self.done + run.transactions();
+        let (done, progress) = (AtomicU64::new(self.done), self.progress);
+        let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+        // A run that ended early did what there was to do.
+        self.done = total;
+        explore_as_asked(self.request, run, exploration, self.recovery.as_mut(), &tell, self.cancel)
+    }
+
+    /// Explores another run, whole.
+    fn explore_on(
+        &mut self,
+        config: &RunConfig,
+        design: &Design,
+        exploration: &Exploration,
+    ) -> Result<CrashReport, Failure> {
+        config::validate_run(config)?;
+        memory_map::validate(config, design)?;
+        let report = self.explore(&Opened::new(config.clone(), design.clone(), self.cancel)?, exploration)?;
+        // What follows from a verdict takes none that is not whole.
+        if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
+    }
 }
 
 /// The user's own recovery, if it is asked for.
-fn own_recovery(
-    request: &Request,
-    run: &Prepared,
-    exploration: &Exploration,
-) -> Result<Option<OwnRecovery>, ConfigError> {
-    let timeout_seconds = integer("recover_timeout", request.recover_timeout.as_ref())?;
-    let jobs = integer("recover_jobs", request.recover_jobs.as_ref())?;
+fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Result<Option<OwnRecovery>, ConfigError> {
     let Some(command) = &request.recover else {
         let others = [
-            ("recover_timeout", timeout_seconds.is_some()),
-            ("recover_jobs", jobs.is_some()),
+            ("recover_timeout", request.recover_timeout.is_some()),
+            ("recover_jobs", request.recover_jobs.is_some()),
             ("recover_folder", request.recover_folder.is_some()),
         ];
         return match others.iter().find(|(_, given)| *given) {
@@ -120,10 +129,10 @@ fn own_recovery(
     }
     let settings = RecoverySettings {
         command: command.clone(),
-        timeout_seconds: timeout_seconds.unwrap_or(TIMEOUT_SECONDS),
+        timeout_seconds: request.recover_timeout.unwrap_or(TIMEOUT_SECONDS),
         folder: request.recover_folder.as_ref().map(PathBuf::from),
         keep: request.recover_keep.as_ref().map(PathBuf::from),
-        jobs: jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
+        jobs: request.recover_jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
     };
     check_crashable(&run.config, &run.design)?;
     OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)
@@ -131,144 +140,116 @@ fn own_recovery(
 
 /// Interrupted, it leaves the question open: what was found stands.
 fn who_is_to_blame(
-    run: &Prepared,
+    run: &Opened,
     exploration: &Exploration,
     report: &CrashReport,
-    look_at: &mut ExploreOn<'_>,
+    explore_on: &mut ExploreOn<'_>,
 ) -> Option<Blame> {
     let is_trace = run.source.is_trace();
-    blame(&run.config, &run.design, is_trace, exploration, report, look_at).unwrap_or_default()
+    blame(&run.config, &run.design, is_trace, exploration, report, explore_on).unwrap_or_default()
 }
 
 /// The simulated schedule, several, or every legal state.
 fn explore_as_asked(
-    request: &Request,
-    run: &Prepared,
+    request: &Crash,
+    run: &Opened,
     exploration: &Exploration,
     recovery: Option<&mut OwnRecovery>,
-    command: String,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &Arc<AtomicBool>,
 ) -> Result<CrashReport, Failure> {
-    let Prepared { config, design, source, .. } = run;
-    let case = CrashCase { config, design, source, command: &command, progress, cancel };
-    let count = |name: &'static str, value: &Option<Value>| match integer(name, value.as_ref())? {
-        Some(0) => Err(ConfigError(format!("{name}: 0 is not at least 1"))),
-        count => Ok(count),
-    };
-    let refuse = |name: &str, only: &str| Err(ConfigError(format!("{name}: only explore '{only}' takes it")).into());
-    let (states, schedules) = (count("states", &request.states)?, count("schedules", &request.schedules)?);
-    match (request.explore.as_deref().unwrap_or("schedule"), states, schedules) {
-        ("schedule", None, None) => case.explore_recovered(exploration, recovery),
-        ("schedules", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
-        ("schedules", None, schedules) => {
-            let schedules = schedules.unwrap_or(SCHEDULES);
-            case.explore_schedules(exploration, schedules, recovery)
+    let Opened { config, design, source } = run;
+    let case = CrashCase { config, design, source, progress, cancel };
+    match request.explored(legal_states::explains(config, design, source))? {
+        Explored::OneSchedule => case.explore_recovered(exploration, recovery),
+        Explored::Schedules(number) => case.explore_schedules(exploration, number, recovery),
+        Explored::LegalStates { per_fence } => explore_legal(&case, exploration, per_fence),
+    }
+}
+
+/// What is explored of a run.
+enum Explored {
+    OneSchedule,
+    /// So many of them.
+    Schedules(u64),
+    LegalStates {
+        /// Classes of states judged at a fence, where that is asked for.
+        per_fence: Option<u64>,
+    },
+}
+
+impl Crash {
+    /// What is explored of a run; `explained`: what is legal there is known.
+    fn explored(&self, explained: bool) -> Result<Explored, ConfigError> {
+        let explore = self.explore.unwrap_or_default();
+        let refused = |name: &str, why: &str| Err(ConfigError(format!("{name}: {why}")));
+        for (name, number) in [("states", self.states), ("schedules", self.schedules)] {
+            if number == Some(0) {
+                return refused(name, "0 is not at least 1");
+            }
         }
-        ("legal", ..) if exploration.schedule > 0 => refuse("schedule", "schedule"),
-        ("legal", states, None) if legal_states::explains(config, design, source) => {
-            explore_legal(&case, exploration, states)
+        if explore != Explore::Schedule && self.schedule.unwrap_or(0) > 0 {
+            return refused("schedule", "only explore 'schedule' takes it");
         }
-        // What is legal there is known of no more than its schedules.
-        ("legal", None, schedules) if !legal_states::explains(config, design, source) => {
-            let schedules = schedules.unwrap_or(SCHEDULES);
-            case.explore_schedules(exploration, schedules, recovery)
+        if explore != Explore::Legal && self.states.is_some() {
+            return refused("states", "only explore 'legal' takes it");
         }
-        ("schedule" | "schedules", Some(_), _) => refuse("states", "legal"),
-        ("schedule", _, Some(_)) => refuse("schedules", "schedules"),
-        ("legal", Some(_), _) => {
-            let what = "states: what leaves caches that persist, a log that hardware writes, several cores and recorded \
-                        programs are explored by schedules";
-            Err(ConfigError(what.to_owned()).into())
+        let by_schedules = explore == Explore::Schedules || (explore == Explore::Legal && !explained);
+        if by_schedules && self.states.is_some() {
+            return refused(
+                "states",
+                "what leaves caches that persist, a log that hardware writes, several cores and recorded programs are \
+                 explored by schedules",
+            );
         }
-        ("legal", None, Some(_)) => refuse("schedules", "schedules"),
-        (other, ..) => {
-            Err(ConfigError(format!("explore '{other}' does not exist: schedule, schedules or legal")).into())
+        if !by_schedules && self.schedules.is_some() {
+            return refused("schedules", "only explore 'schedules' takes it");
+        }
+        Ok(match explore {
+            // What is legal there is known of no more than its schedules.
+            _ if by_schedules => Explored::Schedules(self.schedules.unwrap_or(SCHEDULES)),
+            Explore::Legal => Explored::LegalStates { per_fence: self.states },
+            _ => Explored::OneSchedule,
+        })
+    }
+
+    /// What asks for the run again, without crash points.
+    fn again(&self, run: &Opened) -> Self {
+        Self {
+            common: self.common.again(&run.config, run.source.is_trace()),
+            leave_out: self.leave_out.clone(),
+            fault: self.fault.clone(),
+            recover: self.recover.clone(),
+            recover_timeout: self.recover_timeout,
+            schedule: self.schedule,
+            states: self.states,
+            ..Self::default()
         }
     }
 }
 
-fn prepare_crash(request: &Request, cancel: &Arc<AtomicBool>) -> Result<Prepared, Failure> {
-    let run = prepare(request, &CRASH, cancel)?;
+fn open(
+    common: &Common,
+    leave_out: Option<&str>,
+    fault: Option<&str>,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Opened, Failure> {
+    let (config, design) = common.resolve(&CRASH, leave_out, seeded_fault(fault)?)?;
+    let run = Opened::new(config, design, cancel)?;
     host_memory::check([Needs::of(&run.config, &run.design, Purpose::Crash)].into_iter(), 1)?;
     Ok(run)
 }
 
-fn crash_request(text: &str) -> Result<Request, ConfigError> {
-    let request = Request::parse(text)?;
-    if request.timeline.is_some() {
-        return Err(ConfigError("timeline: only a run writes one, a crash exploration does not".to_owned()));
-    }
-    Ok(request)
-}
-
-/// Gives the picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
+/// The picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
 pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
-    let request = crash_request(request)?;
-    let run = prepare_crash(&request, cancel)?;
-    let at_event = match crash_plan(&request)? {
-        CrashPlan::At(event) => Some(event),
-        _ => None,
-    };
-    let total = transactions_of(&run);
-    let done = AtomicU64::new(0);
-    let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-    let command = command_line(&request, &run);
-    let schedule = integer("schedule", request.schedule.as_ref())?.unwrap_or(0);
-    let Prepared { config, design, source, .. } = &run;
-    let case = CrashCase { config, design, source, command: &command, progress: &report, cancel };
-    crash_view::scene(&case, at_event, schedule)
-}
-
-fn crash_plan(request: &Request) -> Result<CrashPlan, ConfigError> {
-    let points = request.points.as_ref().filter(|points| !points.is_null());
-    match (points, integer("at_event", request.at_event.as_ref())?) {
-        (Some(_), Some(_)) => Err(ConfigError("--points and --at-event exclude each other".to_owned())),
-        (None, Some(event)) if event > 0 => Ok(CrashPlan::At(event)),
-        (None, Some(event)) => Err(ConfigError(format!("at_event: {event} is not an event number; the first is 1"))),
-        (None, None) => Ok(CrashPlan::All),
-        (Some(Value::String(text)), None) => text.parse().map_err(ConfigError),
-        (Some(other), None) => other.to_string().parse().map_err(ConfigError),
-    }
-}
-
-/// The command line that starts the same run, without transactions and crash points.
-fn command_line(request: &Request, run: &Prepared) -> String {
-    let Prepared { config, design, source, .. } = run;
-    let mut words = vec!["counterpoint crash".to_owned(), config.design.clone(), shell_quoted(&config.workload)];
-    words.extend([format!("--variant {}", config.variant.name()), format!("--seed {}", config.seed)]);
-    if let Some(machine) = &request.machine {
-        words.push(format!("--machine {}", shell_quoted(machine)));
-    }
-    words.extend(request.set.iter().map(|set| format!("--set {}", shell_quoted(set))));
-    if workload::find(&config.workload).is_some() {
-        words.extend([format!("--tx-size {}", config.tx_size), format!("--cores {}", config.cores)]);
-        words.extend([format!("--footprint {}", config.footprint), format!("--warmup {}", config.warmup)]);
-    }
-    if let Some(fault) = &request.fault {
-        words.push(format!("--fault {fault}"));
-    }
-    if let Some(recover) = &request.recover {
-        words.push(format!("--recover {}", shell_quoted(recover)));
-    }
-    if let Some(seconds) = request.recover_timeout.as_ref().filter(|seconds| !seconds.is_null()) {
-        words.push(format!("--recover-timeout {seconds}"));
-    }
-    if let Some(omission) = config.leave_out {
-        words.push(format!("--leave-out {}", omission.name()));
-    }
-    // Of several schedules one shows it again.
-    if request.explore.as_deref() == Some("legal") && legal_states::explains(config, design, source) {
-        words.push("--explore legal".to_owned());
-    }
-    if let Some(schedule) = &request.schedule {
-        words.push(format!("--schedule {schedule}"));
-    }
-    if let Some(states) = &request.states {
-        words.push(format!("--states {states}"));
-    }
-    if config.allow_truncated {
-        words.push("--allow-truncated".to_owned());
-    }
-    words.join(" ")
+    let Window { common, leave_out, fault, at_event, schedule } = request::parse(request)?;
+    let run = open(&common, leave_out.as_deref(), fault.as_deref(), cancel)?;
+    let at_event = checked_event(at_event)?;
+    let (done, total) = (AtomicU64::new(0), run.transactions());
+    let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+    let Opened { config, design, source } = &run;
+    let case = CrashCase { config, design, source, progress: &tell, cancel };
+    let scene = crash_view::scene(&case, at_event, schedule.unwrap_or(0))?;
+    let asked = Crash { common, leave_out, fault, schedule, ..Crash::default() };
+    Ok(answer(&scene, &asked.again(&run)))
 }

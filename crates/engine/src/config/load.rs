@@ -59,7 +59,7 @@ pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
 }
 
 fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
-    let at = |what: String| ConfigError(format!("--set {}: {what}", shown_name(text)));
+    let at = |what: String| ConfigError(format!("set {}: {what}", shown_name(text)));
     let (path, written) =
         text.split_once('=').ok_or_else(|| at("write path.to.key=value, as in device.t_wr_ns=150".into()))?;
     let (path, written) = (path.trim(), written.trim());

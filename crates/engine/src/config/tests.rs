@@ -165,96 +165,93 @@ fn sets_apply_in_order_over_a_preset() {
 #[test]
 fn mistakes_in_a_set_quote_it() {
     let cases = [
-        ("device.t_wr_ns", "--set device.t_wr_ns: write path.to.key=value, as in device.t_wr_ns=150"),
-        ("device.t_wr=3", "--set device.t_wr=3: there is no key 'device.t_wr': did you mean 'device.t_wr_ns'?"),
-        ("minor_bits=3", "--set minor_bits=3: there is no key 'minor_bits': did you mean 'counters.minor_bits'?"),
-        ("qqqqqqqqqqqqqqqqqqqq=3", "--set qqqqqqqqqqqqqqqqqqqq=3: there is no key 'qqqqqqqqqqqqqqqqqqqq'"),
-        ("=3", "--set =3: there is no key ''"),
-        ("l1=3", "--set l1=3: l1 = 3 must be a table, [l1]"),
+        ("device.t_wr_ns", "set device.t_wr_ns: write path.to.key=value, as in device.t_wr_ns=150"),
+        ("device.t_wr=3", "set device.t_wr=3: there is no key 'device.t_wr': did you mean 'device.t_wr_ns'?"),
+        ("minor_bits=3", "set minor_bits=3: there is no key 'minor_bits': did you mean 'counters.minor_bits'?"),
+        ("qqqqqqqqqqqqqqqqqqqq=3", "set qqqqqqqqqqqqqqqqqqqq=3: there is no key 'qqqqqqqqqqqqqqqqqqqq'"),
+        ("=3", "set =3: there is no key ''"),
+        ("l1=3", "set l1=3: l1 = 3 must be a table, [l1]"),
         (
             "core.width=",
-            "--set core.width=: core.width = \"\" must be a whole number from 1 to 64, because a core dispatches at \
+            "set core.width=: core.width = \"\" must be a whole number from 1 to 64, because a core dispatches at \
              least one instruction per cycle, and none does more than 64",
         ),
         (
             "device.channels=-1",
-            "--set device.channels=-1: device.channels = -1 must be a whole number from 1 to 64, because a bank's \
+            "set device.channels=-1: device.channels = -1 must be a whole number from 1 to 64, because a bank's \
              number has 16 bits",
         ),
         (
             "device.channels=99999999999999999999",
-            "--set device.channels=99999999999999999999: device.channels = \"99999999999999999999\" must be a whole \
+            "set device.channels=99999999999999999999: device.channels = \"99999999999999999999\" must be a whole \
              number from 1 to 64, because a bank's number has 16 bits",
         ),
         (
             "device.channels=1.5",
-            "--set device.channels=1.5: device.channels = 1.5 must be a whole number from 1 to 64, because a bank's \
+            "set device.channels=1.5: device.channels = 1.5 must be a whole number from 1 to 64, because a bank's \
              number has 16 bits",
         ),
         (
             "device.t_wr_ns=nan",
-            "--set device.t_wr_ns=nan: device.t_wr_ns = nan must be a number from 0 to 1000000, because a millisecond \
+            "set device.t_wr_ns=nan: device.t_wr_ns = nan must be a number from 0 to 1000000, because a millisecond \
              is longer than any memory takes",
         ),
         (
             "l1.size=100",
-            "--set l1.size=100: l1.size = 100 must be a size from 64B to 1GiB (B, KiB, MiB, GiB, TiB), a multiple of \
+            "set l1.size=100: l1.size = 100 must be a size from 64B to 1GiB (B, KiB, MiB, GiB, TiB), a multiple of \
              64B, because a cache holds whole lines of 64 bytes, and the host holds them all",
         ),
         (
             "l1.size=64KB",
-            "--set l1.size=64KB: l1.size = \"64KB\" must be a size from 64B to 1GiB (B, KiB, MiB, GiB, TiB), a \
+            "set l1.size=64KB: l1.size = \"64KB\" must be a size from 64B to 1GiB (B, KiB, MiB, GiB, TiB), a \
              multiple of 64B, because a cache holds whole lines of 64 bytes, and the host holds them all",
         ),
         (
             "controller.wpq_entries=1",
-            "--set controller.wpq_entries=1: controller.wpq_entries = 1 must be a whole number from 2 to 4096, \
+            "set controller.wpq_entries=1: controller.wpq_entries = 1 must be a whole number from 2 to 4096, \
              because a line and its counter block are appended together and take two entries",
         ),
         (
             "controller.aes_key_bits=192",
-            "--set controller.aes_key_bits=192: controller.aes_key_bits = 192 must be 128 or 256, because AES-128 and \
+            "set controller.aes_key_bits=192: controller.aes_key_bits = 192 must be 128 or 256, because AES-128 and \
              AES-256 are built",
         ),
         (
             "counters.minor_bits=8",
-            "--set counters.minor_bits=8: counters.minor_bits = 8 must be a whole number from 1 to 7, because 64 \
+            "set counters.minor_bits=8: counters.minor_bits = 8 must be a whole number from 1 to 7, because 64 \
              minors and a 64-bit major share the 64 bytes of a counter block",
         ),
         (
             "log.transactions=33",
-            "--set log.transactions=33: log.transactions = 33 must be a whole number from 1 to 32, because the \
+            "set log.transactions=33: log.transactions = 33 must be a whole number from 1 to 32, because the \
              controller has registers for 32 concurrent transactions",
         ),
         (
             "log.buckets=0",
-            "--set log.buckets=0: log.buckets = 0 must be a whole number from 1 to 65536, because a transaction needs a \
+            "set log.buckets=0: log.buckets = 0 must be a whole number from 1 to 65536, because a transaction needs a \
              bucket, and free ones are kept in a list",
         ),
         (
             "log.bucket_records=257",
-            "--set log.bucket_records=257: log.bucket_records = 257 must be a whole number from 1 to 256, because a \
+            "set log.bucket_records=257: log.bucket_records = 257 must be a whole number from 1 to 256, because a \
              bucket holds at least one record, and a recovery reads all of them",
         ),
         (
             "log.pending_entries=0",
-            "--set log.pending_entries=0: log.pending_entries = 0 must be a whole number from 1 to 256, because what \
+            "set log.pending_entries=0: log.pending_entries = 0 must be a whole number from 1 to 256, because what \
              waits needs an entry, and entries are searched one by one",
         ),
         (
             "log.cfb_latency=parallel",
-            "--set log.cfb_latency=parallel: log.cfb_latency = \"parallel\" must be serial or paper",
+            "set log.cfb_latency=parallel: log.cfb_latency = \"parallel\" must be serial or paper",
         ),
-        ("log.iv=per-record", "--set log.iv=per-record: log.iv = \"per-record\" must be per-allocation or per-bucket"),
+        ("log.iv=per-record", "set log.iv=per-record: log.iv = \"per-record\" must be per-allocation or per-bucket"),
         (
             "controller.counter_placement=samebank",
-            "--set controller.counter_placement=samebank: controller.counter_placement = \"samebank\" must be \
+            "set controller.counter_placement=samebank: controller.counter_placement = \"samebank\" must be \
              same-bank, single-bank, cross-bank or interleaved",
         ),
-        (
-            "engine.bytes=true\nx=1",
-            "--set engine.bytes=true\\nx=1: engine.bytes = \"true\\nx=1\" must be true or false",
-        ),
+        ("engine.bytes=true\nx=1", "set engine.bytes=true\\nx=1: engine.bytes = \"true\\nx=1\" must be true or false"),
     ];
     for (text, sentence) in cases {
         assert_eq!(set_error(text), sentence);
@@ -437,7 +434,7 @@ fn a_footprint_is_that_of_all_cores_or_of_each() {
     assert_eq!(program.total_footprint(8), 4 << 20);
     assert_eq!(
         set_error("program.footprint_per_core=2"),
-        "--set program.footprint_per_core=2: program.footprint_per_core = 2 must be true or false"
+        "set program.footprint_per_core=2: program.footprint_per_core = 2 must be true or false"
     );
 }
 
@@ -466,7 +463,7 @@ fn bad_values_of_the_persistence_domain_get_a_sentence() {
         ),
     ];
     for (text, sentence) in cases {
-        assert_eq!(set_error(text), format!("--set {text}: {sentence}"));
+        assert_eq!(set_error(text), format!("set {text}: {sentence}"));
     }
 }
 

@@ -23,8 +23,6 @@ pub struct CrashCase<'a> {
     pub design: &'a Design,
     /// What runs.
     pub source: &'a Source,
-    /// The command line that starts the same run, without transactions and crash points.
-    pub command: &'a str,
     /// Is told how many transactions have ended since it was last told.
     pub progress: &'a (dyn Fn(u64) + Sync),
     /// Set when the user interrupts.
@@ -58,17 +56,13 @@ impl CrashCase<'_> {
         let mut all: Option<CrashReport> = None;
         for schedule in 0..schedules {
             let exploration = Exploration { schedule, ..*exploration };
-            let command = match schedule {
-                0 => self.command.to_owned(),
-                schedule => format!("{} --schedule {schedule}", self.command),
-            };
             // The bar shows transactions of one run.
             let share = |ended: u64| {
                 if schedule == 0 {
                     (self.progress)(ended)
                 }
             };
-            let case = CrashCase { command: &command, progress: &share, ..*self };
+            let case = CrashCase { progress: &share, ..*self };
             let outcome = case.explore_schedule(&exploration, recovery.as_deref_mut(), &mut known);
             all = Some(match (all, outcome) {
                 (None, report) => report?,
@@ -190,10 +184,8 @@ impl CrashCase<'_> {
             variant: self.config.variant,
             workload: self.config.workload.clone(),
             seed: self.config.seed,
-            command: self.command.to_owned(),
             fault: exploration.fault,
             schedule,
-            transactions: (!self.source.is_trace()).then_some(self.config.transactions),
             exercised: Exercised::default(),
             secret: self.design.promise.secret,
             interrupted: false,

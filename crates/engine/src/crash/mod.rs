@@ -38,5 +38,8 @@ pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival, Survivors};
 pub(crate) use power::{held, struck};
 pub(crate) use report::Findings;
-pub use report::{Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Shrunk};
+pub use report::{
+    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Reproduction, Shape,
+    Shrunk,
+};
 pub(crate) use shrink::shrink;

@@ -38,15 +38,10 @@ pub struct CrashRun {
     pub workload: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The command that starts the same run, from `counterpoint crash` on, without `--transactions`, `--points` and
-    /// `--at-event`.
-    pub command: String,
     /// The mechanism that is switched off.
     pub fault: Option<Fault>,
     /// The schedule; `None`: none in particular.
     pub schedule: Option<u64>,
-    /// Transactions asked for per core; `None` for a trace.
-    pub transactions: Option<u64>,
     /// What it met.
     pub exercised: Exercised,
     /// The design encrypts, so that leaks are looked for.
@@ -57,17 +52,51 @@ pub struct CrashRun {
     pub seconds: f64,
 }
 
+/// What a request says, over that of the run that was explored, to show a violation again. The keys are those of a crash
+/// request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Reproduction {
+    /// The shape of a smaller run; `None`: that of the run explored. A shorter run is not the beginning of a longer one,
+    /// because structures are laid out with room for every transaction and cores look ahead.
+    #[serde(flatten)]
+    pub shape: Option<Shape>,
+    /// `legal` where no schedule in particular shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explore: Option<&'static str>,
+    /// The schedule, where it is not that of the machine by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<u64>,
+    /// How many times in a row power fails again during recovery, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nested_depth: Option<usize>,
+    /// Power fails after this event, counted from 1.
+    pub at_event: u64,
+}
+
+/// How large a run is: what is made smaller to find the smallest run that still fails. The keys are those of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Shape {
+    /// Bytes of user data in a transaction.
+    pub tx_size: u64,
+    /// Cores.
+    pub cores: u16,
+    /// Bytes of populated structure, the total over all cores.
+    pub footprint: u64,
+    /// Transactions of each core before measuring begins.
+    pub warmup: u64,
+    /// Measured transactions of each core.
+    pub transactions: u64,
+}
+
 impl CrashRun {
-    /// The command that shows `violation` again. It keeps the number of transactions: a shorter run is not the
-    /// beginning of a longer one, because structures are laid out with room for every transaction and cores look ahead.
-    fn reproduce(&self, violation: &Violation) -> String {
-        let transactions = self.transactions.map_or(String::new(), |count| format!(" --transactions {count}"));
-        let nested = match violation.nested_events.len() {
-            0 => String::new(),
-            1 => " --nested".to_owned(),
-            depth => format!(" --nested-depth {depth}"),
-        };
-        format!("{}{transactions}{nested} --at-event {}", self.command, violation.crash_event)
+    fn reproduction(&self, violation: &Violation) -> Reproduction {
+        Reproduction {
+            shape: None,
+            explore: self.schedule.is_none().then_some("legal"),
+            schedule: self.schedule.filter(|&schedule| schedule > 0),
+            nested_depth: Some(violation.nested_events.len()).filter(|&depth| depth > 0),
+            at_event: violation.crash_event,
+        }
     }
 }
 
@@ -120,8 +149,8 @@ pub struct ReportedViolation {
     pub violation: Violation,
     /// In this schedule; 0 is that of the machine by itself; null where a legal state of no schedule breaks the rule.
     pub schedule: Option<u64>,
-    /// The command line that shows it again.
-    pub reproduce: String,
+    /// How to see it again.
+    pub reproduce: Reproduction,
 }
 
 impl ReportedViolation {
@@ -165,8 +194,8 @@ pub struct Shrunk {
     pub schedule: Option<u64>,
     /// What happened, in sentences.
     pub explanation: String,
-    /// The command line that shows it.
-    pub reproduce: String,
+    /// How to see it.
+    pub reproduce: Reproduction,
     /// Smaller runs that were explored.
     pub tried: u32,
     /// Whether the search ended because every next smaller run that it knows holds, and not because it took too long.
@@ -255,7 +284,7 @@ impl CrashReport {
     pub(crate) fn new(run: CrashRun, findings: Findings) -> Self {
         let reported = |violation: Violation| ReportedViolation {
             schedule: run.schedule,
-            reproduce: run.reproduce(&violation),
+            reproduce: run.reproduction(&violation),
             violation,
         };
         let violations = findings.violations.into_iter().map(reported).collect();

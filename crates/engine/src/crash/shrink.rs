@@ -14,7 +14,7 @@
 //! A candidate is larger than the run it came from in nothing, so it costs no more. The number of candidates for a rule
 //! and the crashes in all of them are bounded. Who explores is a parameter: schedules and legal states shrink alike.
 
-use super::{CrashReport, Exploration, ReportedViolation, Shrunk};
+use super::{CrashReport, Exploration, ReportedViolation, Reproduction, Shape, Shrunk};
 use crate::audit::{Rule, Violation};
 use crate::config::RunConfig;
 use crate::message::LINE_BYTES;
@@ -33,16 +33,6 @@ const WORK_MIN: u64 = 20_000;
 
 /// An exploration of one run.
 pub type Explore<'a> = dyn FnMut(&RunConfig, &Exploration) -> Result<CrashReport, Failure> + 'a;
-
-/// What is made smaller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Shape {
-    transactions: u64,
-    warmup: u64,
-    tx_size: u64,
-    footprint: u64,
-    cores: u16,
-}
 
 impl Shape {
     fn of(config: &RunConfig) -> Self {
@@ -238,7 +228,7 @@ impl Search<'_, '_> {
             nested_event,
             schedule,
             explanation,
-            reproduce,
+            reproduce: Reproduction { shape: Some(self.best), ..reproduce },
             tried,
             minimal,
         }

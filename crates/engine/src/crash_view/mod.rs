@@ -37,14 +37,12 @@ const EVENTS_PER_POINT: u64 = 256;
 
 /// The document.
 #[derive(Serialize)]
-struct Scene {
+pub struct Scene {
     schema: u32,
     design: String,
     variant: &'static str,
     workload: String,
     seed: u64,
-    /// The command that starts the same run; `--at-event N` may follow.
-    command: String,
     /// The event that was asked for.
     at_event: Option<u64>,
     /// The first event of the window.
@@ -65,9 +63,9 @@ fn window(at_event: Option<u64>) -> RangeInclusive<u64> {
     at_event.map_or(1, |event| event.saturating_sub(EVENTS_BEFORE).max(1))..=last
 }
 
-/// The picture of the crash of `case` after `at_event`, or of the beginning of its run, in this schedule, as JSON.
-pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Result<String, Failure> {
-    let CrashCase { config, design, source, .. } = *case;
+/// The picture of the crash of `case` after `at_event`, or of the beginning of its run, in this schedule.
+pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Result<Scene, Failure> {
+    let CrashCase { config, design, .. } = *case;
     check_crashable(config, design)?;
     let window = window(at_event);
     let Audited { job, auditor, codec } = audited(case, &Bases::default())?;
@@ -90,16 +88,13 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
             ConfigError(format!("at_event: {event} is not an event of the run, which has 1 to {events}")).into()
         );
     }
-    let transactions =
-        if source.is_trace() { String::new() } else { format!(" --transactions {}", config.transactions) };
     let picture = judge.picture(explorer.auditor(), &recorder, explorer.internal_errors());
-    let scene = Scene {
+    Ok(Scene {
         schema: 1,
         design: config.design.clone(),
         variant: config.variant.name(),
         workload: config.workload.clone(),
         seed: config.seed,
-        command: format!("{}{transactions}", case.command),
         at_event,
         first: *window.start(),
         ns: recorder.ns,
@@ -107,8 +102,7 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
         lanes: recorder.lanes,
         marks: recorder.marks,
         picture,
-    };
-    Ok(serde_json::to_string(&scene).expect("a scene serialises"))
+    })
 }
 
 /// Runs `system` to the end of the window, or to its own, and has every crash point of the window judged.

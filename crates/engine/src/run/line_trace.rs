@@ -11,12 +11,11 @@
 use super::host_memory::{self, Needs};
 use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
 use crate::assembly::{LineSystem, memory_map};
-use crate::config::{ConfigError, Machine, RunConfig, config_digest};
+use crate::config::{ConfigError, RunConfig, config_digest};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::Design;
-use crate::workload::trace::Expected;
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -178,18 +177,7 @@ struct Request {
     write: bool,
 }
 
-/// How many accesses were sent.
-#[derive(Default)]
-struct Sent {
-    requests: u64,
-    writes: u64,
-    /// To an address that was folded into the device's.
-    folded: u64,
-    /// After a wait for room.
-    waited: u64,
-}
-
-struct Run<'a> {
+struct Run {
     system: LineSystem<MediaWrites>,
     responses: Vec<Response>,
     under_way: Vec<Request>,
@@ -199,59 +187,9 @@ struct Run<'a> {
     busy: [usize; 2],
     latency: [Mean; 2],
     last_answer: Ps,
-    cancel: &'a AtomicBool,
 }
 
-impl<'a> Run<'a> {
-    fn new(system: LineSystem<MediaWrites>, machine: &Machine, cancel: &'a AtomicBool) -> Self {
-        let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries];
-        Self {
-            system,
-            responses: Vec::new(),
-            under_way: Vec::new(),
-            free: Vec::new(),
-            room: room.map(|entries| entries as usize),
-            busy: [0; 2],
-            latency: [Mean::default(); 2],
-            last_answer: 0,
-            cancel,
-        }
-    }
-
-    /// Sends every access of `trace`, whose cycles are of a clock of `clock_mhz`, to a memory of so many lines.
-    fn send_all(&mut self, trace: &LineTrace, clock_mhz: u64, lines: u64) -> Result<Sent, Failure> {
-        let mut reader = trace.reader()?;
-        let mut sent = Sent::default();
-        let mut first_cycle = None;
-        while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
-            // Time begins with the first access: traces are cut out of longer runs.
-            let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
-            let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
-            let wanted = Ps::try_from(wanted)
-                .ok()
-                .filter(|&ps| ps < Ps::MAX / 2)
-                .ok_or_else(|| reader.malformed(Expected("a cycle in the first hundred days of simulated time")))?;
-            let wanted = if cycle.is_some() { wanted } else { self.system.now() };
-            let line = Line(address / LINE_BYTES % lines);
-            let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, sent.writes)));
-            sent.folded += u64::from(address / LINE_BYTES >= lines);
-            sent.waited += u64::from(self.send(wanted, line, written.as_ref()));
-            sent.requests += 1;
-            sent.writes += u64::from(write);
-            if sent.requests.is_multiple_of(ACCESSES_PER_LOOK) && self.cancel.load(Ordering::Relaxed) {
-                return Err(Failure::Cancelled);
-            }
-        }
-        Ok(sent)
-    }
-
-    /// Lets everything happen that is under way, and everything reach the media.
-    fn finish(&mut self) {
-        while self.advance() {}
-        self.system.flush();
-        while self.advance() {}
-    }
-
+impl Run {
     /// Lets one event happen; false if there is none.
     fn advance(&mut self) -> bool {
         let Some(responses) = self.system.advance() else { return false };
@@ -311,7 +249,17 @@ fn made_up(line: Line, number: u64) -> LineBytes {
     bytes
 }
 
+/// What was sent.
+#[derive(Default)]
+struct Sent {
+    requests: u64,
+    writes: u64,
+    folded: u64,
+    waited: u64,
+}
+
 /// Runs `trace` on the controller and device of `config` with `design`; its cycles are of a clock of `clock_mhz`.
+/// `progress` is told how many bytes of the file have been read since it was last told.
 ///
 /// # Errors
 /// The trace is malformed, the machine does not take the design, or the user interrupted.
@@ -320,6 +268,7 @@ pub fn run_line_trace(
     design: &Design,
     trace: &LineTrace,
     clock_mhz: u64,
+    progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<LineReport, Failure> {
     let begun = Instant::now();
@@ -331,47 +280,112 @@ pub fn run_line_trace(
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
     host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
     let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
-    let mut run = Run::new(system, machine, cancel);
-    let Sent { requests, writes, folded, waited } = run.send_all(trace, clock_mhz, lines)?;
-    run.finish();
-    let now = run.system.now();
-    let stats = run.system.controller.stats(now);
-    let device = run.system.device.stats();
-    let lookups = stats.counter_hits + stats.counter_misses;
-    let per_second = |seconds: f64| if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
-    let seconds = begun.elapsed().as_secs_f64();
-    Ok(LineReport {
-        schema: 1,
-        kind: "lines",
-        design: design.name.to_owned(),
-        variant: config.variant.name().to_owned(),
-        workload: config.workload.clone(),
-        format: trace.format(),
-        machine: machine.name.clone(),
-        seed: config.seed,
-        config_digest: config_digest(config),
-        engine_version: ENGINE_VERSION,
-        engine_build: ENGINE_BUILD,
-        trace_clock_mhz: clock_mhz,
-        requests,
-        reads: requests - writes,
-        writes,
-        folded,
-        waited,
-        simulated_ns: ps_to_ns(now),
-        requests_per_second: per_second(run.last_answer as f64 / PS_PER_SECOND),
-        read_latency_ns: run.latency[0].ns(),
-        write_latency_ns: run.latency[1].ns(),
-        media_write_latency_ns: run.system.observer.arrived.ns(),
-        media_reads: device.reads,
-        counter_reads: device.counter_reads,
-        media_writes: device.writes,
-        counter_writes: device.counter_writes,
-        counter_hit_rate: (lookups > 0).then(|| stats.counter_hits as f64 / lookups as f64),
-        forwarded_reads: stats.forwarded_reads,
-        event_digest: format!("{:016x}", run.system.digest()),
-        host: LineHost { seconds, requests_per_second: per_second(seconds) },
-    })
+    let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries].map(|entries| entries as usize);
+    let mut run = Run {
+        system,
+        responses: Vec::new(),
+        under_way: Vec::new(),
+        free: Vec::new(),
+        room,
+        busy: [0; 2],
+        latency: [Mean::default(); 2],
+        last_answer: 0,
+    };
+    let sent = run.send_all(trace, lines, clock_mhz, progress, cancel)?;
+    while run.advance() {}
+    run.system.flush();
+    while run.advance() {}
+    Ok(run.report(config, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
+}
+
+impl Run {
+    /// Sends every access of `trace` to a memory of `lines` lines.
+    fn send_all(
+        &mut self,
+        trace: &LineTrace,
+        lines: u64,
+        clock_mhz: u64,
+        progress: &(dyn Fn(u64) + Sync),
+        cancel: &AtomicBool,
+    ) -> Result<Sent, Failure> {
+        let mut reader = trace.reader()?;
+        let mut all = Sent::default();
+        let mut first_cycle = None;
+        let mut told = 0;
+        while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
+            // Time begins with the first access: traces are cut out of longer runs.
+            let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
+            let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
+            let wanted = Ps::try_from(wanted).ok().filter(|&ps| ps < Ps::MAX / 2).ok_or_else(|| {
+                reader
+                    .malformed(crate::workload::trace::Expected("a cycle in the first hundred days of simulated time"))
+            })?;
+            let wanted = if cycle.is_some() { wanted } else { self.system.now() };
+            let line = Line(address / LINE_BYTES % lines);
+            all.folded += u64::from(address / LINE_BYTES >= lines);
+            let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, all.writes)));
+            all.waited += u64::from(self.send(wanted, line, written.as_ref()));
+            all.requests += 1;
+            all.writes += u64::from(write);
+            if all.requests.is_multiple_of(ACCESSES_PER_LOOK) {
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(Failure::Cancelled);
+                }
+                progress(reader.bytes_read() - told);
+                told = reader.bytes_read();
+            }
+        }
+        progress(trace.bytes().saturating_sub(told));
+        Ok(all)
+    }
+
+    fn report(
+        &mut self,
+        config: &RunConfig,
+        trace: &LineTrace,
+        clock_mhz: u64,
+        sent: &Sent,
+        seconds: f64,
+    ) -> LineReport {
+        let &Sent { requests, writes, folded, waited } = sent;
+        let now = self.system.now();
+        let stats = self.system.controller.stats(now);
+        let device = self.system.device.stats();
+        let lookups = stats.counter_hits + stats.counter_misses;
+        let per_second = |seconds: f64| if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
+        LineReport {
+            schema: 1,
+            kind: "lines",
+            design: config.design.clone(),
+            variant: config.variant.name().to_owned(),
+            workload: config.workload.clone(),
+            format: trace.format(),
+            machine: config.machine.name.clone(),
+            seed: config.seed,
+            config_digest: config_digest(config),
+            engine_version: ENGINE_VERSION,
+            engine_build: ENGINE_BUILD,
+            trace_clock_mhz: clock_mhz,
+            requests,
+            reads: requests - writes,
+            writes,
+            folded,
+            waited,
+            simulated_ns: ps_to_ns(now),
+            requests_per_second: per_second(self.last_answer as f64 / PS_PER_SECOND),
+            read_latency_ns: self.latency[0].ns(),
+            write_latency_ns: self.latency[1].ns(),
+            media_write_latency_ns: self.system.observer.arrived.ns(),
+            media_reads: device.reads,
+            counter_reads: device.counter_reads,
+            media_writes: device.writes,
+            counter_writes: device.counter_writes,
+            counter_hit_rate: (lookups > 0).then(|| stats.counter_hits as f64 / lookups as f64),
+            forwarded_reads: stats.forwarded_reads,
+            event_digest: format!("{:016x}", self.system.digest()),
+            host: LineHost { seconds, requests_per_second: per_second(seconds) },
+        }
+    }
 }
 
 #[cfg(test)]

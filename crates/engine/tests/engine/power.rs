@@ -54,8 +54,8 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
-    let (command, progress, cancel) = ("counterpoint crash", &|_| {}, &AtomicBool::new(false));
-    let case = CrashCase { config: &config, design, source: &source, command, progress, cancel };
+    let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
+    let case = CrashCase { config: &config, design, source: &source, progress, cancel };
     case.explore(&Exploration::of(CrashPlan::All)).unwrap()
 }
 

@@ -7,19 +7,18 @@ fn explained(request: &Value) -> Value {
     crash(&with(request, json!({"shrink": true, "blame": true})))
 }
 
-/// Follows the command of each rule that was shrunk.
+/// Asks for the smallest run of each rule that was shrunk.
 fn assert_shrunk_reproduces(report: &Value) {
     for shrunk in report["shrunk"].as_array().unwrap() {
-        let command = shrunk["reproduce"].as_str().unwrap();
-        let again = request_of(command);
+        let again = request_of(report, shrunk);
         for key in ["transactions", "tx_size", "footprint", "cores"] {
-            assert_eq!(again[key], shrunk[key], "{command}");
+            assert_eq!(again[key], shrunk[key], "{again}");
         }
-        assert_eq!(again["at_event"], shrunk["crash_event"], "{command}");
+        assert_eq!(again["at_event"], shrunk["crash_event"], "{again}");
         let repeated = crash(&again);
-        assert_eq!(count(&repeated, "crash_points"), 1, "{command}");
+        assert_eq!(count(&repeated, "crash_points"), 1, "{again}");
         let same = |found: &Value| ["rule", "crash_event", "nested_event"].iter().all(|key| found[key] == shrunk[key]);
-        assert!(repeated["violations"].as_array().unwrap().iter().any(same), "{command} does not show {shrunk}");
+        assert!(repeated["violations"].as_array().unwrap().iter().any(same), "{again} does not show {shrunk}");
     }
 }
 
@@ -51,7 +50,7 @@ fn a_fault_that_needs_several_transactions_keeps_no_more_than_it_needs() {
     let first = &report["shrunk"][0];
     let needed = count(first, "transactions");
     assert!(needed > 1 && needed < 200 && first["minimal"] == json!(true), "{first}");
-    let mut fewer = with(&request_of(first["reproduce"].as_str().unwrap()), json!({"transactions": needed - 1}));
+    let mut fewer = with(&request_of(&report, first), json!({"transactions": needed - 1}));
     fewer.as_object_mut().unwrap().remove("at_event");
     let breaks = |report: &Value| {
         report["violations"].as_array().unwrap().iter().any(|violation| violation["rule"] == first["rule"])

@@ -34,7 +34,9 @@ fn violation(rule: Rule, crash_event: u64, transaction: u64) -> ReportedViolatio
         line: None,
         explanation: String::new(),
     };
-    ReportedViolation { violation, schedule: Some(0), reproduce: String::new() }
+    let reproduce =
+        Reproduction { shape: None, explore: None, schedule: None, nested_depth: None, at_event: crash_event };
+    ReportedViolation { violation, schedule: Some(0), reproduce }
 }
 
 fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport {

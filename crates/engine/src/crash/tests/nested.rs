@@ -20,10 +20,8 @@ fn run() -> CrashRun {
         variant: Variant::Hardened,
         workload: "pair".into(),
         seed: 1,
-        command: "counterpoint crash secpm pair --seed 1".into(),
         fault: None,
         schedule: Some(0),
-        transactions: Some(5),
         exercised: Exercised::default(),
         secret: true,
         interrupted: false,
@@ -71,7 +69,7 @@ fn a_status_register_that_a_second_failure_loses_is_found_and_told_with_its_step
     let first = &first.violation;
     let step = step.expect("it takes a second failure");
     assert!(first.explanation.contains(&format!("again after step {step} of the recovery")), "{}", first.explanation);
-    assert!(reproduce.ends_with(&format!("--nested --at-event {}", first.crash_event)), "{reproduce}");
+    assert_eq!((reproduce.nested_depth, reproduce.at_event), (Some(1), first.crash_event));
     assert!(report.violations.iter().all(|found| found.nested_event().is_some()));
     assert!(report.recovered < report.crash_points && !report.holds());
 }

@@ -26,7 +26,7 @@ fn config(design: &Design, set: &[&str]) -> RunConfig {
 fn run_on(name: &str, set: &[&str], text: &str) -> Result<LineReport, Failure> {
     let design = design::find(name, Variant::Hardened).unwrap();
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes())?.expect("a trace of lines");
-    run_line_trace(&config(&design, set), &design, &trace, 1000, &AtomicBool::new(false))
+    run_line_trace(&config(&design, set), &design, &trace, 1000, &|_| {}, &AtomicBool::new(false))
 }
 
 fn run(name: &str, text: &str) -> LineReport {
@@ -78,7 +78,7 @@ fn what_the_trace_says_is_written() {
     let mut reader = trace.reader().unwrap();
     let wanted: LineBytes = std::array::from_fn(|index| index as u8);
     assert_eq!(reader.next_access().unwrap().unwrap().bytes, Some(wanted));
-    let report = run_line_trace(&config(&design, &[]), &design, &trace, 400, &AtomicBool::new(false)).unwrap();
+    let report = run_line_trace(&config(&design, &[]), &design, &trace, 400, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert_eq!((report.reads, report.writes, report.trace_clock_mhz), (1, 1, 400));
 }
 
@@ -123,11 +123,12 @@ fn replay_takes_a_trace_of_lines_and_nothing_else_does() {
     let results = answer["results"].as_array().unwrap();
     assert_eq!(results.iter().map(|run| &run["design"]).collect::<Vec<_>>(), ["unencrypted", "secpm"]);
     assert!(results.iter().all(|run| run["kind"] == "lines" && run["trace_clock_mhz"] == 500 && run["writes"] == 1));
+    let program = json!({"design": "secpm", "workload": name});
     let sentences = [
         replay(json!([run("secpm"), {"design": "secpm", "workload": "btree"}])).unwrap_err().to_string(),
         replay(json!([{"design": "secpm", "workload": name, "trace_clock_mhz": 0}])).unwrap_err().to_string(),
-        api::run_many(&json!({"runs": [run("secpm")]}).to_string(), 1, progress, &cancel).unwrap_err().to_string(),
-        api::crash(&run("secpm").to_string(), progress, &cancel).unwrap_err().to_string(),
+        api::run_many(&json!({"runs": [program]}).to_string(), 1, progress, &cancel).unwrap_err().to_string(),
+        api::crash(&program.to_string(), progress, &cancel).unwrap_err().to_string(),
     ];
     std::fs::remove_file(&path).unwrap();
     assert!(sentences[0].ends_with("traces of memory lines and programs are replayed apart"), "{}", sentences[0]);

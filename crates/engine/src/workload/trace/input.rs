@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How a zstd frame begins (RFC 8878 section 3.1.1).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -47,6 +47,8 @@ pub(super) struct Opened {
     pub name: String,
     pub input: Box<dyn BufRead + Send>,
     pub format: Format,
+    /// Bytes of the file, compressed or not, that have been read so far.
+    pub read: Arc<AtomicU64>,
 }
 
 impl Source {
@@ -70,15 +72,23 @@ impl Source {
         match &self.place {
             Place::File(path) => {
                 let file = File::open(path).map_err(|error| cannot_open(path, &error))?;
-                open(path.display().to_string(), BufReader::with_capacity(BUFFER_BYTES, file), &self.cancel)
+                open(path.display().to_string(), file, &self.cancel)
             }
             Place::Bytes(name, bytes) => open(name.clone(), Cursor::new(Arc::clone(bytes)), &self.cancel),
         }
     }
 
+    /// Bytes of the file, compressed or not; 0 if it is no longer there.
+    pub fn file_bytes(&self) -> u64 {
+        match &self.place {
+            Place::File(path) => std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            Place::Bytes(_, bytes) => bytes.len() as u64,
+        }
+    }
+
     /// The recorded program at its beginning.
     pub fn recording(&self) -> Result<Box<dyn Recording>, ConfigError> {
-        let Opened { name, input, format } = self.open()?;
+        let Opened { name, input, format, .. } = self.open()?;
         match format {
             Format::Recorded => Ok(Box::new(recorded::Walk::new(&name, input))),
             Format::Pmemcheck => Ok(Box::new(pmemcheck::Walk::new(pmemcheck::TraceReader::new(&name, input)))),
@@ -99,22 +109,24 @@ impl Source {
     }
 }
 
-fn open(name: String, input: impl BufRead + Send + 'static, cancel: &Arc<AtomicBool>) -> Result<Opened, ConfigError> {
+fn open(name: String, input: impl Read + Send + 'static, cancel: &Arc<AtomicBool>) -> Result<Opened, ConfigError> {
     let unreadable = |error| ConfigError(format!("{name}: cannot be read: {error}"));
     // On both sides, because compressed input may unpack to nothing, or to very much.
+    let read = Arc::<AtomicU64>::default();
+    let input = BufReader::with_capacity(BUFFER_BYTES, Counted { input, read: Arc::clone(&read) });
     let mut rest = decompressed(Interruptible { input, cancel: Arc::clone(cancel) }).map_err(unreadable)?;
     let mut head = Vec::new();
     let error = rest.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
     let whole = error.is_some() || (head.len() as u64) < HEAD_BYTES;
     let format = detect(&name, &head, whole, error.is_some())?;
     let input = Replayed { head: Cursor::new(head), error, rest };
-    Ok(Opened { name, input: Box::new(Interruptible { input, cancel: Arc::clone(cancel) }), format })
+    Ok(Opened { name, input: Box::new(Interruptible { input, cancel: Arc::clone(cancel) }), format, read })
 }
 
 /// `input` itself, or what it unpacks to if it begins like something compressed.
 pub(super) fn decompressed(input: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut input = input;
-    // A buffer may hold fewer bytes than a magic (a file has them all, so does a cursor); such input is read as it is.
+    // A buffer may hold fewer bytes than a magic (a file has them all, so do bytes in memory); such input is read as it is.
     let head = input.fill_buf()?;
     if head.starts_with(&ZSTD_MAGIC) {
         let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
@@ -140,6 +152,20 @@ pub(super) fn is_cut_off(error: &io::Error) -> bool {
 
 fn cannot_open(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError(format!("{}: the trace cannot be opened: {error}", path.display()))
+}
+
+/// Input that counts the bytes that are read from it.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.input.read(buffer)?;
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
 }
 
 /// Input that ends with an error when the user interrupts. Whoever reads it need not look: a recording may go on for

@@ -55,37 +55,21 @@ pub fn assert_fails(request: &Value, rules: &[&str]) -> Value {
     report
 }
 
-/// The request that the front makes of a printed command.
-pub fn request_of(command: &str) -> Value {
-    let (nested, command) = (command.contains(" --nested"), command.replace(" --nested", ""));
-    let words: Vec<&str> = command.split(' ').collect();
-    assert_eq!(words[..2], ["counterpoint", "crash"], "{command}");
-    let mut again = json!({"design": words[2], "workload": words[3].trim_matches('\''), "set": [], "nested": nested});
-    for pair in words[4..].chunks(2) {
-        let [option, value] = pair else { panic!("{command}: {pair:?}") };
-        let value = value.trim_matches('\'');
-        match *option {
-            "--variant" | "--machine" | "--leave-out" | "--fault" => {
-                again[option[2..].replace('-', "_")] = json!(value)
-            }
-            "--set" => again["set"].as_array_mut().unwrap().push(json!(value)),
-            number => again[number[2..].replace('-', "_")] = json!(value.parse::<u64>().unwrap()),
-        }
-    }
-    again
+/// The request that shows a violation, or the smallest run of one, again.
+pub fn request_of(report: &Value, found: &Value) -> Value {
+    with(&report["reproduce"], found["reproduce"].clone())
 }
 
-/// Follows the first violation's command, as far as the front hands it to the engine, and wants a violation there.
+/// Asks for the first violation again, and wants a violation there.
 pub fn assert_reproduces(request: &Value, report: &Value) {
     let first = &report["violations"][0];
-    let command = first["reproduce"].as_str().unwrap();
-    let again = request_of(command);
-    assert_eq!(again["design"], request["design"], "{command}");
-    assert_eq!(again["at_event"], first["crash_event"], "{command}");
+    let again = request_of(report, first);
+    assert_eq!(again["design"], request["design"], "{again}");
+    assert_eq!(again["at_event"], first["crash_event"], "{again}");
     let repeated = crash(&again);
-    assert_eq!(count(&repeated, "crash_points"), 1, "{command}");
+    assert_eq!(count(&repeated, "crash_points"), 1, "{again}");
     let same = |other: &Value| other["rule"] == first["rule"] && other["line"] == first["line"];
-    assert!(repeated["violations"].as_array().unwrap().iter().any(same), "{command} shows no such violation");
+    assert!(repeated["violations"].as_array().unwrap().iter().any(same), "{again} shows no such violation");
 }
 
 pub fn everywhere(requests: Vec<Value>) -> Vec<(Value, Value)> {

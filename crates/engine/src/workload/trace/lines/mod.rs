@@ -13,7 +13,7 @@ use crate::message::LineBytes;
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The most bytes of a text line: NVMain's, with 64 bytes of data and 64 of what they replace.
 pub const TEXT_LINE_BYTES_MAX: usize = 1024;
@@ -112,14 +112,30 @@ impl LineTrace {
         self.format
     }
 
+    /// Bytes of its file, compressed or not.
+    pub fn bytes(&self) -> u64 {
+        self.source.file_bytes()
+    }
+
     /// Its accesses, from the first.
     ///
     /// # Errors
     /// It can no longer be opened.
     pub fn reader(&self) -> Result<LineReader, ConfigError> {
-        let Opened { name, input, .. } = self.source.open()?;
+        let Opened { name, input, read, .. } = self.source.open()?;
         let (text, cycle) = (Vec::new(), 0);
-        Ok(LineReader { name, input, format: self.format, old_data: false, text, lines: 0, at: 0, next: 0, cycle })
+        Ok(LineReader {
+            name,
+            input,
+            read,
+            format: self.format,
+            old_data: false,
+            text,
+            lines: 0,
+            at: 0,
+            next: 0,
+            cycle,
+        })
     }
 }
 
@@ -127,6 +143,7 @@ impl LineTrace {
 pub struct LineReader {
     name: String,
     input: Box<dyn BufRead + Send>,
+    read: Arc<AtomicU64>,
     format: LineFormat,
     /// NVMain's second version has what is replaced before the thread.
     old_data: bool,
@@ -138,6 +155,11 @@ pub struct LineReader {
 }
 
 impl LineReader {
+    /// Bytes of the file, compressed or not, that have been read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
     /// The next access, or `None` at the end.
     ///
     /// # Errors

@@ -1,0 +1,462 @@
+//! What the front may ask for, a type for each kind of request. A request is a JSON object whose keys are the fields;
+//! what is absent or null takes its default, and a key of another kind is refused.
+
+use crate::assembly::{encryption, memory_map};
+use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_name};
+use crate::crash::{CrashPlan, Exploration};
+use crate::design::{self, faults::Fault};
+use crate::message::Omission;
+use crate::parts::Design;
+use crate::workload;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// A request as it comes.
+pub(super) type Given = Map<String, Value>;
+
+/// The most power failures in a row during recovery: the work grows with the power of their number.
+const MAX_DEPTH: u64 = 4;
+
+/// A kind of request.
+pub(super) trait Request: Default + Serialize + DeserializeOwned {
+    /// What is asked for, in sentences.
+    const KIND: &'static str;
+}
+
+/// What requests of every kind say.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Common {
+    /// Design: a name, or the path of a design file.
+    pub design: String,
+    /// Workload name or trace path.
+    pub workload: String,
+    /// Which reading of the design's paper.
+    #[serde(deserialize_with = "variant")]
+    pub variant: Option<Variant>,
+    /// Preset name or TOML file.
+    pub machine: Option<String>,
+    /// Overrides, `path.to.key=value`.
+    pub set: Vec<String>,
+    /// Bytes of user data per transaction.
+    #[serde(deserialize_with = "size")]
+    pub tx_size: Option<u64>,
+    /// Measured transactions per core.
+    #[serde(deserialize_with = "whole")]
+    pub transactions: Option<u64>,
+    /// Warm-up transactions per core.
+    #[serde(deserialize_with = "whole")]
+    pub warmup: Option<u64>,
+    /// Cores.
+    #[serde(deserialize_with = "whole")]
+    pub cores: Option<u64>,
+    /// Populated bytes, all cores.
+    #[serde(deserialize_with = "size")]
+    pub footprint: Option<u64>,
+    /// Seed.
+    #[serde(deserialize_with = "whole")]
+    pub seed: Option<u64>,
+    /// Accept a trace that is cut off.
+    pub allow_truncated: bool,
+}
+
+/// One simulation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Run {
+    #[serde(flatten)]
+    pub common: Common,
+    /// An annotation, or a step of its protocol, that the program leaves out.
+    pub leave_out: Option<String>,
+    /// File for a timeline that Perfetto reads.
+    pub timeline: Option<String>,
+    /// Say what each source line of a recorded program costs.
+    pub by_line: bool,
+}
+
+/// One replay of a trace of memory lines.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Lines {
+    #[serde(flatten)]
+    pub common: Common,
+    /// Megahertz of the clock of the cycles in the trace.
+    #[serde(deserialize_with = "whole")]
+    pub trace_clock_mhz: Option<u64>,
+}
+
+/// An exploration of the crashes of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Crash {
+    #[serde(flatten)]
+    pub common: Common,
+    /// An annotation, or a step of its protocol, that the program leaves out.
+    pub leave_out: Option<String>,
+    /// A mechanism of the design that is switched off.
+    pub fault: Option<String>,
+    /// Crash points: "all" or a number.
+    pub points: Option<Points>,
+    /// One crash point, by event number.
+    #[serde(deserialize_with = "whole")]
+    pub at_event: Option<u64>,
+    /// Power fails again during recovery.
+    pub nested: bool,
+    /// How many times in a row, 1 to 4.
+    #[serde(deserialize_with = "whole")]
+    pub nested_depth: Option<u64>,
+    /// What is explored.
+    pub explore: Option<Explore>,
+    /// How many schedules.
+    #[serde(deserialize_with = "whole")]
+    pub schedules: Option<u64>,
+    /// Which one.
+    #[serde(deserialize_with = "whole")]
+    pub schedule: Option<u64>,
+    /// Classes of legal states judged at one fence before the rest is bounded and sampled.
+    #[serde(deserialize_with = "whole")]
+    pub states: Option<u64>,
+    /// Tally crash points by the stage of the transaction in flight.
+    pub stages: bool,
+    /// Look for smaller runs that break the same rules; by default where every event is a crash point.
+    pub shrink: Option<bool>,
+    /// Find out who is to blame; the default.
+    pub blame: Option<bool>,
+    /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
+    pub recover: Option<String>,
+    /// Seconds that a run of it may take.
+    #[serde(deserialize_with = "whole")]
+    pub recover_timeout: Option<u64>,
+    /// How many of them run at a time.
+    #[serde(deserialize_with = "whole")]
+    pub recover_jobs: Option<u64>,
+    /// The folder in which memory is written for it.
+    pub recover_folder: Option<String>,
+    /// The folder in which memory is kept on which it fails first.
+    pub recover_keep: Option<String>,
+}
+
+/// A picture of the crash of a run: a window of its events.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Window {
+    #[serde(flatten)]
+    pub common: Common,
+    /// An annotation, or a step of its protocol, that the program leaves out.
+    pub leave_out: Option<String>,
+    /// A mechanism of the design that is switched off.
+    pub fault: Option<String>,
+    /// The event that is looked at; the beginning of the run without it.
+    #[serde(deserialize_with = "whole")]
+    pub at_event: Option<u64>,
+    /// Which schedule.
+    #[serde(deserialize_with = "whole")]
+    pub schedule: Option<u64>,
+}
+
+impl Request for Run {
+    const KIND: &'static str = "a run";
+}
+
+impl Request for Lines {
+    const KIND: &'static str = "a replay of memory lines";
+}
+
+impl Request for Crash {
+    const KIND: &'static str = "a crash exploration";
+}
+
+impl Request for Window {
+    const KIND: &'static str = "a picture of a crash";
+}
+
+/// What is explored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", try_from = "String")]
+pub(super) enum Explore {
+    /// The simulated schedule, or another.
+    #[default]
+    Schedule,
+    /// Several of them.
+    Schedules,
+    /// Every legal state at every fence.
+    Legal,
+}
+
+impl TryFrom<String> for Explore {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match name.as_str() {
+            "schedule" => Ok(Explore::Schedule),
+            "schedules" => Ok(Explore::Schedules),
+            "legal" => Ok(Explore::Legal),
+            _ => Err(format!("'{name}' does not exist: schedule, schedules or legal")),
+        }
+    }
+}
+
+/// Crash points: "all", or how many.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub(super) struct Points(CrashPlan);
+
+impl TryFrom<Value> for Points {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => text.parse().map(Points),
+            other => other.to_string().parse().map(Points),
+        }
+    }
+}
+
+impl From<Points> for Value {
+    fn from(points: Points) -> Self {
+        match points.0 {
+            CrashPlan::Sample(number) => number.get().into(),
+            _ => "all".into(),
+        }
+    }
+}
+
+/// What a crash run takes where a timing run takes more.
+pub(super) struct Defaults {
+    tx_size: u64,
+    transactions: u64,
+    /// One warm-up transaction for so many measured ones; 0 for none.
+    warmup_share: u64,
+    footprint_max: u64,
+}
+
+/// Timing: enough transactions for steady figures.
+pub(super) const TIMING: Defaults =
+    Defaults { tx_size: 1024, transactions: 2_000, warmup_share: 10, footprint_max: u64::MAX };
+/// Crash: every event of a short run over a structure small enough to check completely.
+pub(super) const CRASH: Defaults =
+    Defaults { tx_size: 256, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
+
+/// The request that `text` is.
+pub(super) fn parse<R: Request>(text: &str) -> Result<R, ConfigError> {
+    read(json(text)?)
+}
+
+/// The requests of `{"runs": [...]}`, unread: they are all of one kind.
+pub(super) fn parse_batch(text: &str) -> Result<Vec<Given>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Batch {
+        runs: Vec<Given>,
+    }
+    json(text).map(|batch: Batch| batch.runs)
+}
+
+/// The requests of a batch as ones of this kind.
+pub(super) fn read_all<R: Request>(batch: Vec<Given>) -> Result<Vec<R>, ConfigError> {
+    batch.into_iter().map(read).collect()
+}
+
+fn read<R: Request>(mut given: Given) -> Result<R, ConfigError> {
+    given.retain(|_, value| !value.is_null());
+    let known = keys::<R>();
+    for (key, value) in &given {
+        if !known.contains(key) {
+            return Err(refused::<R>(key, &known));
+        }
+        // By itself, so that what is wrong with it is said with its name.
+        let alone = Given::from_iter([(key.clone(), value.clone())]);
+        R::deserialize(Value::Object(alone)).map_err(|error| ConfigError(format!("{key}: {error}")))?;
+    }
+    R::deserialize(Value::Object(given)).map_err(|error| ConfigError(format!("request: {error}")))
+}
+
+fn json<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
+    serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
+}
+
+/// What a request says, without what it leaves to its default.
+pub(super) fn said<R: Request>(request: &R) -> Given {
+    let empty = |value: &Value| matches!(value, Value::Null | Value::Bool(false)) || value == &Value::Array(Vec::new());
+    all_keys(request).into_iter().filter(|(_, value)| !empty(value)).collect()
+}
+
+fn all_keys<R: Request>(request: &R) -> Given {
+    match serde_json::to_value(request) {
+        Ok(Value::Object(keys)) => keys,
+        other => unreachable!("a request is an object, and not {other:?}"),
+    }
+}
+
+fn keys<R: Request>() -> Vec<String> {
+    all_keys(&R::default()).into_iter().map(|(key, _)| key).collect()
+}
+
+fn refused<R: Request>(key: &str, known: &[String]) -> ConfigError {
+    fn kind<R: Request>() -> (&'static str, Vec<String>) {
+        (R::KIND, keys::<R>())
+    }
+    let kinds = [kind::<Run>(), kind::<Lines>(), kind::<Crash>(), kind::<Window>()];
+    let others: Vec<&str> =
+        kinds.iter().filter(|(_, keys)| keys.iter().any(|known| known == key)).map(|(kind, _)| *kind).collect();
+    match &others[..] {
+        [] => unknown_name("option", key, &known.iter().map(String::as_str).collect::<Vec<_>>()),
+        [other] => ConfigError(format!("{key}: {} does not take it, only {other} does", R::KIND)),
+        several => ConfigError(format!("{key}: {} does not take it, only {} do", R::KIND, several.join(" and "))),
+    }
+}
+
+fn variant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Variant>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let found = Variant::from_name(&name);
+    found.map(Some).ok_or_else(|| D::Error::custom(format!("'{name}' does not exist: published or hardened")))
+}
+
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    whole_number(&Value::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let bytes = match Value::deserialize(deserializer)? {
+        Value::String(text) => text.parse().map(|ByteSize(bytes)| bytes),
+        other => whole_number(&other),
+    };
+    bytes.map(Some).map_err(D::Error::custom)
+}
+
+fn whole_number(value: &Value) -> Result<u64, String> {
+    value.as_u64().ok_or_else(|| format!("{value} is not a whole number from 0 to {}", u64::MAX))
+}
+
+impl Common {
+    /// The run that is asked for, completely described, and its design. `fault` is a mechanism of the design that is
+    /// switched off, `leave_out` what its programs do without.
+    pub(super) fn resolve(
+        &self,
+        defaults: &Defaults,
+        leave_out: Option<&str>,
+        fault: Option<Fault>,
+    ) -> Result<(RunConfig, Design), ConfigError> {
+        let variant = self.variant.unwrap_or_default();
+        let (of_design, of_machine) = design::sets(&self.set);
+        let design = design::load(&self.design, variant, &of_design)?;
+        // A design that no crash is allowed for is refused later, for that reason.
+        let design = match fault {
+            Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply(&design)?,
+            _ => design,
+        };
+        let machine = config::load_machine(self.machine.as_deref().unwrap_or(&design.machine), &of_machine)?;
+        let transactions = self.transactions.unwrap_or(defaults.transactions);
+        let default_warmup = transactions.checked_div(defaults.warmup_share).unwrap_or(0);
+        let cores = self.cores.unwrap_or(1);
+        let config = RunConfig {
+            design: design.name.clone(),
+            parts: design.parts.clone(),
+            variant,
+            workload: self.workload.clone(),
+            tx_size: self.tx_size.unwrap_or(defaults.tx_size),
+            transactions,
+            warmup: self.warmup.unwrap_or(default_warmup),
+            cores: u16::try_from(cores).map_err(|_| ConfigError(format!("cores: {cores} is not from 1 to 64")))?,
+            footprint: self
+                .footprint
+                .unwrap_or_else(|| machine.program.total_footprint(cores).min(defaults.footprint_max)),
+            seed: self.seed.unwrap_or(1),
+            allow_truncated: self.allow_truncated,
+            leave_out: leave_out.map(|name| find_omission(name, &self.workload, &design)).transpose()?,
+            machine,
+        };
+        config::validate_run(&config)?;
+        memory_map::validate(&config, &design)?;
+        encryption::check(&config.machine, &design)?;
+        Ok((config, design))
+    }
+
+    /// What asks for the run of `config` again, with every value that a default gave it.
+    pub(super) fn again(&self, config: &RunConfig, is_trace: bool) -> Self {
+        let of_workload = |value: u64| Some(value).filter(|_| !is_trace);
+        Self {
+            design: self.design.clone(),
+            workload: self.workload.clone(),
+            variant: Some(config.variant),
+            machine: self.machine.clone(),
+            set: self.set.clone(),
+            tx_size: of_workload(config.tx_size),
+            transactions: of_workload(config.transactions),
+            warmup: of_workload(config.warmup),
+            cores: of_workload(u64::from(config.cores)),
+            footprint: of_workload(config.footprint),
+            seed: Some(config.seed),
+            allow_truncated: config.allow_truncated,
+        }
+    }
+}
+
+impl Crash {
+    /// What is explored of one run.
+    pub(super) fn exploration(&self) -> Result<Exploration, ConfigError> {
+        let plan = match (self.points, self.at_event) {
+            (Some(_), Some(_)) => return Err(ConfigError("points and at_event exclude each other".to_owned())),
+            (Some(Points(plan)), None) => plan,
+            (None, at_event) => checked_event(at_event)?.map_or(CrashPlan::All, CrashPlan::At),
+        };
+        let nested = match self.nested_depth {
+            None => u32::from(self.nested),
+            Some(depth @ 1..=MAX_DEPTH) => depth as u32,
+            Some(depth) => return Err(ConfigError(format!("nested_depth: {depth} is not from 1 to {MAX_DEPTH}"))),
+        };
+        let everywhere = plan == CrashPlan::All;
+        if self.stages && !(everywhere && self.explore.unwrap_or_default() == Explore::Schedule) {
+            let what = "stages: only an exploration of every event of one schedule tallies the stages of transactions";
+            return Err(ConfigError(what.to_owned()));
+        }
+        if self.shrink == Some(true) && !everywhere {
+            return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()));
+        }
+        Ok(Exploration {
+            plan,
+            nested,
+            schedule: self.schedule.unwrap_or(0),
+            fault: seeded_fault(self.fault.as_deref())?,
+            stop_at: None,
+            stages: self.stages,
+        })
+    }
+}
+
+/// An event that power may fail after.
+pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, ConfigError> {
+    match at_event {
+        Some(0) => Err(ConfigError("at_event: 0 is not an event number; the first is 1".to_owned())),
+        event => Ok(event),
+    }
+}
+
+/// The mechanism called `name`.
+pub(super) fn seeded_fault(name: Option<&str>) -> Result<Option<Fault>, ConfigError> {
+    name.map(Fault::find).transpose()
+}
+
+/// What is called `name` in the programs that `design` runs.
+fn find_omission(name: &str, workload: &str, design: &Design) -> Result<Omission, ConfigError> {
+    let known: Vec<&str> = Omission::all().map(Omission::name).collect();
+    let omission = Omission::all().find(|omission| omission.name() == name);
+    let omission = omission.ok_or_else(|| unknown_name("leave_out", name, &known))?;
+    if !omission.is_in(design.form) {
+        let of_design: Vec<&str> =
+            Omission::all().filter(|omission| omission.is_in(design.form)).map(Omission::name).collect();
+        return Err(ConfigError(format!(
+            "leave_out {name}: the programs that design '{}' runs do not have it (they have: {})",
+            design.name,
+            of_design.join(", ")
+        )));
+    }
+    let keeps_no_log = workload::find(workload).is_some_and(|workload| !workload.has_log);
+    match omission {
+        Omission::Step(step) if step.needs_log() && keeps_no_log => {
+            Err(ConfigError(format!("leave_out {name}: workload '{workload}' writes no log and does not have it")))
+        }
+        _ => Ok(omission),
+    }
+}

@@ -1,0 +1,235 @@
+//! Simulations: batches of runs, and replays of traces.
+
+use super::lines;
+use super::request::{self, Run, TIMING};
+use super::{Progress, Session};
+use crate::assembly::memory_map;
+use crate::attribution::{Places, SiteWatch, by_line};
+use crate::config::{ConfigError, RunConfig};
+use crate::parts::Design;
+use crate::run::host_memory::{self, Needs, Purpose};
+use crate::run::{Bases, Failure, Source, simulate, simulate_observed, workers};
+use crate::timeline::Timeline;
+use crate::workload::BaseKey;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A run whose program is open.
+pub(super) struct Opened {
+    pub config: RunConfig,
+    pub design: Design,
+    pub source: Source,
+}
+
+impl Opened {
+    /// Opens the program of a run.
+    pub fn new(config: RunConfig, design: Design, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let capacity = memory_map::program_capacity(&config.machine, &design, config.cores);
+        let source =
+            unless_interrupted(cancel, Source::open(&config, design.form, capacity, cancel).map_err(Failure::from))?;
+        if source.is_trace() && config.cores != 1 {
+            return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)).into());
+        }
+        let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
+        Ok(Self { config, design, source })
+    }
+
+    /// Transactions of all cores.
+    pub fn transactions(&self) -> u64 {
+        let per_core = self.config.transactions + self.config.warmup;
+        self.source.trace_transactions().unwrap_or(per_core * u64::from(self.config.cores))
+    }
+
+    fn base_key(&self) -> Option<&BaseKey> {
+        match &self.source {
+            Source::Workload(plan) => Some(plan.base_key()),
+            Source::Trace(..) => None,
+        }
+    }
+}
+
+/// What the user interrupts fails in its own way, such as a trace that cannot be read any further: it was interrupted.
+pub(super) fn unless_interrupted<T>(cancel: &AtomicBool, outcome: Result<T, Failure>) -> Result<T, Failure> {
+    outcome.map_err(|why| if cancel.load(Ordering::Relaxed) { Failure::Cancelled } else { why })
+}
+
+/// What stands in the place of a run that the user interrupted.
+pub(super) fn interrupted() -> Value {
+    json!({"error": "interrupted"})
+}
+
+/// Validates the request of a run and gives the complete configuration.
+pub fn resolve(request: &str) -> Result<String, ConfigError> {
+    let Run { common, leave_out, .. } = request::parse(request)?;
+    let (config, _) = common.resolve(&TIMING, leave_out.as_deref(), None)?;
+    Ok(serde_json::to_string(&config).expect("a configuration serialises"))
+}
+
+/// Runs a batch, `workers` at a time (0: one per processor, and never more than that). `request` is `{"runs": [...]}`;
+/// the answer is `{"results": [...]}` in the same order. Every request is validated before the first one starts. Runs
+/// over equal bases share them.
+pub fn run_many(
+    request: &str,
+    workers: usize,
+    progress: Progress,
+    cancel: &Arc<AtomicBool>,
+) -> Result<String, Failure> {
+    run_all(&request::read_all(request::parse_batch(request)?)?, workers, None, progress, cancel)
+}
+
+/// Runs a batch over the populated memory that `session` keeps.
+pub fn run_many_in(
+    session: &Session,
+    request: &str,
+    workers: usize,
+    progress: Progress,
+    cancel: &Arc<AtomicBool>,
+) -> Result<String, Failure> {
+    run_all(&request::read_all(request::parse_batch(request)?)?, workers, Some(session), progress, cancel)
+}
+
+/// Replays traces: a batch in which every workload is the path of a trace. Traces of memory lines have reports of their own
+/// ([`crate::run::LineReport`]).
+pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
+    let batch = request::parse_batch(request)?;
+    let first = batch.first().and_then(|run| run.get("workload")).and_then(Value::as_str);
+    let trace = first.map(|path| lines::open(path, cancel)).transpose()?;
+    if trace.flatten().is_some() {
+        return lines::replay(&request::read_all(batch)?, workers, progress, cancel);
+    }
+    run_all(&request::read_all(batch)?, workers, None, progress, cancel)
+}
+
+/// One run of a batch.
+struct Prepared {
+    run: Opened,
+    timeline: Option<String>,
+    by_line: bool,
+}
+
+impl Prepared {
+    fn new(request: &Run, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let Run { common, leave_out, timeline, by_line } = request;
+        let (config, design) = common.resolve(&TIMING, leave_out.as_deref(), None)?;
+        let mut run = Opened::new(config, design, cancel)?;
+        if *by_line {
+            if timeline.is_some() {
+                return Err(ConfigError("by_line: not together with timeline".to_owned()).into());
+            }
+            run.source.watch_sites()?;
+        }
+        Ok(Self { run, timeline: timeline.clone(), by_line: *by_line })
+    }
+
+    fn simulate(
+        &self,
+        bases: &Bases,
+        places: &Places,
+        progress: &(dyn Fn(u64) + Sync),
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Value, Failure> {
+        let Opened { config, design, source } = &self.run;
+        let report = match &self.timeline {
+            None if self.by_line => {
+                let watch = SiteWatch::default();
+                let (mut report, watch) = simulate_observed(config, design, source, bases, watch, progress, cancel)?;
+                report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
+                report
+            }
+            None => simulate(config, design, source, bases, progress, cancel)?,
+            Some(path) => {
+                let timeline = Timeline::create(Path::new(path), design.media_layout(&config.machine.counters))?;
+                let (report, timeline) = simulate_observed(config, design, source, bases, timeline, progress, cancel)?;
+                timeline.finish()?;
+                report
+            }
+        };
+        Ok(serde_json::to_value(report).expect("a report serialises"))
+    }
+}
+
+fn run_all(
+    runs: &[Run],
+    workers: usize,
+    session: Option<&Session>,
+    progress: Progress,
+    cancel: &Arc<AtomicBool>,
+) -> Result<String, Failure> {
+    let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
+    let mut timelines = HashSet::new();
+    if let Some(path) = prepared.iter().filter_map(|run| run.timeline.as_ref()).find(|path| !timelines.insert(*path)) {
+        return Err(ConfigError(format!("timeline {path}: two runs cannot write the same file")).into());
+    }
+    let workers = workers::workers(workers);
+    let needs = prepared.iter().map(|Prepared { run, .. }| Needs::of(&run.config, &run.design, Purpose::Simulate));
+    host_memory::check(needs, workers)?;
+    let total = prepared.iter().map(|run| run.run.transactions()).sum();
+    let done = AtomicU64::new(0);
+    let bases = Bases::populated_by(workers::pool(workers)?).kept_by(session);
+    let places = Places::default();
+    let simulate = |run: &Prepared| {
+        let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
+        unless_interrupted(cancel, run.simulate(&bases, &places, &report, cancel))
+    };
+    answer(at_a_time(&prepared, workers.min(prepared.len()), &bases, &simulate))
+}
+
+/// What `simulate` gives for each run; `None` where it did not come to it, because another failed. Runs over one base go one
+/// after the other, so that few bases are alive at once.
+fn at_a_time(
+    runs: &[Prepared],
+    workers: usize,
+    bases: &Bases,
+    simulate: &(dyn Fn(&Prepared) -> Result<Value, Failure> + Sync),
+) -> Vec<Option<Result<Value, Failure>>> {
+    let base_key = |index: usize| runs[index].run.base_key();
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|&index| {
+        let key = base_key(index);
+        key.and_then(|key| runs.iter().position(|run| run.run.base_key() == Some(key))).unwrap_or(index)
+    });
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<Value, Failure>>>> = Mutex::new(runs.iter().map(|_| None).collect());
+    let failed = AtomicBool::new(false);
+    let work = || {
+        while !failed.load(Ordering::Relaxed) {
+            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let result = simulate(&runs[index]);
+            failed.fetch_or(matches!(result, Err(Failure::Config(_))), Ordering::Relaxed);
+            let mut results = results.lock().expect("no run panics while it holds the lock");
+            results[index] = Some(result);
+            let mut same = (0..runs.len()).filter(|&other| base_key(other) == base_key(index));
+            if same.all(|other| results[other].is_some())
+                && let Some(key) = base_key(index)
+            {
+                bases.forget(key);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    results.into_inner().expect("a run that panics ends the call")
+}
+
+/// The reports, or of several errors the first in the order of the requests.
+fn answer(results: Vec<Option<Result<Value, Failure>>>) -> Result<String, Failure> {
+    let mut values = Vec::with_capacity(results.len());
+    let mut error = None;
+    for result in results {
+        match result {
+            Some(Ok(report)) => values.push(report),
+            Some(Err(Failure::Config(what))) => error = error.or(Some(what)),
+            Some(Err(Failure::Cancelled)) | None => values.push(interrupted()),
+        }
+    }
+    error.map_or(Ok(json!({"results": values}).to_string()), |error| Err(error.into()))
+}

@@ -1,0 +1,68 @@
+"""Commands to type: what the engine says in values, as the words of a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_ORDER = (
+    "variant",
+    "seed",
+    "machine",
+    "set",
+    "tx_size",
+    "cores",
+    "footprint",
+    "warmup",
+    "fault",
+    "recover",
+    "recover_timeout",
+    "leave_out",
+    "explore",
+    "schedule",
+    "states",
+    "allow_truncated",
+    "transactions",
+    "nested_depth",
+    "at_event",
+)
+"""What asks for a crash run again, as its commands have it: what is run first, and where power fails last."""
+
+
+def command(verb: str, design: str, workload: str, options: Iterable[tuple[str, Any]]) -> str:
+    """The command that runs `verb` on a workload; options without a value, or with False, are left out."""
+    words = ["counterpoint", verb, design, workload]
+    for name, value in options:
+        if value is None or value is False:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        else:
+            words += [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
+    return shlex.join(words)
+
+
+def crash_command(request: Mapping[str, Any]) -> str:
+    """The command that asks for a crash run, given as the request that the engine would be asked with."""
+    options = [(name, request[name]) for name in _ORDER if name in request]
+    once = ("nested_depth", 1)
+    shown = [("nested", True) if option == once else option for option in options]
+    return command("crash", request["design"], request["workload"], shown)
+
+
+def with_commands(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's report of a crash run with a command in the place of each request that shows a violation again.
+
+    The engine gives the request of the run once, and with each violation, and each smallest run, what the request that
+    shows it says over that.
+    """
+    run = report["reproduce"]
+    document = {key: value for key, value in report.items() if key != "reproduce"}
+    for key in ("violations", "shrunk"):
+        if key in document:
+            document[key] = [
+                found | {"reproduce": crash_command({**run, **found["reproduce"]})} for found in document[key]
+            ]
+    return document

@@ -1,0 +1,191 @@
+"""The options of each call, once: the keywords of the functions, the options of the commands and the keys of requests.
+
+A function takes `**options: Unpack[...]` of one of these, and so does the command of the same name
+(`cli.options.takes`). None, or leaving an option out, means the default. What stands beside a type checks a value and
+turns it into what a request has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypedDict, TypeVar, cast, get_type_hints
+
+from .request import (
+    Size,
+    Variant,
+    assignments,
+    check_leave_out,
+    check_name,
+    check_points,
+    count,
+    flag,
+    path,
+    size,
+    switch,
+)
+
+T = TypeVar("T", bound=Mapping[str, object])
+
+
+class MachineOptions(TypedDict, total=False):
+    """What a simulation of anything takes, of memory lines too.
+
+    Attributes:
+        variant: `"hardened"` (default) or `"published"`.
+        machine: a preset's name or the path of a TOML file; default the design's own preset.
+        set: machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
+        seed: seed of every random stream.
+    """
+
+    variant: Annotated[Variant | None, check_name]
+    machine: Annotated[str | os.PathLike[str] | None, path]
+    set: Annotated[Mapping[str, object] | Iterable[str] | None, assignments]
+    seed: Annotated[int | None, count]
+
+
+class CommonOptions(MachineOptions, total=False):
+    """What every simulation of a program takes: also those of `MachineOptions`.
+
+    Attributes:
+        transactions: measured transactions per core.
+        warmup: transactions per core before measuring begins.
+        footprint: bytes of populated structure, the total over all cores.
+        allow_truncated: replay the good part of a trace that is cut off.
+    """
+
+    transactions: Annotated[int | None, count]
+    warmup: Annotated[int | None, count]
+    footprint: Annotated[Size | None, size]
+    allow_truncated: Annotated[bool, flag]
+
+
+class RunOptions(CommonOptions, total=False):
+    """What a single simulation takes: those of `CommonOptions`, and the two that `compare` takes lists of.
+
+    Attributes:
+        tx_size: bytes of user data in a transaction, a multiple of 64.
+        cores: cores, one program instance each.
+    """
+
+    tx_size: Annotated[Size | None, size]
+    cores: Annotated[int | None, count]
+
+
+class SingleRunOptions(RunOptions, total=False):
+    """What `run` takes: also those of `RunOptions`.
+
+    Attributes:
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
+            programs have it.
+        timeline: file that gets every stage's events, readable by Perfetto.
+        by_line: say what each source line of a recorded program costs; not together with `timeline`.
+    """
+
+    leave_out: Annotated[str | None, check_leave_out]
+    timeline: Annotated[str | os.PathLike[str] | None, path]
+    by_line: Annotated[bool, flag]
+
+
+class ReplayOptions(RunOptions, total=False):
+    """What `replay` takes: also those of `RunOptions`.
+
+    Attributes:
+        by_line: say what each source line of the program costs, where the recording tells.
+    """
+
+    by_line: Annotated[bool, flag]
+
+
+class LineOptions(CommonOptions, total=False):
+    """What `replay_lines` takes: also those of `CommonOptions`, of which those about transactions change nothing.
+
+    Attributes:
+        trace_clock_mhz: of the clock that the trace's cycles are of; default 1000, a cycle a nanosecond.
+    """
+
+    trace_clock_mhz: Annotated[int | None, count]
+
+
+class AnnotationOptions(RunOptions, total=False):
+    """What `annotations` takes: also those of `RunOptions`.
+
+    Attributes:
+        points: `"all"`, or how many events to crash after, spread over each run. Default: all.
+    """
+
+    points: Annotated[int | str | None, check_points]
+
+
+class SceneOptions(RunOptions, total=False):
+    """What `scene` takes: also those of `RunOptions`.
+
+    Attributes:
+        at_event: the event that is looked at; default the beginning of the run.
+        schedule: of this schedule; default that of the machine by itself.
+        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
+    """
+
+    at_event: Annotated[int | None, count]
+    schedule: Annotated[int | None, count]
+    fault: Annotated[str | None, check_name]
+    leave_out: Annotated[str | None, check_leave_out]
+
+
+class CrashOptions(RunOptions, total=False):
+    """What `crash` takes: also those of `RunOptions`.
+
+    Attributes:
+        points: `"all"`, or how many events to crash after, spread over the run. Default: all.
+        at_event: crash after this event alone; not together with `points`.
+        nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
+        nested_depth: do that so many times in a row, 1 to 4; 1 where `nested` is given alone.
+        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
+        explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
+            prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
+            the persistency model and the rules of the hardware allow.
+        states: legal states, as recovery can tell them apart, that are judged at one fence before the rest of them is
+            bounded and sampled.
+        schedules: how many schedules; default 16.
+        schedule: number of one schedule; 0 (default) is that of the machine by itself.
+        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
+            programs have it.
+        stages: tally the crashes by the stage of the transaction in flight; every event of one schedule.
+        shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
+            needs that.
+        blame: find out whether the program, the design or the annotations are wrong, where something is; the default.
+        recover: a shell command that is the own recovery of a recorded program. It is run on files with the memory that
+            a boot finds at each crash point, and recovers if it ends with 0. `{pool}` in it stands for the path of the
+            first file of the trace, `{folder}` for that of the folder with all of them.
+        recover_timeout: seconds after which a run of it has failed; default 60.
+        recover_jobs: how many of these commands run at a time; default one for each processor, and there are never
+            more. The verdict does not depend on it.
+        recover_folder: where the temporary folder for these files is made; default where the system has those.
+        recover_keep: a folder in which the files of the first failure are kept.
+    """
+
+    points: Annotated[int | str | None, check_points]
+    at_event: Annotated[int | None, count]
+    nested: Annotated[bool, flag]
+    nested_depth: Annotated[int | None, count]
+    fault: Annotated[str | None, check_name]
+    explore: Annotated[str | None, check_name]
+    states: Annotated[int | None, count]
+    schedules: Annotated[int | None, count]
+    schedule: Annotated[int | None, count]
+    leave_out: Annotated[str | None, check_leave_out]
+    stages: Annotated[bool, flag]
+    shrink: Annotated[bool | None, switch]
+    blame: Annotated[bool | None, switch]
+    recover: Annotated[str | None, check_name]
+    recover_timeout: Annotated[int | None, count]
+    recover_jobs: Annotated[int | None, count]
+    recover_folder: Annotated[str | os.PathLike[str] | None, path]
+    recover_keep: Annotated[str | os.PathLike[str] | None, path]
+
+
+def part(kind: type[T], options: Mapping[str, Any]) -> T:
+    """Those of the options that a call of another kind takes."""
+    names = get_type_hints(kind)
+    return cast(T, {name: value for name, value in options.items() if name in names})

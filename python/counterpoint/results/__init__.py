@@ -1,0 +1,36 @@
+"""The engine's answers with Python types."""
+
+from .catalogue import Design, Fault, Machine, Workload
+from .documents import build, fits
+from .runs import AtCrash, CacheLevel, Core, CounterCache, Crypto, DrainPart, Host, Latency, Nvm, Run, Stats, Wpq
+from .verdicts import Blame, Crash, CrashHost, Exercised, Part, Recoveries, Shrunk, StageTally, Violation
+
+__all__ = [
+    "AtCrash",
+    "Blame",
+    "CacheLevel",
+    "Core",
+    "CounterCache",
+    "Crash",
+    "CrashHost",
+    "Crypto",
+    "Design",
+    "DrainPart",
+    "Exercised",
+    "Fault",
+    "Host",
+    "Latency",
+    "Machine",
+    "Nvm",
+    "Part",
+    "Recoveries",
+    "Run",
+    "Shrunk",
+    "StageTally",
+    "Stats",
+    "Violation",
+    "Workload",
+    "Wpq",
+    "build",
+    "fits",
+]

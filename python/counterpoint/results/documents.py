@@ -1,0 +1,63 @@
+"""Types from documents: every type of the engine's answers is built from JSON by its annotations, so a key stands once.
+
+A key that the engine adds is kept in `to_dict()` and does no harm here; one that is missing is the engine's fault and
+says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .._engine import EngineError
+
+T = TypeVar("T")
+
+_hints = cache(get_type_hints)
+
+
+def build(cls: type[T], document: Mapping[str, Any]) -> T:
+    """A dataclass from a document, by its annotations."""
+    values = {}
+    described: Any = cls
+    for name, hint in _hints(described).items():
+        if name not in document:
+            raise EngineError(f"the engine's answer has no key '{name}' for {cls.__name__}")
+        values[name] = _convert(hint, document[name])
+    return cls(**values)
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        parts = [part for part in get_args(hint) if dataclasses.is_dataclass(part) or get_origin(part) is tuple]
+        return _convert(parts[0], value) if parts and value is not None else value
+    if get_origin(hint) is tuple:
+        return tuple(_convert(get_args(hint)[0], item) for item in value)
+    if dataclasses.is_dataclass(hint):
+        return build(hint, value)  # type: ignore[arg-type]
+    return value
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Whether a value of JSON is what a type says; an object may hold more than the type."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(fits(part, value) for part in get_args(hint))
+    if hint is type(None):
+        return value is None
+    if hint is int or hint is float:
+        kinds = int if hint is int else int | float
+        # A number that no float holds, or none at all, comes from a document that was altered.
+        return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if hint is str or hint is bool:
+        return isinstance(value, hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, list) and all(fits(get_args(hint)[0], item) for item in value)
+    if dataclasses.is_dataclass(hint):
+        described: Any = hint
+        named = _hints(described).items()
+        return isinstance(value, Mapping) and all(name in value and fits(part, value[name]) for name, part in named)
+    return True

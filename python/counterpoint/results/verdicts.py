@@ -1,0 +1,245 @@
+"""What the auditors say of crashes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .documents import build
+
+
+@dataclass(frozen=True, slots=True)
+class Exercised:
+    """How much a crash run met of what makes crashes hard: counts over the uncrashed run."""
+
+    evictions: int
+    counter_misses: int
+    wpq_full: int
+    reencryptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule broken after a crash.
+
+    Attributes:
+        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery` or `recovery`.
+        crash_event: power was lost after this event.
+        nested_event: and again after this step of the recovery, counted from 1; None if it was not.
+        nested_events: the same for each time that it was lost again, first to last: a step of the recovery, of the
+            recovery from that, and so on.
+        schedule: in this schedule, 0 that of the machine by itself; None where a legal state of no schedule breaks it.
+        core: the core concerned.
+        transaction: the transaction in flight or concerned.
+        stage: `prepare`, `mutate` or `commit`, where that transaction was; None where it has no stages or none is
+            concerned.
+        line: address of the line concerned.
+        explanation: what happened, in words.
+        reproduce: the command line that shows it again.
+    """
+
+    rule: str
+    crash_event: int
+    nested_event: int | None
+    nested_events: tuple[int, ...]
+    schedule: int | None
+    core: int | None
+    transaction: int | None
+    stage: str | None
+    line: int | None
+    explanation: str
+    reproduce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The smallest run that was found to break a rule, and where.
+
+    Attributes:
+        rule: the rule, as in `Violation`.
+        transactions: transactions of each core.
+        tx_size: bytes of user data in a transaction.
+        footprint: bytes of populated structure, the total over all cores.
+        cores: cores.
+        crash_event: the earliest event of that run after which a power failure breaks the rule.
+        nested_event: and again after this step of the recovery, counted from 1; None if power fails only once.
+        schedule: as in `Violation`.
+        explanation: what happened, in words.
+        reproduce: the command line that shows it.
+        tried: smaller runs that were explored.
+        minimal: every next smaller run that the search knows holds; False where the search took too long.
+    """
+
+    rule: str
+    transactions: int
+    tx_size: int
+    footprint: int
+    cores: int
+    crash_event: int
+    nested_event: int | None
+    schedule: int | None
+    explanation: str
+    reproduce: str
+    tried: int
+    minimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The verdict told apart.
+
+    Attributes:
+        who: `program`, `design` or `annotations`.
+        why: what was run to find out and what it showed, in words.
+    """
+
+    who: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The log entry of a transaction, or the lines that it writes in place: each line counts at each crash point.
+
+    Attributes:
+        pending: those that the stage is to write and that do not hold it yet.
+        content_lost: those whose durable content is older than the newest completed fence demands, or unknown.
+        counter_lost: those whose durable counter is not the one that the content was encrypted with; None without
+            encryption.
+    """
+
+    lines: int
+    pending: int
+    content_lost: int
+    counter_lost: int | None
+
+    @property
+    def content(self) -> str:
+        """In the words of Table 1 of secpm: `wrong` while it is written, `correct`, or `unknown` if it may be lost."""
+        return self._cell(self.content_lost)
+
+    @property
+    def counter(self) -> str | None:
+        """The same of the counters; None without encryption."""
+        return None if self.counter_lost is None else self._cell(self.counter_lost)
+
+    def _cell(self, lost: int) -> str:
+        return "wrong" if self.pending else "unknown" if lost else "correct"
+
+
+@dataclass(frozen=True, slots=True)
+class StageTally:
+    """The crashes while a transaction was in one stage: a row of Table 1 of secpm.
+
+    Attributes:
+        stage: `prepare`, `mutate` or `commit`.
+        crash_points: how many; with several cores, one for each core in that stage.
+        failed: those after which a rule was broken.
+        unrecoverable: those after which the program's recovery did not restore the state before or after a transaction.
+        log: the lines of its log entry; None where caches are in the persistence domain.
+        data: the lines that it writes in place; None likewise.
+    """
+
+    stage: str
+    crash_points: int
+    failed: int
+    unrecoverable: int
+    log: Part | None
+    data: Part | None
+
+    @property
+    def recoverable(self) -> bool:
+        """The program recovers from all of them."""
+        return self.unrecoverable == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recoveries:
+    """What the user's own recovery was run on.
+
+    Attributes:
+        command: the command.
+        timeout_seconds: seconds after which a run of it had failed.
+        images: different images of memory that the crash points left.
+        runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
+        failed: images on which it failed.
+    """
+
+    command: str
+    timeout_seconds: int
+    images: int
+    runs: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrashHost:
+    """The crash run itself on this computer."""
+
+    seconds: float
+    points_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The auditors' verdict over every crash tried.
+
+    Attributes:
+        fault: the mechanism that was switched off, one of `faults()`; None if none was.
+        crash_points: power failures tried.
+        nested_points: power failures tried during recoveries.
+        distinct_states: different durable states met.
+        recovered: crashes after which everything held.
+        coverage: what was covered, in a sentence or two.
+        secret: the design promises secrecy, so that leaks were looked for.
+        interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
+        violations: what did not hold: the first of each rule and line, explained.
+        violation_count: how many violations there were, explained or not.
+        shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
+        stages: the crashes by the stage of the transaction in flight; empty where nobody asked, or without logs.
+        blame: who is to blame; None where everything held, or nobody asked.
+        recoveries: what the user's own recovery was run on; None where there was none.
+        internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
+        document: the document it was made from.
+    """
+
+    design: str
+    variant: str
+    fault: str | None
+    workload: str
+    seed: int
+    crash_points: int
+    nested_points: int
+    distinct_states: int
+    recovered: int
+    exercised: Exercised
+    coverage: str
+    secret: bool
+    interrupted: bool
+    violations: tuple[Violation, ...]
+    violation_count: int
+    internal_errors: tuple[str, ...]
+    shrunk: tuple[Shrunk, ...]
+    stages: tuple[StageTally, ...]
+    blame: Blame | None
+    recoveries: Recoveries | None
+    host: CrashHost
+    document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def holds(self) -> bool:
+        """No rule was broken, and the auditors agree with the boot."""
+        return self.violation_count == 0 and not self.internal_errors
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Crash:
+        """The verdict that a document of `crash --json` describes; older ones lack what came later."""
+        later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
+        later |= {"secret": True, "interrupted": False}
+        return build(cls, {**later, **document, "document": document})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as `--json` prints it."""
+        return copy.deepcopy(dict(self.document))
