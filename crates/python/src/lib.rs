@@ -17,6 +17,18 @@ fn describe() -> String {
     api::describe()
 }
 
+/// What `describe` says of a design, built in or a file, and its parts in both readings, as JSON.
+#[pyfunction]
+fn describe_design(design: &str) -> PyResult<String> {
+    api::describe_design(design).map_err(|error| errors::InputError::new_err(error.to_string()))
+}
+
+/// The file of a built-in design; None for any other name.
+#[pyfunction]
+fn design_file(name: &str) -> Option<&'static str> {
+    api::design_file(name)
+}
+
 /// The processors that this process may use; no more simulations than that run at a time.
 #[pyfunction]
 fn processors() -> usize {
@@ -87,6 +99,8 @@ fn scene(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_panics();
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(describe_design, module)?)?;
+    module.add_function(wrap_pyfunction!(design_file, module)?)?;
     module.add_function(wrap_pyfunction!(processors, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;

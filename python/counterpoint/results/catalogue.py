@@ -30,6 +30,30 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
+class PartValue:
+    """A value of a part: what it means, and paper and section, "seeded fault", or nothing."""
+
+    name: str
+    meaning: str
+    paper: str
+
+
+@dataclass(frozen=True, slots=True)
+class DesignPart:
+    """A part that a design file can name.
+
+    Attributes:
+        key: as the file, and `set` with `design.` before it, has it.
+        meaning: what it decides.
+        values: what it may be; a design that does not state it has the first.
+    """
+
+    key: str
+    meaning: str
+    values: tuple[PartValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A workload that exists; `has_log` is whether it writes an undo log."""
 

@@ -12,12 +12,15 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{self, Machine, Variant};
+use crate::config::{self, ConfigError, Machine, Variant};
 use crate::design::{self, faults::Fault};
+use crate::parts::Design;
 use crate::run::{ENGINE_BUILD, ENGINE_VERSION};
 use crate::workload;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
+pub use crate::design::text as design_file;
 pub use crate::run::Failure as Error;
 pub use crate::run::Session;
 pub use crate::run::workers::processors;
@@ -29,23 +32,26 @@ pub use runs::{replay, resolve, run_many, run_many_in};
 /// Told how much is done, of how much: transactions, or bytes of traces of memory lines.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
+/// The design `name_or_path`, built in or a file, as JSON: what [`describe`] says of each.
+pub fn describe_design(name_or_path: &str) -> Result<String, ConfigError> {
+    let mut document = described(&design::load(name_or_path, Variant::Hardened, &[])?);
+    let parts = Variant::ALL.map(|variant| Ok((variant.name(), design::parts_of(name_or_path, variant)?)));
+    let parts = parts.into_iter().collect::<Result<BTreeMap<_, _>, ConfigError>>()?;
+    document["parts"] = json!(parts);
+    Ok(document.to_string())
+}
+
+fn described(design: &Design) -> Value {
+    json!({
+        "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
+        "variants": Variant::ALL.map(Variant::name), "encrypted": design.encryption.is_some(),
+        "crash_consistent": design.promise.crash_consistent.is_ok(), "form": design.form,
+    })
+}
+
 /// Everything that exists, as JSON: designs, workloads, machines with their values.
 pub fn describe() -> String {
-    let designs: Vec<Value> = design::names()
-        .filter_map(|name| design::find(name, Variant::Hardened))
-        .map(|design| {
-            json!({
-                "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
-                "variants": ["published", "hardened"], "encrypted": design.encryption.is_some(),
-                "crash_consistent": design.promise.crash_consistent.is_ok(),
-                "form": design.form, "file": design::text(&design.name),
-                "parts": {
-                    "published": design::parts_of(&design.name, Variant::Published),
-                    "hardened": design::parts_of(&design.name, Variant::Hardened),
-                },
-            })
-        })
-        .collect();
+    let designs: Vec<Value> = design::all(Variant::Hardened).map(|design| described(&design)).collect();
     let workloads: Vec<Value> = workload::WORKLOADS
         .iter()
         .map(|workload| json!({"name": workload.name, "summary": workload.summary, "has_log": workload.has_log}))

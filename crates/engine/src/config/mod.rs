@@ -48,6 +48,9 @@ pub enum Variant {
 }
 
 impl Variant {
+    /// Both.
+    pub const ALL: [Variant; 2] = [Variant::Published, Variant::Hardened];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,7 +61,7 @@ impl Variant {
 
     /// The variant called `name`.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Variant::Published, Variant::Hardened].into_iter().find(|variant| variant.name() == name)
+        Self::ALL.into_iter().find(|variant| variant.name() == name)
     }
 }
 

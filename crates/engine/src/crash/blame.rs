@@ -85,7 +85,7 @@ impl Inquiry<'_, '_> {
         };
         // Its programs have no annotations to leave out.
         let leave_out = self.config.leave_out.filter(|omission| omission.is_in(plaintext.form));
-        let run = RunConfig { design: plaintext.name.to_owned(), leave_out, ..self.config.clone() };
+        let run = RunConfig { design: plaintext.name.clone(), parts: None, leave_out, ..self.config.clone() };
         let program = program_of(&run);
         let Some(found) = self.tried(&run, &plaintext)? else {
             self.why.push_str(&format!(
@@ -137,7 +137,7 @@ impl Inquiry<'_, '_> {
         let form = self.design.form;
         let name = unannotated_of(form).filter(|_| form == ProgramForm::Annotated);
         let Some(counter_atomic) = name.and_then(|name| find(name, self.config.variant)) else { return Ok(None) };
-        let run = RunConfig { design: counter_atomic.name.to_owned(), ..self.config.clone() };
+        let run = RunConfig { design: counter_atomic.name.clone(), parts: None, ..self.config.clone() };
         let Some(found) = self.tried(&run, &counter_atomic)? else { return Ok(None) };
         if first_of(&found).is_some() {
             self.why.push_str(&format!(" It fails on design '{}', too.", counter_atomic.name));

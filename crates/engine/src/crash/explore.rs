@@ -181,6 +181,7 @@ impl CrashCase<'_> {
     pub(crate) fn run(&self, exploration: &Exploration, schedule: Option<u64>) -> CrashRun {
         CrashRun {
             design: self.config.design.clone(),
+            parts: self.config.parts.clone(),
             variant: self.config.variant,
             workload: self.config.workload.clone(),
             seed: self.config.seed,

@@ -3,6 +3,7 @@
 use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
 use crate::design::faults::Fault;
+use crate::parts::PartsList;
 use serde::{Serialize, Serializer};
 
 /// How much of the machine a crash run met. A crash test that met none of something says nothing about it.
@@ -32,6 +33,8 @@ pub struct HostFigures {
 pub struct CrashRun {
     /// Design, by name.
     pub design: String,
+    /// The parts of a design that is not built in.
+    pub parts: Option<PartsList>,
     /// Reading of its paper.
     pub variant: Variant,
     /// Workload name or trace.
@@ -230,6 +233,9 @@ pub struct CrashReport {
     pub schema: u32,
     /// Design, by name.
     pub design: String,
+    /// The parts of a design that is not built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartsList>,
     /// Reading of its paper.
     pub variant: Variant,
     /// The mechanism that is switched off, by name.
@@ -292,6 +298,7 @@ impl CrashReport {
         Self {
             schema: 1,
             design: run.design,
+            parts: run.parts,
             variant: run.variant,
             fault: run.fault.map(Fault::name),
             workload: run.workload,

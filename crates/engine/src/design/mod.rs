@@ -42,12 +42,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// One sentence, with the nearest name, about a design, a part or a value that does not exist, and about parts that
 /// contradict each other.
 pub fn load(name_or_path: &str, variant: Variant, sets: &[&str]) -> Result<Design, ConfigError> {
-    let readings = if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
-        Readings::read(name_or_path)?
-    } else {
-        let known: Vec<&str> = names().collect();
-        Readings::built_in(name_or_path).ok_or_else(|| unknown_name("design", name_or_path, &known))?
-    };
+    let readings = readings(name_or_path)?;
     let draft = with_sets(readings.of(variant).clone(), sets)?;
     let built_in = Readings::built_in(&draft.name);
     let is_built_in =
@@ -87,15 +82,26 @@ fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
     }
 }
 
+fn readings(name_or_path: &str) -> Result<Readings, ConfigError> {
+    if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
+        return Readings::read(name_or_path);
+    }
+    let known: Vec<&str> = names().collect();
+    Readings::built_in(name_or_path).ok_or_else(|| unknown_name("design", name_or_path, &known))
+}
+
 /// Every part of `draft` that says something.
 fn stated(draft: &Draft) -> PartsList {
     let says = |key: &&Key| key.needs.missing(draft).is_none();
     KEYS.iter().filter(says).map(|key| (key.path.to_owned(), key.get(draft))).collect()
 }
 
-/// The parts of the built-in design `name` in the reading `variant`, those that say something.
-pub fn parts_of(name: &str, variant: Variant) -> Option<PartsList> {
-    Some(stated(Readings::built_in(name)?.of(variant)))
+/// The parts of the design `name_or_path` in the reading `variant`, those that say something.
+///
+/// # Errors
+/// As of [`load`].
+pub fn parts_of(name_or_path: &str, variant: Variant) -> Result<PartsList, ConfigError> {
+    Ok(stated(readings(name_or_path)?.of(variant)))
 }
 
 /// A key of a design file.

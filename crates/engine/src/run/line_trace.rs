@@ -15,7 +15,7 @@ use crate::config::{ConfigError, RunConfig, config_digest};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
-use crate::parts::Design;
+use crate::parts::{Design, PartsList};
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -37,6 +37,9 @@ pub struct LineReport {
     pub kind: &'static str,
     /// Design.
     pub design: String,
+    /// The parts of a design that is not built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartsList>,
     /// `published` or `hardened`.
     pub variant: String,
     /// Path of the trace.
@@ -357,6 +360,7 @@ impl Run {
             schema: 1,
             kind: "lines",
             design: config.design.clone(),
+            parts: config.parts.clone(),
             variant: config.variant.name().to_owned(),
             workload: config.workload.clone(),
             format: trace.format(),

@@ -43,6 +43,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
     CrashReport {
         schema: 1,
         design: String::new(),
+        parts: None,
         variant: Variant::Hardened,
         workload: String::new(),
         seed: 1,

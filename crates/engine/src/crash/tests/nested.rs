@@ -17,6 +17,7 @@ const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
 fn run() -> CrashRun {
     CrashRun {
         design: "secpm".into(),
+        parts: None,
         variant: Variant::Hardened,
         workload: "pair".into(),
         seed: 1,
