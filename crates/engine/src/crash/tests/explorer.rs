@@ -193,6 +193,34 @@ fn a_structure_that_is_consistent_but_wrong_is_found_by_the_program() {
 }
 
 #[test]
+fn a_judgement_gives_what_it_found_if_that_is_kept_and_who_found_it() {
+    for keeps in [true, false] {
+        let mut machine = Machine::new(2);
+        let (mut program, facts) =
+            undo_pair(&machine.codec.base, 5, ProgramFault { unequal: true, ..ProgramFault::default() });
+        let mut explorer = Explorer::new(machine.audited(true, true, Some(facts)), CrashPlan::All, 0);
+        explorer = explorer.full_check_every(1);
+        if keeps {
+            explorer.keep_all();
+        }
+        let (mut by_run, mut by_boot) = (Vec::new(), Vec::new());
+        let mut style = |write: u64| if write == 9 { WriteStyle::Dropped } else { WriteStyle::Pair };
+        machine.run(&mut program, &mut explorer, &mut style, &mut |machine, explorer| {
+            if explorer.wants_survivors() {
+                let judgement = explorer.judge(&survivors(machine, machine.snapshot(true), STEPS)).unwrap();
+                assert_eq!(judgement.by_loss, []);
+                by_run.extend(judgement.by_run.into_iter().map(|violation| violation.rule));
+                by_boot.extend(judgement.by_boot.into_iter().map(|violation| violation.rule));
+                assert!(!explorer.wants_survivors(), "judged");
+            }
+        });
+        assert!(explorer.auditor().violation_count() > 0);
+        assert_eq!((by_run.contains(&Rule::Line), by_boot.contains(&Rule::Structure)), (keeps, keeps));
+        assert!(!by_run.contains(&Rule::Structure) && !by_boot.contains(&Rule::Line), "{by_run:?} {by_boot:?}");
+    }
+}
+
+#[test]
 fn the_report_is_the_documented_json_and_its_command_finds_the_violation_again() {
     let explorer =
         explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterFirst);
