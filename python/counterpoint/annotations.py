@@ -121,13 +121,13 @@ class Annotations:
         }
 
 
-def annotations_of(design: str) -> Mapping[str, str]:
+def annotations_of(design: str | os.PathLike[str]) -> Mapping[str, str]:
     """The annotations of the programs that a design runs, each with its stage; of a design without any, none."""
     return ANNOTATIONS_OF.get(api.form_of(design) or "", {})
 
 
 def annotations(
-    design: str,
+    design: str | os.PathLike[str],
     workload: str | os.PathLike[str],
     *,
     progress: api.Progress | None = None,

@@ -15,8 +15,8 @@ from .errors import Interrupted
 from .frame import check_baseline, frame
 from .options import CommonOptions, CrashOptions, ReplayOptions, RunOptions, SceneOptions, SingleRunOptions
 from .paths import checked_text
-from .request import Size, bytes_of, count, request
-from .results import Crash, Design, Fault, Machine, Run, Workload, build
+from .request import Size, Variant, bytes_of, check_design, count, request
+from .results import Crash, Design, DesignPart, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,6 +89,45 @@ def designs() -> list[Design]:
     return [build(Design, design) for design in _describe()["designs"]]
 
 
+def design(name: str | os.PathLike[str]) -> Design:
+    """The design called `name`, or that of a design file.
+
+    Raises:
+        InputError: there is none, or the file is no design, in one sentence.
+    """
+    return build(Design, _described(name))
+
+
+def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") -> dict[str, Any]:
+    """The parts of a design, a built-in one or that of a design file: those that say something, by key.
+
+    Raises:
+        InputError: there is no such design, or the file is none, in one sentence.
+    """
+    parts = _described(name)["parts"]
+    if variant not in parts:
+        raise _engine.InputError(f"variant '{variant}' does not exist: published or hardened")
+    return dict(parts[variant])
+
+
+def design_file(name: str) -> str:
+    """The design file of a built-in design, as a user writes one.
+
+    Raises:
+        InputError: there is no such design.
+    """
+    text = _engine.design_file(name)
+    if text is None:
+        known = design(name).name
+        raise _engine.InputError(f"design '{known}' is a file already: {name}")
+    return text
+
+
+def parts() -> list[DesignPart]:
+    """Every part that a design file can name, in the order in which a design is read."""
+    return [build(DesignPart, part) for part in _describe()["parts"]]
+
+
 def workloads() -> list[Workload]:
     """The workloads that exist."""
     return [build(Workload, workload) for workload in _describe()["workloads"]]
@@ -114,7 +153,9 @@ def engine_build() -> str:
     return str(_describe()["engine_build"])
 
 
-def resolve(design: str, workload: str | os.PathLike[str], **options: Unpack[RunOptions]) -> dict[str, Any]:
+def resolve(
+    design: str | os.PathLike[str], workload: str | os.PathLike[str], **options: Unpack[RunOptions]
+) -> dict[str, Any]:
     """The complete configuration that a run with these options would have, every value of its machine included.
 
     Raises:
@@ -134,7 +175,7 @@ def resolve_request(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run(
-    design: str,
+    design: str | os.PathLike[str],
     workload: str | os.PathLike[str],
     *,
     progress: Progress | None = None,
@@ -156,7 +197,7 @@ def run(
 
 
 def run_matrix(
-    designs: Iterable[str] | None = None,
+    designs: Iterable[str | os.PathLike[str]] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,
     *,
     tx_size: Size | Sequence[Size] | None = None,
@@ -186,7 +227,8 @@ def run_matrix(
         Interrupted: Ctrl-C; its `runs` are those finished.
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
-    machine = options.get("machine") or _machine_of(names[0] if names else "")
+    check_names(names)
+    machine = options.get("machine") or (_machine_of(names[0]) if names else _FALLBACK_MACHINE)
     works = None if workloads is None else list(workloads)
     experiment = _EXPERIMENT if _any_trace(works or ()) else _EXPERIMENTS.get(os.fspath(machine), _EXPERIMENT)
     works = list(experiment.workloads) if works is None else works
@@ -235,10 +277,10 @@ def simulate(
 
 
 def compare(
-    designs: Iterable[str] | None = None,
+    designs: Iterable[str | os.PathLike[str]] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,
     *,
-    baseline: str | None = None,
+    baseline: str | os.PathLike[str] | None = None,
     tx_size: Size | Sequence[Size] | None = None,
     cores: int | Sequence[int] | None = None,
     workers: int = 0,
@@ -258,14 +300,29 @@ def compare(
         Interrupted: Ctrl-C; its `runs` are those finished.
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
-    chosen = check_baseline(names, baseline)
+    chosen = baseline_of(names, baseline)
     runs = run_matrix(names, workloads, tx_size=tx_size, cores=cores, workers=workers, progress=progress, **options)
     return frame(runs, chosen)
 
 
+def baseline_of(designs: Sequence[str | os.PathLike[str]], baseline: str | os.PathLike[str] | None) -> str:
+    """What the design is called that figures are relative to, one of `designs`; see `compare`.
+
+    Raises:
+        InputError: it is not among the designs, or one of them does not exist.
+    """
+    names = check_names(designs)
+    among = (
+        None
+        if baseline is None
+        else {os.fspath(text): name for text, name in zip(designs, names, strict=True)}.get(os.fspath(baseline))
+    )
+    return check_baseline(names, among or (None if baseline is None else os.fspath(baseline)))
+
+
 def replay(
     trace: str | os.PathLike[str],
-    designs: Iterable[str] | None = None,
+    designs: Iterable[str | os.PathLike[str]] | None = None,
     *,
     workers: int = 0,
     progress: Progress | None = None,
@@ -289,13 +346,14 @@ def replay(
         raise _engine.InputError("there is nothing to replay on: name at least one design")
     if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":
         raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
+    check_names(names)
     machine = options.get("machine") or _machine_of(names[0])
     asked = [request(ReplayOptions, design, trace, {**options, "machine": machine}) for design in names]
     return _run_many(asked, workers, progress, call=_engine.replay)
 
 
 def crash(
-    design: str,
+    design: str | os.PathLike[str],
     workload: str | os.PathLike[str],
     *,
     progress: Progress | None = None,
@@ -323,7 +381,7 @@ def crash(
 
 
 def scene(
-    design: str,
+    design: str | os.PathLike[str],
     workload: str | os.PathLike[str],
     *,
     progress: Progress | None = None,
@@ -352,23 +410,34 @@ def scene(
     return document | {"command": crash_command(document.pop("reproduce"))}
 
 
-def form_of(design: str) -> str | None:
-    """The form of the program that a design runs; None for a design that does not exist, which the engine refuses."""
-    return {known.name: known.form for known in designs()}.get(design)
+def form_of(design: str | os.PathLike[str]) -> str:
+    """The form of the program that a design runs.
+
+    Raises:
+        InputError: there is no such design.
+    """
+    return str(_described(design)["form"])
 
 
-def any_hardware_logged(names: Iterable[str]) -> bool:
-    """Whether one of the designs has a log that hardware writes."""
-    return _any_of_form("hardware-logged", names)
+def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The names of designs, of which some may be files; what they are called in results.
+
+    Raises:
+        InputError: there is no such design, or two of them have one name.
+    """
+    called: dict[str, str] = {}
+    for text in [os.fspath(design) for design in designs]:
+        name = str(_described(text)["name"])
+        if called.setdefault(name, text) != text:
+            raise _engine.InputError(
+                f"designs {called[name]} and {text} are both called '{name}': give one another name, `name = ...`"
+            )
+    return [str(_described(design)["name"]) for design in designs]
 
 
-def any_flush_free(names: Iterable[str]) -> bool:
-    """Whether one of the designs has its caches in the persistence domain."""
-    return _any_of_form("flush-free", names)
-
-
-def _any_of_form(form: str, names: Iterable[str]) -> bool:
-    return not {known.name for known in designs() if known.form == form}.isdisjoint(names)
+def _described(design: str | os.PathLike[str]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(_engine.describe_design(check_design(design)))
+    return document
 
 
 def _describe() -> dict[str, Any]:
@@ -376,10 +445,9 @@ def _describe() -> dict[str, Any]:
     return description
 
 
-def _machine_of(design: str) -> str:
-    """The preset of a design. Of an unknown one too: the engine refuses the design, and knows the nearest name."""
-    presets = {known["name"]: known["machine"] for known in _describe()["designs"]}
-    return presets.get(design) or _FALLBACK_MACHINE
+def _machine_of(design: str | os.PathLike[str]) -> str:
+    """The preset of a design."""
+    return str(_described(design)["machine"])
 
 
 def _any_trace(works: Iterable[str | os.PathLike[str]]) -> bool:

@@ -3,6 +3,7 @@
 Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.counter_writes` is `nvm_counter_writes`,
 `transaction_latency_ns.mean` is `transaction_latency_ns_mean`), and these:
 
+- `form`: the form of the program that the design runs.
 - `baseline`: the design that the next columns are relative to, on the same workload, size and number of cores.
 - `relative_latency`, `relative_throughput`, `relative_writes`, `relative_write_bytes`: the run's figure over the
   baseline's. Writes are counted, whatever their length; bytes tell a write of 72 from one of 64.
@@ -21,11 +22,14 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+from . import _engine
 from ._engine import InputError
 from .results import Run
 
@@ -82,7 +86,7 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [flat(run.document) for run in runs]
+    rows = [flat(run.document) | {"form": _form(run.document)} for run in runs]
     chosen = baseline or check_baseline([row["design"] for row in rows], None)
     if not rows:
         return pl.DataFrame()
@@ -163,10 +167,24 @@ def _over(above: str, below: str) -> pl.Expr:
     return pl.when(pl.col(below) > 0).then(pl.col(above) / pl.col(below))
 
 
+def _form(document: Mapping[str, Any]) -> str | None:
+    """The form of the program that a run's design runs; None for a design that this engine does not know."""
+    parts = document.get("parts")
+    return parts["program"] if parts else _forms().get(document["design"])
+
+
+@cache
+def _forms() -> dict[str, str]:
+    return {design["name"]: design["form"] for design in json.loads(_engine.describe())["designs"]}
+
+
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document by joined names. What stands in a list is named by its level or its name, or left out."""
+    """Scalars of a document by joined names. What stands in a list is named by its level or its name, or left out, as
+    are the parts of a design."""
     row: dict[str, Any] = {}
     for key, value in document.items():
+        if key == "parts":
+            continue
         if isinstance(value, Mapping):
             row |= flat(value, f"{prefix}{key}_")
         elif isinstance(value, list):

@@ -20,9 +20,9 @@ from .paths import checked_text, is_file, reason
 
 
 def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The request with the paths of its trace and of its machine complete, so that any process finds them."""
+    """The request with the paths of its trace, machine and design complete, so that any process finds them."""
     asked = dict(request)
-    for name in ("workload", "machine"):
+    for name in ("workload", "machine", "design"):
         if isinstance(asked.get(name), str) and asked[name] not in _names() and is_file(asked[name]):
             asked[name] = checked_text(os.fspath(Path(asked[name]).resolve()), name)
     return asked
@@ -62,7 +62,8 @@ def _program(workload: str) -> str:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset([known.name for known in api.workloads()] + [known.name for known in api.machines()])
+    kinds = (api.workloads(), api.machines(), api.designs())
+    return frozenset(known.name for kind in kinds for known in kind)
 
 
 @cache

@@ -75,7 +75,7 @@ def is_line_trace(trace: str | os.PathLike[str]) -> bool:
 
 def replay_lines(
     trace: str | os.PathLike[str],
-    designs: Iterable[str] | None = None,
+    designs: Iterable[str | os.PathLike[str]] | None = None,
     *,
     workers: int = 0,
     progress: api.Progress | None = None,
@@ -97,6 +97,7 @@ def replay_lines(
     names = [design.name for design in api.designs()] if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
+    api.check_names(names)
     asked = [request(LineOptions, design, trace, options) for design in names]
     try:
         answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))

@@ -18,8 +18,8 @@ A matrix is a table of three parts, as TOML::
     controller.wpq_entries = [16, 32]
     controller.wpq_high_watermark = [12, 24]
 
-Keys are the options of `run`, `design`, `workload`, and machine values. Runs come in the order of the axes, the first
-one slowest; tables of `zip` come after them.
+Keys are the options of `run`, `design`, `workload`, machine values, and parts of the design (`design.write_path`). Runs
+come in the order of the axes, the first one slowest; tables of `zip` come after them.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ PARTS = ("base", "axes", "zip")
 
 _NAMES = ("design", "workload")
 _OPTIONS = (*_NAMES, *(name for name in get_type_hints(RunOptions) if name != "set"))
+_NO_TABLES = tuple(f"{option}." for option in _OPTIONS if option != "design")
+"""Keys of options with something behind them; `design.KEY` is a part of the design."""
+
 _RANGE_KEYS = ("from", "to", "step", "factor", "points", "scale")
 
 
@@ -226,13 +229,14 @@ def _entries(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator
 
 
 def _known(key: str, place: str) -> str:
-    """`key`, an option; whether a machine value exists the engine knows."""
-    if key in _OPTIONS or ("." in key and not key.startswith(tuple(f"{option}." for option in _OPTIONS))):
+    """`key`, an option; whether a machine value, or a part of a design, exists the engine knows."""
+    if key in _OPTIONS or ("." in key and not key.startswith(_NO_TABLES)):
         return key
     near = difflib.get_close_matches(key, _OPTIONS, n=1)
     question = f": did you mean '{near[0]}'?" if near else ""
     raise InputError(
-        f"{place}: '{key}' does not exist{question} (known: {', '.join(_OPTIONS)}, and machine values by their path)"
+        f"{place}: '{key}' does not exist{question} (known: {', '.join(_OPTIONS)}, and machine values and parts of the "
+        "design by their path)"
     )
 
 

@@ -56,7 +56,9 @@ _U64_MAX = 2**64 - 1
 _DIGITS_MAX = len(str(_U64_MAX))
 
 
-def request(kind: Any, design: str, workload: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, Any]:
+def request(
+    kind: Any, design: str | os.PathLike[str], workload: str | os.PathLike[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """One request, with nothing in it that was not asked for.
 
     Args:
@@ -90,8 +92,9 @@ def _checks(kind: Any) -> dict[str, Callable[[str, Any], Any]]:
 
 
 def check_design(value: object) -> str:
-    """`value`, the name of a design. That there is one the engine checks, which knows the nearest name."""
-    return check_name("design", value)
+    """`value`, the name of a design or the path of a design file. That there is one the engine checks, which knows the
+    nearest name."""
+    return check_name("design", os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def count(name: str, value: object) -> int:

@@ -50,6 +50,7 @@ app = typer.Typer(
     help="A simulator and crash verifier of encrypted persistent memory.",
 )
 app.command("designs")(listing.designs)
+app.command("parts")(listing.parts)
 app.command("workloads")(listing.workloads)
 app.command("machines")(listing.machines)
 app.command("faults")(listing.faults)

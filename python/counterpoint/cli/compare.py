@@ -8,7 +8,7 @@ from typing import Unpack
 
 from .. import api
 from ..errors import Interrupted
-from ..frame import check_baseline, frame
+from ..frame import frame
 from ..options import CommonOptions
 from ..report import prepare_folder, write_report
 from ..results import Run
@@ -29,7 +29,7 @@ def compare(
 ) -> None:
     """Compare designs on workloads; without arguments the SecPM family on the five workloads of its papers at 1 KiB."""
     names = options.names(designs) or list(api.COMPARE_DESIGNS)
-    chosen = check_baseline(names, baseline)
+    chosen = api.baseline_of(names, baseline)
     options.check_workers(workers)
     if out is not None:
         prepare_folder(out)

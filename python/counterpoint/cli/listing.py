@@ -1,26 +1,80 @@
-"""`designs`, `workloads`, `machines`, `faults`: what exists, one line each."""
+"""`designs`, `parts`, `workloads`, `machines`, `faults`: what exists, one line each."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, get_args
 
+import typer
 from rich.table import Table
 
 from .. import api
+from ..request import Variant
 from . import screen
 from .options import Json
 
 
-def designs(as_json: Json = False) -> None:
-    """List the designs, each with its paper."""
+def designs(
+    design: Annotated[
+        str | None, typer.Argument(metavar="[DESIGN]", help="One design, by name or file: its parts.")
+    ] = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Print the design file of a built-in design.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the designs, each with its paper, or the parts of one."""
+    if toml:
+        if design is None or as_json:
+            raise typer.BadParameter("--toml prints the file of one design: name it, and leave --json out")
+        return screen.output().print(api.design_file(design), end="", markup=False, highlight=False, soft_wrap=True)
+    if design is not None:
+        return _parts_of(design, as_json)
     found = api.designs()
     if as_json:
         return _print_json("designs", found)
     table = _table("design", "what it is", "crash test", "paper")
-    for design in found:
-        table.add_row(design.name, design.summary, "yes" if design.crash_consistent else "no", design.paper)
+    for known in found:
+        table.add_row(known.name, known.summary, "yes" if known.crash_consistent else "no", known.paper)
+    return screen.output().print(table)
+
+
+def _parts_of(design: str, as_json: bool) -> None:
+    found = api.design(design)
+    readings = {variant: api.design_parts(design, variant) for variant in get_args(Variant)}
+    if as_json:
+        return screen.print_json({"schema": 1, "design": dataclasses.asdict(found) | {"parts": readings}})
+    screen.output().print(f"{found.name}: {found.summary} ({found.paper})", highlight=False)
+    table = _table("part", *readings)
+    keys = [part.key for part in api.parts() if any(part.key in parts for parts in readings.values())]
+    for key in keys:
+        table.add_row(key, *(_shown(parts.get(key)) for parts in readings.values()))
+    return screen.output().print(table)
+
+
+def _shown(value: object) -> str:
+    """A part as a table has it; a register that does not exist, and a part that says nothing, are a dash."""
+    match value:
+        case None | "absent":
+            return "-"
+        case list():
+            return ", ".join(map(str, value)) or "nothing"
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return str(value)
+
+
+def parts(as_json: Json = False) -> None:
+    """List the parts that a design file can name: what each means, and which paper has it."""
+    found = api.parts()
+    if as_json:
+        return _print_json("parts", found)
+    table = _table("part", "value", "what it means", "paper")
+    for part in found:
+        table.add_section()
+        table.add_row(part.key, "", part.meaning, "")
+        for value in part.values:
+            table.add_row("", value.name, value.meaning, value.paper)
     return screen.output().print(table)
 
 

@@ -133,12 +133,14 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-DesignName: TypeAlias = Annotated[str, typer.Argument(metavar="DESIGN", help="See `counterpoint designs`.")]
+DesignName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="DESIGN", help="A name, see `counterpoint designs`, or a design file.")
+]
 WorkloadName: TypeAlias = Annotated[
     str, typer.Argument(metavar="WORKLOAD", help="See `counterpoint workloads`, or the path of a trace.")
 ]
 Designs: TypeAlias = Annotated[
-    list[str] | None, typer.Option("-d", "--design", metavar="NAME", help="A design; repeat for several.")
+    list[str] | None, typer.Option("-d", "--design", metavar="NAME|FILE.toml", help="A design; repeat for several.")
 ]
 Workloads: TypeAlias = Annotated[
     list[str] | None,

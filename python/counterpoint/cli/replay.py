@@ -8,7 +8,6 @@ import typer
 
 from .. import InputError, api, lines
 from ..errors import Interrupted
-from ..frame import check_baseline
 from ..options import MachineOptions, ReplayOptions, part
 from . import options, screen
 from .compare import show
@@ -29,7 +28,7 @@ def replay(
 ) -> None:
     """Replay a trace on designs; without -d on every design."""
     names = options.names(designs) or [design.name for design in api.designs()]
-    chosen = check_baseline(names, baseline)
+    chosen = api.baseline_of(names, baseline)
     options.check_workers(workers)
     if lines.is_line_trace(trace):
         if given.get("by_line"):

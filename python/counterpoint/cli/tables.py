@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from .. import api, units
+from .. import units
 from ..annotations import Annotations, Outcome
 from ..frame import along, mean, steps
 from ..litmus import HOLDS, LitmusReport
@@ -74,9 +74,9 @@ def comparison(table: pl.DataFrame) -> RenderableType:
     transaction size where there are several.
     """
     parts: list[RenderableType] = []
-    designs = table["design"].unique()
-    eadr = api.any_flush_free(designs)
-    further = (*(_LOG_MEASURES if api.any_hardware_logged(designs) else ()), *(_EADR_MEASURES if eadr else ()))
+    forms = table["form"].to_list()
+    eadr = "flush-free" in forms
+    further = (*(_LOG_MEASURES if "hardware-logged" in forms else ()), *(_EADR_MEASURES if eadr else ()))
     for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
         parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
         baseline = group["baseline"][0]

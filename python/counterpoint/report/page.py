@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from .. import api, units
+from .. import units
 from ..frame import along, steps
 from . import charts, colours
 from .templates import template
@@ -51,8 +51,8 @@ _EADR_COLUMNS = {
 def render(frame: pl.DataFrame, command: str | None) -> str:
     """The page of a comparison; `command` is the command line that reproduces it."""
     colour_of = colours.of_designs(frame)
-    logged = api.any_hardware_logged(colour_of)
-    eadr = api.any_flush_free(colour_of)
+    forms = frame["form"].to_list()
+    logged, eadr = "hardware-logged" in forms, "flush-free" in forms
     columns = _TABLE_COLUMNS | (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
     points = frame.group_by("tx_size", "cores", maintain_order=True)
     return template("page.html").render(

@@ -1,6 +1,6 @@
 """The engine's answers with Python types."""
 
-from .catalogue import Design, Fault, Machine, Workload
+from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
 from .documents import build, fits
 from .runs import AtCrash, CacheLevel, Core, CounterCache, Crypto, DrainPart, Host, Latency, Nvm, Run, Stats, Wpq
 from .verdicts import Blame, Crash, CrashHost, Exercised, Part, Recoveries, Shrunk, StageTally, Violation
@@ -15,6 +15,7 @@ __all__ = [
     "CrashHost",
     "Crypto",
     "Design",
+    "DesignPart",
     "DrainPart",
     "Exercised",
     "Fault",
@@ -23,6 +24,7 @@ __all__ = [
     "Machine",
     "Nvm",
     "Part",
+    "PartValue",
     "Recoveries",
     "Run",
     "Shrunk",

@@ -80,7 +80,8 @@ fn report<O: Observer>(
     let is_trace = source.is_trace();
     RunReport {
         schema: 1,
-        design: design.name.to_owned(),
+        design: design.name.clone(),
+        parts: config.parts.clone(),
         variant: config.variant.name().to_owned(),
         workload: config.workload.clone(),
         machine: config.machine.name.clone(),

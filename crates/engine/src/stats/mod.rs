@@ -14,6 +14,9 @@ pub struct RunReport {
     pub schema: u32,
     /// Design.
     pub design: String,
+    /// The parts of a design that is not built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<toml::Table>,
     /// Reading of the paper.
     pub variant: String,
     /// Workload name or trace path.

@@ -1,0 +1,156 @@
+"""Design files wherever a command or a call takes the name of a design, on the real engine."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+from counterpoint import api, keys, matrix
+
+SHORT = ["--machine", "small", "--transactions", "20", "--footprint", "16KiB"]
+"""What makes a run short."""
+
+MINE = """
+base = "secpm"
+summary = "SecPM without its staging register"
+write_path = "write-through"
+[registers]
+staging_register = "absent"
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE)
+    return str(path)
+
+
+def test_a_file_is_run_and_compared_by_the_name_that_it_has(cli: Cli, mine: str) -> None:
+    run = json.loads(cli("run", mine, "array", *SHORT, "--json").out)
+    assert run["design"] == "mine"
+    assert run["parts"]["write_path"] == "write-through"
+    assert "parts" not in json.loads(cli("run", "secpm", "array", *SHORT, "--json").out)
+
+    shown = cli("compare", "-d", "unencrypted", "-d", "secpm", "-d", mine, "-w", "array", *SHORT)
+    assert shown.code == 0
+    assert [line.split()[0] for line in shown.out.splitlines() if line.startswith("mine")]
+    relative = cli("compare", "-d", "secpm", "-d", mine, "--baseline", mine, "-w", "array", *SHORT)
+    assert "mine = 1" in relative.out
+    by_name = cli("compare", "-d", "secpm", "-d", mine, "--baseline", "mine", "-w", "array", *SHORT)
+    assert by_name.out == relative.out
+
+
+def test_a_crash_of_a_file_fails_where_its_design_does_and_names_the_file_to_see_it_again(cli: Cli, mine: str) -> None:
+    crash = cli("crash", mine, "array", *SHORT, "--json")
+    document = json.loads(crash.out)
+    assert (crash.code, document["design"], document["parts"]["write_path"]) == (
+        1,
+        "mine",
+        "write-through",
+    )
+    words = shlex.split(document["violations"][0]["reproduce"])
+    assert words[:4] == ["counterpoint", "crash", mine, "array"]
+    again = json.loads(cli(*words[1:], "--json").out)
+    assert again["violations"][0]["rule"] == document["violations"][0]["rule"]
+
+
+def test_files_are_taken_by_every_call(mine: str) -> None:
+    path = Path(mine)
+    assert cp.run(path, "array", machine="small", transactions=20, footprint="16KiB").design == "mine"
+    frame = cp.compare(
+        ["unencrypted", path], ["array"], baseline=path, machine="small", transactions=20, footprint="16KiB"
+    )
+    assert (frame["baseline"].unique().to_list(), frame["form"].unique().to_list()) == (["mine"], ["plain"])
+    assert not cp.crash(path, "array", machine="small", transactions=20, footprint="16KiB").holds
+    assert cp.design(path).summary == "SecPM without its staging register"
+    assert cp.design_parts(path, "published")["append_order"] == "unit-order"
+    assert cp.design_parts(path)["append_order"] == "bump-order"
+
+
+def test_two_designs_of_one_name_cannot_be_told_apart(cli: Cli, mine: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "mine.toml"
+    other.write_text('base = "fca"\n')
+    refused = cli("compare", "-d", mine, "-d", str(other), "-w", "array", *SHORT)
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1 and "are both called 'mine'" in refused.err
+
+
+def test_single_parts_are_set_for_a_run_and_are_the_axes_of_a_sweep(cli: Cli, tmp_path: Path) -> None:
+    part = "design.write_path=deferred"
+    crash = json.loads(cli("crash", "secpm", "array", *SHORT, "--set", part, "--json").out)
+    assert crash["violation_count"] > 0
+    assert part in shlex.split(crash["violations"][0]["reproduce"])
+
+    spec = tmp_path / "sweep.toml"
+    spec.write_text(
+        '[base]\ndesign = "secpm"\nworkload = "array"\nmachine = "small"\ntransactions = 20\nfootprint = "16KiB"\n'
+        '[axes]\ndesign.write_path = ["deferred", "write-through", "staged-pair"]\n'
+    )
+    points = matrix.load(spec)[0].points
+    known = {keys.key(api.resolve_request(point.request), "build") for point in points}
+    assert len(known) == 3
+    # The part that it has anyway changes nothing.
+    alone = cp.resolve("secpm", "array", machine="small", transactions=20, footprint="16KiB")
+    assert keys.key(alone, "build") in known
+    assert cp.sweep(spec, tmp_path / "sweep.duckdb").frame().height == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('base = "secpn"', "design 'secpn' does not exist: did you mean 'secpm'?"),
+        ('base = "secpm"\nwrite_path = "staged"', "write_path 'staged' does not exist: did you mean 'staged-pair'?"),
+        ('base = "secpm"\nwrite_path = "ready-pairs"', 'needs write_queues = "data-and-counter"'),
+        ('base = "secpm"\nlog_order = "log-first"', "log_order says nothing without a hardware log"),
+        ("base =", "expected"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_sentence(cli: Cli, tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    for command in (["run", str(path), "array"], ["compare", "-d", str(path)], ["designs", str(path)]):
+        refused = cli(*command)
+        assert (refused.code, refused.out) == (2, "")
+        assert sentence in refused.err and refused.err.count("\n") == 1
+
+
+def test_a_battery_that_only_writes_carries_no_drain_that_computes(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "bbe"\n')
+    refused = cli("run", str(path), "array", "--machine", "small", "--set", "eadr.battery=write-only")
+    assert refused.code == 2
+    assert "eadr.battery = write-only: design 'mine' makes pads after power is lost" in refused.err
+
+
+def test_the_parts_of_a_design_and_its_file_are_shown(cli: Cli, mine: str, tmp_path: Path) -> None:
+    shown = cli("designs", "bbe").out
+    assert "encrypt-to-shadow" in shown and "location" in shown and "metadata" in shown
+    document = json.loads(cli("designs", mine, "--json").out)["design"]
+    assert document["parts"]["published"]["write_path"] == "write-through"
+    for known in cp.designs():
+        path = tmp_path / f"{known.name}.toml"
+        printed = cli("designs", known.name, "--toml").out
+        path.write_text(printed)
+        assert cp.design_file(known.name) == printed
+        assert cp.resolve(str(path), "array") == cp.resolve(known.name, "array")
+    assert cli("designs", "--toml").code == 2
+    assert cli("designs", mine, "--toml").code == 2
+
+
+def test_every_part_is_listed_with_what_its_values_mean(cli: Cli) -> None:
+    shown = cli("parts").out
+    document = json.loads(cli("parts", "--json").out)["parts"]
+    assert [part["key"] for part in document] == [part.key for part in cp.parts()]
+    for part in cp.parts():
+        assert part.key in shown and part.meaning and part.values
+        for value in part.values:
+            assert value.name in shown and value.meaning.endswith(".")
+    papers = {value.paper for part in cp.parts() for value in part.values}
+    assert "secpm, section 3.3.2, Figure 7" in papers and "seeded fault" in papers
