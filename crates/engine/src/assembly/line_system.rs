@@ -5,7 +5,7 @@ use crate::config::{ConfigError, Machine};
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
-use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, Observer, WriteToken};
+use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, MemoryRequest, Observer, WriteToken};
 use crate::parts::Design;
 use std::sync::Arc;
 
@@ -62,8 +62,7 @@ impl<O: Observer> LineSystem<O> {
 
     /// Sends a read that reaches the controller at `at`.
     pub fn read(&mut self, at: Ps, line: Line, token: u32) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_read(&mut Context { queue, device, observer }, at, line, token);
+        self.accept(MemoryRequest::Read { at, line, token });
     }
 
     /// Sends a write that reaches the controller at `at`.
@@ -77,41 +76,39 @@ impl<O: Observer> LineSystem<O> {
     }
 
     fn send(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32, counter_atomic: bool) {
-        let Self { queue, controller, device, observer, .. } = self;
-        let mut cx = Context { queue, device, observer };
-        controller.accept_write(&mut cx, at, line, bytes, &[0; 64], WriteToken(token), counter_atomic);
+        let (bytes, cache_pad, token) = (*bytes, [0; 64], WriteToken(token));
+        self.accept(MemoryRequest::Write { at, line, bytes, cache_pad, token, counter_atomic });
     }
 
     /// Sends a `counter_cache_writeback` for the counters around `line` that reaches the controller at `at`.
     pub fn write_back_counters(&mut self, at: Ps, line: Line, token: u32) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_counter_writeback(&mut Context { queue, device, observer }, at, line, WriteToken(token));
+        self.accept(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
     /// `line`, which rests encrypted in the caches above, is about to turn dirty there: `core` asks for its next counter, which
     /// reaches the controller at `at`.
     pub fn turn_dirty(&mut self, at: Ps, core: CoreId, line: Line) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_bump(&mut Context { queue, device, observer }, at, core, line);
+        self.accept(MemoryRequest::BumpCounter { at, core, line });
     }
 
     /// Begins a transaction of `core`; that reaches the log manager at `at`.
     pub fn begin_transaction(&mut self, at: Ps, core: CoreId) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_transaction_begin(&mut Context { queue, device, observer }, at, core);
+        self.accept(MemoryRequest::BeginTransaction { at, core });
     }
 
     /// Sends the old bytes of `line` for the log of the transaction of `core`; they reach the log manager at `at`. A core
     /// sends the next after the answer to this.
     pub fn log(&mut self, at: Ps, core: CoreId, line: Line, old: &LineBytes) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_log(&mut Context { queue, device, observer }, at, core, line, old);
+        self.accept(MemoryRequest::Log { at, core, line, old: *old });
     }
 
     /// Ends the transaction of `core`; that reaches the log manager at `at`.
     pub fn end_transaction(&mut self, at: Ps, core: CoreId) {
-        let Self { queue, controller, device, observer, .. } = self;
-        controller.accept_transaction_end(&mut Context { queue, device, observer }, at, core);
+        self.accept(MemoryRequest::EndTransaction { at, core });
+    }
+
+    fn accept(&mut self, request: MemoryRequest) {
+        self.controller.accept(&mut self.queue, &request);
     }
 
     /// Lets the next event happen and hands over what it answered; `None` when nothing is scheduled.

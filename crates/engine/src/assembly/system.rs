@@ -187,35 +187,14 @@ impl<O: Observer> System<O> {
     /// Carries requests down and answers up until nothing is under way between stages.
     fn route(&mut self) {
         while !self.cache.quiet() || self.controller.has_responses() {
-            let Self { queue, cores, cache, controller, device, observer, responses, requests, wakes, .. } = self;
+            let Self { queue, cores, cache, controller, observer, responses, requests, wakes, .. } = self;
             requests.extend(cache.requests());
             for &line in &cache.evicted {
                 observer.evicted(queue.now(), line);
             }
             cache.evicted.clear();
-            let mut cx = Context { queue, device, observer };
             for request in requests.drain(..) {
-                match request {
-                    MemoryRequest::Read { at, line, token } => controller.accept_read(&mut cx, at, line, token),
-                    MemoryRequest::Write { at, line, bytes, cache_pad, token, counter_atomic } => {
-                        controller.accept_write(&mut cx, at, line, &bytes, &cache_pad, token, counter_atomic);
-                    }
-                    MemoryRequest::BeginTransaction { at, core } => {
-                        controller.accept_transaction_begin(&mut cx, at, core);
-                    }
-                    MemoryRequest::Log { at, core, line, old } => {
-                        controller.accept_log(&mut cx, at, core, line, &old);
-                    }
-                    MemoryRequest::EndTransaction { at, core } => {
-                        controller.accept_transaction_end(&mut cx, at, core);
-                    }
-                    MemoryRequest::BumpCounter { at, core, line } => {
-                        controller.accept_bump(&mut cx, at, core, line);
-                    }
-                    MemoryRequest::CounterWriteback { at, line, token } => {
-                        controller.accept_counter_writeback(&mut cx, at, line, token);
-                    }
-                }
+                controller.accept(queue, &request);
             }
             let now = queue.now();
             controller.take_responses(responses);

@@ -1,11 +1,66 @@
 //! Admission to the write pending queue: who goes next, how many slots that takes, what happens in that one event.
 //! From here on a line survives a power failure.
 
-use super::request::{Cipher, CounterRequest, CounterWaiter, Source, Stage, Write};
-use super::state::{Context, Controller, Response};
-use super::wpq::{Arrival, Entry};
+use super::encrypted::Encrypted;
+use super::interface::Response;
+use super::request::{Cipher, CounterEviction, CounterRequest, CounterWaiter, Source, Stage, Write};
+use super::wpq::Entry;
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
+use std::collections::VecDeque;
+
+/// Who asks for entries of the write pending queue.
+#[derive(Default)]
+pub(super) struct Admission {
+    /// Writes, for their data or for the counter block that they owe.
+    pub asking: Vec<u32>,
+    /// Dirty blocks that left the counter cache.
+    pub evictions: VecDeque<CounterEviction>,
+    /// Blocks for the counter write queue.
+    counters: VecDeque<CounterRequest>,
+    /// Something has changed since nothing fitted.
+    changed: bool,
+}
+
+impl Admission {
+    /// The write in `slot` asks.
+    pub fn ask(&mut self, slot: u32) {
+        self.asking.push(slot);
+        self.changed = true;
+    }
+
+    /// The write in `slot` asks no more.
+    pub fn ask_no_more(&mut self, slot: u32) {
+        self.asking.retain(|&other| other != slot);
+    }
+
+    /// A block asks for an entry of the counter write queue.
+    pub fn ask_counter(&mut self, request: CounterRequest) {
+        self.counters.push_back(request);
+        self.changed = true;
+    }
+
+    /// A dirty block has left the counter cache.
+    pub fn evict(&mut self, eviction: CounterEviction) {
+        self.evictions.push_back(eviction);
+        self.changed = true;
+    }
+
+    /// An entry has become free, or what is asked for has changed.
+    pub fn look_again(&mut self) {
+        self.changed = true;
+    }
+
+    /// Nothing fits until something changes.
+    pub fn settled(&mut self) {
+        self.changed = false;
+    }
+
+    /// Whether something may fit.
+    pub fn changed(&self) -> bool {
+        self.changed
+    }
+}
 
 /// What asks for entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,109 +79,113 @@ enum Request {
     Counter(CounterRequest),
 }
 
-impl Controller {
-    /// Admits whatever fits, in the design's order. Each admission here belongs to the event being handled. Where
-    /// counters have a queue of their own, neither queue waits for the other's room.
-    pub(super) fn admit<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
-        let mut stalled = false;
-        loop {
-            let counters = self.next_counter_request();
-            if let Some(request) = counters.filter(|&request| self.fits(request)) {
-                self.grant(cx, request);
-                continue;
-            }
-            // In one queue nobody passes an eviction.
-            let data = if counters.is_some() && !self.wpq.apart() { None } else { self.next_data_request() };
-            if let Some(request) = data.filter(|&request| self.fits(request)) {
-                self.grant(cx, request);
-                continue;
-            }
-            stalled |= counters.is_some() || data.is_some();
-            break;
+impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+    /// Admits what goes next in the design's order, if it fits. Each admission belongs to the event being handled.
+    pub fn admit_next(&mut self) -> bool {
+        if !self.memory.admission.changed() {
+            return false;
         }
-        self.set_stalled(cx.queue.now(), stalled);
-        if stalled {
-            self.start_draining(cx);
+        let [counter, data] = self.next_requests();
+        if let Some(request) = [counter, data].into_iter().flatten().find(|&request| self.fits(request)) {
+            self.grant(request);
+            return true;
         }
-        self.hand_out_units(cx);
+        self.memory.nothing_fits(counter.is_some() || data.is_some());
+        false
+    }
+
+    /// Whether [`Encrypted::admit_next`] would admit something if it looked.
+    pub fn something_fits(&self) -> bool {
+        self.next_requests().into_iter().flatten().any(|request| self.fits(request))
+    }
+
+    /// The counter block and the data that go next. Where counters have a queue of their own, neither queue waits for the
+    /// other's room; in one queue nobody passes a counter block that asks for itself.
+    fn next_requests(&self) -> [Option<Request>; 2] {
+        let counter = self.next_counter_request();
+        let data = if counter.is_some() && !self.memory.banks.wpq.apart() { None } else { self.next_data_request() };
+        [counter, data]
     }
 
     fn fits(&self, request: Request) -> bool {
+        let wpq = &self.memory.banks.wpq;
         match request {
-            Request::Data(_) | Request::CounterFollows { .. } => self.wpq.free(false) >= 1,
-            Request::CounterOf(_) => self.wpq.free(true) >= 1,
-            Request::Pair(_) if self.wpq.apart() => self.wpq.free(false) >= 1 && self.wpq.free(true) >= 1,
-            Request::Pair(_) => self.wpq.free(false) >= 2,
+            Request::Data(_) | Request::CounterFollows { .. } => wpq.free(false) >= 1,
+            Request::CounterOf(_) => wpq.free(true) >= 1,
+            Request::Pair(_) if wpq.apart() => wpq.free(false) >= 1 && wpq.free(true) >= 1,
+            Request::Pair(_) => wpq.free(false) >= 2,
             Request::Eviction => {
-                self.wpq.free(true) >= 1 || self.evictions.front().is_some_and(|block| self.merges(block.id).is_some())
+                let oldest = self.memory.admission.evictions.front();
+                wpq.free(true) >= 1 || oldest.is_some_and(|block| self.merges(block.id).is_some())
             }
             Request::Counter(request) => {
                 let id = self.block_asked(request);
-                let nothing_to_write = matches!(request, CounterRequest::Writeback(_)) && !self.counters.is_dirty(id);
-                self.wpq.free(true) >= 1 || self.merges(id).is_some() || nothing_to_write
+                let is_writeback = matches!(request, CounterRequest::Writeback(_));
+                let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(id);
+                wpq.free(true) >= 1 || self.merges(id).is_some() || nothing_to_write
             }
         }
     }
 
     /// The block `id` has entered its queue alone, as it was after bump `bump`: the block that a staged pair of an earlier
     /// bump holds is older, and must not be put over it.
-    pub(super) fn block_went_alone(&mut self, id: CounterBlock, bump: u64) {
-        for &slot in &self.in_units {
-            let write = &mut self.writes[slot];
-            write.counter_admitted |= write.bump <= bump && self.coverage.block(write.line) == id;
+    pub fn block_went_alone(&mut self, id: CounterBlock, bump: u64) {
+        for &slot in &self.engine.units.held_by {
+            let write = &mut self.memory.writes[slot];
+            write.counter_admitted |= write.bump <= bump && self.engine.counters.block(write.line) == id;
         }
     }
 
     fn block_asked(&self, request: CounterRequest) -> CounterBlock {
-        match request {
-            CounterRequest::Pair(slot) => self.coverage.block(self.writes[slot].line),
-            CounterRequest::Writeback(slot) => self.writebacks[slot].id,
-        }
+        let line = match request {
+            CounterRequest::Pair(slot) => self.memory.writes[slot].line,
+            CounterRequest::Writeback(slot) => self.memory.writebacks.slots[slot].line,
+        };
+        self.engine.counters.block(line)
     }
 
-    fn grant<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, request: Request) {
+    fn grant(&mut self, request: Request) {
         match request {
             Request::CounterOf(slot) => {
-                let Write { line, block, bump, .. } = self.writes[slot];
-                self.append_counter(cx, self.coverage.block(line), block, bump);
-                let write = &mut self.writes[slot];
+                self.append_counter_of(slot);
+                let write = &mut self.memory.writes[slot];
                 write.owes_counter = false;
                 write.counter_admitted = true;
                 if write.stage != Stage::WantsSlots {
-                    self.asking.retain(|&other| other != slot);
+                    self.memory.admission.ask_no_more(slot);
                 }
             }
             Request::Data(slot) if self.lacks_block(slot) => {
                 // It has been evicted since; the write asks again when it is back.
-                self.asking.retain(|&other| other != slot);
-                let id = self.coverage.block(self.writes[slot].line);
-                self.fetch_counter(cx, id, Some(CounterWaiter::Append(slot)));
+                self.memory.admission.ask_no_more(slot);
+                let id = self.engine.counters.block(self.memory.writes[slot].line);
+                self.fetch_counter(id, Some(CounterWaiter::Append(slot)));
             }
             Request::Data(slot) => {
-                self.append_data(cx, slot, true);
-                self.finish_write(cx, slot);
+                self.append_data(slot, true);
+                self.finish_write(slot);
             }
             Request::CounterFollows { slot, ready } => {
-                self.append_data(cx, slot, ready);
-                self.want_counter_entry(cx, slot);
+                self.append_data(slot, ready);
+                self.want_counter_entry(slot);
             }
             Request::Pair(slot) => {
-                let Write { line, block, bump, .. } = self.writes[slot];
-                self.append_counter(cx, self.coverage.block(line), block, bump);
-                self.append_data(cx, slot, true);
-                self.finish_write(cx, slot);
+                self.append_counter_of(slot);
+                self.append_data(slot, true);
+                self.finish_write(slot);
             }
             Request::Eviction => {
-                let eviction = self.evictions.pop_front().expect("it asked");
-                self.append_counter(cx, eviction.id, eviction.block, eviction.bump);
-                self.block_went_alone(eviction.id, eviction.bump);
-                self.retry_writebacks(eviction.id);
+                let CounterEviction { id, block, bump } =
+                    self.memory.admission.evictions.pop_front().expect("it asked");
+                self.append_counter(id, block, bump);
+                self.block_went_alone(id, bump);
+                self.retry_writebacks(id);
             }
             Request::Counter(request) => {
-                self.counter_asking.pop_front();
+                self.memory.admission.counters.pop_front();
                 match request {
-                    CounterRequest::Pair(slot) => self.complete_pair(cx, slot),
-                    CounterRequest::Writeback(slot) => self.complete_writeback(cx, slot),
+                    CounterRequest::Pair(slot) => self.complete_pair(slot),
+                    CounterRequest::Writeback(slot) => self.complete_writeback(slot),
                 }
             }
         }
@@ -134,47 +193,47 @@ impl Controller {
 
     /// Evicted counter blocks first: a fetch may be waiting for what they overwrite. Then in the order of asking.
     fn next_counter_request(&self) -> Option<Request> {
-        if !self.evictions.is_empty() {
+        if !self.memory.admission.evictions.is_empty() {
             return Some(Request::Eviction);
         }
-        self.counter_asking.front().copied().map(Request::Counter)
+        self.memory.admission.counters.front().copied().map(Request::Counter)
     }
 
     /// The write that goes next.
     fn next_data_request(&self) -> Option<Request> {
-        let order = self.encryption.as_ref().map_or(AppendOrder::BumpOrder, |encryption| encryption.parts.append_order);
-        let ready = self.asking.iter().copied();
-        let chosen = match order {
+        let writes = &self.memory.writes;
+        let ready = self.memory.admission.asking.iter().copied();
+        let chosen = match self.engine.rules.append_order {
             // A write whose pad is not done holds back the later ones of its page.
             AppendOrder::BumpOrder => ready
                 .filter(|&slot| {
-                    let write = &self.writes[slot];
+                    let write = &writes[slot];
                     write.owes_counter
-                        || !self.in_units.iter().any(|&other| {
-                            let other = &self.writes[other];
+                        || !self.engine.units.held_by.iter().any(|&other| {
+                            let other = &writes[other];
                             other.stage == Stage::Encrypting
                                 && other.bump < write.bump
                                 && other.line.page() == write.line.page()
                                 && !other.counter_admitted
                         })
                 })
-                .min_by_key(|&slot| self.writes[slot].bump),
-            AppendOrder::UnitOrder => ready.min_by_key(|&slot| self.writes[slot].unit),
+                .min_by_key(|&slot| writes[slot].bump),
+            AppendOrder::UnitOrder => ready.min_by_key(|&slot| writes[slot].unit),
         };
         chosen.and_then(|slot| self.request_of(slot))
     }
 
     fn request_of(&self, slot: u32) -> Option<Request> {
-        let write = &self.writes[slot];
+        let write = &self.memory.writes[slot];
         if write.owes_counter {
             return Some(Request::CounterOf(slot));
         }
         if write.stage != Stage::WantsSlots {
             return None;
         }
-        let admit = match self.cipher_of(write.source) {
-            Cipher::None | Cipher::Feedback | Cipher::Resident | Cipher::Turn => Admit::Data,
-            Cipher::Counter => self.write_path_of(write.source).at_encrypted(write.counter_atomic),
+        let admit = match self.engine.cipher_of(write.source) {
+            Cipher::None | Cipher::Feedback(_) | Cipher::Resident | Cipher::Turn(_) => Admit::Data,
+            Cipher::Counter => self.engine.write_path_of(write.source).at_encrypted(write.counter_atomic),
         };
         Some(match admit {
             Admit::Pair if write.counter_admitted => Request::Data(slot),
@@ -187,201 +246,116 @@ impl Controller {
 
     /// The queued counter entry whose place a new block `id` takes.
     fn merges(&self, id: CounterBlock) -> Option<u32> {
-        let ready = self.coalescing() == Some(CounterCoalescing::ReadyEntries) && self.config.counter_wpq_merging;
-        if ready { self.wpq.superseded(MediaLine::counter(id)) } else { None }
+        match self.engine.rules.coalescing {
+            CounterCoalescing::ReadyEntries => self.memory.banks.wpq.superseded(MediaLine::counter(id)),
+            CounterCoalescing::Off | CounterCoalescing::InWpq | CounterCoalescing::AnyInWpq => None,
+        }
     }
 
     /// The queued counter entry that a new one for `media` removes.
     fn removed_by(&self, media: MediaLine) -> Option<u32> {
-        match self.coalescing()? {
+        match self.engine.rules.coalescing {
             CounterCoalescing::Off | CounterCoalescing::ReadyEntries => None,
-            CounterCoalescing::InWpq => self.wpq.superseded(media),
-            CounterCoalescing::AnyInWpq => self.wpq.oldest_counter(),
+            CounterCoalescing::InWpq => self.memory.banks.wpq.superseded(media),
+            CounterCoalescing::AnyInWpq => self.memory.banks.wpq.oldest_counter(),
         }
     }
 
-    fn coalescing(&self) -> Option<CounterCoalescing> {
-        self.encryption.as_ref().map(|encryption| encryption.parts.coalescing)
+    /// The block that the write in `slot` bumped enters its queue.
+    fn append_counter_of(&mut self, slot: u32) {
+        let Write { line, block, bump, .. } = self.memory.writes[slot];
+        self.append_counter(self.engine.counters.block(line), block, bump);
     }
 
     /// A counter block enters its queue.
-    pub(super) fn append_counter<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        id: CounterBlock,
-        block: LineBytes,
-        bump: u64,
-    ) {
+    pub fn append_counter(&mut self, id: CounterBlock, block: LineBytes, bump: u64) {
         let media = MediaLine::counter(id);
-        let now = cx.queue.now();
-        self.account_occupancy(now);
-        self.stats.counter_writes_asked += 1;
+        let now = self.memory.now();
+        self.memory.account_occupancy();
+        self.memory.meter.stats.counter_writes_asked += 1;
         if let Some(older) = self.merges(id) {
-            if self.wpq.entry(older).epoch == self.epoch {
-                self.stats.counter_writes_coalesced += 1;
-            }
-            self.stats.admitted += 1;
-            cx.observer.coalesced(now, media, &self.wpq.entry(older).bytes);
-            self.wpq.replace(older, &block, bump);
-            cx.observer.persisted(now, media, &block);
+            let Entry { epoch, bytes, .. } = self.memory.banks.wpq.entry(older);
+            self.memory.meter.count_coalesced(*epoch);
+            self.memory.meter.stats.admitted += 1;
+            self.memory.observer.coalesced(now, media, bytes);
+            self.memory.banks.wpq.replace(older, &block, bump);
+            self.memory.observer.persisted(now, media, &block);
             return;
         }
         if let Some(older) = self.removed_by(media) {
-            let Entry { epoch, media: removed, bytes, .. } = *self.wpq.remove(older);
-            if epoch == self.epoch {
-                self.stats.counter_writes_coalesced += 1;
-            }
-            cx.observer.coalesced(now, removed, &bytes);
+            let Entry { epoch, media: removed, bytes, .. } = self.memory.banks.wpq.remove(older);
+            self.memory.meter.count_coalesced(*epoch);
+            self.memory.observer.coalesced(now, *removed, bytes);
         }
-        self.append(cx, media, block, bump, true, None);
+        self.memory.append(media, block, bump, true, None);
     }
 
     /// The data of write `slot` enters its queue, and its circuit is free.
-    fn append_data<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32, ready: bool) {
-        self.account_occupancy(cx.queue.now());
-        let cipher = self.cipher_of(self.writes[slot].source);
+    fn append_data(&mut self, slot: u32, ready: bool) {
+        self.memory.account_occupancy();
+        let cipher = self.engine.cipher_of(self.memory.writes[slot].source);
         if cipher == Cipher::Resident {
             self.take_from_caches(slot);
         }
-        let Write { line, ciphertext, unit, counter, counter_atomic, renews, source, .. } = self.writes[slot];
-        let parts = self.encryption.as_ref().map(|encryption| encryption.parts);
-        let inline = parts.is_some_and(|parts| parts.store != CounterStore::Region);
-        let beside = inline.then_some(counter);
-        self.writes[slot].entry = self.append(cx, MediaLine::data(line), ciphertext, 0, ready, beside);
+        let Write { line, ciphertext, unit, counter, counter_atomic, renews, source, .. } = self.memory.writes[slot];
+        let counters = &self.engine.counters;
+        let inline = counters.store != CounterStore::Region;
+        let beside = inline.then(|| (counters.block(line), counters.block_of_one(counter)));
+        self.memory.writes[slot].entry = self.memory.append(MediaLine::data(line), ciphertext, 0, ready, beside);
         if renews {
-            self.line_renewed(cx, line);
+            self.line_renewed(line);
         }
         if !matches!(cipher, Cipher::None | Cipher::Resident) {
-            self.units_free.push(unit);
-            self.in_units.retain(|&other| other != slot);
+            self.engine.units.give_back(slot, unit);
         }
-        let updates = parts.is_some_and(|parts| parts.update == CounterUpdate::WithData);
-        if ready && updates && cipher == Cipher::Counter {
+        if ready && self.engine.counters.update == CounterUpdate::WithData && cipher == Cipher::Counter {
             let counter = self.under_present_major(line, counter);
-            self.update_counter(cx, line, counter, self.write_path_of(source).defers_counter(counter_atomic));
+            let defers = self.engine.write_path_of(source).defers_counter(counter_atomic);
+            self.update_counter(line, counter, defers);
         }
-        self.asking.retain(|&other| other != slot);
+        self.memory.admission.ask_no_more(slot);
     }
 
     /// The counter cache takes a counter of the write in `slot` with its data, the block is the only place that has the
     /// line's page, and it is not there.
     fn lacks_block(&self, slot: u32) -> bool {
-        let Write { line, source, .. } = self.writes[slot];
-        self.encryption.as_ref().is_some_and(|encryption| {
-            encryption.parts.update == CounterUpdate::WithData
-                && !encryption.scheme.global()
-                && self.cipher_of(source) == Cipher::Counter
-                && !self.counters.contains(self.coverage.block(line))
-        })
+        let Write { line, source, .. } = self.memory.writes[slot];
+        let counters = &self.engine.counters;
+        counters.update == CounterUpdate::WithData
+            && !counters.scheme.global()
+            && self.engine.cipher_of(source) == Cipher::Counter
+            && !counters.cache.contains(counters.block(line))
     }
 
     /// The counter of a line as its block takes it. The page's major counter may have advanced since the line was
     /// encrypted: until the line's done bit is set, its minor belongs to the old major counter, for which re-encryption keeps
     /// a copy of the block.
     fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
-        let encryption = self.encryption.as_ref().expect("it has a counter");
-        if encryption.scheme.global() || !self.rsr.pending(line) || counter.major != self.rsr.old_major {
+        let (counters, rsr) = (&self.engine.counters, &mut self.engine.rsr);
+        if counters.scheme.global() || !rsr.pending(line) || counter.major != rsr.old_major {
             return counter;
         }
-        if let Some(old) = &mut self.rsr.old_block {
-            encryption.scheme.set(old, self.coverage.index(line), counter);
+        if let Some(old) = &mut rsr.old_block {
+            counters.scheme.set(old, counters.index(line), counter);
         }
         Counter { major: counter.major + 1, ..counter }
     }
 
     /// The write in `slot` is in the persistence domain.
-    pub(super) fn finish_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let Write { line, source, .. } = self.writes[slot];
-        self.leave_active(slot);
+    pub fn finish_write(&mut self, slot: u32) {
+        let Write { line, source, .. } = self.memory.writes[slot];
+        self.memory.writes.finish(slot);
         match source {
             Source::Caches(token) | Source::Rested(token) => {
-                self.responses.push(Response::Written { token: WriteToken(token) })
+                self.memory.responses.push(Response::Written { token: WriteToken(token) });
             }
             Source::Reencryption(_) => {
-                self.rsr.under_way -= 1;
-                cx.queue.schedule(cx.queue.now(), Event::ReencryptStep);
+                self.engine.rsr.under_way -= 1;
+                self.memory.next(Event::ReencryptStep);
             }
-            Source::Log(_) | Source::Turn(_) => {}
+            Source::Log(write) => self.engine.log().persisted.push_back(write),
+            Source::Turn(_) => {}
         }
-        self.start_next_of_line(cx, slot);
-        self.retry_writebacks(self.coverage.block(line));
-        if let Source::Log(write) = source {
-            self.log_persisted(cx, write);
-        }
-    }
-
-    pub(super) fn leave_active(&mut self, slot: u32) {
-        let at = self.active.iter().position(|&other| other == slot).expect("what ends was active");
-        self.active.remove(at);
-    }
-
-    /// What was in `slot` is over, and the next of its line may begin.
-    pub(super) fn start_next_of_line<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let line = self.writes[slot].line;
-        self.writes.release(slot);
-        if let Some(next) = self.next_of_line(line) {
-            self.start_write(cx, next);
-        }
-    }
-
-    /// The write of `line` that starts when another one of that line has been appended: re-encryption first, then
-    /// the oldest, unless that one waits for something else.
-    fn next_of_line(&self, line: Line) -> Option<u32> {
-        let behind = |&slot: &u32| self.writes[slot].stage == Stage::BehindSameLine;
-        let mut of_line = self.active.iter().copied().filter(|&slot| self.writes[slot].line == line);
-        let oldest = of_line.clone().next()?;
-        let reencryption = of_line.find(|slot| matches!(self.writes[*slot].source, Source::Reencryption(_)));
-        reencryption.or(Some(oldest)).filter(behind)
-    }
-
-    fn append<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        media: MediaLine,
-        bytes: LineBytes,
-        bump: u64,
-        ready: bool,
-        beside: Option<Counter>,
-    ) -> u32 {
-        let now = cx.queue.now();
-        let location = cx.device.locate(media);
-        self.stats.admitted += 1;
-        let slot = self.wpq.push(Arrival { media, location, bytes, ready, epoch: self.epoch, bump, beside });
-        self.drain_if_high(cx);
-        if ready {
-            for (unit, bytes) in self.units_of(media, bytes, beside) {
-                cx.observer.persisted(now, unit, &bytes);
-            }
-            self.serve(cx, location.bank);
-        }
-        slot
-    }
-
-    /// To be called when an entry has become ready.
-    pub(super) fn drain_if_high<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
-        if self.wpq.is_high() {
-            self.start_draining(cx);
-        }
-    }
-
-    fn start_draining<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
-        if !self.draining {
-            self.draining = true;
-            self.serve_all(cx);
-        }
-    }
-
-    fn set_stalled(&mut self, now: crate::kernel::Ps, stalled: bool) {
-        match (self.stalled_since, stalled) {
-            (None, true) => {
-                self.stalled_since = Some(now);
-                self.stats.full_events += 1;
-            }
-            (Some(since), false) => {
-                self.stats.full_stall_ps += now - since;
-                self.stalled_since = None;
-            }
-            _ => {}
-        }
+        self.retry_writebacks(self.engine.counters.block(line));
     }
 }

@@ -12,12 +12,15 @@
 //! order. A store waits only until the log manager has taken its entry (ATOM's posted log). Buckets are used in turn, to
 //! spread wear.
 
-use super::log_set::{LogSet, Record};
+use super::interface::{LogParts, Response};
+use super::log_set::{Chain, LogSet, Record};
+use super::memory::Memory;
 use super::request::{LogWrite, Part, Source, Stage};
-use super::state::{Context, Controller, Response};
-use crate::kernel::{Ps, Slab};
+use crate::config::{Log, LogIv};
+use crate::kernel::Slab;
 use crate::message::{
-    BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, LogSnapshot, Observer,
+    BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, LogLayout, LogSnapshot,
+    Observer,
 };
 use crate::parts::{LogChains, LogOrder};
 use std::collections::VecDeque;
@@ -32,29 +35,65 @@ struct Entry {
 
 /// The registers of all transactions, and the buckets that are free.
 pub(super) struct LogManager {
-    pub sets: Vec<LogSet>,
+    pub parts: LogParts,
+    sets: Vec<LogSet>,
     free: VecDeque<u32>,
     entries: Slab<Entry>,
     /// Transactions that wait for a set.
     beginning: VecDeque<CoreId>,
     /// Entries that wait for a bucket, or for earlier ones to persist.
     waiting: VecDeque<u32>,
+    /// Log lines that have persisted in this event and that have yet to be heard of.
+    pub persisted: VecDeque<LogWrite>,
     pending_max: u32,
     /// Initial vectors of each bucket, where it keeps them for its life.
     kept_vectors: Option<Vec<Option<[CipherBlock; 2]>>>,
 }
 
 impl LogManager {
-    pub fn new(log: &crate::config::Log) -> Self {
+    pub fn new(config: &Log, parts: LogParts) -> Self {
         Self {
-            sets: (0..log.transactions).map(|_| LogSet::default()).collect(),
-            free: (0..log.buckets).collect(),
+            parts,
+            sets: (0..config.transactions).map(|_| LogSet::default()).collect(),
+            free: (0..config.buckets).collect(),
             entries: Slab::default(),
             beginning: VecDeque::new(),
             waiting: VecDeque::new(),
-            pending_max: log.pending_entries,
-            kept_vectors: (log.iv == crate::config::LogIv::PerBucket).then(|| vec![None; log.buckets as usize]),
+            persisted: VecDeque::new(),
+            pending_max: config.pending_entries,
+            kept_vectors: (config.iv == LogIv::PerBucket).then(|| vec![None; config.buckets as usize]),
         }
+    }
+
+    /// Old bytes that have yet to arrive.
+    pub fn add(&mut self, core: CoreId, line: Line, old: &LineBytes) -> u32 {
+        self.entries.insert(Entry { core, line, old: *old })
+    }
+
+    /// Whether `line` belongs to the log.
+    pub fn has(&self, line: Line) -> bool {
+        self.parts.region.contains(line)
+    }
+
+    /// Why nothing goes on, if transactions wait for log space that none of them gives back.
+    pub fn exhausted(&self) -> Option<String> {
+        (!self.waiting.is_empty()).then(|| {
+            format!(
+                "log.buckets = {} is too few for {} concurrent transactions: they have filled all buckets, need more, and \
+                 none can end",
+                self.parts.region.buckets,
+                self.sets.iter().filter(|set| set.core.is_some()).count(),
+            )
+        })
+    }
+
+    /// The log metadata registers as a power failure finds them, by core.
+    pub fn snapshot(&self) -> Vec<LogSnapshot> {
+        let durable = self.sets.iter().filter(|set| !set.durable.is_empty());
+        let mut sets: Vec<LogSnapshot> =
+            durable.filter_map(|set| set.core.map(|core| LogSnapshot { core, buckets: set.durable.clone() })).collect();
+        sets.sort_unstable_by_key(|set| set.core);
+        sets
     }
 
     fn set_of(&self, core: CoreId) -> Option<usize> {
@@ -68,101 +107,95 @@ impl LogManager {
             records.find(|record| record.names(line)).map(|record| (index, !record.closed))
         })
     }
+
+    /// Makes sure that set `index` has an open record; false if that needs a bucket and none is free.
+    fn open_record(&mut self, index: usize) -> bool {
+        let set = &self.sets[index];
+        if set.records.back().is_some_and(|record| !record.closed) {
+            return true;
+        }
+        if set.bucket.is_none_or(|bucket| bucket.records == self.parts.region.records) {
+            let Some(number) = self.free.pop_front() else { return false };
+            let vectors = self.initial_vectors(number);
+            self.sets[index].take_bucket(number, vectors);
+        }
+        self.sets[index].open();
+        true
+    }
+
+    /// The initial vectors of the header chain and of the log chain of bucket `number`, for its next transaction.
+    fn initial_vectors(&mut self, number: u32) -> [CipherBlock; 2] {
+        if self.parts.chains == LogChains::ConstantVectors {
+            return [CipherBlock::default(); 2];
+        }
+        let random = &mut self.parts.random;
+        let mut draw = || (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_le_bytes();
+        match &mut self.kept_vectors {
+            Some(kept) => *kept[number as usize].get_or_insert_with(|| [draw(), draw()]),
+            None => [draw(), draw()],
+        }
+    }
+
+    /// The initial vector of a line that begins its chain in a bucket, where it is the log's line `place`.
+    pub fn first_of_bucket(&mut self, of: LogWrite, place: Line) -> Option<CipherBlock> {
+        let region = self.parts.region;
+        let record = self.sets[usize::from(of.set)].record_mut(of.sequence);
+        let [header_iv, log_iv] = record.vectors;
+        match of.part {
+            Part::Header => (place == region.header(record.bucket, 0)).then_some(header_iv),
+            Part::Entry | Part::Metadata => (place == region.entry(record.bucket, 0, 0, 0)).then_some(log_iv),
+        }
+    }
+
+    /// The chain of headers or of logged lines that a write belongs to.
+    pub fn chain(&mut self, of: LogWrite) -> &mut Chain {
+        let set = &mut self.sets[usize::from(of.set)];
+        if of.part == Part::Header { &mut set.headers } else { &mut set.lines }
+    }
+
+    /// The oldest line of a chain is encrypted as `ciphertext`; the write of the next.
+    pub fn advance_chain(&mut self, of: LogWrite, ciphertext: &LineBytes) -> Option<u32> {
+        let linked = self.parts.chains != LogChains::Unlinked;
+        let chain = self.chain(of);
+        chain.advance(linked.then_some(ciphertext));
+        chain.waiting.front().map(|&(next, _)| next)
+    }
 }
 
-impl Controller {
-    /// Takes the begin of a transaction of `core`, which reaches the log manager at `at`.
-    pub fn accept_transaction_begin<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        at: Ps,
-        core: CoreId,
-    ) {
-        cx.queue.schedule(at, Event::TransactionBeginArrives { core });
-    }
+/// The log manager with what it acts on in an event.
+pub(super) struct Logging<'m, 'a, D, O> {
+    pub log: &'m mut LogManager,
+    pub memory: &'m mut Memory<'a, D, O>,
+}
 
-    /// Takes the old bytes of `line` for the log of the transaction of `core`, which reach the log manager at `at`.
-    pub fn accept_log<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        at: Ps,
-        core: CoreId,
-        line: Line,
-        old: &LineBytes,
-    ) {
-        let slot = self.manager().entries.insert(Entry { core, line, old: *old });
-        cx.queue.schedule(at, Event::LogEntryArrives { slot });
-    }
-
-    /// Takes the end of the transaction of `core`, which reaches the log manager at `at`.
-    pub fn accept_transaction_end<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        at: Ps,
-        core: CoreId,
-    ) {
-        cx.queue.schedule(at, Event::TransactionEndArrives { core });
-    }
-
-    /// Why nothing goes on, if transactions wait for log space that none of them gives back.
-    pub fn log_exhausted(&self) -> Option<String> {
-        let manager = self.log_manager.as_ref().filter(|manager| !manager.waiting.is_empty())?;
-        Some(format!(
-            "log.buckets = {} is too few for {} concurrent transactions: they have filled all buckets, need more, and none \
-             can end",
-            self.log_parts().region.buckets,
-            manager.sets.iter().filter(|set| set.core.is_some()).count(),
-        ))
-    }
-
-    /// The log metadata registers as a power failure finds them, by core.
-    pub(super) fn log_snapshot(&self) -> Vec<LogSnapshot> {
-        let sets = self.log_manager.iter().flat_map(|manager| &manager.sets);
-        let mut sets: Vec<LogSnapshot> = sets
-            .filter(|set| !set.durable.is_empty())
-            .filter_map(|set| set.core.map(|core| LogSnapshot { core, buckets: set.durable.clone() }))
-            .collect();
-        sets.sort_unstable_by_key(|set| set.core);
-        sets
-    }
-
-    fn manager(&mut self) -> &mut LogManager {
-        self.log_manager.as_mut().expect("only designs with a hardware log are sent log entries")
-    }
-
-    /// Set `index` of the registers.
-    pub(super) fn set(&mut self, index: usize) -> &mut LogSet {
-        &mut self.manager().sets[index]
-    }
-
+impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
     /// `Event::TransactionBeginArrives`.
-    pub(super) fn transaction_begin_arrives(&mut self, core: CoreId) {
-        self.manager().beginning.push_back(core);
+    pub fn begin_arrives(&mut self, core: CoreId) {
+        self.log.beginning.push_back(core);
         self.begin_waiting();
     }
 
-    /// Gives unused sets to transactions that wait for one, oldest first.
+    /// Gives an unused set to the transaction that has waited longest for one.
     fn begin_waiting(&mut self) {
-        let manager = self.manager();
-        let Some(unused) = manager.sets.iter().position(|set| set.core.is_none()) else { return };
-        if let Some(core) = manager.beginning.pop_front() {
-            manager.sets[unused].core = Some(core);
-            self.responses.push(Response::TransactionBegun { core });
+        let Some(unused) = self.log.sets.iter().position(|set| set.core.is_none()) else { return };
+        if let Some(core) = self.log.beginning.pop_front() {
+            self.log.sets[unused].core = Some(core);
+            self.memory.responses.push(Response::TransactionBegun { core });
         }
     }
 
     /// `Event::LogEntryArrives`.
-    pub(super) fn log_entry_arrives<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        self.manager().waiting.push_back(slot);
-        self.take_entries(cx);
+    pub fn entry_arrives(&mut self, slot: u32) {
+        self.log.waiting.push_back(slot);
+        self.take_entries();
     }
 
     /// Takes every waiting entry that can be had; one that cannot holds no other core's back.
-    fn take_entries<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+    fn take_entries(&mut self) {
         let mut at = 0;
-        while let Some(&slot) = self.manager().waiting.get(at) {
-            if self.take_entry(cx, slot) {
-                self.manager().waiting.remove(at);
+        while let Some(&slot) = self.log.waiting.get(at) {
+            if self.take_entry(slot) {
+                self.log.waiting.remove(at);
             } else {
                 at += 1;
             }
@@ -170,193 +203,135 @@ impl Controller {
     }
 
     /// Puts an entry into the open record of its transaction; false if there is no room for it.
-    fn take_entry<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) -> bool {
-        let manager = self.manager();
-        let Entry { core, line, old } = manager.entries[slot];
-        let index = manager.set_of(core).expect("a transaction that logs has begun");
-        if manager.sets[index].pending() >= manager.pending_max || !self.open_record(index) {
+    fn take_entry(&mut self, slot: u32) -> bool {
+        let Entry { core, line, old } = self.log.entries[slot];
+        let index = self.log.set_of(core).expect("a transaction that logs has begun");
+        if self.log.sets[index].pending() >= self.log.pending_max || !self.log.open_record(index) {
             return false;
         }
-        let region = self.log_parts().region;
-        let set = self.set(index);
-        let (place, sequence) = set.put(region, line);
-        self.manager().entries.release(slot);
-        cx.observer.logged(cx.queue.now(), core, line);
-        self.responses.push(Response::Logged { core });
-        self.send_log_write(cx, LogWrite { set: index as u8, sequence, part: Part::Entry }, place, &old);
-        let full = self.set(index).records.back().is_some_and(|record| record.header.count == LOG_RECORD_LINES as u32);
-        if full {
-            self.close_record(cx, index);
+        let (place, sequence) = self.log.sets[index].put(self.log.parts.region, line);
+        self.log.entries.release(slot);
+        self.memory.observer.logged(self.memory.queue.now(), core, line);
+        self.memory.responses.push(Response::Logged { core });
+        self.send(LogWrite { set: index as u8, sequence, part: Part::Entry }, place, &old);
+        let open = self.log.sets[index].records.back();
+        if open.is_some_and(|record| record.header.count == LOG_RECORD_LINES as u32) {
+            self.close_record(index);
         }
         true
-    }
-
-    /// Makes sure that set `index` has an open record; false if that needs a bucket and none is free.
-    fn open_record(&mut self, index: usize) -> bool {
-        let records = self.log_parts().region.records;
-        let set = self.set(index);
-        if set.records.back().is_some_and(|record| !record.closed) {
-            return true;
-        }
-        if set.bucket.is_none_or(|bucket| bucket.records == records) {
-            let manager = self.manager();
-            let Some(number) = manager.free.pop_front() else { return false };
-            let vectors = self.initial_vectors(number);
-            self.set(index).take_bucket(number, vectors);
-        }
-        self.set(index).open();
-        true
-    }
-
-    /// The initial vectors of the header chain and of the log chain of bucket `number`, for its next transaction.
-    fn initial_vectors(&mut self, number: u32) -> [CipherBlock; 2] {
-        if self.log_parts().chains == LogChains::ConstantVectors {
-            return [CipherBlock::default(); 2];
-        }
-        let kept = self.manager().kept_vectors.as_ref().and_then(|kept| kept[number as usize]);
-        if let Some(vectors) = kept {
-            return vectors;
-        }
-        let random = &mut self.encryption.as_mut().and_then(|parts| parts.log.as_mut()).expect("it logs").random;
-        let mut draw = || (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_le_bytes();
-        let vectors = [draw(), draw()];
-        if let Some(kept) = &mut self.manager().kept_vectors {
-            kept[number as usize] = Some(vectors);
-        }
-        vectors
     }
 
     /// The open record of set `index` takes no more lines: its header follows once they have persisted.
-    fn close_record<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
-        if let Some(record) = self.set(index).records.back_mut() {
+    fn close_record(&mut self, index: usize) {
+        if let Some(record) = self.log.sets[index].records.back_mut() {
             record.closed = true;
         }
-        self.send_header(cx, index);
+        self.send_header(index);
     }
 
     /// Sends the header of the oldest record of set `index`, if it is its turn.
-    fn send_header<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
-        let region = self.log_parts().region;
-        let Some(record) = self.set(index).records.front_mut() else { return };
+    fn send_header(&mut self, index: usize) {
+        let region = self.log.parts.region;
+        let Some(record) = self.log.sets[index].records.front_mut() else { return };
         if !record.closed || record.unpersisted > 0 || std::mem::replace(&mut record.header_sent, true) {
             return;
         }
         let Record { header, bucket, place, .. } = *record;
         let write = LogWrite { set: index as u8, sequence: header.sequence, part: Part::Header };
-        self.send_log_write(cx, write, region.header(bucket, place), &header.encode());
+        self.send(write, region.header(bucket, place), &header.encode());
     }
 
-    fn send_log_write<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        write: LogWrite,
-        place: Line,
-        bytes: &LineBytes,
-    ) {
-        let slot = self.new_write(place, bytes, Source::Log(write));
-        self.writes[slot].counter_atomic = true;
+    fn send(&mut self, write: LogWrite, place: Line, bytes: &LineBytes) {
+        let slot = self.memory.writes.add(place, bytes, Source::Log(write));
+        self.memory.writes[slot].counter_atomic = true;
         // A step of its own, which power may fail before.
-        cx.queue.schedule(cx.queue.now(), Event::WriteArrives { slot });
+        self.memory.next(Event::WriteArrives { slot });
     }
 
-    /// Whether the write in `slot`, of `line`, has to wait for its log entry. An open record that names it is closed.
-    pub(super) fn waits_for_log<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        slot: u32,
-        line: Line,
-    ) -> bool {
-        let Some(manager) = &self.log_manager else { return false };
-        let Some((index, open)) = manager.record_naming(line) else { return false };
-        if self.log_parts().order != LogOrder::AnyOrder {
-            self.writes[slot].stage = Stage::BehindLog;
+    /// Whether the write in `slot` has to wait for its log entry; then it says so. An open record that names its line is
+    /// closed.
+    pub fn holds(&mut self, slot: u32) -> bool {
+        let Some((index, open)) = self.log.record_naming(self.memory.writes[slot].line) else { return false };
+        let holds = self.log.parts.order != LogOrder::AnyOrder;
+        if holds {
+            self.memory.writes[slot].stage = Stage::BehindLog;
         }
         if open {
-            self.close_record(cx, index);
+            self.close_record(index);
         }
-        self.log_parts().order != LogOrder::AnyOrder
+        holds
     }
 
     /// A line of the log has persisted.
-    pub(super) fn log_persisted<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, write: LogWrite) {
+    pub fn persisted(&mut self, write: LogWrite) {
         let index = usize::from(write.set);
         match write.part {
             Part::Entry => {
-                self.set(index).record_mut(write.sequence).unpersisted -= 1;
-                self.send_header(cx, index);
-                self.take_entries(cx);
-                self.end_if_over(cx, index);
+                self.log.sets[index].record_mut(write.sequence).unpersisted -= 1;
+                self.send_header(index);
+                self.take_entries();
+                self.end_if_over(index);
             }
-            Part::Header if self.log_parts().chained() => {
-                let region = self.log_parts().region;
-                let Record { bucket, place, vectors: [header_iv, log_iv], .. } =
-                    *self.set(index).record_mut(write.sequence);
+            Part::Header if self.log.parts.region.layout == LogLayout::Chains => {
+                let record = self.log.sets[index].record_mut(write.sequence);
+                let Record { bucket, place, vectors: [header_iv, log_iv], .. } = *record;
                 let metadata = BucketMetadata { valid_headers: place + 1, header_iv, log_iv };
                 let write = LogWrite { part: Part::Metadata, ..write };
-                self.send_log_write(cx, write, region.metadata(bucket), &metadata.encode());
+                self.send(write, self.log.parts.region.metadata(bucket), &metadata.encode());
             }
-            Part::Header | Part::Metadata => self.record_durable(cx, index),
+            Part::Header | Part::Metadata => self.record_durable(index),
         }
     }
 
     /// The oldest record of set `index` is durable with its header: the registers say so, and its lines may go.
-    fn record_durable<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
-        let now = cx.queue.now();
-        let set = self.set(index);
+    fn record_durable(&mut self, index: usize) {
+        let set = &mut self.log.sets[index];
         let extended = set.extend();
         let core = set.core.expect("a set with records belongs to a transaction");
-        cx.observer.log_extended(now, core, extended.bucket, extended.records);
-        self.release_held(cx);
-        self.send_header(cx, index);
-        self.end_if_over(cx, index);
+        self.memory.observer.log_extended(self.memory.queue.now(), core, extended.bucket, extended.records);
+        self.release_held();
+        self.send_header(index);
+        self.end_if_over(index);
     }
 
-    /// Starts the held writes that no record holds back any more.
-    fn release_held<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
-        let mut at = 0;
-        while let Some(&slot) = self.active.get(at) {
-            at += 1;
-            if self.writes[slot].stage == Stage::BehindLog && !self.waits_for_log(cx, slot, self.writes[slot].line) {
-                self.start_write(cx, slot);
+    /// The turn of the held writes that no record holds back any more has come.
+    fn release_held(&mut self) {
+        for at in 0..self.memory.writes.active.len() {
+            let slot = self.memory.writes.active[at];
+            if self.memory.writes[slot].stage == Stage::BehindLog && !self.holds(slot) {
+                self.memory.writes.start(slot);
             }
         }
     }
 
     /// `Event::TransactionEndArrives`.
-    pub(super) fn transaction_end_arrives<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        core: CoreId,
-    ) {
-        let manager = self.manager();
-        if let Some(index) = manager.set_of(core) {
-            manager.sets[index].ending = true;
-            self.end_if_over(cx, index);
+    pub fn end_arrives(&mut self, core: CoreId) {
+        if let Some(index) = self.log.set_of(core) {
+            self.log.sets[index].ending = true;
+            self.end_if_over(index);
         } else {
             // It logged nothing, so it may never have had registers.
-            manager.beginning.retain(|&waiting| waiting != core);
-            self.responses.push(Response::TransactionEnded { core });
+            self.log.beginning.retain(|&waiting| waiting != core);
+            self.memory.responses.push(Response::TransactionEnded { core });
         }
     }
 
     /// Frees the log of a transaction that ends, once nothing of it is on its way any more. That commits it.
-    fn end_if_over<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
-        let set = self.set(index);
+    fn end_if_over(&mut self, index: usize) {
+        let set = &mut self.log.sets[index];
         // An open record whose lines were never written back dies with the transaction.
         if !set.ending || set.pending() > 0 || set.records.iter().any(|record| record.closed) {
             return;
         }
         let core = set.core.expect("a transaction ends");
-        let manager = self.manager();
-        if !manager.sets[index].owned.is_empty() {
-            cx.observer.log_freed(cx.queue.now(), core);
+        if !set.owned.is_empty() {
+            self.memory.observer.log_freed(self.memory.queue.now(), core);
         }
-        let LogSet { owned, .. } = &mut manager.sets[index];
-        manager.free.extend(owned.drain(..));
-        manager.sets[index].clear();
-        self.responses.push(Response::TransactionEnded { core });
-        self.release_held(cx);
+        self.log.free.extend(set.owned.drain(..));
+        set.clear();
+        self.memory.responses.push(Response::TransactionEnded { core });
+        self.release_held();
         self.begin_waiting();
-        self.take_entries(cx);
+        self.take_entries();
     }
 }

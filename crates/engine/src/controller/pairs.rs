@@ -5,64 +5,65 @@
 //! Decision: a counter block enters only after its data. A queue full of counters whose data finds no room, before a
 //! queue full of data whose counters find none, would wait for ever.
 
+use super::encrypted::Encrypted;
 use super::request::{CounterRequest, CounterWaiter, Stage, Write};
-use super::state::{Context, Controller};
-use crate::message::{DevicePort, MediaLine, Observer};
-use crate::parts::Admit;
+use crate::message::{DevicePort, Line, LineBytes, MediaLine, Observer};
+use crate::parts::{Admit, Counter};
 
-impl Controller {
+impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// The data of write `slot` is queued: its counter block is wanted.
-    pub(super) fn want_counter_entry<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        self.writes[slot].stage = Stage::Unready;
-        let id = self.coverage.block(self.writes[slot].line);
-        if self.counters.contains(id) || self.on_chip_block(id).is_some() {
-            self.counter_asking.push_back(CounterRequest::Pair(slot));
+    pub fn want_counter_entry(&mut self, slot: u32) {
+        self.memory.writes[slot].stage = Stage::Unready;
+        let id = self.engine.counters.block(self.memory.writes[slot].line);
+        if self.engine.counters.cache.contains(id) || self.view().on_chip_block(id).is_some() {
+            self.memory.admission.ask_counter(CounterRequest::Pair(slot));
         } else {
-            self.fetch_counter(cx, id, Some(CounterWaiter::Pair(slot)));
+            self.fetch_counter(id, Some(CounterWaiter::Pair(slot)));
         }
     }
 
     /// There is an entry for the counter block of write `slot`: the pair becomes ready.
-    pub(super) fn complete_pair<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let now = cx.queue.now();
-        let Write { line, ciphertext, counter, entry, source, counter_atomic, .. } = self.writes[slot];
-        let id = self.coverage.block(line);
-        let scheme = &self.encryption.as_ref().expect("only encrypted writes have counters").scheme;
-        let block = match self.counters.peek_mut(id) {
-            Some(block) => {
-                scheme.set(block, self.coverage.index(line), counter);
-                let block = *block;
-                // All that the cache knows of the block is durable with it.
-                self.counters.set_clean(id);
-                block
-            }
-            None => match self.on_chip_block(id) {
-                Some(mut block) => {
-                    scheme.set(&mut block, self.coverage.index(line), counter);
-                    block
-                }
-                None => {
-                    // It has left the chip while this write waited for an entry.
-                    self.fetch_counter(cx, id, Some(CounterWaiter::Pair(slot)));
-                    return;
-                }
-            },
+    pub fn complete_pair(&mut self, slot: u32) {
+        let Write { line, ciphertext, counter, entry, source, counter_atomic, .. } = self.memory.writes[slot];
+        let id = self.engine.counters.block(line);
+        let Some(block) = self.block_with(line, counter) else {
+            // It has left the chip while this write waited for an entry.
+            self.fetch_counter(id, Some(CounterWaiter::Pair(slot)));
+            return;
         };
         // No earlier counter of this line is on its way into the block, to be put over this one: see `Fetch::updates`.
-        debug_assert!(
-            self.fetch_of(id).is_none_or(|fetch| self.fetches[fetch].updates.iter().all(|(other, _)| *other != line))
-        );
-        self.bumps += 1;
-        self.append_counter(cx, id, block, self.bumps);
-        if self.write_path_of(source).at_encrypted(counter_atomic) != Admit::Unready {
+        debug_assert!({
+            let counters = &self.engine.counters;
+            let updates = counters.fetch_of(id).map(|fetch| &counters.fetches[fetch].updates);
+            updates.is_none_or(|updates| updates.iter().all(|(other, _)| *other != line))
+        });
+        let bump = self.memory.writes.next_bump();
+        self.append_counter(id, block, bump);
+        if self.engine.write_path_of(source).at_encrypted(counter_atomic) != Admit::Unready {
             // The data went its own way.
-            return self.finish_write(cx, slot);
+            return self.finish_write(slot);
         }
-        self.wpq.set_ready(entry);
-        self.drain_if_high(cx);
-        cx.observer.persisted(now, MediaLine::data(line), &ciphertext);
-        let bank = self.wpq.entry(entry).location.bank;
-        self.finish_write(cx, slot);
-        self.serve(cx, bank);
+        self.memory.banks.wpq.set_ready(entry);
+        self.memory.drain_if_high();
+        self.memory.observer.persisted(self.memory.queue.now(), MediaLine::data(line), &ciphertext);
+        let bank = self.memory.banks.wpq.entry(entry).location.bank;
+        self.finish_write(slot);
+        self.memory.serve(bank);
+    }
+
+    /// The newest block on the chip with `counter` as that of `line`; `None` if there is none on the chip.
+    fn block_with(&mut self, line: Line, counter: Counter) -> Option<LineBytes> {
+        let counters = &mut self.engine.counters;
+        let (id, index) = (counters.block(line), counters.index(line));
+        if let Some(block) = counters.cache.peek_mut(id) {
+            counters.scheme.set(block, index, counter);
+            let block = *block;
+            // All that the cache knows of the block is durable with it.
+            counters.cache.set_clean(id);
+            return Some(block);
+        }
+        let mut block = self.view().on_chip_block(id)?;
+        self.engine.counters.scheme.set(&mut block, index, counter);
+        Some(block)
     }
 }

@@ -4,125 +4,155 @@
 //! The write that overflowed takes the new major counter with minor zero and so re-encrypts its own line; the other
 //! lines are read with the old counters and written with the new. Other pages go on.
 
+use super::encrypted::Encrypted;
+use super::interface::RsrSnapshot;
 use super::request::{LineWaiter, Source};
-use super::state::{Context, Controller, Rsr};
 use crate::message::{DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, Observer, Page};
 use crate::parts::MinorReset;
+use std::collections::VecDeque;
 
 const LINES: usize = LINES_PER_PAGE as usize;
 
-impl Controller {
-    /// Takes the status register for `page`.
-    pub(super) fn begin_reencryption<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        page: Page,
-        old_block: LineBytes,
-        old_major: u64,
-        trigger: usize,
-    ) {
-        debug_assert!(!self.rsr.active);
-        self.stats.reencryptions += 1;
-        let rsr = &mut self.rsr;
-        *rsr = Rsr {
-            active: true,
-            page,
-            old_major,
-            done: 0,
-            old_block: Some(old_block),
-            next: 0,
-            under_way: 0,
-            trigger,
-            waiters: std::mem::take(&mut rsr.waiters),
-            overflowing: std::mem::take(&mut rsr.overflowing),
-        };
-        cx.observer.reencryption(cx.queue.now(), page, old_major, 0, false);
-        cx.queue.schedule(cx.queue.now(), Event::ReencryptStep);
+/// The status register: page, old major, 64 done bits (secpm section 3.5). What lies beside it here (the old block, what is
+/// under way) is volatile.
+#[derive(Default)]
+pub(super) struct Rsr {
+    pub active: bool,
+    pub page: Page,
+    pub old_major: u64,
+    done: u64,
+    /// The block before the major counter advanced, for reading lines that are not done.
+    pub old_block: Option<LineBytes>,
+    /// Lines are to be sent on their way in this event.
+    stepping: bool,
+    /// The line that is sent on its way next.
+    next: usize,
+    /// How many lines are on their way ...
+    pub under_way: u32,
+    /// ... of at most so many.
+    parallelism: u32,
+    /// The line whose write caused it re-encrypts itself.
+    trigger: usize,
+    waiters: Vec<(usize, LineWaiter)>,
+    /// Writes whose own overflow waits for the register.
+    pub overflowing: VecDeque<u32>,
+}
+
+impl Rsr {
+    /// A free register; `parallelism` lines may be on their way at once.
+    pub fn new(parallelism: u32) -> Self {
+        Self { parallelism, ..Self::default() }
+    }
+
+    /// Whether `line` is under re-encryption and not done.
+    pub fn pending(&self, line: Line) -> bool {
+        self.active && line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
     }
 
     /// Whether `line` must wait for its done bit; if so `waiter` is told when it is set.
-    pub(super) fn waits_for_reencryption(&mut self, line: Line, waiter: LineWaiter) -> bool {
-        let waits = self.rsr.pending(line);
+    pub fn holds_back(&mut self, line: Line, waiter: LineWaiter) -> bool {
+        let waits = self.pending(line);
         if waits {
-            self.rsr.waiters.push((line.index_in_page(), waiter));
+            self.waiters.push((line.index_in_page(), waiter));
         }
         waits
     }
 
-    /// `Event::ReencryptStep`: sends the next lines on their way.
-    pub(super) fn reencrypt_step<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
-        while self.rsr.active && self.rsr.under_way < self.config.reencryption_parallelism && self.rsr.next < LINES {
-            let index = self.rsr.next;
-            self.rsr.next += 1;
-            if index == self.rsr.trigger {
-                continue;
-            }
-            self.rsr.under_way += 1;
-            if !self.renews_in_caches(cx, index) {
-                self.reencrypt_line(cx, index);
-            }
+    /// The register as a power failure finds it, if it is in use.
+    pub fn snapshot(&self) -> Option<RsrSnapshot> {
+        let Self { page, old_major, done, .. } = *self;
+        self.active.then_some(RsrSnapshot { page, old_major, done })
+    }
+
+    /// `Event::ReencryptStep`: the next lines are to be sent on their way.
+    pub fn step(&mut self) {
+        self.stepping = true;
+    }
+
+    /// The next line to be sent on its way in this event.
+    fn take_next(&mut self) -> Option<usize> {
+        self.next += usize::from(self.next == self.trigger);
+        self.stepping &= self.active && self.under_way < self.parallelism && self.next < LINES;
+        self.stepping.then(|| {
+            self.under_way += 1;
+            self.next += 1;
+            self.next - 1
+        })
+    }
+}
+
+impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+    /// Takes the status register for the page of `line`, whose block before was `old_block`.
+    pub fn begin_reencryption(&mut self, line: Line, old_block: LineBytes, old_major: u64) {
+        let rsr = &mut self.engine.rsr;
+        debug_assert!(!rsr.active);
+        self.memory.meter.stats.reencryptions += 1;
+        rsr.active = true;
+        rsr.page = line.page();
+        rsr.old_major = old_major;
+        rsr.done = 0;
+        rsr.old_block = Some(old_block);
+        rsr.next = 0;
+        rsr.under_way = 0;
+        rsr.trigger = line.index_in_page();
+        self.memory.observer.reencryption(self.memory.queue.now(), rsr.page, old_major, 0, false);
+        self.memory.next(Event::ReencryptStep);
+    }
+
+    /// Sends the next line on its way, if one is to be sent.
+    pub fn renew_next_line(&mut self) -> bool {
+        let next = self.engine.rsr.take_next();
+        if let Some(index) = next
+            && !self.renews_in_caches(index)
+        {
+            self.reencrypt_line(index);
         }
+        next.is_some()
     }
 
     /// Line `index` of the page is read, to be written under the new major counter.
-    pub(super) fn reencrypt_line<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: usize) {
-        self.reads_active += 1;
-        let read = self.new_read(self.rsr.page.line(index), Source::Reencryption(index));
-        self.start_read(cx, read);
+    pub fn reencrypt_line(&mut self, index: usize) {
+        let read = self.memory.reads.add(self.engine.rsr.page.line(index), Source::Reencryption(index));
+        self.read_arrives(read);
     }
 
     /// A line has been appended under the page's new major counter. With the hardened reading the done bit belongs to
     /// the append, so that a power failure finds both or neither; as published it is a step of its own.
-    pub(super) fn line_renewed<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, line: Line) {
+    pub fn line_renewed(&mut self, line: Line) {
         let index = line.index_in_page() as u32;
-        let reset = self.encryption.as_ref().expect("a page is being re-encrypted").parts.minor_reset;
-        match reset {
-            MinorReset::WithDoneBit => self.set_done(cx, index),
-            MinorReset::AtOnce | MinorReset::BeforeDoneBit => {
-                cx.queue.schedule(cx.queue.now(), Event::ReencryptDone { index })
-            }
+        match self.engine.rules.minor_reset {
+            MinorReset::WithDoneBit => self.set_done(index),
+            MinorReset::AtOnce | MinorReset::BeforeDoneBit => self.memory.next(Event::ReencryptDone { index }),
         }
     }
 
-    /// `Event::ReencryptDone`.
-    pub(super) fn reencrypt_done<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: u32) {
-        self.set_done(cx, index);
-        self.admit(cx);
-    }
-
-    fn set_done<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, index: u32) {
-        let now = cx.queue.now();
-        self.rsr.done |= 1 << index;
-        let finished = self.rsr.done == u64::MAX;
-        cx.observer.reencryption(now, self.rsr.page, self.rsr.old_major, self.rsr.done, finished);
+    /// `Event::ReencryptDone`, or it belongs to this event: line `index` is done, and who waits for that goes on in an event
+    /// of its own.
+    pub fn set_done(&mut self, index: u32) {
+        let now = self.memory.now();
+        let rsr = &mut self.engine.rsr;
+        rsr.done |= 1 << index;
+        let finished = rsr.done == u64::MAX;
+        self.memory.observer.reencryption(now, rsr.page, rsr.old_major, rsr.done, finished);
         if finished {
-            self.rsr.active = false;
-            self.rsr.old_block = None;
+            rsr.active = false;
+            rsr.old_block = None;
         }
-        let mut at = 0;
-        while at < self.rsr.waiters.len() {
-            if self.rsr.waiters[at].0 != index as usize {
-                at += 1;
-                continue;
-            }
-            match self.rsr.waiters.remove(at).1 {
+        let again = now + self.engine.counters.latency;
+        for (_, waiter) in rsr.waiters.extract_if(.., |(line, _)| *line == index as usize) {
+            match waiter {
                 LineWaiter::Read(slot) => {
-                    // It gives its place back and arrives again.
-                    self.reads_active -= 1;
-                    cx.queue.schedule(now, Event::ReadArrives { slot });
+                    // It arrives again.
+                    self.memory.reads.give_room_back();
+                    self.memory.queue.schedule(now, Event::ReadArrives { slot });
                 }
-                LineWaiter::Write(slot) => self.wake_write(cx, slot),
+                LineWaiter::Write(slot) => self.memory.queue.schedule(again, Event::CounterReady { slot }),
             }
         }
         if finished {
-            while let Some(slot) = self.rsr.overflowing.pop_front() {
-                self.wake_write(cx, slot);
+            for slot in rsr.overflowing.drain(..) {
+                self.memory.queue.schedule(again, Event::CounterReady { slot });
             }
         }
-    }
-
-    /// A waiting write asks for its counter again, as an event of its own.
-    fn wake_write<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        cx.queue.schedule(cx.queue.now() + self.timing.counter_cache, Event::CounterReady { slot });
     }
 }

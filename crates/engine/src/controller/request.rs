@@ -1,7 +1,7 @@
 //! What is on its way through the controller: writes, reads, counter fetches and write-backs, and who waits for what.
 
 use crate::kernel::Ps;
-use crate::message::{CoreId, CounterBlock, Line, LineBytes, WriteToken, xor};
+use crate::message::{CoreId, CounterBlock, Line, LineBytes, MediaLine, WriteToken, xor};
 use crate::parts::Counter;
 
 /// Who asked for a read or a write.
@@ -48,19 +48,19 @@ pub(super) enum Part {
     Metadata,
 }
 
-/// How the bytes of a write are encrypted.
+/// How the bytes of a write are encrypted, on a machine that encrypts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cipher {
-    /// Not at all.
+    /// Not at all: the metadata of a log.
     None,
     /// With a pad under a counter.
     Counter,
-    /// In cipher feedback mode.
-    Feedback,
+    /// In cipher feedback mode, as a link of a chain.
+    Feedback(LogWrite),
     /// They have been in the caches, under the line's counter.
     Resident,
     /// There are none; only a counter is wanted.
-    Turn,
+    Turn(Turn),
 }
 
 /// Where a write stands.
@@ -70,6 +70,8 @@ pub(super) enum Stage {
     BehindSameLine,
     /// The undo entry of its line has yet to persist.
     BehindLog,
+    /// Its turn has come: it starts before the event is over.
+    Starting,
     /// Waits for its line's done bit, for a counter, or for a free status register.
     Waiting,
     /// It can get its counter; it waits for an AES circuit.
@@ -114,6 +116,27 @@ pub(super) struct Write {
 }
 
 impl Write {
+    pub fn new(line: Line, bytes: &LineBytes, source: Source) -> Self {
+        Self {
+            line,
+            resident: *bytes,
+            cache_pad: [0; 64],
+            ciphertext: [0; 64],
+            source,
+            stage: Stage::Waiting,
+            arrival: 0,
+            bump: 0,
+            unit: 0,
+            entry: 0,
+            counter: Counter::NEVER,
+            counter_atomic: false,
+            block: [0; 64],
+            renews: false,
+            owes_counter: false,
+            counter_admitted: false,
+        }
+    }
+
     /// What is to be written, in the clear.
     pub fn plaintext(&self) -> LineBytes {
         xor(&self.resident, &self.cache_pad)
@@ -132,11 +155,23 @@ pub(super) struct Read {
     pub blank: bool,
 }
 
-/// Who waits in a bank's read queue.
+/// A read that waits for a bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BankRead {
-    Data(u32),
-    Counter(u32),
+    /// Of a line, for the read in this slot.
+    Data(u32, Line),
+    /// Of a counter block, for the fetch in this slot.
+    Counter(u32, CounterBlock),
+}
+
+impl BankRead {
+    /// What is read.
+    pub fn media(self) -> MediaLine {
+        match self {
+            BankRead::Data(_, line) => MediaLine::data(line),
+            BankRead::Counter(_, id) => MediaLine::counter(id),
+        }
+    }
 }
 
 /// Who waits for a counter block.
@@ -153,7 +188,7 @@ pub(super) enum CounterWaiter {
 }
 
 /// A counter block on its way from the media.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fetch {
     pub id: CounterBlock,
     pub waiters: Vec<CounterWaiter>,
@@ -177,7 +212,8 @@ pub(super) enum CounterRequest {
 /// A `counter_cache_writeback` on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writeback {
-    pub id: CounterBlock,
+    /// A line of the block.
+    pub line: Line,
     pub token: WriteToken,
     /// Writes up to this arrival number came before it.
     pub after: u64,

@@ -4,9 +4,9 @@
 //! Data and counters share the entries, or each kind has its own: then this is the data write queue and the counter
 //! write queue of counter-atomicity (section 5.2.2).
 
+use crate::config;
 use crate::kernel::Slab;
-use crate::message::{LineBytes, Location, MediaLine};
-use crate::parts::Counter;
+use crate::message::{CounterBlock, LineBytes, Location, MediaLine};
 
 const NONE: u32 = u32::MAX;
 
@@ -29,10 +29,18 @@ pub struct Entry {
     pub epoch: u32,
     /// For a counter block, the bump it was copied after; zero for data.
     pub bump: u64,
-    /// The counter that lies beside the line and moves with it.
-    pub beside: Option<Counter>,
+    /// The counter that lies beside the line and moves with it, as the media know it: as a block.
+    pub beside: Option<(CounterBlock, LineBytes)>,
     next: u32,
     previous: u32,
+}
+
+impl Entry {
+    /// What it puts on the media: itself, and the counter beside it.
+    pub fn units(&self) -> impl Iterator<Item = (MediaLine, &LineBytes)> {
+        let beside = self.beside.as_ref().map(|(id, block)| (MediaLine::counter(*id), block));
+        std::iter::once((self.media, &self.bytes)).chain(beside)
+    }
 }
 
 /// A write that enters the queue.
@@ -50,7 +58,7 @@ pub struct Arrival {
     /// See [`Entry::bump`].
     pub bump: u64,
     /// See [`Entry::beside`].
-    pub beside: Option<Counter>,
+    pub beside: Option<(CounterBlock, LineBytes)>,
 }
 
 /// Entries of one kind, and when they drain.
@@ -62,6 +70,26 @@ pub struct Room {
     pub high: usize,
     /// ... and ends with this many.
     pub low: usize,
+}
+
+impl Room {
+    /// The machine's room for data, or for everything.
+    pub fn data(config: &config::Controller) -> Self {
+        Self {
+            entries: config.wpq_entries as usize,
+            high: config.wpq_high_watermark as usize,
+            low: config.wpq_low_watermark as usize,
+        }
+    }
+
+    /// The machine's room for counters, where they have their own.
+    pub fn counters(config: &config::Controller) -> Self {
+        Self {
+            entries: config.counter_wpq_entries as usize,
+            high: config.counter_wpq_high_watermark as usize,
+            low: config.counter_wpq_low_watermark as usize,
+        }
+    }
 }
 
 /// The queue.

@@ -1,90 +1,95 @@
 //! `counter_cache_writeback` (counter-atomicity sections 4.3 and 5.2.2): a dirty block of the counter cache goes to the
 //! counter write queue, ready, and stays in the cache.
 
+use super::encrypted::Encrypted;
+use super::interface::Response;
+use super::memory::Memory;
 use super::request::{CounterRequest, CounterWaiter, Writeback};
-use super::state::{Context, Controller, Response};
-use crate::kernel::Ps;
-use crate::message::{CounterBlock, DevicePort, Event, Line, Observer, WriteToken};
+use crate::kernel::Slab;
+use crate::message::{CounterBlock, DevicePort, Line, Observer, WriteToken};
 use crate::parts::WritebackOrder;
+use std::collections::VecDeque;
 
-impl Controller {
-    /// Takes a `counter_cache_writeback` that reaches the controller at `at`; `token` comes back when the counters are
-    /// in the persistence domain.
-    pub fn accept_counter_writeback<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        at: Ps,
-        line: Line,
-        token: WriteToken,
-    ) {
-        let slot = self.writebacks.insert(Writeback { id: self.coverage.block(line), token, after: 0 });
-        cx.queue.schedule(at, Event::CounterWritebackArrives { slot });
+/// Write-backs on their way.
+#[derive(Default)]
+pub(super) struct Writebacks {
+    pub slots: Slab<Writeback>,
+    /// Those that wait for earlier writes.
+    waiting: VecDeque<u32>,
+}
+
+impl Writebacks {
+    /// A write-back of the counters around `line` that has yet to arrive.
+    pub fn add(&mut self, line: Line, token: WriteToken) -> u32 {
+        self.slots.insert(Writeback { line, token, after: 0 })
     }
+}
 
+impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
+    /// Nothing of the write-back in `slot` is left to write.
+    pub fn acknowledge_writeback(&mut self, slot: u32) {
+        self.responses.push(Response::Written { token: self.writebacks.slots[slot].token });
+        self.writebacks.slots.release(slot);
+    }
+}
+
+impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// `Event::CounterWritebackArrives`.
-    pub(super) fn counter_writeback_arrives<D: DevicePort, O: Observer>(
-        &mut self,
-        cx: &mut Context<'_, D, O>,
-        slot: u32,
-    ) {
-        self.writebacks[slot].after = self.arrivals;
+    pub fn counter_writeback_arrives(&mut self, slot: u32) {
+        self.memory.writebacks.slots[slot].after = self.memory.writes.arrivals();
         self.try_writeback(slot);
-        self.admit(cx);
     }
 
     /// The write-back looks for what it has to write, or waits for what must come before it.
-    pub(super) fn try_writeback(&mut self, slot: u32) {
-        let Writeback { id, after, .. } = self.writebacks[slot];
-        let order = self.encryption.as_ref().map_or(WritebackOrder::AtOnce, |parts| parts.parts.writeback_order);
-        if order == WritebackOrder::AfterData {
-            let earlier = |&write: &u32| {
-                self.coverage.block(self.writes[write].line) == id && self.writes[write].arrival <= after
-            };
-            if self.active.iter().any(earlier) || self.evictions.iter().any(|eviction| eviction.id == id) {
-                self.writebacks_waiting.push_back(slot);
+    pub fn try_writeback(&mut self, slot: u32) {
+        let Writeback { line, after, .. } = self.memory.writebacks.slots[slot];
+        let counters = &mut self.engine.counters;
+        let id = counters.block(line);
+        if self.engine.rules.writeback_order == WritebackOrder::AfterData {
+            let writes = &self.memory.writes;
+            let earlier = |&write: &u32| counters.block(writes[write].line) == id && writes[write].arrival <= after;
+            let evicted = self.memory.admission.evictions.iter().any(|eviction| eviction.id == id);
+            if writes.active.iter().any(earlier) || evicted {
+                self.memory.writebacks.waiting.push_back(slot);
                 return;
             }
-            let fetch = self.fetch_of(id).filter(|&fetch| !self.fetches[fetch].updates.is_empty());
+            let fetch = counters.fetch_of(id).filter(|&fetch| !counters.fetches[fetch].updates.is_empty());
             if let Some(fetch) = fetch {
-                self.fetches[fetch].waiters.push(CounterWaiter::Writeback(slot));
+                counters.fetches[fetch].waiters.push(CounterWaiter::Writeback(slot));
                 return;
             }
         }
-        if self.counters.is_dirty(id) {
-            self.counter_asking.push_back(CounterRequest::Writeback(slot));
+        if counters.cache.is_dirty(id) {
+            self.memory.admission.ask_counter(CounterRequest::Writeback(slot));
         } else {
-            self.acknowledge_writeback(slot);
+            self.memory.acknowledge_writeback(slot);
         }
     }
 
     /// A write of the block `id`, or its eviction, is over: its write-backs may have waited for that.
-    pub(super) fn retry_writebacks(&mut self, id: CounterBlock) {
-        for _ in 0..self.writebacks_waiting.len() {
-            let Some(slot) = self.writebacks_waiting.pop_front() else { return };
-            if self.writebacks[slot].id == id {
+    pub fn retry_writebacks(&mut self, id: CounterBlock) {
+        for _ in 0..self.memory.writebacks.waiting.len() {
+            let Some(slot) = self.memory.writebacks.waiting.pop_front() else { return };
+            if self.engine.counters.block(self.memory.writebacks.slots[slot].line) == id {
                 self.try_writeback(slot);
             } else {
-                self.writebacks_waiting.push_back(slot);
+                self.memory.writebacks.waiting.push_back(slot);
             }
         }
     }
 
     /// There is an entry for the block of write-back `slot`.
-    pub(super) fn complete_writeback<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, slot: u32) {
-        let id = self.writebacks[slot].id;
+    pub fn complete_writeback(&mut self, slot: u32) {
+        let counters = &mut self.engine.counters;
+        let id = counters.block(self.memory.writebacks.slots[slot].line);
         // Evicted, or written with a pair, while it waited for the entry: then there is nothing left to write.
-        if self.counters.is_dirty(id) {
-            let block = *self.counters.peek(id).expect("a dirty block is in the cache");
-            self.counters.set_clean(id);
-            self.bumps += 1;
-            self.append_counter(cx, id, block, self.bumps);
-            self.block_went_alone(id, self.bumps);
+        if counters.cache.is_dirty(id) {
+            let block = *counters.cache.peek(id).expect("a dirty block is in the cache");
+            counters.cache.set_clean(id);
+            let bump = self.memory.writes.next_bump();
+            self.append_counter(id, block, bump);
+            self.block_went_alone(id, bump);
         }
-        self.acknowledge_writeback(slot);
-    }
-
-    fn acknowledge_writeback(&mut self, slot: u32) {
-        self.responses.push(Response::Written { token: self.writebacks[slot].token });
-        self.writebacks.release(slot);
+        self.memory.acknowledge_writeback(slot);
     }
 }

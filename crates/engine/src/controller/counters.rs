@@ -1,0 +1,127 @@
+//! The counter side: the counter cache, the global counter's register, and counter blocks on their way from the media.
+
+use super::counter_cache::CounterCache;
+use super::request::Fetch;
+use crate::config::Machine;
+use crate::kernel::{Ps, Slab};
+use crate::message::{CounterBlock, Coverage, Line, LineBytes};
+use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
+
+/// Counters and where they are.
+pub(super) struct Counters {
+    pub scheme: Box<dyn CounterScheme>,
+    /// Where they lie.
+    pub store: CounterStore,
+    /// When the cache takes a new one.
+    pub update: CounterUpdate,
+    /// Lines per counter block.
+    coverage: Coverage,
+    pub cache: CounterCache,
+    /// Latency of the cache.
+    pub latency: Ps,
+    /// The global counter: the last value given out.
+    pub register: u64,
+    pub fetches: Slab<Fetch>,
+    /// Slots of the fetches under way.
+    fetching: Vec<u32>,
+    /// Fetches that are over, for the memory of their lists.
+    spare: Vec<Fetch>,
+}
+
+/// Bytes of the counter cache, and of an entry of it.
+fn cache_shape(machine: &Machine, store: CounterStore, cores: u16) -> (u64, u64) {
+    let config = &machine.controller;
+    let sharers = if config.counter_cache_size_per_core { u64::from(cores) } else { 1 };
+    match store {
+        CounterStore::Inline => (0, 64),
+        CounterStore::InlineCached => (config.counter_cache_size.0 * sharers, 8),
+        CounterStore::Region => (config.counter_cache_size.0 * sharers, 64),
+    }
+}
+
+/// Bytes of the host's memory that the counter cache takes.
+pub fn counter_cache_host_bytes(machine: &Machine, store: CounterStore, cores: u16) -> u64 {
+    let (bytes, entry_bytes) = cache_shape(machine, store, cores);
+    CounterCache::host_bytes(bytes, entry_bytes)
+}
+
+/// Latency of the counter cache.
+pub(super) fn latency(machine: &Machine) -> Ps {
+    let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
+    u64::from(machine.controller.counter_cache_latency_cycles) * cycle
+}
+
+impl Counters {
+    pub fn new(machine: &Machine, parts: &Encryption, scheme: Box<dyn CounterScheme>, cores: u16) -> Self {
+        let store = parts.store;
+        let (bytes, entry_bytes) = cache_shape(machine, store, cores);
+        Self {
+            coverage: scheme.coverage(),
+            scheme,
+            store,
+            update: parts.update,
+            cache: CounterCache::new(bytes, entry_bytes, machine.controller.counter_cache_ways),
+            latency: latency(machine),
+            register: 0,
+            fetches: Slab::default(),
+            fetching: Vec::with_capacity(32),
+            spare: Vec::new(),
+        }
+    }
+
+    /// The block that has the counter of `line`.
+    pub fn block(&self, line: Line) -> CounterBlock {
+        self.coverage.block(line)
+    }
+
+    /// The place of the counter of `line` in its block.
+    pub fn index(&self, line: Line) -> usize {
+        self.coverage.index(line)
+    }
+
+    /// Line `index` of the block `id`.
+    pub fn line(&self, id: CounterBlock, index: usize) -> Line {
+        self.coverage.line(id, index)
+    }
+
+    /// The block, as the media know it, of a counter that lies beside its line.
+    pub fn block_of_one(&self, counter: Counter) -> LineBytes {
+        let mut block = [0; 64];
+        self.scheme.set(&mut block, 0, counter);
+        block
+    }
+
+    /// The block `id` as it is before the run has written it; `populated` says which lines hold data.
+    pub fn initial(&self, id: CounterBlock, populated: impl Fn(Line) -> bool) -> LineBytes {
+        self.scheme.initial(self.coverage.mask(id, populated))
+    }
+
+    /// The fetch of the block `id` that is under way.
+    pub fn fetch_of(&self, id: CounterBlock) -> Option<u32> {
+        self.fetching.iter().copied().find(|&slot| self.fetches[slot].id == id)
+    }
+
+    /// Begins a fetch of the block `id`.
+    pub fn begin_fetch(&mut self, id: CounterBlock) -> u32 {
+        let fetch = Fetch { id, ..self.spare.pop().unwrap_or_default() };
+        let slot = self.fetches.insert(fetch);
+        self.fetching.push(slot);
+        slot
+    }
+
+    /// The fetch in `slot` is over. It is to be given to [`Counters::recycle`].
+    pub fn end_fetch(&mut self, slot: u32) -> Fetch {
+        let at = self.fetching.iter().position(|&other| other == slot).expect("a fetch under way");
+        self.fetching.remove(at);
+        let fetch = std::mem::take(&mut self.fetches[slot]);
+        self.fetches.release(slot);
+        fetch
+    }
+
+    /// Keeps the memory of the lists of a fetch that is over.
+    pub fn recycle(&mut self, mut fetch: Fetch) {
+        fetch.waiters.clear();
+        fetch.updates.clear();
+        self.spare.push(fetch);
+    }
+}

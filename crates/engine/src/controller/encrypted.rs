@@ -1,0 +1,182 @@
+//! The controller of a machine that encrypts: what it has besides its queues, and in which order it works an event off.
+
+use super::aes_units::AesUnits;
+use super::counters::Counters;
+use super::interface::EncryptionParts;
+use super::log_manager::{LogManager, Logging};
+use super::memory::Memory;
+use super::reencrypt::Rsr;
+use super::request::{Cipher, LogWrite, Part, Source};
+use super::view::View;
+use crate::config::Machine;
+use crate::message::{DevicePort, Event, Observer};
+use crate::parts::{
+    AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, WritePath, WritebackOrder,
+};
+use rustc_hash::FxHashMap;
+
+/// What a design decides about the order of things.
+pub(super) struct Rules {
+    /// How the counter of a line of data becomes durable.
+    write_path: WritePath,
+    /// The same of a line of the log, where it has one.
+    log_write_path: Option<WritePath>,
+    pub append_order: AppendOrder,
+    pub coalescing: CounterCoalescing,
+    pub writeback_order: WritebackOrder,
+    pub minor_reset: MinorReset,
+}
+
+impl Rules {
+    fn new(machine: &Machine, parts: &EncryptionParts) -> Self {
+        let choices = &parts.parts;
+        let coalescing = match choices.coalescing {
+            CounterCoalescing::ReadyEntries if !machine.controller.counter_wpq_merging => CounterCoalescing::Off,
+            coalescing => coalescing,
+        };
+        let log_write_path = parts.log.as_ref().and_then(|log| match log.encryption {
+            LogEncryption::Counter { write_path } => Some(write_path),
+            LogEncryption::Feedback => None,
+        });
+        Self {
+            write_path: choices.write_path,
+            log_write_path,
+            append_order: choices.append_order,
+            coalescing,
+            writeback_order: choices.writeback_order,
+            minor_reset: choices.minor_reset,
+        }
+    }
+}
+
+/// The memory encryption engine: what only a machine that encrypts has.
+pub(super) struct EncryptionEngine {
+    pub rules: Rules,
+    pub pads: Box<dyn PadSource>,
+    pub counters: Counters,
+    pub units: AesUnits,
+    pub rsr: Rsr,
+    /// The counters under which dirty lines rest encrypted in the caches, by line.
+    pub resident: FxHashMap<u64, Counter>,
+    /// Writes the undo log, where hardware keeps it.
+    pub log: Option<LogManager>,
+}
+
+impl EncryptionEngine {
+    pub fn new(machine: &Machine, parts: EncryptionParts, cores: u16) -> Self {
+        Self {
+            rules: Rules::new(machine, &parts),
+            units: AesUnits::new(machine),
+            rsr: Rsr::new(machine.controller.reencryption_parallelism),
+            resident: FxHashMap::default(),
+            log: parts.log.map(|log| LogManager::new(&machine.log, log)),
+            counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
+            pads: parts.pads,
+        }
+    }
+
+    /// The log manager, for what only designs with a hardware log have.
+    pub fn log(&mut self) -> &mut LogManager {
+        self.log.as_mut().expect("only designs with a hardware log are sent log entries")
+    }
+
+    /// How what `source` writes is encrypted.
+    pub fn cipher_of(&self, source: Source) -> Cipher {
+        match source {
+            Source::Turn(turn) => Cipher::Turn(turn),
+            Source::Rested(_) => Cipher::Resident,
+            Source::Log(LogWrite { part: Part::Metadata, .. }) => Cipher::None,
+            Source::Log(write) if self.rules.log_write_path.is_none() => Cipher::Feedback(write),
+            Source::Caches(_) | Source::Reencryption(_) | Source::Log(_) => Cipher::Counter,
+        }
+    }
+
+    /// How the counter of a write of `source`, encrypted in counter mode, becomes durable.
+    pub fn write_path_of(&self, source: Source) -> WritePath {
+        match (source, self.rules.log_write_path) {
+            (Source::Log(_), Some(of_log)) => of_log,
+            _ => self.rules.write_path,
+        }
+    }
+}
+
+/// A controller that encrypts, with what it acts on in an event.
+pub(super) struct Encrypted<'a, D, O> {
+    pub memory: Memory<'a, D, O>,
+    pub engine: &'a mut EncryptionEngine,
+}
+
+impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
+    /// One event: its handler marks what follows from it, and [`Encrypted::settle`] does that.
+    pub fn handle(&mut self, event: Event) {
+        match event {
+            Event::ReadArrives { slot } => self.read_arrives(slot),
+            Event::WriteArrives { slot } => self.write_arrives(slot),
+            Event::CounterReady { slot } => self.counter_ready(slot),
+            Event::PadReady { slot } => self.pad_ready(slot),
+            Event::ReadReady { slot } => self.read_ready(slot),
+            Event::CounterFetched { slot } => self.counter_fetched(slot),
+            Event::InlineCounterArrives { slot } => self.counter_known(slot),
+            Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),
+            Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
+            Event::BankFree { bank } => self.memory.bank_free(bank),
+            Event::BankRecovered { bank } => self.memory.bank_recovered(bank),
+            Event::TransactionBeginArrives { core } => self.logging().begin_arrives(core),
+            Event::LogEntryArrives { slot } => self.logging().entry_arrives(slot),
+            Event::TransactionEndArrives { core } => self.logging().end_arrives(core),
+            Event::ReencryptStep => self.engine.rsr.step(),
+            Event::ReencryptDone { index } => self.set_done(index),
+            Event::CoreStep { .. }
+            | Event::LoadIssue { .. }
+            | Event::StoreBufferStep { .. }
+            | Event::FlushDone { .. } => unreachable!("an event of the cores reached the controller"),
+        }
+        self.settle();
+    }
+
+    /// Does what the handler of an event has marked, until nothing is left:
+    ///
+    /// 1. Free AES circuits go to the writes that have waited longest; their counters are bumped.
+    /// 2. A write whose turn in its line has come asks for its counter, for its place in a chain, or for an entry.
+    /// 3. The log manager hears that a line of its own has persisted; a header follows, or held writes may start.
+    /// 4. The next line of the page under re-encryption is sent on its way.
+    /// 5. What goes next enters the write pending queue, if it fits. Its write may be over with that: its circuit is free,
+    ///    and the next write of its line may start.
+    ///
+    /// Steps 2 to 5 do one thing at a time and begin again at 2; when they have nothing left to do, the circuits that have
+    /// become free are handed out. No step calls another: it marks what follows from it.
+    fn settle(&mut self) {
+        loop {
+            self.hand_out_units();
+            while self.start_next_write() || self.hear_of_log() || self.renew_next_line() || self.admit_next() {}
+            if !self.engine.units.can_be_had() {
+                break;
+            }
+        }
+        debug_assert!(!self.something_fits(), "something fits into the write pending queue, and nothing marked it");
+    }
+
+    fn start_next_write(&mut self) -> bool {
+        self.memory.writes.take_starting().map(|slot| self.start_write(slot)).is_some()
+    }
+
+    fn hear_of_log(&mut self) -> bool {
+        let write = self.engine.log.as_mut().and_then(|log| log.persisted.pop_front());
+        write.map(|write| self.logging().persisted(write)).is_some()
+    }
+
+    /// The log manager with what it acts on.
+    pub fn logging(&mut self) -> Logging<'_, 'a, D, O> {
+        Logging { log: self.engine.log(), memory: &mut self.memory }
+    }
+
+    /// Where everything is, to be asked without changing anything.
+    pub fn view(&self) -> View<'_> {
+        View {
+            writes: self.memory.writes,
+            evictions: &self.memory.admission.evictions,
+            wpq: &self.memory.banks.wpq,
+            engine: self.engine,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What the controller counts. Durations in picoseconds.
+
+use super::wpq::Entry;
+use crate::kernel::Ps;
+use crate::message::{Line, MediaLine};
+use std::ops::Range;
+
+/// Counts of one measurement period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerStats {
+    /// Data lines, without the log, that reached the device.
+    pub data_writes: u64,
+    /// Log lines that reached the device.
+    pub log_writes: u64,
+    /// Counter blocks that reached the device.
+    pub counter_writes: u64,
+    /// Entries admitted to the write pending queue.
+    pub admitted: u64,
+    /// Counter entries removed from it because a newer one took their place.
+    pub counter_writes_coalesced: u64,
+    /// Counter writes asked for: written, coalesced, or still queued.
+    pub counter_writes_asked: u64,
+    /// Time during which at least one write waited for a slot.
+    pub full_stall_ps: Ps,
+    /// Times that a write found the queue too full.
+    pub full_events: u64,
+    /// Integral of occupancy over time, in entries times picoseconds.
+    pub occupancy_ps: u128,
+    /// Data lines read from the device.
+    pub data_reads: u64,
+    /// Counter blocks read from the device.
+    pub counter_reads: u64,
+    /// Reads answered from the write pending queue or from a write on its way into it.
+    pub forwarded_reads: u64,
+    /// Counter cache hits.
+    pub counter_hits: u64,
+    /// Counter cache misses.
+    pub counter_misses: u64,
+    /// Counter blocks evicted.
+    pub counter_evictions: u64,
+    /// Pads made.
+    pub pads: u64,
+    /// Time that AES circuits spent making them.
+    pub aes_busy_ps: Ps,
+    /// Page re-encryptions begun.
+    pub reencryptions: u64,
+}
+
+/// The counts of the current measurement period, and what they are taken from.
+pub(super) struct Meter {
+    pub stats: ControllerStats,
+    /// The measurement period. Entries of the write pending queue that were admitted before it are not counted when they
+    /// leave.
+    pub epoch: u32,
+    /// Since when a write has waited for a slot.
+    stalled_since: Option<Ps>,
+    /// Until when occupancy is accounted.
+    occupancy_since: Ps,
+    /// Lines of undo logs.
+    log: Vec<Range<Line>>,
+}
+
+impl Meter {
+    /// `log`: the lines that count as log writes.
+    pub fn new(log: Vec<Range<Line>>) -> Self {
+        Self { stats: ControllerStats::default(), epoch: 0, stalled_since: None, occupancy_since: 0, log }
+    }
+
+    /// To be called before the number of entries in the write pending queue changes, which is `entries`.
+    pub fn account_occupancy(&mut self, now: Ps, entries: usize) {
+        self.stats.occupancy_ps += u128::from(now - self.occupancy_since) * entries as u128;
+        self.occupancy_since = now;
+    }
+
+    /// Whether anything waits for a slot from now on.
+    pub fn set_stalled(&mut self, now: Ps, stalled: bool) {
+        match (self.stalled_since, stalled) {
+            (None, true) => {
+                self.stalled_since = Some(now);
+                self.stats.full_events += 1;
+            }
+            (Some(since), false) => {
+                self.stats.full_stall_ps += now - since;
+                self.stalled_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// An AES circuit makes a pad, or encrypts a line, for `latency`.
+    pub fn count_pad(&mut self, latency: Ps) {
+        self.stats.pads += 1;
+        self.stats.aes_busy_ps += latency;
+    }
+
+    /// `entry` has reached the device.
+    pub fn count_written(&mut self, entry: &Entry) {
+        if entry.epoch != self.epoch {
+            return;
+        }
+        let written = match (entry.media.is_counter(), self.is_log(entry.media)) {
+            (true, _) => &mut self.stats.counter_writes,
+            (false, true) => &mut self.stats.log_writes,
+            (false, false) => &mut self.stats.data_writes,
+        };
+        *written += 1;
+    }
+
+    /// A newer counter block took the place of an entry that was admitted in period `epoch`.
+    pub fn count_coalesced(&mut self, epoch: u32) {
+        if epoch == self.epoch {
+            self.stats.counter_writes_coalesced += 1;
+        }
+    }
+
+    /// The counts up to `now`, with `entries` in the write pending queue.
+    pub fn up_to(&mut self, now: Ps, entries: usize) -> ControllerStats {
+        self.account_occupancy(now, entries);
+        let mut stats = self.stats.clone();
+        if let Some(since) = self.stalled_since {
+            stats.full_stall_ps += now - since;
+        }
+        stats
+    }
+
+    /// Begins a new measurement period at `now`, with `entries` in the write pending queue.
+    pub fn reset(&mut self, now: Ps, entries: usize) {
+        self.account_occupancy(now, entries);
+        self.epoch += 1;
+        self.stats = ControllerStats::default();
+        if self.stalled_since.is_some() {
+            self.stalled_since = Some(now);
+        }
+    }
+
+    fn is_log(&self, media: MediaLine) -> bool {
+        media.as_line().is_some_and(|line| self.log.iter().any(|range| range.contains(&line)))
+    }
+}

@@ -1,0 +1,109 @@
+//! The controller of a machine that encrypts nothing: a write asks for an entry when it starts, a read needs no pad.
+
+use super::interface::Response;
+use super::memory::Memory;
+use super::request::{Source, Stage, Write};
+use crate::message::{Content, DevicePort, Event, MediaLine, Observer, WriteToken};
+
+/// A controller without encryption, with what it acts on in an event.
+pub(super) struct Plain<'a, D, O> {
+    pub memory: Memory<'a, D, O>,
+}
+
+impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
+    /// One event: its handler marks what follows from it, and [`Plain::settle`] does that.
+    pub fn handle(&mut self, event: Event) {
+        match event {
+            Event::ReadArrives { slot } => self.read_arrives(slot),
+            Event::WriteArrives { slot } => self.write_arrives(slot),
+            Event::ReadReady { slot } => self.read_ready(slot),
+            // There are no counters.
+            Event::CounterWritebackArrives { slot } => self.memory.acknowledge_writeback(slot),
+            Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
+            Event::BankFree { bank } => self.memory.bank_free(bank),
+            Event::BankRecovered { bank } => self.memory.bank_recovered(bank),
+            _ => unreachable!("{event:?} reached a controller without encryption"),
+        }
+        self.settle();
+    }
+
+    /// Does what the handler of an event has marked, until nothing is left: a write whose turn in its line has come asks for
+    /// an entry; the one that has asked longest enters the write pending queue, if it fits.
+    fn settle(&mut self) {
+        while self.start_next_write() || self.admit_next() {}
+    }
+
+    fn start_next_write(&mut self) -> bool {
+        let starting = self.memory.writes.take_starting();
+        if let Some(slot) = starting {
+            self.memory.writes[slot].stage = Stage::WantsSlots;
+            self.memory.admission.ask(slot);
+        }
+        starting.is_some()
+    }
+
+    fn write_arrives(&mut self, slot: u32) {
+        let write = &self.memory.writes[slot];
+        let line = write.line;
+        self.memory.observer.write_arrived(self.memory.queue.now(), line, &write.plaintext());
+        let behind = self.memory.writes.active.iter().any(|&other| self.memory.writes[other].line == line);
+        self.memory.writes.arrive(slot, behind);
+    }
+
+    fn admit_next(&mut self) -> bool {
+        if !self.memory.admission.changed() {
+            return false;
+        }
+        let oldest = self.memory.admission.asking.first().copied();
+        let Some(slot) = oldest.filter(|_| self.memory.banks.wpq.free(false) >= 1) else {
+            self.memory.nothing_fits(oldest.is_some());
+            return false;
+        };
+        self.memory.account_occupancy();
+        let write = &self.memory.writes[slot];
+        let Write { line, source, .. } = *write;
+        let bytes = write.plaintext();
+        self.memory.append(MediaLine::data(line), bytes, 0, true, None);
+        self.memory.admission.ask_no_more(slot);
+        self.memory.writes.finish(slot);
+        let Source::Caches(token) = source else { unreachable!("only the caches write here") };
+        self.memory.responses.push(Response::Written { token: WriteToken(token) });
+        true
+    }
+
+    fn read_arrives(&mut self, slot: u32) {
+        if self.memory.reads.take_room(slot) {
+            self.start_read(slot);
+        }
+    }
+
+    fn start_read(&mut self, slot: u32) {
+        let line = self.memory.reads[slot].line;
+        let now = self.memory.now();
+        self.memory.observer.read_arrived(now, line);
+        if let Some(write) = self.memory.writes.newest_of(&self.memory.writes.active, line) {
+            return self.memory.forward(slot, write);
+        }
+        let media = MediaLine::data(line);
+        let queued = self.memory.banks.wpq.newest(media);
+        if self.memory.bytes {
+            self.memory.reads[slot].bytes = match (queued, self.memory.device.content(media)) {
+                (Some(entry), _) => entry.bytes,
+                (None, Content::Base(bytes) | Content::Stored(bytes)) => *bytes,
+                (None, Content::Never) => [0; 64],
+            };
+        }
+        let queued = queued.is_some();
+        self.memory.reads[slot].pad_at = Some(now);
+        self.memory.read_data(slot, queued);
+    }
+
+    fn read_ready(&mut self, slot: u32) {
+        let (source, _, bytes, next) = self.memory.reads.finish(slot);
+        if let Some(next) = next {
+            self.start_read(next);
+        }
+        let Source::Caches(token) = source else { unreachable!("only the caches read here") };
+        self.memory.responses.push(Response::Read { token, bytes });
+    }
+}

@@ -1,0 +1,69 @@
+//! Reads between their arrival and their answer, and those that wait for room.
+
+use super::request::{Read, Source};
+use crate::kernel::{Ps, Slab};
+use crate::message::{Line, LineBytes};
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+/// The reads under way, by slot.
+pub(super) struct Reads {
+    slots: Slab<Read>,
+    /// How many are under way ...
+    active: u32,
+    /// ... of at most so many.
+    entries: u32,
+    waiting: VecDeque<u32>,
+    /// How long the answer from a write on its way takes.
+    pub forwarding: Ps,
+    /// Each line brings its counter with it.
+    pub with_counter: bool,
+}
+
+impl Reads {
+    pub fn new(entries: u32, forwarding: Ps, with_counter: bool) -> Self {
+        Self { slots: Slab::default(), active: 0, entries, waiting: VecDeque::new(), forwarding, with_counter }
+    }
+
+    /// A read that has yet to arrive.
+    pub fn add(&mut self, line: Line, source: Source) -> u32 {
+        self.slots.insert(Read { line, source, bytes: [0; 64], data_at: None, pad_at: None, blank: false })
+    }
+
+    /// Whether the read in `slot`, which has arrived, can start. If not, it waits. Re-encryption waits for no room.
+    pub fn take_room(&mut self, slot: u32) -> bool {
+        if self.active >= self.entries && matches!(self.slots[slot].source, Source::Caches(_)) {
+            self.waiting.push_back(slot);
+            return false;
+        }
+        self.active += 1;
+        true
+    }
+
+    /// A read gives its room back without being over.
+    pub fn give_room_back(&mut self) {
+        self.active -= 1;
+    }
+
+    /// The read in `slot` is over: who asked, for which line, and its bytes; and the read that starts in its place.
+    pub fn finish(&mut self, slot: u32) -> (Source, Line, LineBytes, Option<u32>) {
+        let Read { source, line, bytes, .. } = self.slots[slot];
+        self.slots.release(slot);
+        let next = self.waiting.pop_front();
+        self.active -= u32::from(next.is_none());
+        (source, line, bytes, next)
+    }
+}
+
+impl Index<u32> for Reads {
+    type Output = Read;
+    fn index(&self, slot: u32) -> &Read {
+        &self.slots[slot]
+    }
+}
+
+impl IndexMut<u32> for Reads {
+    fn index_mut(&mut self, slot: u32) -> &mut Read {
+        &mut self.slots[slot]
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the newest copy of a line and of its counter is now. Asking changes nothing.
+
+use super::encrypted::EncryptionEngine;
+use super::request::{CounterEviction, Source};
+use super::wpq::Wpq;
+use super::writes::Writes;
+use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
+use crate::parts::{Counter, CounterStore, CounterUpdate};
+use std::collections::VecDeque;
+
+/// Everything on the chip that may hold a line or a counter.
+pub(super) struct View<'a> {
+    pub writes: &'a Writes,
+    pub evictions: &'a VecDeque<CounterEviction>,
+    pub wpq: &'a Wpq,
+    pub engine: &'a EncryptionEngine,
+}
+
+impl View<'_> {
+    /// The write on its way whose bytes a read of `line` finds. Re-encryption sees only what has been encrypted under the old
+    /// counter, because everything else goes after it.
+    pub fn newest_write(&self, line: Line, source: Source) -> Option<u32> {
+        let reencryption = matches!(source, Source::Reencryption(_));
+        let among = if reencryption { &self.engine.units.held_by } else { &self.writes.active };
+        self.writes.newest_of(among, line)
+    }
+
+    /// The newest block `id` that has not reached the media, outside the counter cache: in the staging register of a
+    /// write that bumped it, evicted and waiting for a slot, or queued.
+    pub fn on_chip_block(&self, id: CounterBlock) -> Option<LineBytes> {
+        let counters = &self.engine.counters;
+        if counters.store != CounterStore::Region {
+            let entry = self.wpq.newest(MediaLine::data(counters.line(id, 0)));
+            return entry.and_then(|entry| entry.beside).map(|(_, block)| block);
+        }
+        let queued = self.wpq.newest(MediaLine::counter(id)).map(|entry| (entry.bump, &entry.bytes));
+        let evicted = self.evictions.iter().rev().find(|eviction| eviction.id == id);
+        let evicted = evicted.map(|eviction| (eviction.bump, &eviction.block));
+        // A write under a global counter has no copy of the block, and one whose counter goes with its data none that is
+        // newer.
+        let stage = !counters.scheme.global() && counters.update == CounterUpdate::AtBump;
+        let staged = self.engine.units.held_by.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
+        let staged = staged.filter(|write| counters.block(write.line) == id);
+        let staged = staged.max_by_key(|write| write.bump).map(|write| (write.bump, &write.block));
+        [queued, staged, evicted].into_iter().flatten().max_by_key(|(bump, _)| *bump).map(|(_, block)| *block)
+    }
+
+    /// The newest block `id` outside the counter cache, wherever it lies.
+    pub fn newest_block<D: DevicePort>(&self, device: &D, id: CounterBlock) -> LineBytes {
+        if let Some(block) = self.on_chip_block(id) {
+            return block;
+        }
+        match device.content(MediaLine::counter(id)) {
+            Content::Stored(block) => *block,
+            Content::Base(_) | Content::Never => self.engine.counters.initial(id, |line| device.populated(line)),
+        }
+    }
+
+    /// The counter under which the newest queued or stored copy of `line` is encrypted.
+    pub fn counter_of<D: DevicePort>(&self, device: &D, line: Line) -> Counter {
+        let counters = &self.engine.counters;
+        let (id, index) = (counters.block(line), counters.index(line));
+        let updates = counters.fetch_of(id).map(|fetch| &counters.fetches[fetch].updates);
+        if let Some((_, counter)) = updates.and_then(|updates| updates.iter().rev().find(|(other, _)| *other == line)) {
+            return *counter;
+        }
+        match counters.cache.peek(id) {
+            Some(block) => counters.scheme.counter(block, index),
+            None => counters.scheme.counter(&self.newest_block(device, id), index),
+        }
+    }
+
+    /// The counter of `line` in the page under re-encryption, from before its major counter advanced.
+    pub fn old_counter(&self, line: Line) -> Option<Counter> {
+        let counters = &self.engine.counters;
+        self.engine.rsr.old_block.as_ref().map(|old| counters.scheme.counter(old, counters.index(line)))
+    }
+
+    /// The pad of the newest queued or stored copy of `line`, as it lies there now.
+    pub fn pad_of<D: DevicePort>(&self, device: &D, line: Line) -> LineBytes {
+        let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line));
+        let counter = old.unwrap_or_else(|| self.counter_of(device, line));
+        self.engine.pads.pad(line, counter)
+    }
+}
