@@ -110,17 +110,18 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
     /// One event: its handler marks what follows from it, and [`Encrypted::settle`] does that.
     pub fn handle(&mut self, event: Event) {
         match event {
-            Event::ReadArrives { slot } => self.read_arrives(slot),
+            // Reads on their way and banks mark nothing.
+            Event::ReadArrives { slot } => return self.read_arrives(slot),
+            Event::InlineCounterArrives { slot } => return self.counter_known(slot),
+            Event::BankFree { bank } => return self.memory.bank_free(bank),
+            Event::BankRecovered { bank } => return self.memory.bank_recovered(bank),
             Event::WriteArrives { slot } => self.write_arrives(slot),
             Event::CounterReady { slot } => self.counter_ready(slot),
             Event::PadReady { slot } => self.pad_ready(slot),
             Event::ReadReady { slot } => self.read_ready(slot),
             Event::CounterFetched { slot } => self.counter_fetched(slot),
-            Event::InlineCounterArrives { slot } => self.counter_known(slot),
             Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),
             Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
-            Event::BankFree { bank } => self.memory.bank_free(bank),
-            Event::BankRecovered { bank } => self.memory.bank_recovered(bank),
             Event::TransactionBeginArrives { core } => self.logging().begin_arrives(core),
             Event::LogEntryArrives { slot } => self.logging().entry_arrives(slot),
             Event::TransactionEndArrives { core } => self.logging().end_arrives(core),

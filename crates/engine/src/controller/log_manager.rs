@@ -248,8 +248,8 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         self.memory.next(Event::WriteArrives { slot });
     }
 
-    /// Whether the write in `slot` has to wait for its log entry; then it says so. An open record that names its line is
-    /// closed.
+    /// Whether the write in `slot` has to wait for its log entry; if so, its stage becomes [`Stage::BehindLog`]. An open record
+    /// that names its line is closed.
     pub fn holds(&mut self, slot: u32) -> bool {
         let Some((index, open)) = self.log.record_naming(self.memory.writes[slot].line) else { return false };
         let holds = self.log.parts.order != LogOrder::AnyOrder;

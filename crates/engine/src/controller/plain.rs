@@ -14,14 +14,15 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
     /// One event: its handler marks what follows from it, and [`Plain::settle`] does that.
     pub fn handle(&mut self, event: Event) {
         match event {
-            Event::ReadArrives { slot } => self.read_arrives(slot),
+            // Reads and banks mark nothing.
+            Event::ReadArrives { slot } => return self.read_arrives(slot),
+            Event::ReadReady { slot } => return self.read_ready(slot),
+            Event::BankFree { bank } => return self.memory.bank_free(bank),
+            Event::BankRecovered { bank } => return self.memory.bank_recovered(bank),
+            // There are no counters to write back.
+            Event::CounterWritebackArrives { slot } => return self.memory.acknowledge_writeback(slot),
             Event::WriteArrives { slot } => self.write_arrives(slot),
-            Event::ReadReady { slot } => self.read_ready(slot),
-            // There are no counters.
-            Event::CounterWritebackArrives { slot } => self.memory.acknowledge_writeback(slot),
             Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
-            Event::BankFree { bank } => self.memory.bank_free(bank),
-            Event::BankRecovered { bank } => self.memory.bank_recovered(bank),
             _ => unreachable!("{event:?} reached a controller without encryption"),
         }
         self.settle();

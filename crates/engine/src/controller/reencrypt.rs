@@ -71,6 +71,9 @@ impl Rsr {
 
     /// The next line to be sent on its way in this event.
     fn take_next(&mut self) -> Option<usize> {
+        if !self.stepping {
+            return None;
+        }
         self.next += usize::from(self.next == self.trigger);
         self.stepping &= self.active && self.under_way < self.parallelism && self.next < LINES;
         self.stepping.then(|| {

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod controller_calls;
 mod controller_timing;
 mod controller_values;
 mod counter_atomic_timing;
