@@ -202,7 +202,7 @@ fn is_name(text: &str) -> bool {
 
 /// Sets a part of `draft` as `--set design.PATH=WRITTEN` does; the error is a sentence.
 pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, ConfigError> {
-    let at = |what: String| ConfigError(format!("--set design.{}: {what}", shown_name(path)));
+    let at = |what: String| ConfigError(format!("set design.{}: {what}", shown_name(path)));
     let value = match toml::from_str::<toml::Table>(&format!("value = {written}")) {
         Ok(mut parsed) if parsed.len() == 1 => parsed.remove("value"),
         _ => None,

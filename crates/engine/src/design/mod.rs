@@ -61,7 +61,7 @@ pub fn sets(sets: &[String]) -> (Vec<&str>, Vec<String>) {
 const OF_DESIGN: &str = "design.";
 
 fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
-    let refused = |path: &str, what: String| ConfigError(format!("--set design.{path}: {what}"));
+    let refused = |path: &str, what: String| ConfigError(format!("set design.{path}: {what}"));
     let mut set = Vec::with_capacity(sets.len());
     for text in sets {
         let (path, written) = text
@@ -76,7 +76,7 @@ fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
     }
     match check::contradiction(&draft).filter(|_| !sets.is_empty()) {
         Some(what) => {
-            Err(ConfigError(format!("design '{}' with --set design.{}: {what}", draft.name, sets.join(", design."))))
+            Err(ConfigError(format!("design '{}' with set design.{}: {what}", draft.name, sets.join(", design."))))
         }
         None => Ok(draft),
     }

@@ -167,13 +167,11 @@ fn sets_change_single_parts_of_a_design_that_then_carries_its_parts() {
     let both = set(&["write_path=co-located", "counter_store=inline", "counters=global"]).unwrap();
     assert_eq!(both.encryption.unwrap().store, CounterStore::Inline);
     let refused = |sets: &[&str]| set(sets).err().unwrap().0;
-    assert!(refused(&["write_pth=deferred"]).starts_with("--set design.write_pth: there is no part 'write_pth': did"));
-    assert!(refused(&["write_path=now"]).starts_with("--set design.write_path: write_path 'now' does not exist"));
-    assert!(refused(&["write_path"]).starts_with("--set design.write_path: write design.KEY=VALUE"));
-    assert!(
-        refused(&["log_order=any-order"]).starts_with("--set design.log_order: says nothing without a hardware log")
-    );
-    let sentence = "design 'secpm' with --set design.counter_store=inline: counter_store = \"inline\" needs write_path";
+    assert!(refused(&["write_pth=deferred"]).starts_with("set design.write_pth: there is no part 'write_pth': did"));
+    assert!(refused(&["write_path=now"]).starts_with("set design.write_path: write_path 'now' does not exist"));
+    assert!(refused(&["write_path"]).starts_with("set design.write_path: write design.KEY=VALUE"));
+    assert!(refused(&["log_order=any-order"]).starts_with("set design.log_order: says nothing without a hardware log"));
+    let sentence = "design 'secpm' with set design.counter_store=inline: counter_store = \"inline\" needs write_path";
     assert!(refused(&["counter_store=inline"]).starts_with(sentence));
 }
 
