@@ -11,7 +11,7 @@
 //! What leaves on battery when power is lost lies over what has persisted, until the next power loss is told of: the run
 //! goes on as if power had not been lost. A line that left flagged as lying in the clear reads as it lies.
 
-use super::counter::{Counter, CounterCipher, xor};
+use super::counter::{AuditedCounter, CounterCipher, xor};
 use super::lines::{Id, Lines, Role};
 use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 
@@ -387,11 +387,11 @@ fn unpack_row(cipher: &CounterCipher, lines: &mut Lines, slot: usize, block: &Li
     largest
 }
 
-fn effective(stored: Counter, status: Option<Status>, line: Line) -> Counter {
+fn effective(stored: AuditedCounter, status: Option<Status>, line: Line) -> AuditedCounter {
     match status {
-        Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
+        Some(status) if status.awaits(line) => AuditedCounter { major: status.old_major, ..stored },
         // Whatever block is durable: the boot goes on under the new major counter, and keeps what the lines read as.
-        Some(status) if status.page == line.page() => Counter { major: status.old_major + 1, ..stored },
+        Some(status) if status.page == line.page() => AuditedCounter { major: status.old_major + 1, ..stored },
         _ => stored,
     }
 }
@@ -403,8 +403,8 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
     if let Some(left) = record.durable.left.as_ref().filter(|left| left.in_the_clear) {
         return left.bytes;
     }
-    let counter = lines.cell(line).map_or(Counter::NEVER, |cell| cell.effective);
-    if counter == Counter::NEVER {
+    let counter = lines.cell(line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
+    if counter == AuditedCounter::NEVER {
         return [0; 64];
     }
     match (record.durable.found(), lines.base(line)) {

@@ -3,7 +3,7 @@
 //!
 //! Each auditor owns one part of a [`Record`]; the record is only where the parts of one line lie together.
 
-use super::counter::Counter;
+use super::counter::AuditedCounter;
 use super::durable::{DurableLine, Left};
 use super::line::History;
 use super::transaction::GoldenLine;
@@ -73,9 +73,9 @@ pub(super) struct Cell {
     /// Which record the line has.
     id: Id,
     /// Its counter in the durable block, or in what a block reads as that was never stored.
-    pub stored: Counter,
+    pub stored: AuditedCounter,
     /// The counter with which it decrypts after a crash now: the stored one, seen through the status register.
-    pub effective: Counter,
+    pub effective: AuditedCounter,
 }
 
 /// Bytes of the host's memory that a line takes of which the auditors know something: half as much again as its record,
@@ -90,7 +90,7 @@ pub(super) struct Lines {
     hardware_log: Range<u64>,
     coverage: Coverage,
     /// The counter of a populated line that the run has not written.
-    base_counter: Counter,
+    base_counter: AuditedCounter,
     slots: FxHashMap<u64, u32>,
     last: (u64, u32),
     pub rows: Vec<BlockRow>,
@@ -106,7 +106,7 @@ impl Lines {
         base: Arc<dyn BaseImage>,
         layouts: &[ProgramLayout],
         coverage: Coverage,
-        base_counter: Counter,
+        base_counter: AuditedCounter,
         hardware_log: Range<u64>,
     ) -> Self {
         Self {
@@ -173,8 +173,8 @@ impl Lines {
     }
 
     /// The counter of line `index` of a block that was never stored.
-    fn first_counter(&self, block: CounterBlock, index: usize) -> Counter {
-        if self.base.populated(self.coverage.line(block, index)) { self.base_counter } else { Counter::NEVER }
+    fn first_counter(&self, block: CounterBlock, index: usize) -> AuditedCounter {
+        if self.base.populated(self.coverage.line(block, index)) { self.base_counter } else { AuditedCounter::NEVER }
     }
 
     /// The block of the row in `slot` reads as one that was never stored.

@@ -6,7 +6,7 @@
 //! under the counter that the design takes from the metadata, from the slot's place, or from a register, and lies over
 //! what its tag names. Slots are numbered from the first level on, so that of several copies the lowest slot's is newest.
 
-use super::counter::{Counter, CounterCipher};
+use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::{mix, unit_hash};
 use super::lines::{Id, Lines};
 use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion, ShadowRegisters};
@@ -137,7 +137,7 @@ impl ShadowCache {
                 let plain = match (known, cipher) {
                     (Some(known), _) if known.counter == counter && known.bytes == bytes => known.plain,
                     (_, Some(cipher)) => {
-                        cipher.apply(self.region.pad_line(number), Counter { major: counter, minor: 0 }, &bytes)
+                        cipher.apply(self.region.pad_line(number), AuditedCounter { major: counter, minor: 0 }, &bytes)
                     }
                     (_, None) => bytes,
                 };

@@ -6,7 +6,7 @@ use crate::parts::Counter;
 
 /// Who asked for a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum Origin {
     /// The caches, by token.
     Caches(u32),
     /// The caches, where the line has rested encrypted, by token.
@@ -93,7 +93,7 @@ pub(super) struct Write {
     /// ... under this pad.
     pub cache_pad: LineBytes,
     pub ciphertext: LineBytes,
-    pub source: Source,
+    pub origin: Origin,
     pub stage: Stage,
     /// Arrival number.
     pub arrival: u64,
@@ -116,13 +116,13 @@ pub(super) struct Write {
 }
 
 impl Write {
-    pub fn new(line: Line, bytes: &LineBytes, source: Source) -> Self {
+    pub fn new(line: Line, bytes: &LineBytes, origin: Origin) -> Self {
         Self {
             line,
             resident: *bytes,
             cache_pad: [0; 64],
             ciphertext: [0; 64],
-            source,
+            origin,
             stage: Stage::Waiting,
             arrival: 0,
             bump: 0,
@@ -147,7 +147,7 @@ impl Write {
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub line: Line,
-    pub source: Source,
+    pub origin: Origin,
     pub bytes: LineBytes,
     pub data_at: Option<Ps>,
     pub pad_at: Option<Ps>,

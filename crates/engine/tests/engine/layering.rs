@@ -1,7 +1,7 @@
 //! The house stays as drawn: who may import whom, and that no stage names a design.
 
 use crate::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of, without_tests};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
 use syn::{Item, ItemMod};
@@ -178,4 +178,29 @@ fn tests_are_told_from_the_program_wherever_they_stand() {
     assert_eq!(stray_tests(&syn::parse_file(&long).expect("valid").items).len(), 1);
     assert!(lies_with_tests(Path::new("a/tests.rs")) && lies_with_tests(Path::new("a/tests/b.rs")));
     assert!(!lies_with_tests(Path::new("a/unit_tests.rs")) && !lies_with_tests(Path::new("a/test.rs")));
+}
+
+/// Nouns that readers meet in every room. Each is one type.
+const NOUNS: [&str; 6] = ["Counter", "Request", "Scene", "Source", "Timeline", "WritePath"];
+
+#[test]
+fn a_noun_of_the_house_is_defined_once() {
+    let mut defined: BTreeMap<&str, Vec<PathBuf>> = NOUNS.map(|noun| (noun, Vec::new())).into();
+    for file in sources_of("engine") {
+        let names = file.syntax.items.iter().filter_map(|item| match item {
+            Item::Struct(of) => Some(&of.ident),
+            Item::Enum(of) => Some(&of.ident),
+            Item::Trait(of) => Some(&of.ident),
+            Item::Type(of) => Some(&of.ident),
+            _ => None,
+        });
+        for name in names.map(ToString::to_string) {
+            if let Some(places) = defined.get_mut(name.as_str()) {
+                places.push(file.path.clone());
+            }
+        }
+    }
+    for (noun, places) in defined {
+        assert_eq!(places.len(), 1, "{noun}: {places:?}");
+    }
 }
