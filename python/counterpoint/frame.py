@@ -179,11 +179,13 @@ def _forms() -> dict[str, str]:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document by joined names. What stands in a list is named by its level or its name, or left out, as
-    are the parts of a design."""
+    """Scalars of a document by joined names. What stands in a list is named by its level or its name, or left out.
+
+    The parts of the design, on top of a document, are left out too.
+    """
     row: dict[str, Any] = {}
     for key, value in document.items():
-        if key == "parts":
+        if key == "parts" and not prefix:
             continue
         if isinstance(value, Mapping):
             row |= flat(value, f"{prefix}{key}_")
