@@ -39,7 +39,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts the engine that answers at once in the place of the real one."""
-    for name in ("describe", "resolve", "run_many", "replay", "crash", "scene"):
+    for name in ("describe", "describe_design", "resolve", "run_many", "replay", "crash", "scene"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name))
     monkeypatch.setattr(worker, "_session", fake_engine.Session)
 

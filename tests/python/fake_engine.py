@@ -116,6 +116,14 @@ def describe() -> str:
     )
 
 
+def describe_design(design: str) -> str:
+    """One of those that `describe` gives, whatever that is at the moment."""
+    for known in json.loads(_engine.describe())["designs"]:
+        if known["name"] == design:
+            return json.dumps(known)
+    raise InputError(f"design '{design}' does not exist; the nearest is 'secpm'")
+
+
 def _form(design: str) -> str:
     return _FORMS.get(design, "plain")
 
