@@ -60,6 +60,11 @@ def test_a_crash_of_a_file_fails_where_its_design_does_and_names_the_file_to_see
     assert again["violations"][0]["rule"] == document["violations"][0]["rule"]
 
 
+def test_the_picture_of_a_crash_is_that_of_the_file(cli: Cli, mine: str, tmp_path: Path) -> None:
+    assert cli("crash", mine, "array", *SHORT, "--no-shrink", "--out", str(tmp_path / "out")).code == 1
+    assert "<title>Counterpoint: a crash of mine on array" in (tmp_path / "out" / "crash.html").read_text()
+
+
 def test_files_are_taken_by_every_call(mine: str) -> None:
     path = Path(mine)
     assert cp.run(path, "array", machine="small", transactions=20, footprint="16KiB").design == "mine"

@@ -14,6 +14,7 @@ sys.path.insert(0, str(_ROOT / "tests"))
 import samples  # noqa: E402
 
 _PRESETS = _ROOT / "crates/engine/src/config/presets"
+_DESIGNS = _ROOT / "crates/engine/src/design"
 _LOG_BYTES = 4096
 
 
@@ -24,6 +25,8 @@ def seeds() -> dict[str, list[bytes]]:
     log = (_ROOT / "tests/data/btree-5.pmemcheck.log").read_bytes()[:_LOG_BYTES]
     presets = [path.read_bytes() for path in sorted(_PRESETS.glob("*.toml"))]
     small = b'base = "small"\n[device]\ncapacity = "1MiB"\nt_wr_ns = 150\n'
+    designs = [path.read_bytes() for path in sorted(_DESIGNS.glob("*.toml"))]
+    mine = b'base = "secpm"\nwrite_path = "write-through"\n[registers]\nstaging_register = "absent"\n'
     frame = samples.zstd_frame(stream)
     packed = [b"\1" + frame[4:], b"\1" + traces["seekable"][4:], b"\2" + gzip.compress(stream, mtime=0)[3:]]
     unchecked = [lzma.compress(text, check=lzma.CHECK_NONE) for text in (samples.LINES["nvmain"], traces["champsim"])]
@@ -38,6 +41,7 @@ def seeds() -> dict[str, list[bytes]]:
         "lines": [bytes([head]) + text for text in samples.LINES.values() for head in range(6)],
         "compressed": packed,
         "detect": list(traces.values()),
+        "design": [*designs, mine, mine + b"\0counter_coalescing=off\nrecovery=[]"],
         "machine": [*presets, small, small + b"\0device.banks_per_rank=4\ncontroller.wpq_entries=2\nname=x"],
     }
 

@@ -55,6 +55,7 @@ def crash(
             page = write_crash_page(
                 verdict,
                 out,
+                design=design,
                 workload=workload,
                 at_event=given.get("at_event") if verdict.crash_points else None,
                 schedule=given.get("schedule"),

@@ -73,6 +73,7 @@ def write_crash_page(
     verdict: Crash,
     folder: str | os.PathLike[str],
     *,
+    design: str | os.PathLike[str] | None = None,
     workload: str | os.PathLike[str] | None = None,
     at_event: int | None = None,
     schedule: int | None = None,
@@ -88,6 +89,7 @@ def write_crash_page(
     Args:
         verdict: what `crash` gave.
         folder: made where it is missing.
+        design: the path of the design file that was crashed; default the design of the verdict's name.
         workload: what was crashed, where it is the path of a trace that has moved since; default the verdict's.
         at_event: the crash that it opens at, rather than these.
         schedule: the one that is drawn where no violation names another.
@@ -105,7 +107,7 @@ def write_crash_page(
     path = prepare_folder(folder)
     event, smaller = crash_page.opening(verdict) if at_event is None else (at_event, {})
     scene = api.scene(
-        verdict.design,
+        verdict.design if design is None else design,
         verdict.workload if workload is None else workload,
         at_event=event,
         fault=verdict.document.get("fault"),
