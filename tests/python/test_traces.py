@@ -207,7 +207,17 @@ def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", ["run secpm", "crash secpm", "replay --trace-clock 0", "replay --by-line", "compare -w"]
+    "arguments",
+    [
+        "run secpm",
+        "crash secpm",
+        "replay --trace-clock 0",
+        "replay --by-line",
+        "replay --transactions 5",
+        "replay --warmup 0",
+        "replay --allow-truncated",
+        "compare -w",
+    ],
 )
 def test_memory_lines_are_refused_where_a_program_is_needed(arguments: str, tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"

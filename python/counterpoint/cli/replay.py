@@ -31,9 +31,12 @@ def replay(
     chosen = api.baseline_of(names, baseline)
     options.check_workers(workers)
     if lines.is_line_trace(trace):
-        if given.get("by_line"):
-            raise InputError("--by-line: a trace of memory lines has no program")
-        _replay_lines(trace, names, trace_clock, workers, as_json, part(MachineOptions, given))
+        taken = part(MachineOptions, given)
+        of_programs = [name for name, value in given.items() if value not in (None, False) and name not in taken]
+        if of_programs:
+            flag = of_programs[0].replace("_", "-")
+            raise InputError(f"--{flag}: a trace of memory lines has no program")
+        _replay_lines(trace, names, trace_clock, workers, as_json, taken)
         return
     if trace_clock is not None:
         raise InputError("--trace-clock: only a trace of memory lines has cycles")
