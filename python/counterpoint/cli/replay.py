@@ -32,7 +32,9 @@ def replay(
     options.check_workers(workers)
     if lines.is_line_trace(trace):
         taken = part(MachineOptions, given)
-        of_programs = [name for name, value in given.items() if value not in (None, False) and name not in taken]
+        of_programs = [
+            name for name, value in given.items() if name not in taken and value is not None and value is not False
+        ]
         if of_programs:
             flag = of_programs[0].replace("_", "-")
             raise InputError(f"--{flag}: a trace of memory lines has no program")
