@@ -9,7 +9,7 @@ use crate::cpu::{Core, CoreContext};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    BaseImage, CachePort, CoreId, Event, Line, LineBytes, MemoryRequest, Observer, OnChipLine, OpSource, ProgramLayout,
+    BaseImage, CachePort, CoreId, Event, Line, LineBytes, Observer, OnChipLine, OpSource, ProgramLayout,
     ShadowRegisters,
 };
 use crate::parts::{Counter, Design};
@@ -45,7 +45,6 @@ pub struct System<O> {
     measuring_since: Option<Ps>,
     flushed: bool,
     responses: Vec<Response>,
-    requests: Vec<MemoryRequest>,
     wakes: Vec<(CoreId, crate::message::Wake)>,
 }
 
@@ -68,7 +67,6 @@ impl<O: Observer> System<O> {
             measuring_since: (config.warmup == 0).then_some(0),
             flushed: false,
             responses: Vec::new(),
-            requests: Vec::new(),
             wakes: Vec::new(),
         })
     }
@@ -187,14 +185,14 @@ impl<O: Observer> System<O> {
     /// Carries requests down and answers up until nothing is under way between stages.
     fn route(&mut self) {
         while !self.cache.quiet() || self.controller.has_responses() {
-            let Self { queue, cores, cache, controller, observer, responses, requests, wakes, .. } = self;
-            requests.extend(cache.requests());
+            let Self { queue, cores, cache, controller, observer, responses, wakes, .. } = self;
             for &line in &cache.evicted {
                 observer.evicted(queue.now(), line);
             }
             cache.evicted.clear();
-            for request in requests.drain(..) {
-                controller.accept(queue, &request);
+            // Not moved out one by one: a request is two lines long.
+            for request in cache.requests().as_slice() {
+                controller.accept(queue, request);
             }
             let now = queue.now();
             controller.take_responses(responses);
