@@ -117,12 +117,12 @@ class Part:
 
     @property
     def content(self) -> str:
-        """The state of the content: `wrong` while it is written, `correct`, or `unknown` if it may be lost (Table 1 of secpm)."""
+        """State of the content, as in Table 1 of secpm: `wrong` while it is written, `unknown` if lost, else `correct`."""
         return self._cell(self.content_lost)
 
     @property
     def counter(self) -> str | None:
-        """The state of the counters, in the words of Table 1 of secpm; None without encryption."""
+        """State of the counters, as in Table 1 of secpm; None without encryption."""
         return None if self.counter_lost is None else self._cell(self.counter_lost)
 
     def _cell(self, lost: int) -> str:
