@@ -117,7 +117,7 @@ class Part:
 
     @property
     def content(self) -> str:
-        """State of the content as in Table 1 of secpm: `wrong` while it is written, `unknown` if lost, else `correct`."""
+        """State of the content (secpm Table 1): `wrong` while it is written, `unknown` if lost, else `correct`."""
         return self._cell(self.content_lost)
 
     @property
