@@ -21,22 +21,22 @@ help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 .PHONY: compare
-compare: engine ## The main job: compare the SecPM family, as a table and as $(OUT)/report.html.
+compare: engine ## The main job: compare the SecPM family, as tables and as $(OUT)/report.html.
 	$(BIN)/counterpoint compare --out $(OUT)
 
 .PHONY: test
-test: engine chromium ## All tests: the engine's, the C interface's, and those of the front with its pages in a browser.
+test: engine chromium ## Run all tests: engine, C interface, and Python package with its pages in a browser.
 	cargo test --locked -p counterpoint-engine -p counterpoint-c
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 .PHONY: test-recorder
-test-recorder: engine ## Record programs and hold the traces against the files that they leave behind.
+test-recorder: engine ## Record programs and compare the traces with the files that they leave behind.
 	tests/recorder/install.sh
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: library
-library: ## The C interface: libcounterpoint and its header, in target/library.
+library: ## Build the C interface: libcounterpoint and its header, in target/library.
 	cargo build --locked --release -p counterpoint-c
 	mkdir -p target/library/include target/library/lib
 	cp crates/c/include/counterpoint.h target/library/include/
@@ -48,7 +48,7 @@ bench: ## Measure the engine's speed.
 	cargo bench --locked -p counterpoint-engine
 
 .PHONY: lint lint-rust lint-python
-lint: lint-rust lint-python ## Formatting, lints and types, changing nothing.
+lint: lint-rust lint-python ## Check formatting, lints and types without changing files.
 
 lint-rust:
 	cargo fmt --all --check
@@ -60,21 +60,21 @@ lint-python: venv
 	$(BIN)/mypy
 
 .PHONY: docs
-docs: ## The engine's reference, in target/doc.
+docs: ## Build the engine's reference, in target/doc.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 .PHONY: picture
-picture: compare ## Draw the picture of docs/compare.md and the tutorial again.
+picture: compare ## Redraw the picture of docs/compare.md and the tutorial.
 	mkdir -p docs/img
 	cp $(OUT)/compare.svg docs/img/compare.svg
 
 .PHONY: validate
-validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: one of them.
+validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: only one.
 	$(BIN)/counterpoint reproduce $(PAPER) --out $(OUT) || test $$? = 1
 	cp $(OUT)/{secpm,secpm-workshop,counter-atomicity,easy-pm,sepencr}.md validation/
 
 .PHONY: calibrate
-calibrate: engine ## Search what the papers leave open again, into docs/calibration/; PAPER=secpm, ...: one of them.
+calibrate: engine ## Repeat the search over values that the papers leave open, into docs/calibration/; PAPER=secpm, ...: only one.
 	$(BIN)/counterpoint calibrate $(PAPER) --out docs/calibration
 
 .PHONY: soak
@@ -103,14 +103,14 @@ venv: $(STAMPS)/packages ## Set up .venv with the locked packages.
 engine: $(STAMPS)/engine ## Build the engine and install the package into .venv.
 
 .PHONY: chromium
-chromium: ## See that a Chromium is there for the tests of pages, and install it where that is allowed.
+chromium: ## Install Chromium for the tests of pages, if it is missing.
 	@if ! command -v chromium chromium-browser >/dev/null; then \
 		if ! command -v apt-get >/dev/null; then echo "error: install chromium, which the tests of pages use" >&2; exit 1; fi; \
 		if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
 		$$as_root apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y chromium; \
 	fi
 
-# pip takes minutes for what uv does in seconds. But uv does not know pip's settings, and where these are needed pip does it.
+# uv takes seconds where pip takes minutes. But uv ignores pip's settings; if they are needed, pip installs.
 $(STAMPS)/packages: requirements/uv.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed; this is " + sys.version.split()[0])'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -1,6 +1,6 @@
 """The campaign: every design, both readings, every workload, in the simulated schedule, in disturbed ones and in every
-legal state. What promises to survive must hold everywhere, on random machines too; of every other reading some workload
-must show the fault."""
+legal state. Readings that promise to survive must hold everywhere, on random machines too; every other reading must
+fail on some workload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import counterpoint as cp
 from machines import machine
 
 PLAIN = ("unencrypted", "adr", "eadr")
-"""Designs with nothing to lose: both of their readings hold."""
+"""Designs whose readings both hold, because they have nothing to lose."""
 
 SURVIVORS = (
     "secpm",
@@ -33,7 +33,7 @@ SURVIVORS = (
 """Encrypting designs whose hardened reading holds."""
 
 AS_PRINTED = ("co-located", "co-located-cc")
-"""Those whose published reading does, too."""
+"""Encrypting designs whose published reading holds too."""
 
 EXPLORE = ("schedule", "schedules", "legal")
 _STATES = 300
@@ -42,7 +42,7 @@ _STATES = 300
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one exploration showed."""
+    """The result of one exploration."""
 
     design: str
     variant: str
@@ -107,7 +107,7 @@ def campaign(transactions: int, seed: int, schedules: int) -> Iterator[Outcome]:
 
 
 def complaints(outcomes: list[Outcome]) -> list[str]:
-    """What is not as promised."""
+    """The results that are not as promised."""
     wrong = [str(outcome) for outcome in outcomes if outcome.survives and not outcome.verdict.holds]
     wrong += [str(outcome) for outcome in outcomes if outcome.verdict.internal_errors]
     readings = {(outcome.design, outcome.variant): outcome.survives for outcome in outcomes}

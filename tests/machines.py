@@ -1,5 +1,7 @@
-"""Random machines, each small in its own way: what the soak and the campaign crash designs on. Half of them are tight:
-most structures have the least size that there is. Some have a slow device, behind which every queue is full."""
+"""Random machines, each small in its own way: what the soak and the campaign crash designs on.
+
+Half of them are tight: most structures have their smallest size. Some have a slow device, so that every queue is full.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import random
 from collections.abc import Callable
 
 Size = Callable[..., int]
-"""One of some sizes, the least of which comes first."""
+"""One of several sizes, the smallest first."""
 
 _T_WR_NS = (300, 300, 1_000, 10_000)
 """Write recovery: that of the papers, and of devices slower than all that comes before them."""

@@ -2,8 +2,8 @@
 
     python tests/nvmain_trace.py tests/data/nvmain-pcm.nvt.gz
 
-The same bytes each time. `NVMV0` stands first because NVMain passes over the first line of a trace, and data have 128
-digits because it wants so many.
+The output is always the same. It begins with `NVMV0` because NVMain skips the first line of a trace, and data have 128
+digits because NVMain requires them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def lines() -> list[str]:
 
 
 def main() -> None:
-    """Writes the trace to the path that is given."""
+    """Writes the trace to the given path."""
     whole = "".join(f"{line}\n" for line in lines())
     Path(sys.argv[1]).write_bytes(gzip.compress(whole.encode(), mtime=0))
 

@@ -1,4 +1,4 @@
-"""Small good traces of every format, and what they are made of: what tests damage and fuzzing begins with."""
+"""Small valid traces of every format, and their parts: tests damage them, and fuzzing begins with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TABLE_MAGIC, _FOOTER_MAGIC = 0x184D2A5E, 0x8F92EAB1
 
 
 def unsigned(value: int) -> bytes:
-    """LEB128."""
+    """A number as unsigned LEB128."""
     out = bytearray()
     while value > 127:
         out.append(value % 128 + 128)
@@ -21,7 +21,7 @@ def unsigned(value: int) -> bytes:
 
 
 def signed(value: int) -> bytes:
-    """Zigzag."""
+    """A number in zigzag form."""
     return unsigned(2 * value if value >= 0 else -2 * value - 1)
 
 
@@ -52,7 +52,7 @@ def records() -> list[bytes]:
 
 
 def recorded() -> bytes:
-    """A whole stream."""
+    """A complete trace stream."""
     body = [b"\x01\x00\x00\x00", *records()]
     instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x19)
     return _MAGIC + b"".join(body) + b"\x7f" + unsigned(len(body)) + unsigned(instructions) + b"\x00"
@@ -80,7 +80,7 @@ PMEMCHECK = (
 
 
 def instruction(*, loads: tuple[int, ...] = (), stores: tuple[int, ...] = (), pointer: int = 0x401000) -> bytes:
-    """One of ChampSim's."""
+    """One instruction in ChampSim's format."""
     two, four = (*stores, 0, 0)[:2], (*loads, 0, 0, 0, 0)[:4]
     return struct.pack("<Q2B2B4B2Q4Q", pointer, 0, 0, 1, 0, 2, 0, 0, 0, *two, *four)
 

@@ -22,10 +22,10 @@ DESIGNS = ("eadr", *campaign.SURVIVORS)
 TX_SIZES = (64, 128, 256, 512, 1024)
 
 NESTED_TRANSACTIONS = 4
-"""So few are run where power fails again at every step of every recovery."""
+"""Transactions of runs in which power fails again at every step of every recovery."""
 
 DEEP_POINTS = 40
-"""So few crashes are followed by more than one during their recoveries."""
+"""Crashes that are followed by more than one during their recoveries."""
 
 CAMPAIGN_EVERY = 400
 """Machines between two campaigns."""
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def fuzz(seconds: int) -> str | None:
-    """Fuzzes every reader for so long, and says with how many inputs; None if one did not survive."""
+    """Fuzzes every reader for this time; returns the number of inputs, or None if a reader did not survive one."""
     inputs = []
     with subprocess.Popen(
         [FUZZ], stdout=subprocess.PIPE, text=True, env={**os.environ, "FUZZ_SECONDS": f"{seconds}"}

@@ -1,4 +1,4 @@
-"""Does what a page of the documentation says, in its order, in a copy of the repository, and compares what is printed.
+"""Runs what a page of the documentation says, in order, in a copy of the repository, and compares the output.
 
 Of fenced blocks
 
@@ -54,7 +54,7 @@ class Block:
 
 
 class Stale(AssertionError):
-    """The page says something else than what happens."""
+    """The page differs from what happens."""
 
 
 def blocks(page: str) -> list[Block]:
@@ -86,7 +86,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether `printed` is what `expected` says, `[...]` aside and spaces at the ends of lines."""
+    """Whether `printed` matches `expected`, except for `[...]` and spaces at the ends of lines."""
     pattern = ""
     for line in expected.splitlines():
         if line.strip() == ELIDED:
@@ -125,7 +125,7 @@ class Place:
         }
 
     def play(self, page: str) -> Iterator[Done]:
-        """Does what `page` says, block by block.
+        """Runs `page`, block by block.
 
         Raises:
             Stale: a command ends otherwise than it should, or a file or an edit has no place.
@@ -173,7 +173,7 @@ class Copy(Place):
     """A copy of the repository in `folder`, as a reader has it after `make engine`; what cargo has built is shared."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes it, in place of what is there."""
+        """Creates the copy, in place of what is there."""
         ours = ("PYTEST_", "VIRTUAL_ENV", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         super().__init__(folder, {"CARGO_TARGET_DIR": str(ROOT / "target"), **kept})
@@ -212,7 +212,7 @@ class Copy(Place):
 
 
 def check(done: Done) -> None:
-    """Raises `Stale` if something else was printed than the page says."""
+    """Raises `Stale` if the output differs from the page."""
     if done.expected is None or matches(done.expected.body, done.printed):
         return
     difference = difflib.unified_diff(

@@ -22,9 +22,9 @@ from .options import AnnotationOptions, RunOptions, part
 from .request import ANNOTATIONS, ANNOTATIONS_OF, request
 from .results import Crash, Violation
 
-#: What only a program with a log of its own has: one without changes nothing in place.
+#: Annotations that only a program with its own log has: one without a log changes nothing in place.
 _IN_PLACE = "mutate-counter-cache-writeback"
-#: What a document says of a first violation.
+#: The keys of a first violation in a document.
 _FIRST_KEYS = ("rule", "crash_event", "transaction", "stage", "line", "explanation", "reproduce")
 
 
@@ -48,7 +48,7 @@ class Outcome:
 
     @classmethod
     def of(cls, crash: Crash) -> "Outcome":
-        """The part of a verdict that programs are compared by."""
+        """What programs are compared by: the rules broken, and the crashes that are not recovered from."""
         return cls(
             crash_points=crash.crash_points,
             recovered=crash.recovered,
@@ -72,7 +72,7 @@ class Annotation:
 
     Attributes:
         name: one of `ANNOTATIONS`.
-        stage: the stage of the transaction that it stands in: `prepare`, `mutate` or `commit`.
+        stage: the stage of the transaction that it is in: `prepare`, `mutate` or `commit`.
         verdict: `needed`; `superfluous`, if leaving it out changes no verdict; `absent`, if the program has none there.
         without: what crashing the program without it showed; None if it is absent.
     """
@@ -122,7 +122,7 @@ class Annotations:
 
 
 def annotations_of(design: str | os.PathLike[str]) -> Mapping[str, str]:
-    """The annotations of the programs that a design runs, each with its stage; of a design without any, none."""
+    """The annotations of the programs that a design runs, each with its stage; may be empty."""
     return ANNOTATIONS_OF.get(api.form_of(design) or "", {})
 
 
@@ -151,7 +151,7 @@ def annotations(
     present = [name for name in known if has_log or name != _IN_PLACE]
     # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after the
     # first run.
-    # An option that does not exist is refused, and not left out of what follows.
+    # Refuses an option that does not exist, which would otherwise be dropped below.
     request(AnnotationOptions, design, workload, options)
     run, points = part(RunOptions, options), options.get("points")
     brief: RunOptions = {**run, "transactions": 1, "warmup": 0}

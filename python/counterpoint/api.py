@@ -1,4 +1,4 @@
-"""What the program does, as functions. The command line is a few lines over these and nothing more."""
+"""Counterpoint's commands as functions. The command line is only a thin layer over these."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ if TYPE_CHECKING:
     import polars as pl
 
 Progress: TypeAlias = Callable[[int, int], object]
-"""Called with what is done and what there is to do, at most about ten times a second."""
+"""Called with the amount of work done and the total, at most about ten times a second."""
 
 COMPARE_DESIGNS = ("unencrypted", "write-back", "write-through", "secpm-workshop", "secpm-no-cwr", "secpm")
-"""What `compare` compares when it is not told: the SecPM family."""
+"""The default designs of `compare`: the SecPM family."""
 
 COMPARE_WORKLOADS = ("array", "queue", "hash", "btree", "rbtree")
-"""What `compare` runs when it is not told, on a machine whose paper does not use others."""
+"""The default workloads of `compare`, on machines whose papers use no others."""
 
 EASY_PM_WORKLOADS = ("array", "hash", "chain-queue", "bplus-tree", "rbtree")
-"""What it runs then on the machine of the easy-pm paper."""
+"""The default workloads of `compare` on the machine of the easy-pm paper."""
 
 COMPARE_TX_SIZE = 1024
-"""Bytes of user data in a transaction of `compare` when it is not told."""
+"""Bytes of user data in a transaction: the default of `compare`."""
 
 EASY_PM_CORES = 4
-"""And with how many cores: its Table I has four."""
+"""The default number of cores of `compare` on the machine of the easy-pm paper, as in its Table I."""
 
 SEPENCR_TX_SIZES = (64, 128, 256, 512, 1024)
 """Bytes of user data in a transaction on the machine of the sepencr paper, with one core: its Figure 10."""
 
 SEPENCR_CORES = (1, 2, 4, 8)
-"""Numbers of cores there, with the smallest of these transactions: its Figure 11."""
+"""Numbers of cores on the machine of the sepencr paper, with its smallest transactions: its Figure 11."""
 
 SEPENCR_WARMUP_BYTES = 1 << 20
-"""User data that each core writes there before measuring begins, twice the preset's footprint: then nearly every line
-of the structure has been written, and what the caches hold is dirty ("after system warm-up", section VI)."""
+"""Bytes that each core writes before measuring begins on the machine of the sepencr paper, twice the preset's
+footprint: then nearly every line of the structure has been written, and the caches hold dirty lines ("after system
+warm-up", section VI)."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ class _Experiment:
     """What a paper compares on its machine.
 
     Attributes:
-        workloads: the paper's.
+        workloads: the workloads of the paper.
         points: transaction sizes with numbers of cores, in the order of its figures.
-        tx_size: where only numbers of cores are given.
-        cores: where only transaction sizes are given; None for the engine's default.
+        tx_size: the size if only numbers of cores are given.
+        cores: the number if only transaction sizes are given; None for the engine's default.
         warmup_bytes: user data that each core writes before measuring begins; None for the engine's default.
     """
 
@@ -85,24 +86,24 @@ _FALLBACK_MACHINE = "secpm"
 
 
 def designs() -> list[Design]:
-    """The designs that exist."""
+    """All built-in designs."""
     return [build(Design, design) for design in _describe()["designs"]]
 
 
 def design(name: str | os.PathLike[str]) -> Design:
-    """The design called `name`, or that of a design file.
+    """The design with this name, or of this design file.
 
     Raises:
-        InputError: there is none, or the file is no design, in one sentence.
+        InputError: it does not exist, or the file is not a design, in one sentence.
     """
     return build(Design, _described(name))
 
 
 def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") -> dict[str, Any]:
-    """The parts of a design, a built-in one or that of a design file: those that say something, by key.
+    """The parts of a built-in design or of a design file, by key; parts without effect are left out.
 
     Raises:
-        InputError: there is no such design, or the file is none, in one sentence.
+        InputError: there is no such design, or the file is not a design, in one sentence.
     """
     parts = _described(name)["parts"]
     if variant not in parts:
@@ -129,12 +130,12 @@ def parts() -> list[DesignPart]:
 
 
 def workloads() -> list[Workload]:
-    """The workloads that exist."""
+    """All workloads."""
     return [build(Workload, workload) for workload in _describe()["workloads"]]
 
 
 def machines() -> list[Machine]:
-    """The machine presets that exist."""
+    """All machine presets."""
     return [build(Machine, machine) for machine in _describe()["machines"]]
 
 
@@ -165,7 +166,7 @@ def resolve(
 
 
 def resolve_request(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a request, as `matrix.Point` has it.
+    """The complete configuration of a request, as `matrix.Point` has it.
 
     Raises:
         InputError: bad input, in one sentence.
@@ -181,7 +182,7 @@ def run(
     progress: Progress | None = None,
     **options: Unpack[SingleRunOptions],
 ) -> Run:
-    """Simulates one design on one workload, or on a trace where `workload` is the path of one.
+    """Simulates one design on one workload or trace.
 
     Args:
         design: name of a design.
@@ -262,11 +263,11 @@ def simulate(
     """Simulates requests as `matrix.Point` has them, in threads of this process; populated memory is shared.
 
     Args:
-        requests: what the engine is asked, one for each run.
+        requests: the engine's requests, one for each run.
         workers: simulations at a time; 0 is one per processor, and there are never more. The results do not depend
             on it.
         progress: told how far the simulations are.
-        session: keeps populated memory for the calls that follow with the same session.
+        session: keeps populated memory for later calls with the same session.
 
     Raises:
         InputError: bad input, in one sentence, before anything is simulated.
@@ -292,8 +293,8 @@ def compare(
     The arguments are those of `run_matrix`; the columns are described at `frame`.
 
     Args:
-        baseline: the design whose figures the `relative_` columns are divided by; default `unencrypted`, `eadr` where
-            that is not among them, or the first design where neither is.
+        baseline: the design whose figures the `relative_` columns are divided by; default `unencrypted`, else `eadr`,
+            else the first design.
 
     Raises:
         InputError: bad input, in one sentence, before anything is simulated.
@@ -306,7 +307,7 @@ def compare(
 
 
 def baseline_of(designs: Sequence[str | os.PathLike[str]], baseline: str | os.PathLike[str] | None) -> str:
-    """What the design is called that figures are relative to, one of `designs`; see `compare`.
+    """The name of the design that figures are relative to, one of `designs`; see `compare`.
 
     Raises:
         InputError: it is not among the designs, or one of them does not exist.
@@ -364,7 +365,7 @@ def crash(
     Args:
         design: name of a design that claims to survive.
         workload: name of a workload, or path of a trace.
-        progress: told how many transactions have ended.
+        progress: called with the number of transactions that have ended.
         **options: see `CrashOptions`.
 
     Raises:
@@ -420,17 +421,17 @@ def form_of(design: str | os.PathLike[str]) -> str:
 
 
 def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The names of designs, of which some may be files; what they are called in results.
+    """The names of designs in results; some of the designs may be files.
 
     Raises:
-        InputError: there is no such design, or two of them have one name.
+        InputError: there is no such design, or two of them have the same name.
     """
     called: dict[str, str] = {}
     for text in [os.fspath(design) for design in designs]:
         name = str(_described(text)["name"])
         if called.setdefault(name, text) != text:
             raise _engine.InputError(
-                f"designs {called[name]} and {text} are both called '{name}': give one another name, `name = ...`"
+                f"designs {called[name]} and {text} are both called '{name}'; rename one of them with `name = ...`"
             )
     return [str(_described(design)["name"]) for design in designs]
 
@@ -446,7 +447,7 @@ def _describe() -> dict[str, Any]:
 
 
 def _machine_of(design: str | os.PathLike[str]) -> str:
-    """The preset of a design."""
+    """The machine preset of a design."""
     return str(_described(design)["machine"])
 
 
@@ -458,7 +459,7 @@ def _any_trace(works: Iterable[str | os.PathLike[str]]) -> bool:
 def _points(
     experiment: _Experiment, tx_size: Size | Sequence[Size] | None, cores: int | Sequence[int] | None
 ) -> list[tuple[Size, int | None]]:
-    """Transaction sizes with numbers of cores: what was asked for, the rest as in the paper."""
+    """Transaction sizes with numbers of cores: the given ones, the rest as in the paper."""
     if tx_size is None and cores is None:
         return list(experiment.points)
     sizes = [experiment.tx_size] if tx_size is None else _several(tx_size)
@@ -466,7 +467,7 @@ def _points(
 
 
 def _warmup(experiment: _Experiment, tx_size: Size) -> int | None:
-    """Transactions that write what the experiment is to write before measuring begins; None where that is not said."""
+    """Transactions that write the experiment's `warmup_bytes`; None if it has none."""
     size = bytes_of(tx_size)
     return experiment.warmup_bytes // size if experiment.warmup_bytes and size else None
 
@@ -500,5 +501,5 @@ def _run_many(
 
 
 def finished(stop: _engine.Interrupted) -> dict[str, Any] | None:
-    """What an engine call had finished when it was interrupted; None if that is nothing."""
+    """What an engine call had finished when it was interrupted; None if it had finished nothing."""
     return json.loads(stop.args[0]) if stop.args and stop.args[0] else None

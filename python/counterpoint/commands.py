@@ -1,4 +1,4 @@
-"""Commands to type: what the engine says in values, as the words of a shell."""
+"""Requests of the engine as command lines to type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORDER = (
     "nested_depth",
     "at_event",
 )
-"""What asks for a crash run again, as its commands have it: what is run first, and where power fails last."""
+"""The options of a printed crash command, in this order: first what is run, last where power fails."""
 
 
 def command(verb: str, design: str, workload: str, options: Iterable[tuple[str, Any]]) -> str:
@@ -45,7 +45,7 @@ def command(verb: str, design: str, workload: str, options: Iterable[tuple[str, 
 
 
 def crash_command(request: Mapping[str, Any]) -> str:
-    """The command that asks for a crash run, given as the request that the engine would be asked with."""
+    """The command line for the engine's request of a crash run."""
     options = [(name, request[name]) for name in _ORDER if name in request]
     once = ("nested_depth", 1)
     shown = [("nested", True) if option == once else option for option in options]
@@ -53,10 +53,10 @@ def crash_command(request: Mapping[str, Any]) -> str:
 
 
 def with_commands(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's report of a crash run with a command in the place of each request that shows a violation again.
+    """The engine's report of a crash run, with a command instead of each request that shows a violation again.
 
-    The engine gives the request of the run once, and with each violation, and each smallest run, what the request that
-    shows it says over that.
+    The engine gives the request of the run once, and with each violation and each smallest run the changes to that
+    request which show it again.
     """
     run = report["reproduce"]
     document = {key: value for key, value in report.items() if key != "reproduce"}

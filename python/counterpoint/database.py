@@ -1,8 +1,8 @@
-"""A DuckDB file that anybody may have sent, opened so that it reaches no other file.
+"""A DuckDB file from anywhere, opened so that it cannot reach other files.
 
-What a DuckDB file holds can act: a view may read files, and a name that it does not know may be a variable of this
-program. So files, extensions and variables are out of its reach, and its views are never asked: what is read comes from
-tables alone. Whatever is wrong with a file is said in one sentence.
+The content of a DuckDB file can be active: a view may read files, and an unknown name in it may refer to a variable of
+this program. So access to files, extensions and variables is switched off, and views are never queried: everything is
+read from tables. Errors in a file are reported in one sentence.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
 }
-"""Nothing but the file itself, and nothing in the file can change that."""
+"""Access to the file only; the file cannot change this."""
 
 _OURS = "WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal"
 _LAYOUT = f"SELECT table_name, sql FROM duckdb_tables() {_OURS}"
 _VIEWS = f"SELECT view_name FROM duckdb_views() {_OURS}"
 _SAID_MAX = 300
-"""Characters of what a file makes a sentence say."""
+"""Longest quotation from a file in a sentence, in characters."""
 
 
 class Database:
@@ -50,13 +50,13 @@ class Database:
             read_only: refuse to change it.
 
         Raises:
-            InputError: it is no DuckDB file, it is damaged, or another process has it.
+            InputError: it is not a DuckDB file, it is damaged, or another process has it open.
         """
         # DuckDB takes longer to load than most commands to run.
         import duckdb
 
         self.path = path
-        # What DuckDB makes of damaged bytes may be an error of any of these kinds.
+        # Damaged bytes may make DuckDB raise any of these errors.
         self._faults = (duckdb.Error, ValueError, OverflowError, RuntimeError, MemoryError)
         _check_file(path)
         try:
@@ -65,7 +65,7 @@ class Database:
             raise _refused(path, error) from None
 
     def close(self) -> None:
-        """Lets others have the file."""
+        """Closes the file, so that other processes can open it."""
         with contextlib.suppress(*self._faults):
             self._connection.close()
 
@@ -86,7 +86,7 @@ class Database:
         return self._do("read", lambda: self._connection.execute(query, list(values)).fetchall())
 
     def frame(self, query: str) -> pl.DataFrame:
-        """The same as a frame.
+        """The rows of a query over tables, as a frame.
 
         Raises:
             InputError: the file is damaged.
@@ -99,7 +99,7 @@ class Database:
             raise InputError(f"the store '{self.path}' cannot be read: {reason(error)}") from None
 
     def check_layout(self, tables: str, views: Sequence[str]) -> None:
-        """Makes sure that the file has these tables as they are made, and in the place of these views nothing else.
+        """Checks that the file has these tables with these columns, and no table with the name of one of the views.
 
         Raises:
             InputError: it has not.
@@ -117,13 +117,13 @@ class Database:
             if name not in found:
                 raise self.altered(f"there is no table '{name}'")
             if found[name] != layout:
-                raise self.altered(f"table '{name}' has other columns than Counterpoint gives it")
+                raise self.altered(f"table '{name}' does not have the columns that Counterpoint writes")
         for name in views:
             if name in found:
                 raise self.altered(f"'{name}' is a table and no view")
 
     def has_table(self, name: str) -> bool:
-        """Whether there is a table of that name; a view is none."""
+        """Whether there is a table of that name; a view does not count."""
         return name in dict(self.ask(_LAYOUT))
 
     def altered(self, what: str) -> InputError:
@@ -132,7 +132,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done within becomes durable at the end, or not at all.
+        """Changes made within become durable at the end, or not at all.
 
         Raises:
             InputError: the file cannot be written.
@@ -151,17 +151,17 @@ class Database:
         try:
             return call()
         except self._faults as error:
-            # What DuckDB makes of Ctrl-C.
+            # DuckDB's error after Ctrl-C.
             if str(error) == "Query interrupted":
                 raise KeyboardInterrupt from None
             raise InputError(f"the store '{self.path}' cannot be {done}: {reason(error)}") from None
 
 
 def create(path: Path, statements: str) -> None:
-    """Makes a DuckDB file, unless there is a file already. It appears whole or not at all.
+    """Creates a DuckDB file, unless there is a file already. It appears whole or not at all.
 
     Raises:
-        InputError: it cannot be made.
+        InputError: it cannot be created.
     """
     import duckdb
 
@@ -177,7 +177,7 @@ def create(path: Path, statements: str) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Why, in the first line of what DuckDB or the system says."""
+    """The reason for an error: the first line of the message of DuckDB or the system."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = (said.strip() or type(error).__name__).splitlines()[0]
     return _plain(first.removeprefix("IO Error: "))
@@ -190,7 +190,7 @@ def _plain(said: str) -> str:
 
 
 def _check_file(path: Path) -> None:
-    """What DuckDB would wait for, take for a new file, or say in other words."""
+    """Refuses files that DuckDB would wait for, take for a new file, or report in other words."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no file"
         raise InputError(f"'{path}' is no store: it is {what}")
@@ -211,9 +211,9 @@ def _refused(path: Path, error: Exception) -> InputError:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Puts Ctrl-C, and signals that a handler raises for, off until the end.
+    """Delays Ctrl-C, and signals whose handlers raise, until the end.
 
-    DuckDB would give up in the middle of a transaction.
+    Otherwise DuckDB would stop in the middle of a transaction.
     """
     heard: list[int] = []
     with handled(STOPS, lambda number, _: heard.append(number), instead_of=lambda _, handler: callable(handler)):

@@ -6,7 +6,7 @@ import os
 
 
 def fill_closed() -> None:
-    """Puts the null device where a standard descriptor is closed, also for the programs that this one starts.
+    """Opens the null device in place of closed standard descriptors, also for programs that this one starts.
 
     Otherwise a file that is opened later would become one of them.
     """
@@ -14,5 +14,5 @@ def fill_closed() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest that is free, which is this one.
+            # `open` takes the lowest free descriptor, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)

@@ -1,4 +1,4 @@
-"""What a caller may have to catch, beside the engine's own `InputError` and `EngineError`."""
+"""Exceptions that a caller may have to catch, besides the engine's `InputError` and `EngineError`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during an engine call; what was finished is kept.
 
     Attributes:
-        runs: the simulations that were finished, in the order in which they were asked for.
-        lines: the same of a trace of memory lines.
-        verdict: of a crash run, the verdict over the points tried so far.
-        annotations: of a check of annotations, the verdicts over those that were finished.
-        litmus: of litmus tests, the report over the rows that were finished.
-        sweep: of a sweep, the report so far; what was finished is in its store.
+        runs: the simulations that were finished, in the order of the requests.
+        lines: the replays of a trace of memory lines that were finished, in the order of the designs.
+        verdict: for a crash run, the verdict over the points tried so far.
+        annotations: for a check of annotations, the verdicts over those that were finished.
+        litmus: for litmus tests, the report over the rows that were finished.
+        sweep: for a sweep, the report so far; what was finished is in its store.
     """
 
     def __init__(

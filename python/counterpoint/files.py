@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and folders found out about before the work begins."""
+"""Files that appear whole or not at all, and folders that are checked before the work begins."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .paths import reason
 
 
 def prepare_folder(folder: str | os.PathLike[str]) -> Path:
-    """Makes `folder` where it is missing, and makes sure that files can be written into it.
+    """Creates `folder` if it is missing, and checks that files can be written into it.
 
     Raises:
-        InputError: it cannot be made, is no folder, or cannot be written to.
+        InputError: it cannot be created, is not a folder, or cannot be written to.
     """
     path = Path(folder)
     try:
@@ -32,18 +32,18 @@ def prepare_folder(folder: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def unfinished(path: Path, what: str = "output file", *, replace: bool = True) -> Iterator[Path]:
-    """Gives a path to write to. What is there at the end gets the name `path` in one step; otherwise nothing stays.
+    """Gives a temporary path to write to; at the end that file gets the name `path` in one step, or none stays.
 
-    That path is in a new folder beside `path`, which only this user can enter. So two writers never share a file, no
-    symbolic link is followed, and the file has the permissions that the umask leaves.
+    The temporary path is in a new folder beside `path`, which only this user can enter. So two writers never share a
+    file, no symbolic link is followed, and the file has the permissions that the umask leaves.
 
     Args:
         path: the file. A symbolic link there is replaced.
-        what: it is called in the error.
-        replace: a file that is already there is replaced; otherwise it stays, and the new one is dropped.
+        what: name of the file in errors.
+        replace: replace an existing file; otherwise it stays, and the new one is dropped.
 
     Raises:
-        InputError: there is something else than a file, or it cannot be written.
+        InputError: `path` is not a file, or cannot be written.
     """
     try:
         _check_replaceable(path)
@@ -77,7 +77,7 @@ def write_json(document: dict[str, Any], path: Path) -> Path:
 
 
 def _check_replaceable(path: Path) -> None:
-    # A rename would replace a device or a pipe, and not write to it.
+    # A rename would replace a device or a pipe instead of writing to it.
     if path.exists() and not path.is_file():
         raise OSError("it exists and is not a file")
 
@@ -89,7 +89,7 @@ def _place(temporary: Path, path: Path) -> None:
     except FileExistsError:
         return
     except OSError:
-        # A file system without links, where looking first is the best there is.
+        # A file system without hard links: the check before the rename leaves a small race.
         if not path.exists():
             temporary.rename(path)
 

@@ -40,10 +40,10 @@ POINT = ("workload", "tx_size", "cores")
 """What two runs must share to be compared."""
 
 _PROGRAM = ("workload", "tx_size")
-"""What they must share for their throughputs to be compared over numbers of cores."""
+"""What two runs must share for their throughputs to be compared over numbers of cores."""
 
 _DEFAULT_BASELINES = ("unencrypted", "eadr")
-"""What is compared to where it is among the designs, and nothing else is asked for; both encrypt nothing."""
+"""The default baselines, if they are among the designs; neither encrypts anything."""
 
 _OVER = {
     "relative_latency": ("transaction_latency_ns_mean", "transaction_latency_ns_mean"),
@@ -62,7 +62,7 @@ _OVER = {
 
 
 def check_baseline(designs: Sequence[str], baseline: str | None) -> str:
-    """The design to compare to; `unencrypted`, `eadr`, or the first one, where none is named.
+    """The design to compare to; if none is named, `unencrypted`, else `eadr`, else the first one.
 
     Raises:
         InputError: it is not among the designs.
@@ -151,7 +151,7 @@ def steps(table: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[int]:
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """The mean, None where a value is missing."""
+    """The mean; None if a value is missing."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if len(known) == len(values) else None
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What a user, a batch system and a terminal that is closed stop a program with."""
+"""The signals by which a user, a batch system and a closed terminal stop a program."""
 
 
 @contextmanager
@@ -20,15 +20,15 @@ def handled(
     *,
     instead_of: Callable[[signal.Signals, Any], bool],
 ) -> Iterator[None]:
-    """Has `handler` take signals, until the end.
+    """Installs `handler` for signals, until the end of the context.
 
-    A thread that is not the main one handles no signals, and changes nothing.
+    A thread other than the main one cannot handle signals, and changes nothing.
 
     Args:
         numbers: the signals.
-        handler: called as a handler of Python is.
-        instead_of: told a signal and what handles it now, whether `handler` takes it. A handler that is not Python's
-            could not be put back, and stays.
+        handler: a signal handler of Python.
+        instead_of: called with a signal and its current handler; whether `handler` replaces it. A handler that was not
+            installed from Python could not be restored, and stays.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
-"""What a run is known by: the digest of its resolved configuration and of the engine that runs it.
+"""The key of a run: the digest of its resolved configuration and of the engine that runs it.
 
-Two requests that come to the same configuration have one key; another engine, an edited design or an edited trace has
-another.
+Two requests with the same configuration have the same key; another engine, an edited design or an edited trace gives
+another key.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def key(resolved: Mapping[str, Any], build: str) -> str:
-    """SHA-256, in hexadecimal, over the engine's build and the configuration; a trace counts by its bytes."""
+    """SHA-256, in hexadecimal, over the engine's build, the configuration, and the bytes of a trace."""
     return _digest([build, {**resolved, "workload": _program(str(resolved["workload"]))}])
 
 
 def refused_key(request: Mapping[str, Any], build: str) -> str:
-    """The same for a request that has no configuration, because the engine refuses it."""
+    """The key of a request that the engine refuses, which has no configuration."""
     return _digest([build, "refused", request])
 
 
 def place_in_memory(request: Mapping[str, Any]) -> tuple[str, ...]:
-    """Sorts runs that populate the same memory next to one another."""
+    """A sort key that puts runs with the same populated memory next to each other."""
     names = ("workload", "machine", "tx_size", "footprint", "cores", "seed", "warmup")
     program = [text for text in request.get("set", ()) if text.startswith("program.")]
     return (*(str(request.get(name, "")) for name in names), *program)

@@ -23,14 +23,14 @@ class LineRun:
 
     Attributes:
         format: `nvmain`, `dramsim3` or `ramulator`.
-        trace_clock_mhz: of the clock that the trace's cycles are of.
+        trace_clock_mhz: frequency of the clock whose cycles the trace has.
         requests: accesses, the sum of reads and writes.
-        folded: those whose address was folded into the device's memory.
-        waited: those that waited for room in the controller.
+        folded: accesses whose address was folded into the device's memory.
+        waited: accesses that waited for room in the controller.
         requests_per_second: in simulated time, up to the last answer.
         read_latency_ns: mean time to the decrypted line; None without reads.
         write_latency_ns: mean time until a write is in the persistence domain; None without writes.
-        media_write_latency_ns: mean time until it, or a newer one of its line, is on the media.
+        media_write_latency_ns: mean time until a write, or a newer one of its line, is on the media.
         document: the document it was made from.
     """
 
@@ -68,7 +68,7 @@ def is_line_trace(trace: str | os.PathLike[str]) -> bool:
     """Whether `trace` is a file of memory lines.
 
     Raises:
-        InputError: the file cannot be read, or is no trace.
+        InputError: the file cannot be read, or is not a trace.
     """
     return _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines"
 
@@ -87,7 +87,7 @@ def replay_lines(
         trace: path of the trace, plain or compressed.
         designs: default every design.
         workers: simulations at a time; 0 is one per processor, and there are never more.
-        progress: told how many bytes of the trace are done, over all designs.
+        progress: called with the number of bytes of the trace that are done, over all designs, and the total.
         **options: see `LineOptions`.
 
     Raises:

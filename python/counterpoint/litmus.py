@@ -1,8 +1,8 @@
-"""Litmus tests: small crash runs whose verdict says whether a design keeps one particular promise.
+"""Litmus tests: small crash runs whose verdict shows whether a design keeps one particular promise.
 
 A litmus test takes one sentence of a paper and crashes designs for which it matters: readings that break there, and
-counterparts that hold. The list is a document, `LITMUS`. A verdict is compared with what is expected of it; what fails
-must fail by the rule, and in the way, that the test is about.
+counterparts that hold. The list is the document `LITMUS`. Each verdict is compared with the expected one; a row that
+must fail has to break the rule that the test is about, in the way that it is about.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LITMUS = Path(__file__).with_name("litmus.toml")
 """The tests that come with Counterpoint."""
 
 HOLDS, FAILS, DIFFERS, VOID = "holds", "fails", "differs", "void"
-"""Verdicts: no rule was broken; one was, as it must be; only others were; the run shows nothing."""
+"""Verdicts: no rule was broken; the expected rule was broken; only other rules were broken; the run shows nothing."""
 
 _JUDGED = ("design", "case", "expected", "rules", "says", "second_failure", "met")
 _TESTED = ("name", "number", "title", "paper", "sentence", "because", "setting", "rows")
@@ -61,11 +61,11 @@ class Row:
     """One crash run of a litmus test, and what must come out.
 
     Attributes:
-        case: what sets it apart from other rows of the test; empty if its design and variant do.
+        case: distinguishes rows of the test with the same design and variant; else empty.
         expected: `holds` or `fails`.
-        rules: of what fails, the rules of which one must be broken.
-        says: words that the explanation of that violation contains, all of them.
-        second_failure: that violation is one of a second power failure.
+        rules: for a row that must fail, the rules of which one must be broken.
+        says: words that the explanation of that violation must contain, all of them.
+        second_failure: that violation must be one of a second power failure.
         met: what the run must have met, keys of `exercised`.
         options: keywords of `crash`, the workload included.
     """
@@ -89,7 +89,7 @@ class Row:
         )
 
     def crash(self, progress: api.Progress | None = None) -> Crash:
-        """Runs it."""
+        """Runs the row."""
         options = dict(self.options)
         return api.crash(self.design, options.pop("workload"), variant=self.variant, progress=progress, **options)
 
@@ -106,7 +106,7 @@ class LitmusTest:
     """One litmus test.
 
     Attributes:
-        number: its place in the model's list; None of what was found later.
+        number: its place in the original list; None for tests that were found later.
         title: what it is about, in a line.
         paper: paper and section.
         sentence: the paper's sentence that it tests.
@@ -127,9 +127,9 @@ class Verdict:
     """What a row showed.
 
     Attributes:
-        test: the test that the row is of.
-        observed: `holds`; `fails`, if what the row is about was broken; `differs`, if only something else was; `void`,
-            if the run shows nothing: it met too little, or the auditors and a real boot disagree.
+        test: the test that the row belongs to.
+        observed: `holds`; `fails`, if what the row is about was broken; `differs`, if only something else was broken;
+            `void`, if the run shows nothing: it met too little, or the auditors and a real boot disagree.
         rule: the rule of the violation that is explained; None if it holds.
         explanation: that violation in words, or how much was covered.
         reproduce: the command line that shows it again.
@@ -146,7 +146,7 @@ class Verdict:
 
     @property
     def as_expected(self) -> bool:
-        """What came out is what must."""
+        """Whether the observed verdict is the expected one."""
         return self.observed == self.row.expected
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class LitmusReport:
     """The verdicts of litmus tests, in the order of the list.
 
     Attributes:
-        seconds: what they took on this computer.
+        seconds: the time they took on this computer.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -182,7 +182,7 @@ class LitmusReport:
 
     @property
     def as_expected(self) -> bool:
-        """Every verdict is what it must be."""
+        """Whether every verdict is the expected one."""
         return all(verdict.as_expected for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,10 +198,10 @@ def litmus_tests(source: str | os.PathLike[str] | None = None) -> list[LitmusTes
     """The litmus tests of a list, in its order.
 
     Args:
-        source: a TOML document, default `LITMUS`, which says at its head how it is laid out.
+        source: a TOML document, default `LITMUS`, whose first comment explains the format.
 
     Raises:
-        InputError: a list that cannot be read, in one sentence.
+        InputError: the list cannot be read, in one sentence.
     """
     source = LITMUS if source is None else source
     try:
@@ -222,10 +222,10 @@ def litmus(
     """Runs litmus tests and compares their verdicts with what is expected.
 
     Args:
-        names: of tests; default all.
-        source: the list that they are in, a TOML document; default `LITMUS`.
+        names: names of tests; default all.
+        source: the list of tests, a TOML document; default `LITMUS`.
         workers: crash runs at a time; 0 is one per processor. The verdicts do not depend on it.
-        progress: told how many rows are done.
+        progress: called with the number of rows that are done, and the total.
 
     Raises:
         InputError: a name that is not in the list, or a bad list, in one sentence, before anything is simulated.
@@ -248,7 +248,7 @@ def litmus(
         waiting: dict[Future[Verdict], int] = {pool.submit(judged, *one): place for place, one in enumerate(work)}
         try:
             while waiting:
-                # With a time limit: a wait without one would keep Ctrl-C from being noticed on some systems.
+                # On some systems a wait without a time limit would not react to Ctrl-C.
                 done, _ = wait(waiting, timeout=_PULSE, return_when=FIRST_COMPLETED)
                 for future in done:
                     finished[waiting.pop(future)] = future.result()

@@ -39,13 +39,13 @@ from .paths import read_bounded
 from .request import bytes_of, check_numbers, request
 
 Value: TypeAlias = bool | int | float | str
-"""What one key has at one point."""
+"""The value of one key at one point."""
 
 POINTS_MAX = 1_000_000
-"""Points of one matrix; more is a slip of the pen, and would not fit in memory."""
+"""Largest number of points of one matrix; more is a typing error, and would not fit in memory."""
 
 FILE_MAX = 16 << 20
-"""Bytes of a file; a list of as many numbers as there may be points takes less."""
+"""Largest size of a file in bytes; a list with one number for each possible point takes less."""
 
 PARTS = ("base", "axes", "zip")
 """The tables of a matrix."""
@@ -63,8 +63,8 @@ class Point:
     """One run of a matrix.
 
     Attributes:
-        values: what the axes say, in the order of the axes.
-        request: what the engine is asked.
+        values: the values of the axes, in the order of the axes.
+        request: the engine's request.
     """
 
     values: Mapping[str, Value]
@@ -103,16 +103,16 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A TOML file as a document.
 
     Raises:
-        InputError: it cannot be read, or is no TOML.
+        InputError: it cannot be read, or is not TOML.
     """
     return document_and_text(path)[0]
 
 
 def document_and_text(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
-    """The same with the text itself; the file may be a pipe, which can be read once.
+    """A TOML file as a document and as text; the file may be a pipe, which can be read only once.
 
     Raises:
-        InputError: it cannot be read, is no TOML, or has a number that no 64 bits hold.
+        InputError: it cannot be read, is not TOML, or has a number that does not fit 64 bits.
     """
     place = os.fspath(path)
     read = read_bounded(path, FILE_MAX, "a sweep")
@@ -129,9 +129,9 @@ def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] 
     """The matrix that the tables `base`, `axes` and `zip` of a document describe.
 
     Args:
-        document: the tables; other keys are passed over.
-        place: what it is called in sentences about bad input.
-        changed: values that take the place of those of `base`, or fix what would be an axis.
+        document: the tables; other keys are ignored.
+        place: the name of the document in sentences about bad input.
+        changed: values that replace those of `base`, or fix what would be an axis.
 
     Raises:
         InputError: bad input, in one sentence.
@@ -229,7 +229,7 @@ def _entries(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator
 
 
 def _known(key: str, place: str) -> str:
-    """`key`, an option; whether a machine value, or a part of a design, exists the engine knows."""
+    """`key`, if it is an option; the engine checks whether a machine value or a part of a design exists."""
     if key in _OPTIONS or ("." in key and not key.startswith(_NO_TABLES)):
         return key
     near = difflib.get_close_matches(key, _OPTIONS, n=1)

@@ -1,8 +1,8 @@
 """The options of each call, once: the keywords of the functions, the options of the commands and the keys of requests.
 
-A function takes `**options: Unpack[...]` of one of these, and so does the command of the same name
-(`cli.options.takes`). None, or leaving an option out, means the default. What stands beside a type checks a value and
-turns it into what a request has.
+A function takes `**options: Unpack[...]` of one of these types, and so does the command of the same name
+(`cli.options.takes`). None, or leaving an option out, means the default. The function annotated beside a type checks a
+value and converts it for the request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=Mapping[str, object])
 
 
 class MachineOptions(TypedDict, total=False):
-    """What a simulation of anything takes, of memory lines too.
+    """The options of every simulation, also of memory lines.
 
     Attributes:
         variant: `"hardened"` (default) or `"published"`.
@@ -45,7 +45,7 @@ class MachineOptions(TypedDict, total=False):
 
 
 class CommonOptions(MachineOptions, total=False):
-    """What every simulation of a program takes: also those of `MachineOptions`.
+    """The options of every simulation of a program: those of `MachineOptions`, and these.
 
     Attributes:
         transactions: measured transactions per core.
@@ -61,7 +61,7 @@ class CommonOptions(MachineOptions, total=False):
 
 
 class RunOptions(CommonOptions, total=False):
-    """What a single simulation takes: those of `CommonOptions`, and the two that `compare` takes lists of.
+    """The options of a single simulation: those of `CommonOptions`, and the two that `compare` takes lists of.
 
     Attributes:
         tx_size: bytes of user data in a transaction, a multiple of 64.
@@ -73,13 +73,13 @@ class RunOptions(CommonOptions, total=False):
 
 
 class SingleRunOptions(RunOptions, total=False):
-    """What `run` takes: also those of `RunOptions`.
+    """The options of `run`: those of `RunOptions`, and these.
 
     Attributes:
-        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
         timeline: file that gets every stage's events, readable by Perfetto.
-        by_line: say what each source line of a recorded program costs; not together with `timeline`.
+        by_line: report what each source line of a recorded program costs; not together with `timeline`.
     """
 
     leave_out: Annotated[str | None, check_leave_out]
@@ -88,27 +88,27 @@ class SingleRunOptions(RunOptions, total=False):
 
 
 class ReplayOptions(RunOptions, total=False):
-    """What `replay` takes: also those of `RunOptions`.
+    """The options of `replay`: those of `RunOptions`, and these.
 
     Attributes:
-        by_line: say what each source line of the program costs, where the recording tells.
+        by_line: report what each source line of the program costs, if the recording has source lines.
     """
 
     by_line: Annotated[bool, flag]
 
 
 class LineOptions(CommonOptions, total=False):
-    """What `replay_lines` takes: also those of `CommonOptions`, of which those about transactions change nothing.
+    """The options of `replay_lines`: those of `CommonOptions`, and these. Options about transactions change nothing.
 
     Attributes:
-        trace_clock_mhz: of the clock that the trace's cycles are of; default 1000, a cycle a nanosecond.
+        trace_clock_mhz: frequency of the clock whose cycles the trace has; default 1000, one cycle per nanosecond.
     """
 
     trace_clock_mhz: Annotated[int | None, count]
 
 
 class AnnotationOptions(RunOptions, total=False):
-    """What `annotations` takes: also those of `RunOptions`.
+    """The options of `annotations`: those of `RunOptions`, and these.
 
     Attributes:
         points: `"all"`, or how many events to crash after, spread over each run. Default: all.
@@ -118,13 +118,13 @@ class AnnotationOptions(RunOptions, total=False):
 
 
 class SceneOptions(RunOptions, total=False):
-    """What `scene` takes: also those of `RunOptions`.
+    """The options of `scene`: those of `RunOptions`, and these.
 
     Attributes:
-        at_event: the event that is looked at; default the beginning of the run.
-        schedule: of this schedule; default that of the machine by itself.
-        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
-        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
+        at_event: the event to look at; default the beginning of the run.
+        schedule: number of the schedule; default that of the machine itself.
+        fault: the name of a mechanism of the design to switch off, one of `faults()`.
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
     """
 
     at_event: Annotated[int | None, count]
@@ -134,34 +134,34 @@ class SceneOptions(RunOptions, total=False):
 
 
 class CrashOptions(RunOptions, total=False):
-    """What `crash` takes: also those of `RunOptions`.
+    """The options of `crash`: those of `RunOptions`, and these.
 
     Attributes:
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
-        at_event: crash after this event alone; not together with `points`.
-        nested: cut power again after every step of the recovery, at every durable state that the crashes leave.
-        nested_depth: do that so many times in a row, 1 to 4; 1 where `nested` is given alone.
-        fault: the name of a mechanism of the design that is switched off, one of `faults()`.
+        at_event: crash after this event only; not together with `points`.
+        nested: cut power again after every step of the recovery, for every durable state that the crashes leave.
+        nested_depth: how many times in a row, 1 to 4; 1 if only `nested` is given.
+        fault: the name of a mechanism of the design to switch off, one of `faults()`.
         explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
             prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
             the persistency model and the rules of the hardware allow.
-        states: legal states, as recovery can tell them apart, that are judged at one fence before the rest of them is
+        states: legal states, as far as recovery can distinguish them, that are judged at one fence before the rest is
             bounded and sampled.
         schedules: how many schedules; default 16.
-        schedule: number of one schedule; 0 (default) is that of the machine by itself.
-        leave_out: what the program does without, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
+        schedule: number of one schedule; 0 (default) is that of the machine itself.
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
-        stages: tally the crashes by the stage of the transaction in flight; every event of one schedule.
-        shrink: look for the smallest run that breaks the same rules. Default: where every event is a crash point; it
-            needs that.
-        blame: find out whether the program, the design or the annotations are wrong, where something is; the default.
-        recover: a shell command that is the own recovery of a recorded program. It is run on files with the memory that
-            a boot finds at each crash point, and recovers if it ends with 0. `{pool}` in it stands for the path of the
-            first file of the trace, `{folder}` for that of the folder with all of them.
-        recover_timeout: seconds after which a run of it has failed; default 60.
-        recover_jobs: how many of these commands run at a time; default one for each processor, and there are never
-            more. The verdict does not depend on it.
-        recover_folder: where the temporary folder for these files is made; default where the system has those.
+        stages: count the crashes by the stage of the transaction in flight; needs every event of one schedule.
+        shrink: look for the smallest run that breaks the same rules. It needs every event as a crash point, and is then
+            the default.
+        blame: if a rule is broken, find out whether the program, the design or the annotations are wrong; the default.
+        recover: a shell command that does the recovery of a recorded program. It runs on files with the memory that a
+            boot finds at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the
+            first file of the trace, `{folder}` for the folder with all of them.
+        recover_timeout: time limit in seconds for one such command; default 60.
+        recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
+            verdict does not depend on it.
+        recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
     """
 
@@ -186,6 +186,6 @@ class CrashOptions(RunOptions, total=False):
 
 
 def part(kind: type[T], options: Mapping[str, Any]) -> T:
-    """Those of the options that a call of another kind takes."""
+    """The given options that a call of type `kind` takes."""
     names = get_type_hints(kind)
     return cast(T, {name: value for name, value in options.items() if name in names})

@@ -10,7 +10,7 @@ from ._engine import InputError
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether `path` is a file. A text that cannot be a path, as it is too long or has a NUL, is none."""
+    """Whether `path` is a file. A text that cannot be a path, because it is too long or has a NUL, is not."""
     try:
         return Path(path).is_file()
     except (OSError, ValueError):
@@ -18,7 +18,7 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether `path` is a folder; of texts as `is_file`."""
+    """Whether `path` is a folder; a text that cannot be a path is not."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):
@@ -26,15 +26,15 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def read_bounded(path: str | os.PathLike[str], bytes_max: int, what: str) -> bytes:
-    """What is in a file, which may be a pipe or a device, or never end.
+    """The content of a file, which may be a pipe or a device, or endless.
 
     Args:
         path: the file.
-        bytes_max: the most that is read.
-        what: such a file is called in sentences.
+        bytes_max: the largest allowed size.
+        what: name of such a file in sentences.
 
     Raises:
-        InputError: it cannot be read, or has more.
+        InputError: it cannot be read, or is larger.
     """
     place = os.fspath(path)
     try:
@@ -48,16 +48,16 @@ def read_bounded(path: str | os.PathLike[str], bytes_max: int, what: str) -> byt
 
 
 def reason(error: OSError | ValueError) -> str:
-    """Why a file cannot be used, in the system's words."""
+    """Why a file cannot be used: the system's message."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return words[:1].lower() + words[1:]
 
 
 def checked_text(path: str, what: str) -> str:
-    """`path`, which the engine and documents take as UTF-8.
+    """`path`, if it is UTF-8, which the engine and documents require.
 
     Raises:
-        InputError: it has other bytes.
+        InputError: it is not UTF-8.
     """
     try:
         path.encode()

@@ -32,7 +32,7 @@ class Recording:
 
     Attributes:
         path: the trace.
-        status: how the program ended, as a shell says it: its exit code, or 128 + the signal that ended it.
+        status: how the program ended, as in a shell: its exit code, or 128 + the signal that ended it.
         summary: what the trace holds: records, instructions, loads, stores, bytes, flushes, fences, threads, files,
             transactions, and whether it is complete.
     """
@@ -80,7 +80,7 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
         try:
             summary: dict[str, Any] = dict(_engine.write_trace(reading, str(path)))
         finally:
-            # A program whose trace cannot be written goes on unrecorded.
+            # A program whose trace cannot be written continues unrecorded.
             os.close(reading)
             code = process.wait()
     return Recording(path, code if code >= 0 else 128 - code, summary)
@@ -161,7 +161,7 @@ def _build(folder: Path) -> None:
 
 @contextmanager
 def _patient() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Leaves it to the program what it makes of a signal: those that stop commands go to the processes in the list.
+    """Lets the program decide how to react to a signal: signals that stop commands are passed on to these processes.
 
     Ctrl-C on a terminal reaches the program as well, without being passed on. Whatever ends it, its trace is written to
     its end.
@@ -178,7 +178,7 @@ def _patient() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _on_terminal() -> bool:
-    """Whether this process is in the foreground of a terminal, which tells a whole group of Ctrl-C."""
+    """Whether this process is in the foreground of a terminal, which sends Ctrl-C to its whole process group."""
     try:
         with open("/dev/tty", "rb") as terminal:  # noqa: PTH123
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()

@@ -19,7 +19,7 @@ Size: TypeAlias = int | str
 """Bytes: a number, or text such as `"4KiB"`, `"256MiB"`, `"1GiB"`."""
 
 Variant: TypeAlias = Literal["published", "hardened"]
-"""Which reading of a paper is built where its text, read literally, is unsafe."""
+"""Which reading of a paper is built if its text, read literally, is unsafe."""
 
 ANNOTATIONS_OF: Mapping[str, Mapping[str, str]] = {
     "annotated": {
@@ -47,8 +47,8 @@ PROGRAM_STEPS: Mapping[str, str] = {
     "commit-fence": "commit",
 }
 """Steps of a transaction without which a program is wrong on any memory, in program order, each with its stage.
-Programs of the form `flush-free` have those that are no flushes, `hardware-logged` ones none; a program without a log
-has neither `log-end-tag` nor those of `mutate`."""
+Programs of the form `flush-free` have all except the flushes, `hardware-logged` ones none; a program without a log has
+neither `log-end-tag` nor the steps of `mutate`."""
 
 _U64_MAX = 2**64 - 1
 
@@ -59,7 +59,7 @@ _DIGITS_MAX = len(str(_U64_MAX))
 def request(
     kind: Any, design: str | os.PathLike[str], workload: str | os.PathLike[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One request, with nothing in it that was not asked for.
+    """One request, with only the options that were given.
 
     Args:
         kind: one of the types in `options`, whose keys the request may have.
@@ -98,7 +98,7 @@ def check_design(value: object) -> str:
 
 
 def count(name: str, value: object) -> int:
-    """`value`, a whole number that 64 bits hold."""
+    """`value`, a whole number that fits 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} is '{value}'; it must be a whole number")
     if not 0 <= value <= _U64_MAX:
@@ -107,12 +107,12 @@ def count(name: str, value: object) -> int:
 
 
 def digits(text: str) -> int | None:
-    """The whole number that `text` is: digits of ASCII and nothing else, as many as 64 bits may have."""
+    """`text` as a whole number: ASCII digits only, and it must fit 64 bits; else None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None
 
 
 def shown_number(value: int) -> str:
-    """A number in a sentence, where one of thousands of digits tells nothing."""
+    """A number in a sentence; one of thousands of digits is cut."""
     return str(value) if abs(value) <= _U64_MAX**2 else f"a number of {value.bit_length()} bits"
 
 
@@ -141,7 +141,7 @@ def size(name: str, value: object) -> Size:
 
 
 def bytes_of(value: Size) -> int | None:
-    """`value` in bytes; None where it is no size, which the engine refuses."""
+    """`value` in bytes; None if it is not a size, which the engine refuses."""
     if isinstance(value, int):
         return value
     found = re.fullmatch(rf"([0-9]{{1,{_DIGITS_MAX}}})(|B|KiB|MiB|GiB|TiB)", value)
@@ -180,19 +180,19 @@ def check_name(option: str, value: object) -> str:
 
 
 def flag(name: str, value: object) -> bool | None:
-    """True, or None for what is off, which is the default."""
+    """True, or None for off, which is the default."""
     del name
     return True if value else None
 
 
 def switch(name: str, value: object) -> bool:
-    """On or off, of what is not off by default."""
+    """On or off, for an option that is not off by default."""
     del name
     return bool(value)
 
 
 def path(name: str, value: str | os.PathLike[str]) -> str:
-    """The path of a file or folder as text, or a name that stands in its place."""
+    """The path of a file or folder as text, or a name given instead of a path."""
     del name
     return os.fspath(value)
 

@@ -1,4 +1,4 @@
-"""What a source line of a recorded program cost."""
+"""The cost of a source line of a recorded program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LineCost:
         fences: fences.
         flush_latency_ns: mean time from when a flush is sent to the caches until it is acknowledged; None without any.
         flush_latency_max_ns: the longest of them.
-        waited_for_ns: how long fences, of any line, held up commit because this was done last of what they waited for.
+        waited_for_ns: how long fences, of any line, held up commit because this line's operation finished last.
         load_stall_ns: how long its loads held up commit.
         fence_stall_ns: how long its fences held up commit; the sum over lines is the run's `fence_stall_ns`.
     """

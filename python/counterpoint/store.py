@@ -60,7 +60,7 @@ CREATE VIEW hosts AS SELECT key, worker, seconds, finished_at, host AS document 
 _FIGURE_TYPES = ("BOOLEAN", "UBIGINT", "DOUBLE", "VARCHAR")
 _NUMBERS = ("NULL", "UBIGINT", "BIGINT", "HUGEINT", "DOUBLE")
 _KINDS = {"BOOLEAN": ("NULL", "BOOLEAN"), "UBIGINT": _NUMBERS, "DOUBLE": _NUMBERS, "VARCHAR": ("NULL", "VARCHAR")}
-"""What DuckDB calls the values of figures of a type in JSON."""
+"""DuckDB's names for the JSON values of figures, by their type."""
 
 _AXIS_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR")
 _INSERT = "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -68,7 +68,7 @@ _NO_FIGURES = ("schema", "host")
 _FRONT = ("design", "variant", "workload", "machine", "seed", "cores", "tx_size", "footprint", "transactions")
 _SHOWN_MAX = 40
 _RENAMED = {"transactions": "transactions_measured"}
-"""Figures that go by another name beside an axis of theirs: that counts for each core, and they over all."""
+"""Figures that are renamed if an axis has their name: the axis counts per core, the figure over all cores."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Failure:
     Attributes:
         request: what the engine was asked.
         sentence: why not.
-        bad_input: what was asked is to blame, and not the engine or the worker.
+        bad_input: the request is wrong, not the engine or the worker.
         attempts: how many workers tried.
     """
 
@@ -150,7 +150,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Lets others have the file."""
+        """Closes the file, so that other processes can open it."""
         self._database.close()
 
     def put_sweep(
@@ -162,10 +162,10 @@ class Store:
         axes: Mapping[str, Sequence[Any]],
         points: Sequence[tuple[str, Mapping[str, Any]]],
     ) -> None:
-        """Keeps what a sweep asks for, in the place of an older one of that name; results stay.
+        """Keeps a sweep, in place of an older one of that name; results stay.
 
         Args:
-            name: of the sweep.
+            name: name of the sweep.
             spec: its file.
             digest: of what that says.
             axes: what differs, with all its values.
@@ -211,7 +211,7 @@ class Store:
                 self._failed.add(one.key)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Those of the keys whose runs are in the store."""
+        """The keys whose runs are in the store."""
         wanted = list(keys)
         found = self._database.ask("SELECT key FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [wanted])
         return {key for (key,) in found}
@@ -235,7 +235,7 @@ class Store:
         return self._parsed(found[0][0], f"the configuration of the run '{key}'")
 
     def sweeps(self) -> list[Sweep]:
-        """The sweeps, in the order in which they were asked for."""
+        """The sweeps, in the order in which they were recorded."""
         found = self._database.ask(
             "SELECT name, digest, spec, axes, (SELECT count(*) FROM points WHERE sweep = name) FROM sweeps "
             "ORDER BY made_at, name"
@@ -243,10 +243,10 @@ class Store:
         return [self._sweep(*row) for row in found]
 
     def sweep(self, name: str | None = None) -> Sweep:
-        """The sweep of that name, or the one asked for last.
+        """The sweep of that name, or the one that was recorded last.
 
         Raises:
-            InputError: there is none.
+            InputError: there is no such sweep.
         """
         sweeps = self.sweeps()
         named = [one for one in sweeps if name in (None, one.name)]
@@ -324,7 +324,7 @@ class Store:
         return dict(found)
 
     def _check_figures(self) -> None:
-        """Makes sure that figures are of their kinds: DuckDB reads one of another kind as none."""
+        """Checks the types of figures: DuckDB reads a figure of another type as null."""
         for (structure,) in self._database.ask("SELECT DISTINCT json_structure(figures) FROM results"):
             for name, kind in self._parsed(structure, "what the figures of a run are").items():
                 if kind not in _KINDS.get(self._columns.get(name, ""), ("NULL",)):
@@ -359,7 +359,7 @@ class Store:
                 self._database.execute("DELETE FROM failures WHERE key = ?", [one.key])
 
     def _widen(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Columns for figures that no run had before."""
+        """Adds columns for figures that no run had before."""
         new = {
             name: _figure_type(value)
             for row in rows
@@ -376,7 +376,7 @@ class Store:
             self._view(sweep.name, sweep.axes)
 
     def _runs_query(self) -> str:
-        """The runs, without the view of them: that may be anything in a file that was sent."""
+        """A query for the runs that does not use the view `runs`, which may be anything in a file from elsewhere."""
         if not self._columns:
             return "SELECT key, engine_build, configuration, document FROM results"
         shape = _text(json.dumps(self._columns))
@@ -426,7 +426,7 @@ def view_name(sweep: str) -> str:
 
 
 def export_format(path: Path) -> Format:
-    """What a file of that name is written as.
+    """The format in which a file of that name is written.
 
     Raises:
         InputError: it ends in neither `.parquet` nor `.csv`.
@@ -438,7 +438,7 @@ def export_format(path: Path) -> Format:
 
 
 def axis_type(values: Sequence[Any]) -> str:
-    """The DuckDB type of the values of an axis. Sizes are bytes, so that an axis of them is one of numbers."""
+    """The DuckDB type of the values of an axis. Sizes become bytes, so an axis of sizes is numeric."""
     if all(isinstance(value, bool) for value in values):
         return "BOOLEAN"
     if any(isinstance(value, bool) for value in values):

@@ -1,7 +1,7 @@
 """Sweeps: the runs of a matrix, each computed once and kept in a store (see `matrix` and `store`).
 
-Points are resolved to configurations first; what the store has is not computed again. The rest goes to an executor,
-and whatever comes back is written before the next is waited for.
+Points are resolved to configurations first; what the store has is not computed again. The rest goes to an executor, and
+each result is written before the next wait.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
-"""The path of a sweep's TOML file, or what such a file says."""
+"""The path of a sweep's TOML file, or the content of such a file."""
 
 SweepProgress: TypeAlias = Callable[[int, int, int], object]
-"""Called with the runs that are done, those there are, and those among the done that failed."""
+"""Called with the number of runs that are done, the total, and how many of the done ones failed."""
 
 ATTEMPTS_MAX = 3
-"""Workers that may end while they compute a run before it is given up."""
+"""A run is given up after this number of workers ended while they computed it."""
 
 _WAIT_SECONDS = 0.2
-"""How long an executor may wait, so that the caller is heard."""
+"""How long an executor may wait, so that Ctrl-C has an effect."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class SweepReport:
     """What a call of `sweep` did.
 
     Attributes:
-        name: of the sweep.
+        name: name of the sweep.
         store: the file of the results.
-        points: what the axes come to.
-        runs: the different runs among them.
-        found: those that the store had.
-        computed: those that were computed now.
-        failures: those that could not be.
+        points: number of points of the axes.
+        runs: number of different runs among them.
+        found: runs that the store had.
+        computed: runs that were computed now.
+        failures: runs that could not be computed.
     """
 
     name: str
@@ -76,7 +76,7 @@ class SweepReport:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep asks for, read and resolved.
+    """A sweep, read and resolved.
 
     Attributes:
         name: of the sweep.
@@ -117,7 +117,7 @@ def sweep(
         workers: processes that compute; 0 is one per processor, and there are never more. The results do not depend
             on it.
         cluster: address of a Dask scheduler whose workers compute instead.
-        resume: refuse to begin: the store must hold this very sweep.
+        resume: only continue: the store must hold exactly this sweep.
         export: files that get the results, each ending in `.parquet` or `.csv`.
         progress: told how far it is.
 
@@ -187,7 +187,7 @@ def _planned(
 
 
 def open_store(planned: Plan, path: str | os.PathLike[str] | None, *, resume: bool = False) -> Store:
-    """Opens the store of a sweep, or makes it, and writes down what is asked for.
+    """Opens the store of a sweep, or creates it, and records the sweep in it.
 
     Raises:
         InputError: it cannot be opened, or with `resume`: it does not hold this sweep.
@@ -204,7 +204,7 @@ def open_store(planned: Plan, path: str | os.PathLike[str] | None, *, resume: bo
 
 
 def put(planned: Plan, store: Store) -> None:
-    """Writes down what a sweep asks for."""
+    """Records a sweep in its store."""
     store.put_sweep(planned.name, spec=planned.text, digest=planned.digest, axes=planned.axes, points=planned.points)
 
 
@@ -230,7 +230,7 @@ def compute(
     """Computes what the store does not have.
 
     Raises:
-        InputError: the cluster is no good, or every run of the sweep is refused.
+        InputError: the cluster cannot be used, or every run of the sweep is refused.
         Interrupted: Ctrl-C.
     """
     found = store.known(planned.requests)
@@ -260,7 +260,7 @@ def compute(
 
 
 class _Sheet:
-    """What is done of a sweep."""
+    """The progress of a sweep."""
 
     def __init__(self, planned: Plan, store: Store, found: int, progress: SweepProgress | None) -> None:
         self._plan, self._store, self._found, self._progress = planned, store, found, progress
@@ -269,7 +269,7 @@ class _Sheet:
         self._lost: dict[str, int] = {}
 
     def fill(self, tasks: Iterable[Task], executor: Executor) -> None:
-        """Has an executor compute tasks, and keeps what comes back."""
+        """Lets an executor compute tasks, and keeps the outcomes."""
         waiting = deque(tasks)
         running: dict[str, Task] = {}
         self._tell()
@@ -316,7 +316,7 @@ class _Sheet:
         return Failure(task.key, task.request, outcome.sentence, bad_input, attempts)
 
     def _keep(self, finished: Sequence[Finished], failures: Sequence[Failure]) -> None:
-        """Writes what came back, also where Ctrl-C comes in between: what is finished is kept."""
+        """Writes outcomes to the store, also after Ctrl-C: what is finished is kept."""
         try:
             self._write(finished, failures)
         except KeyboardInterrupt:
@@ -339,7 +339,7 @@ class _Sheet:
 
 
 def _read(spec: Spec) -> tuple[Mapping[str, Any], str, str]:
-    """What a sweep says, as a document and as text, and what it is called in sentences."""
+    """A sweep as a document and as text, and its name in sentences."""
     if isinstance(spec, Mapping):
         check_numbers(spec, "sweep")
         return spec, json.dumps(spec, indent=2, default=str, ensure_ascii=False), "sweep"

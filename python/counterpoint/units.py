@@ -1,4 +1,4 @@
-"""Figures and texts as people read them."""
+"""Figures and texts in readable form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ratio(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share between 0 and 1, never rounded up to all or down to nothing."""
+    """A share between 0 and 1 as a percentage, never rounded up to 100 % or down to 0 %."""
     if value is None:
         return _NOTHING
     if 0 < value < 0.001:
@@ -63,10 +63,10 @@ def millijoules(value: float | None) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    """`text` as it may stand on a terminal: what is not printed but obeyed there is escaped, but for that in `keep`.
+    """`text` with everything escaped that a terminal would interpret instead of printing, except characters in `keep`.
 
-    That is control characters, format characters such as those that turn the direction of writing, and what is no
-    character at all. Doing it twice does no more.
+    These are control characters, format characters such as those that change the direction of writing, and code points
+    that are not characters. The function is idempotent.
     """
     if text.isprintable():
         return text
@@ -82,12 +82,12 @@ def _escaped(letter: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """`text` as a sentence quotes it: of what is long the beginning."""
+    """`text` for quotation in a sentence: only the beginning of a long text."""
     return text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}..."
 
 
 def printable_json(text: str) -> str:
-    """JSON with the same characters escaped as JSON has it; those below the space are already."""
+    """JSON text with the characters that `printable` escapes in JSON's form; those below the space already are."""
     return _NOT_ASCII.sub(lambda found: found[0] if _is_harmless(found[0]) else _escaped_in_json(found[0]), text)
 
 

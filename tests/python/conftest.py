@@ -24,7 +24,7 @@ _FLAGS = (
 
 @pytest.fixture(scope="session", autouse=True)
 def listens() -> Iterator[None]:
-    """Ctrl-C is heard, in this process and those it starts, also where a shell started the tests in the background."""
+    """Makes Ctrl-C work in this process and those it starts, even if a shell started the tests in the background."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
@@ -32,7 +32,7 @@ def listens() -> Iterator[None]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """The front on an engine that answers at once; what is returned changes it further."""
+    """Replaces the engine by a fake one that answers at once; the returned object changes it further."""
     answer_at_once(monkeypatch)
     return monkeypatch
 
@@ -46,7 +46,7 @@ def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """The result of a command: exit code and output."""
 
     code: int
     out: str

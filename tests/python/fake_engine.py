@@ -1,4 +1,4 @@
-"""An engine that answers at once with plausible figures, for tests of the front alone."""
+"""A fake engine that answers at once with plausible figures, for tests of the Python package alone."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def _again(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stages(design: str) -> list[dict[str, Any]]:
-    """Table 1 of secpm for `write-back`, Table 2 for others; nobody looks at lines where caches persist."""
+    """Table 1 of secpm for `write-back`, Table 2 for others; lines are not examined if caches persist."""
 
     def part(pending: int, counter_lost: int) -> dict[str, int | None]:
         of = None if design == "unencrypted" else counter_lost

@@ -1,4 +1,4 @@
-"""The check of annotations: needed, superfluous or absent, on the fake engine and on the real one."""
+"""The check of annotations (needed, superfluous or absent), on the fake engine and on the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python interface: requests as the engine reads them, answers with types, the frame."""
+"""The Python interface: requests in the engine's form, typed answers, the frame."""
 
 from __future__ import annotations
 

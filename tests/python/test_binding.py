@@ -1,4 +1,4 @@
-"""The compiled engine as Python sees it: the stub tells the truth, threads go on, Ctrl-C stops it."""
+"""The compiled engine as Python sees it: the stub is correct, other threads continue, Ctrl-C stops it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from counterpoint.request import ANNOTATIONS_OF
 pytestmark = pytest.mark.engine
 
 _ENDLESS: cp.RunOptions = {"tx_size": 64, "transactions": 5_000_000, "footprint": "4MiB"}
-"""A run that no test waits for."""
+"""A run that takes too long for any test to wait for."""
 
 _STUB = Path(cp.__file__).with_name("_engine.pyi")
 

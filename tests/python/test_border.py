@@ -1,4 +1,4 @@
-"""Whatever is given to the program, it ends with one sentence: bad input with 2, its own faults with 3, none with 1."""
+"""Whatever the input, the program ends with one sentence: exit code 2 for bad input, 3 for its own faults, never 1."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _is_bad_input(outcome: Outcome) -> None:
 
 
 class _Panic(BaseException):
-    """As the binding has it for a panic."""
+    """The exception that the binding raises for a panic."""
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_addresses_of_nothing(address: str, folder: Path) -> None:
 
 
 def _swept_on(address: str, folder: Path) -> Outcome:
-    """In a process of its own, as what Dask leaves behind is told when it ends."""
+    """Runs in a separate process, because Dask reports what it leaves behind only when the process ends."""
     call = [sys.executable, "-m", "counterpoint", "sweep", "sweep.toml", "--cluster", address]
     done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert len(done.stderr.splitlines()) == 2, done

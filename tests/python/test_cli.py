@@ -100,7 +100,7 @@ def test_compare_of_hardware_logs_shows_reads_and_the_latency_of_the_first_level
     lines = out.splitlines()
 
     def under(title: str) -> list[str]:
-        """What the table of that title says of the three designs on the one workload."""
+        """The cells of the table with this title for the three designs on the one workload."""
         start = lines.index(title) + 2
         return [line.split()[1] for line in lines[start : start + 3]]
 

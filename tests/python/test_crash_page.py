@@ -1,4 +1,4 @@
-"""The picture of a crash: its handle moves, its panels follow, and it needs nothing beside itself."""
+"""The picture of a crash: its handle moves, its panels follow, and it needs no other files."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import counterpoint as cp
 from counterpoint import api, keys, matrix
 
 SHORT = ["--machine", "small", "--transactions", "20", "--footprint", "16KiB"]
-"""What makes a run short."""
+"""Options that make a run short."""
 
 MINE = """
 base = "secpm"

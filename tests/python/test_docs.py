@@ -1,4 +1,4 @@
-"""The pages: their links lead somewhere, their commands exist, and what the README shows is what the engine gives."""
+"""The pages: their links work, their commands exist, and what the README shows is what the engine prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that two write at once, links that lie in wait, and what a failure or Ctrl-C leaves."""
+"""Files with two writers at once, links in place of files, and what a failure or Ctrl-C leaves."""
 
 from __future__ import annotations
 

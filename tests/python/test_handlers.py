@@ -1,4 +1,4 @@
-"""Handlers of signals stand for as long as something lasts, and then those from before stand again."""
+"""Signal handlers are installed for the time of a context, and the earlier ones are restored afterwards."""
 
 from __future__ import annotations
 

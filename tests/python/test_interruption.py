@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP on the real engine: what is finished is kept, children end, and temporary folders go."""
+"""Ctrl-C, SIGTERM and SIGHUP on the real engine: results are kept, children end, temporary folders are removed."""
 
 from __future__ import annotations
 

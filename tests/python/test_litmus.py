@@ -1,4 +1,4 @@
-"""The litmus tests: every verdict as expected, and what happens when one is not. The holes: each as its page says."""
+"""The litmus tests: every verdict is as expected, and an unexpected one is reported. The holes are as on their page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every format of traces, damaged: one clear sentence, exit code 2, time and memory that the input does not decide."""
+"""Damaged traces of every format: one clear sentence, exit code 2, and bounded time and memory."""
 
 from __future__ import annotations
 

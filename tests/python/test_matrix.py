@@ -1,4 +1,4 @@
-"""Matrices of runs: points are the product of the axes in order, and every bad one gets a sentence."""
+"""Matrices of runs: points are the product of the axes in order, and every bad matrix gets one sentence."""
 
 from __future__ import annotations
 

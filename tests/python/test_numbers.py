@@ -1,4 +1,4 @@
-"""Numbers on the command line: digits of ASCII and nothing else, in every option of every command that takes one."""
+"""Numbers on the command line: ASCII digits only, in every option of every command that takes a number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`record`: what is wrong is said in one sentence. Recording itself is tested by tests/recorder."""
+"""`record`: errors are reported in one sentence. Recording itself is tested by tests/recorder."""
 
 from pathlib import Path
 

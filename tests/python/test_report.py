@@ -1,4 +1,4 @@
-"""The report: whole, self-contained, and readable on a desk and on a telephone."""
+"""The report: complete, self-contained, and readable on a desktop and on a phone."""
 
 from __future__ import annotations
 

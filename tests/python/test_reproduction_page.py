@@ -1,4 +1,4 @@
-"""The report of papers reproduced: charts in the papers' form, a page that needs nothing beside it, and Markdown."""
+"""The report of reproduced papers: charts in the papers' form, a self-contained page, and Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores that are damaged, altered, foreign or hostile: every one is right or refused in one sentence."""
+"""Damaged, altered, foreign and hostile stores: each gives correct results or is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(made: Path, fake: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A store to spoil, and a front on an engine that answers at once."""
+    """A store to damage, with the fake engine."""
     fake.setattr(sweeps, "Processes", lambda workers: Inline())
     return Path(shutil.copy(made, tmp_path / "s.duckdb"))
 
@@ -54,7 +54,7 @@ def read(path: Path) -> list[Any]:
 
 
 def used(path: Path) -> str | None:
-    """The sentence that refuses a store where it is read, or else where a sweep goes on with it."""
+    """The sentence that refuses a store when it is read, or else when a sweep continues with it."""
     try:
         read(path)
         cp.sweep(SPEC, path)

@@ -1,4 +1,4 @@
-"""Output that cannot be written: its own exit code, one sentence where one can be said, and nothing else is lost.
+"""Output that cannot be written: its own exit code, one sentence if it can be printed, and nothing else is lost.
 
 Every command of the real program, in processes of their own, since the streams are theirs.
 """
@@ -133,7 +133,7 @@ def test_notes_never_go_where_results_go(folder: Path) -> None:
 
 
 def test_a_terminal_that_goes_away_stops_nothing(folder: Path) -> None:
-    """The progress bar is standard error's, too."""
+    """The progress bar goes to standard error too."""
     terminal, end = pty.openpty()
     command = "compare -d secpm,sca,write-back -w btree,queue --transactions 4000 --footprint 1MiB --json"
     with subprocess.Popen([*_PROGRAM, *command.split()], cwd=folder, stdout=subprocess.PIPE, stderr=end) as process:

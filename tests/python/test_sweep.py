@@ -1,4 +1,4 @@
-"""Sweeps on a store: nothing is computed twice, nothing finished is lost, nothing that failed is passed over."""
+"""Sweeps on a store: nothing is computed twice, no result is lost, no failure is ignored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIVE_HUNDRED = {
 
 
 class Inline:
-    """An executor of this process, one task at a time, that can be told what becomes of one."""
+    """An executor in this process, one task at a time; tests set the outcome of a task."""
 
     def __init__(self, become: Callable[[Task, int], Outcome | None] = lambda *_: None) -> None:
         self.asked: list[str] = []
@@ -69,7 +69,7 @@ class Inline:
 
 @pytest.fixture
 def inline(fake: pytest.MonkeyPatch) -> Callable[[Executor], None]:
-    """The front on an engine that answers at once, and sweeps on that executor."""
+    """The fake engine, and sweeps on that executor."""
 
     def use(executor: Executor) -> None:
         fake.setattr(sweeps, "Processes", lambda workers: executor)

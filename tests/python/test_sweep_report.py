@@ -1,4 +1,4 @@
-"""The page of a sweep: whole, self-contained, and of the store."""
+"""The page of a sweep: complete, self-contained, and with the figures of the store."""
 
 from __future__ import annotations
 

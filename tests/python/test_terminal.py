@@ -1,4 +1,4 @@
-"""Names that files and arguments bring along are shown on a terminal and never obeyed by it."""
+"""Control characters in names from files and arguments are escaped on a terminal."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_what_sweeps_and_stores_say(cli: Cli, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", [_EVIL, "[/b][red]x"])
 def test_a_terminal_gets_only_what_the_program_means(name: str, folder: Path) -> None:
-    """There, colours and a progress bar are written, which are escapes of the program's own."""
+    """On a terminal, colours and a progress bar are written, which are the program's own escapes."""
     (folder / f"{name}.log").parent.mkdir(exist_ok=True)
     (folder / f"{name}.log").write_bytes(samples.PMEMCHECK)
     for command in ("run", "crash"):

@@ -1,4 +1,4 @@
-"""The tutorial: every command of it is run, and prints what the text says."""
+"""The tutorial: every command in it runs, and prints what the text shows."""
 
 from __future__ import annotations
 

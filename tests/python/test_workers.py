@@ -1,4 +1,4 @@
-"""No more threads or processes work at a time than this computer has processors, however many are asked for."""
+"""At most one thread or process per processor works at a time, however many are requested."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONG_TRACE = "".join(f"{10 * at} R {64 * at:#x} 0 0\n" for at in range(1, 40_00
 
 
 class _Counted:
-    """The most threads that this process had beside those it began with."""
+    """The largest number of threads that this process had in addition to those at the start."""
 
     def __init__(self) -> None:
         self._before, self.most = self._threads(), 0

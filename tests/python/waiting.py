@@ -1,4 +1,4 @@
-"""Waiting for what a process of its own does."""
+"""Waiting for the effects of another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records programs and holds the traces against what the programs left behind: the recorder's own test.
+"""Records programs and compares the traces with the files that the programs left: the test of the recorder.
 
 Usage: check.py --out FOLDER [--tool FOLDER]. Without --tool the recorder is built as `counterpoint record` builds it.
 Needs valgrind, gcc, make, libpmemobj-dev and libpmem-dev; `make test-recorder` installs them.
@@ -45,7 +45,7 @@ class Case:
 
 
 class Failure(Exception):
-    """What does not hold."""
+    """A check failed."""
 
 
 def require(holds: bool, sentence: str) -> None:
@@ -143,7 +143,7 @@ class Sections:
 
 
 def facts(case: Case, printed: str, replay: stream.Replay, sections: Sections) -> None:
-    """What stress.c and threads.c say of themselves."""
+    """Compares the counts with those that stress.c and threads.c print."""
     for line in printed.splitlines():
         match line.split():
             case ["count", tag, number]:
@@ -196,7 +196,7 @@ def killed(out: Path, tool: Path) -> str:
 
 
 def broken_pipe(out: Path, tool: Path) -> str:
-    """A program whose trace cannot be written goes on to its end, unrecorded."""
+    """A program whose trace cannot be written continues to its end, unrecorded."""
     for file in out.glob("broken.pool*"):
         file.unlink()
     reading, writing = os.pipe()

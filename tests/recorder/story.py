@@ -1,4 +1,4 @@
-"""Does what docs/record.md says from a program to its verdict, in its order, and compares what is printed.
+"""Runs the example of docs/record.md, from a program to its verdict, in order, and compares the output.
 
 Usage: story.py --out FOLDER. Needs what the page names; `make test-recorder` installs it. Blocks mean what they mean in
 tests/tutorial.py.
@@ -28,7 +28,7 @@ def unknown_packages(page: str) -> set[str]:
 
 
 def main() -> int:
-    """Plays the page; the exit code is 1 where it says something else than what happens."""
+    """Runs the page; the exit code is 1 if it differs from what happens."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder that is made anew")
     folder: Path = parser.parse_args().out.resolve()

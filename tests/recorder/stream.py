@@ -41,7 +41,7 @@ class Record:
     """Who called the code of the operation, innermost first; loads and ordinary stores have none."""
 
     def __str__(self) -> str:
-        """For people."""
+        """The record in readable form."""
         where = f" {self.address:#x}+{self.size}" if self.address else ""
         return f"{self.number}: {NAMES[self.tag]} thread {self.thread}{where} {self.fields} {self.data[:32]!r}"
 
@@ -177,7 +177,7 @@ class Mapping:
 
 @dataclass
 class Replay:
-    """What a whole stream says."""
+    """The content of a complete stream."""
 
     counts: Counter[str] = field(default_factory=Counter)
     instructions: int = 0

@@ -36,10 +36,10 @@ from .streams import OUTPUT_FAILED, is_full_disk, watched
 BAD_INPUT, PROGRAM_FAULT = 2, 3
 
 _SENTENCE_MAX = 4000
-"""Characters of a sentence, which may quote what it is about."""
+"""Longest error sentence in characters; it may quote input."""
 
 TRACEBACK = "COUNTERPOINT_TRACEBACK"
-"""Environment variable that has a fault of the program's own say where it happened."""
+"""Environment variable: if set, a fault of the program's own prints its traceback."""
 
 app = typer.Typer(
     name="counterpoint",
@@ -98,7 +98,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _command(arguments: Sequence[str]) -> int:
     try:
         if arguments[:1] != ["record"]:
-            # What is recorded may have any arguments; everything else becomes text in documents.
+            # A recorded program may have any arguments; all others become text in documents.
             for argument in arguments:
                 checked_text(argument, "argument")
         command = typer.main.get_command(app)
@@ -112,9 +112,9 @@ def _command(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return signals.exit_code()
     except BaseException as error:
-        # Also a panic of the engine outside its own threads, which is no `Exception`.
+        # Also a panic of the engine outside its own threads, which is not an `Exception`.
         return _fault(error)
-    # Typer has an exit code of its own for an interruption, whatever interrupted.
+    # Typer has its own exit code for an interruption, whichever signal it was.
     if code == signals.INTERRUPTED:
         return signals.exit_code()
     return code if isinstance(code, int) else 0

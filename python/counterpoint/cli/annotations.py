@@ -20,7 +20,7 @@ def check(
     as_json: options.Json = False,
     **given: Unpack[AnnotationOptions],
 ) -> None:
-    """Check that a program's annotations suffice, and what each of them is there for."""
+    """Check that a program's annotations suffice, and which of them it needs."""
     interrupted = False
     try:
         with screen.progress(f"crashing {design} on {workload} with and without annotations") as progress:

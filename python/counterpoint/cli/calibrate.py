@@ -15,7 +15,7 @@ from . import options, screen
 
 def calibrate(
     paper: Annotated[
-        str, typer.Argument(metavar="[PAPER|all]", help="A paper, which goes by the name of its machine; default all.")
+        str, typer.Argument(metavar="[PAPER|all]", help="A paper, by the name of its machine; default all.")
     ] = ALL,
     workers: options.Workers = 0,
     out: options.Out = None,

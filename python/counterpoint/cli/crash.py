@@ -22,7 +22,7 @@ def crash(
     no_shrink: Annotated[
         bool, typer.Option("--no-shrink", help="Do not look for smaller runs that break the same rules.")
     ] = False,
-    no_blame: Annotated[bool, typer.Option("--no-blame", help="Do not find out who is to blame.")] = False,
+    no_blame: Annotated[bool, typer.Option("--no-blame", help="Do not find out what is to blame.")] = False,
     out: options.Out = None,
     as_json: options.Json = False,
     **given: Unpack[CrashOptions],
@@ -49,7 +49,7 @@ def crash(
     if out is not None:
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
     if out is not None and not drawable(verdict):
-        screen.note("no picture: what was found is legal, and of no schedule that could be drawn")
+        screen.note("no picture: the violation is in a legal state that belongs to no schedule")
     elif out is not None and not interrupted:
         with screen.progress(f"drawing {design} on {workload}") as progress:
             page = write_crash_page(

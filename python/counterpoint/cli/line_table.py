@@ -1,4 +1,4 @@
-"""What traces of memory lines came to, as a table."""
+"""Results of traces of memory lines, as a table."""
 
 from __future__ import annotations
 

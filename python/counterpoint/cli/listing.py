@@ -25,7 +25,7 @@ def designs(
     """List the designs, each with its paper, or the parts of one."""
     if toml:
         if design is None or as_json:
-            raise typer.BadParameter("--toml prints the file of one design: name it, and leave --json out")
+            raise typer.BadParameter("--toml prints the file of one design: name the design, and leave out --json")
         return screen.output().print(api.design_file(design), end="", markup=False, highlight=False, soft_wrap=True)
     if design is not None:
         return _parts_of(design, as_json)
@@ -52,7 +52,7 @@ def _parts_of(design: str, as_json: bool) -> None:
 
 
 def _shown(value: object) -> str:
-    """A part as a table has it; a register that does not exist, and a part that says nothing, are a dash."""
+    """A part as a cell of a table; an absent register, and a part without effect, are a dash."""
     match value:
         case None | "absent":
             return "-"

@@ -16,7 +16,7 @@ from . import screen
 
 
 def whole_number(text: str | int) -> int:
-    """A number as people write it, in digits of ASCII; that it is not negative is checked where it has a name."""
+    """A number in ASCII digits; a negative one is refused later, where its name is known."""
     if isinstance(text, int):
         return text  # A default.
     found = digits(text.removeprefix("-"))
@@ -76,37 +76,37 @@ OPTIONS: Mapping[str, Any] = {
     "timeline": Annotated[
         Path | None, typer.Option("--timeline", metavar="FILE", help="Write every stage's events for Perfetto.")
     ],
-    "by_line": _switch("--by-line", "Say which source lines of a recorded program are waited for."),
+    "by_line": _switch("--by-line", "Show how long commit waits for each source line of a recorded program."),
     "trace_clock_mhz": TraceClock,
     "points": _text("--points", "all|N", "Events to crash after: all (the default), or N spread over the run."),
-    "at_event": _number("--at-event", "Crash after this event alone."),
+    "at_event": _number("--at-event", "Crash after this event only."),
     "nested": _switch("--nested", "Cut power again after every step of recovery."),
-    "nested_depth": _number("--nested-depth", "Do so N times in a row, 1 to 4."),
+    "nested_depth": _number("--nested-depth", "Cut power again N times in a row, 1 to 4."),
     "fault": _text("--fault", "FAULT", "Switch a mechanism of the design off."),
     "explore": _text(
-        "--explore", "schedule|schedules|legal", "The simulated schedule, others beside it, or every legal state."
+        "--explore", "schedule|schedules|legal", "The simulated schedule, others as well, or every legal state."
     ),
     "states": _number("--states", "Legal states to judge at a fence."),
     "schedules": _number("--schedules", "Schedules to explore."),
     "schedule": _number("--schedule", "Explore this schedule."),
-    "stages": _switch("--stages", "Tally crashes by the stage of the transaction in flight."),
+    "stages": _switch("--stages", "Count crashes by the stage of the transaction in flight."),
     "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
-    "recover_timeout": _number("--recover-timeout", "Time for a run of it; default 60.", metavar="SECONDS"),
+    "recover_timeout": _number("--recover-timeout", "Time limit for one such command; default 60.", metavar="SECONDS"),
     "recover_jobs": _number("--recover-jobs", "Such commands at a time; default one for each processor."),
     "recover_folder": Annotated[
         Path | None,
-        typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is made."),
+        typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is created."),
     ],
 }
-"""How each option of the calls is given on the command line, by its name there."""
+"""How each option of the calls is given on the command line, by its name in the calls."""
 
 
 def takes(kind: Any, *, but: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of a call, in the place of its `**given: Unpack[kind]`.
+    """Gives a command the options of a call, instead of its `**given: Unpack[kind]`.
 
     Args:
         kind: one of the types in `counterpoint.options`.
-        but: options that the command line does not have, or has in another way.
+        but: options that the command line does not have, or takes in another way.
     """
     shared = [_parameter(name) for name in get_type_hints(kind) if name not in but]
 
@@ -158,7 +158,7 @@ CoreCounts: TypeAlias = Annotated[
 Top: TypeAlias = Annotated[
     int,
     typer.Option(
-        "--top", metavar="N", parser=lines_shown, help="Source lines shown, those waited for most; default 15."
+        "--top", metavar="N", parser=lines_shown, help="Source lines to show, the longest waits first; default 15."
     ),
 ]
 TOP = 15
@@ -182,22 +182,22 @@ def names(given: list[str] | None) -> list[str] | None:
 
 
 def check_workers(workers: int, cluster: str | None = None) -> None:
-    """Refuses workers of this computer together with a cluster, and says where there are fewer than asked for."""
+    """Refuses workers of this computer together with a cluster, and reports if there are fewer than asked for."""
     count("workers", workers)
     say_fewer("--workers", workers)
     if cluster is not None and workers:
-        raise typer.BadParameter("--workers is of this computer, and --cluster of another; give one of them")
+        raise typer.BadParameter("--workers is for this computer, --cluster for another one; give one of them")
 
 
 def say_fewer(option: str, asked: int | None) -> None:
-    """Says where as many as were asked for will not work at a time."""
+    """Reports if fewer than asked for will work at a time."""
     most = _engine.processors()
     if asked is not None and asked > most:
         screen.note(f"{option} {asked}: no more than {count_of(most, 'processor')} may be used, so {most} at a time")
 
 
 def sizes(given: str | None) -> list[Size] | None:
-    """A comma list of sizes; what is no size is left for the engine to refuse."""
+    """A comma list of sizes; the engine refuses what is not a size."""
     return None if given is None else list(given.split(","))
 
 
@@ -216,5 +216,5 @@ def _core_count(text: str) -> int:
 
 
 def split(text: str) -> list[str]:
-    """The parts of a comma list, an empty one included so that it is refused rather than passed over."""
+    """The parts of a comma list; an empty part is kept, so that it is refused and not ignored."""
     return [part.strip() for part in text.split(",")]

@@ -11,13 +11,13 @@ from .. import recorder
 from . import screen
 
 SETTINGS = {"allow_interspersed_args": False}
-"""What stands behind the program belongs to it."""
+"""Arguments after the program are passed on to it."""
 
 
 def record(
     program: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGS...", help="The program, best after `--`.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The trace; without it PROGRAM's name with .cptrace.")
+        Path | None, typer.Option("--out", metavar="FILE", help="The trace; default PROGRAM's name with .cptrace.")
     ] = None,
     pmem: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""`report`: draws what a store of sweeps holds."""
+"""`report`: draws a sweep of a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def report(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The file that `sweep` keeps its results in.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the page.")] = Path(),
     sweep: Annotated[
-        str | None, typer.Option("--sweep", metavar="NAME", help="Which sweep; default the one asked for last.")
+        str | None, typer.Option("--sweep", metavar="NAME", help="Which sweep; default the one that ran last.")
     ] = None,
 ) -> None:
     """Draw the results of a sweep as a page, sweep.html."""

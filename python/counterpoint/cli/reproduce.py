@@ -1,4 +1,4 @@
-"""`reproduce`: the papers' figures and tables again, and their claims held against what is measured."""
+"""`reproduce`: the papers' figures and tables, simulated, and their claims compared with the measured values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CLAIM_MISSED = 1
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="[PAPER|all]", help="A paper, which goes by the name of its machine; default all.")
+        str, typer.Argument(metavar="[PAPER|all]", help="A paper, by the name of its machine; default all.")
     ] = ALL,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small footprints and few transactions: whether it works, not what is true.")
+        bool, typer.Option("--quick", help="Small footprints and few transactions: to test that it works.")
     ] = False,
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="FILE.duckdb", help="Where simulations are kept, and looked for first."),
+        typer.Option("--store", metavar="FILE.duckdb", help="Keep simulations here, and reuse those that are there."),
     ] = None,
     workers: options.Workers = 0,
     cluster: options.ClusterAddress = None,
@@ -59,7 +59,7 @@ def reproduce(
 
 
 def show(found: Reproduction, as_json: bool) -> None:
-    """The scorecard for eyes, or everything as one JSON document."""
+    """Prints the scorecard, or everything as one JSON document."""
     if as_json:
         screen.print_json(found.to_dict())
     else:

@@ -1,4 +1,4 @@
-"""`run`: one simulation, all its figures."""
+"""`run`: one simulation and all its figures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where things are written: results on standard output, notes and progress on standard error.
+"""Output of the commands: results on standard output, notes and progress on standard error.
 
-Nothing that a file, a name or an argument brings along is obeyed by the terminal.
+Control characters from files, names and arguments are escaped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..units import printable, printable_json
 from . import signals
 
 _WIDTH_WITHOUT_TERMINAL = 160
-"""Columns for a pipe or a file, where no line need be broken."""
+"""Columns for a pipe or a file, where lines need not be broken."""
 
 
 class _Console(Console):
@@ -39,7 +39,7 @@ class _Console(Console):
         return super().render_str(printable(text, keep="\n"), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Escapes what came as something other than a string."""
+        """Escapes text that was not passed as a string."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text, keep="\n"))
 
@@ -55,15 +55,15 @@ def output() -> Console:
 
 
 def note(sentence: str) -> None:
-    """A sentence beside the results."""
+    """Prints a sentence on standard error."""
     print(printable(sentence), file=sys.stderr)
 
 
 def stop_interrupted(finished: str) -> NoReturn:
-    """Says what was finished before Ctrl-C or a signal that does the same, and ends the command.
+    """Reports what was finished before Ctrl-C or a signal with the same effect, and ends the command.
 
     Raises:
-        Exit: always, with the code of what stopped it.
+        Exit: always, with the exit code of that signal.
     """
     note(f"interrupted; {finished}")
     raise typer.Exit(signals.exit_code())
@@ -81,7 +81,7 @@ def print_text(text: str) -> None:
 
 @contextmanager
 def progress(label: str) -> Iterator[api.Progress | None]:
-    """A progress bar on a terminal, and elsewhere nothing."""
+    """A progress bar on a terminal; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -97,7 +97,7 @@ def progress(label: str) -> Iterator[api.Progress | None]:
 
 @contextmanager
 def sweep_progress(label: str) -> Iterator[SweepProgress | None]:
-    """A bar with what failed and the time left, on a terminal, and elsewhere nothing."""
+    """A bar with the number of failures and the time left, on a terminal; else None."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP stop a command as Ctrl-C does: children end, temporary folders go, what is finished is kept."""
+"""SIGTERM and SIGHUP stop a command like Ctrl-C: children are ended, temporary folders removed, results kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 
 EXIT_CODES = (INTERRUPTED, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
-"""After Ctrl-C, SIGTERM and SIGHUP: 128 and the number of the signal."""
+"""Exit codes after Ctrl-C, SIGTERM and SIGHUP: 128 plus the number of the signal."""
 
 _AGAIN_SECONDS = 0.02
 _OTHERS = (signal.SIGTERM, signal.SIGHUP)
@@ -27,7 +27,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Has the signals raise where Ctrl-C does. One that is ignored, as under `nohup`, stays so."""
+    """Makes these signals raise as Ctrl-C does. A signal that is ignored, as under `nohup`, stays ignored."""
     global _received
     _received = None
     defaults: dict[signal.Signals, Any] = {
@@ -39,7 +39,7 @@ def listening() -> Iterator[None]:
 
 
 def exit_code() -> int:
-    """The exit code of a command that was stopped: 128 and the number of the signal."""
+    """The exit code of a command that was stopped: 128 plus the number of the signal."""
     return INTERRUPTED if _received is None else 128 + _received
 
 
@@ -49,11 +49,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
         _received = signal.Signals(number)
     assert _received is not None
     if _importing(frame):
-        # A library that is being loaded may take the exception for one of its own, and go on without a part of it.
+        # A library that is being imported may catch the exception as one of its own, and continue incompletely loaded.
         signal.signal(signal.SIGALRM, _stop)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
         return
-    # Whoever stops a command says so more than once, and cleaning up is not to be disturbed; a second Ctrl-C is meant.
+    # These signals often come more than once and must not disturb the clean-up; a second Ctrl-C is intended.
     for other in _OTHERS:
         if signal.getsignal(other) is _stop:
             signal.signal(other, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Which source lines of a recorded program are waited for, as tables."""
+"""How long commit waits for each source line of a recorded program, as tables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..results import Run
 from ..source_lines import LineCost
 
 _SHARE_SHOWN = 0.001
-"""Lines that less of all waiting is for are left out."""
+"""Lines with a smaller share of all waiting are left out."""
 
 _DESIGNS_ABREAST = 8
-"""Designs that a table has columns for; further ones get another."""
+"""Designs per table; further ones get another table."""
 
 
 LineKey: TypeAlias = tuple[str, str, str]
@@ -27,7 +27,7 @@ LineKey: TypeAlias = tuple[str, str, str]
 
 
 def site_table(runs: Sequence[Run], top: int) -> RenderableType:
-    """The `top` lines that are waited for most over all runs: of several runs how long, of one also for what."""
+    """The `top` lines with the longest waits over all runs: for several runs the time, for one run also the causes."""
     total: defaultdict[LineKey, float] = defaultdict(float)
     for run in runs:
         for cost in run.sites or ():
@@ -93,7 +93,7 @@ def _table(columns: Sequence[str]) -> Table:
 
 
 def _short_names(places: Sequence[str]) -> dict[str, str]:
-    """Without folders, except where two would be called alike."""
+    """File names without folders, unless two would have the same name."""
     by_name: defaultdict[str, set[str]] = defaultdict(set)
     for place in places:
         by_name[PurePath(place).name].add(place)

@@ -1,7 +1,7 @@
-"""Standard output and standard error, watched: what cannot be written is noticed, told once, and has an exit code.
+"""Standard output and standard error, watched: a failed write is reported once and has an exit code.
 
-A command goes on when a stream fails, so that the files and stores it writes are complete. What is written to the
-stream afterwards goes nowhere.
+A command continues when a stream fails, so that the files and stores it writes are complete. What is written to the
+stream afterwards is dropped.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from ..descriptors import fill_closed
 from ..paths import reason
 
 OUTPUT_FAILED = 4
-"""Exit code where output could not be written."""
+"""Exit code if output could not be written."""
 
 PIPE_CLOSED = 141
-"""Exit code where the reader of a pipe has gone, as shells say it of a process that SIGPIPE ended."""
+"""Exit code if the reader of a pipe has gone, as shells report a process that SIGPIPE ended."""
 
 _DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A full disk, and the limits that stand for one."""
+"""A full disk, and limits with the same effect."""
 
 _RESULTS_ARE_TOLD = (0, 1)
-"""Exit codes that promise results on the streams; the others stand for themselves."""
+"""Exit codes that promise results on the streams; a failed stream does not change the others."""
 
 
 class Watched:
     """One of the streams; a failure is kept in `failed` and not raised."""
 
     def __init__(self, stream: TextIO | None, name: str) -> None:
-        """Watches `stream`, which is None where the process was started without it."""
+        """Watches `stream`, which is None if the process was started without it."""
         self._stream: TextIO = stream or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
         self._closed = stream is None
         self.name = name
         self.failed: OSError | None = None
-        # No name that a file or an argument brings along may end the program.
+        # No name from a file or an argument may end the program.
         with contextlib.suppress(AttributeError):
             cast(Any, self._stream).reconfigure(errors="backslashreplace")
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else a stream has."""
+        """Every other attribute of the stream."""
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Writes, or notices that this fails."""
+        """Writes, or records the failure."""
         if self._closed and text:
             self.failed = OSError(errno.EBADF, "it is closed")
         try:
@@ -58,7 +58,7 @@ class Watched:
         return len(text)
 
     def flush(self) -> None:
-        """Hands on what is buffered, or notices that this fails."""
+        """Writes what is buffered, or records the failure."""
         try:
             self._stream.flush()
         except OSError as error:
@@ -66,7 +66,7 @@ class Watched:
 
     def _give_up(self, error: OSError) -> None:
         self.failed = self.failed or error
-        # What is still buffered would fail again when the interpreter ends.
+        # Otherwise what is still buffered would fail again when the interpreter ends.
         with contextlib.suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno(), inheritable=False)
@@ -77,12 +77,12 @@ class Streams:
     """Both streams."""
 
     def __init__(self) -> None:
-        """Watches those that the process has now."""
+        """Watches the current streams of the process."""
         self.output = Watched(sys.stdout, "standard output")
         self.errors = Watched(sys.stderr, "standard error")
 
     def exit_code(self, code: int) -> int:
-        """The exit code of a command that ends with `code`, once all is written; says what could not be."""
+        """The exit code of a command that ends with `code`, after everything is written; reports what could not be."""
         self.output.flush()
         self.errors.flush()
         failed = [stream for stream in (self.output, self.errors) if stream.failed]
@@ -100,7 +100,7 @@ class Streams:
 
 @contextmanager
 def watched() -> Iterator[Streams]:
-    """Puts watched streams in the place of `sys.stdout` and `sys.stderr`."""
+    """Replaces `sys.stdout` and `sys.stderr` by watched streams."""
     fill_closed()
     before = sys.stdout, sys.stderr
     streams = Streams()
@@ -112,13 +112,13 @@ def watched() -> Iterator[Streams]:
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether what was raised says that a file did not fit on its disk, which no other input would change."""
+    """Whether the error means that a file did not fit on its disk, which no other input would change."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _DISK_FAILURES:
             return True
         cause = cause.__cause__ or cause.__context__
-    # The engine and DuckDB have no numbers for it; their sentences end with the system's words.
+    # The engine and DuckDB give no error numbers; their sentences end with the system's message.
     said = str(error).lower()
     words = [(os.strerror(code).lower(), code) for code in _DISK_FAILURES]
     return any(said.endswith((word, f"{word} (os error {code})")) for word, code in words)

@@ -22,10 +22,10 @@ _SHOWN_MAX = 20
 
 
 def sweep(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What is swept, see docs/sweep.md.")],
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep, see docs/sweep.md.")],
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="FILE.duckdb", help="Where results are kept; default NAME.duckdb."),
+        typer.Option("--store", metavar="FILE.duckdb", help="Keep results here; default NAME.duckdb."),
     ] = None,
     workers: Annotated[
         int,
@@ -33,7 +33,7 @@ def sweep(
     ] = 0,
     cluster: options.ClusterAddress = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Only go on: the store must exist and hold this very sweep.")
+        bool, typer.Option("--resume", help="Only continue: the store must exist and hold exactly this sweep.")
     ] = False,
     export: Annotated[
         list[Path] | None,
@@ -56,7 +56,7 @@ def sweep(
         except Interrupted as stop:
             assert stop.sweep
             kept, runs = stop.sweep.found + stop.sweep.computed, count_of(stop.sweep.runs, "run")
-            screen.stop_interrupted(f"{kept} of {runs} are in the store '{opened.path}'; the same command goes on")
+            screen.stop_interrupted(f"{kept} of {runs} are in the store '{opened.path}'; the same command continues")
         for path in export or []:
             screen.note(f"export: {opened.export(plan.name, path)}")
     if as_json:

@@ -1,4 +1,4 @@
-"""Results as tables for eyes."""
+"""Results as tables on the screen."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 _VIOLATIONS_SHOWN = 3
-"""Violations printed in full; `--json` and `--out` have them all."""
+"""Violations printed in full; `--json` and `--out` have up to 20."""
 
 _SECRETS = ("plaintext", "pad_reuse")
-"""Rules that a crash may break and lose nothing."""
+"""Rules that a crash can break without losing data."""
 
 _OBSERVED = {"differs": "fails in another way", "void": "shows nothing"}
-"""Verdicts of litmus tests that need words."""
+"""Verdicts of litmus tests in words, if their names do not explain them."""
 
 _PARTS = {"l1": "L1", "l2": "L2", "l3": "L3", "counter-cache": "counter cache"}
-"""Parts of what a battery drains, as people call them."""
+"""The usual names of the parts that a battery drains."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,19 @@ _LOG_MEASURES = (
     _Measure("l1_access_latency_ns", "L1 access latency in ns (lower is better)"),
     _Measure("throughput_tps", "Throughput in transactions per second", units.number),
 )
-"""What else the figures of hardware logging show (easy-pm, Figures 5 to 7), with a design that has it."""
+"""Further figures for designs with hardware logging (easy-pm, Figures 5 to 7)."""
 
 _EADR_MEASURES = (_Measure("relative_execution_time", "Execution time, {baseline} = 1 (lower is better)"),)
-"""And those of caches in the persistence domain (sepencr, Figures 3, 10 and 11)."""
+"""Further figures for designs with caches in the persistence domain (sepencr, Figures 3, 10 and 11)."""
 
 
 def comparison(table: pl.DataFrame) -> RenderableType:
     """A table per measure, designs down and workloads across, for every transaction size and number of cores.
 
-    With a design whose log hardware writes, reads and L1 access latency are among the measures, where there are any.
-    Over several numbers of cores another table follows for every transaction size: throughput by cores. With a design
-    whose caches lie in the persistence domain, execution time is among the measures, and shown by cores and by
-    transaction size where there are several.
+    If a design has a hardware log, reads and L1 access latency are among the measures, unless all are zero. With
+    several numbers of cores another table follows for every transaction size: throughput by cores. If the caches of a
+    design lie in the persistence domain, execution time is among the measures, and is also shown by cores and by
+    transaction size if there are several.
     """
     parts: list[RenderableType] = []
     forms = table["form"].to_list()
@@ -96,7 +96,7 @@ def comparison(table: pl.DataFrame) -> RenderableType:
 
 
 def _throughput_by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
-    """Over the baseline at the fewest cores, which shows how it scales, and at as many, which shows what it costs."""
+    """Throughput over the baseline at the fewest cores, which shows scaling, and at as many cores, which shows cost."""
     counts = steps(group, "cores")
     baseline = group["baseline"][0]
     yield Text(
@@ -107,7 +107,7 @@ def _throughput_by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
 
 
 def _execution_time(group: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> Iterable[RenderableType]:
-    """Over the baseline at the same point."""
+    """Execution time over the baseline at the same point."""
     baseline = group["baseline"][0]
     if axis == "cores":
         yield Text(f"Execution time by cores, {baseline} at as many cores = 1 (lower is better)")
@@ -158,7 +158,7 @@ def _matrix(group: pl.DataFrame, measure: _Measure) -> Table:
 
 
 def one_run(run: Run) -> RenderableType:
-    """The figures of one run that matter, in groups."""
+    """The main figures of one run, in groups."""
     stats = run.stats
     nvm, wpq, host = stats.nvm, stats.wpq, stats.host
     asked = nvm.counter_writes + wpq.counter_writes_coalesced
@@ -211,7 +211,7 @@ def one_run(run: Run) -> RenderableType:
 
 
 def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:
-    """What a power failure would cost, part by part; nothing where no caches are drained."""
+    """The cost of a power failure, part by part; nothing if no caches are drained."""
     if not cost.parts:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -309,7 +309,7 @@ def _cells(part: Part | None) -> tuple[str, str]:
 
 
 def _damage(crash: Crash) -> str:
-    """What went wrong where a verdict does not hold."""
+    """What went wrong in a verdict that does not hold."""
     failed = crash.crash_points - crash.recovered
     crashes = units.count_of(crash.crash_points, "crash", "es")
     if failed:
@@ -372,7 +372,7 @@ def _place(violation: Violation) -> str:
 
 
 def annotation_check(found: Annotations) -> RenderableType:
-    """Whether the annotations suffice, what each of them is there for, and what happens first without it."""
+    """Whether the annotations suffice, which of them are needed, and what breaks first without each."""
     subject = f"{found.design} ({found.variant}) on {_name(found.workload)}, seed {found.seed}"
     complete = found.complete
     tried = units.count_of(complete.crash_points, "crash", "es")
@@ -434,7 +434,7 @@ def scorecard(found: Reproduction) -> RenderableType:
 
 
 def litmus(report: LitmusReport) -> RenderableType:
-    """What was expected of each row and what came out; what did not come out as expected is explained."""
+    """The expected and the observed verdict of each row; unexpected ones are explained."""
     rows = units.count_of(len(report.verdicts), "litmus row")
     strange = [verdict for verdict in report.verdicts if not verdict.as_expected]
     if strange:

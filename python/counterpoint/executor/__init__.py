@@ -1,7 +1,7 @@
 """Who computes the runs of a sweep: processes of this computer, or a Dask cluster.
 
-A sweep gives tasks as long as there is room and takes outcomes as they come, in any order. What an executor computes
-with does not show in the outcome of a run, except in who computed it.
+A sweep submits tasks as long as there is room and takes outcomes as they come, in any order. The outcome of a run does
+not depend on the executor, except for the name of the worker.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class Task:
     """One run to compute.
 
     Attributes:
-        key: of its configuration, which the worker must come to as well.
-        request: what the engine is asked.
-        build: of the engine that must compute it.
+        key: digest of its configuration; the worker must get the same one.
+        request: the engine's request.
+        build: the build of the engine that must compute it.
     """
 
     key: str
@@ -31,10 +31,10 @@ class Finished:
     """A run that was computed.
 
     Attributes:
-        configuration: complete, every value of the machine included.
+        configuration: the complete configuration, with every value of the machine.
         document: what `run --json` prints.
-        worker: who computed it.
-        seconds: of the host, from the worker's being asked to its answer.
+        worker: the name of the worker that computed it.
+        seconds: time on the host, from the request to the answer.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Refused:
-    """A run that cannot be computed, and why, in a sentence; `bad_input` is whether what was asked is to blame."""
+    """A run that cannot be computed, and why, in a sentence; `bad_input`: whether the request is wrong."""
 
     key: str
     sentence: str
@@ -55,8 +55,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class Lost:
-    """A run whose worker ended; `attempts` is how many workers it was given to, one for each time it was submitted
-    where that is not known better, and `final` whether it is to be given up."""
+    """A run whose worker ended. `attempts` is the number of workers that it was given to, or of submissions if that is
+    not known; `final` is whether the run is given up."""
 
     key: str
     sentence: str
@@ -66,7 +66,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A worker with another engine, and which, in a sentence."""
+    """A worker with another engine, and a sentence that names it."""
 
     key: str
     sentence: str
@@ -79,7 +79,7 @@ class Executor(Protocol):
     """Computes runs."""
 
     def room(self) -> int:
-        """How many tasks it takes now."""
+        """How many tasks it can take now."""
         ...
 
     def submit(self, task: Task) -> None:
@@ -87,9 +87,9 @@ class Executor(Protocol):
         ...
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
-        """What has ended since, waiting up to so many seconds for the first."""
+        """The outcomes since the last call; waits up to `seconds` for the first."""
         ...
 
     def close(self) -> None:
-        """Gives up what is not finished, and ends the workers that it started."""
+        """Cancels what is not finished, and ends the workers that it started."""
         ...

@@ -49,9 +49,9 @@ class Cluster:
         """Connects to a scheduler.
 
         Args:
-            address: of the scheduler, such as `tcp://host:8786` or `tls://host:8786`, or the path of its
-                scheduler file. Dask's own configuration has the certificates of TLS.
-            build: of the engine that its workers must have.
+            address: address of the scheduler, such as `tcp://host:8786` or `tls://host:8786`, or the path of its
+                scheduler file. The certificates of TLS are in Dask's own configuration.
+            build: the build of the engine that its workers must have.
 
         Raises:
             InputError: Dask is not installed, the scheduler does not answer, or a worker has another engine.
@@ -69,7 +69,7 @@ class Cluster:
             raise
 
     def room(self) -> int:
-        """How many tasks it takes now."""
+        """How many tasks it can take now."""
         if time.monotonic() - self._counted > _COUNT_SECONDS:
             self._threads, self._counted = sum(self._ask(self._client.nthreads).values()), time.monotonic()
         return max(_AHEAD * self._threads, _AHEAD_MIN) - len(self._running)
@@ -82,7 +82,7 @@ class Cluster:
         future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
-        """What has ended since, waiting up to so many seconds for the first."""
+        """The outcomes since the last call; waits up to `seconds` for the first."""
         try:
             ended = [self._ended.get(timeout=seconds)]
         except queue.Empty:
@@ -94,7 +94,7 @@ class Cluster:
         return [self._outcome(future) for future in ended]
 
     def close(self) -> None:
-        """Gives up what is not finished; the workers stay, as others may use them."""
+        """Cancels what is not finished; the workers stay, because others may use them."""
         if self._client.status == "running":
             self._client.cancel(list(self._futures.values()))
         self._client.close(timeout=1)
@@ -116,7 +116,7 @@ class Cluster:
         except ImportError as error:
             return Mismatch(task.key, _cannot_import(self._address, error))
         except Exception as error:
-            # Whatever else comes of a task on a computer that nobody knows belongs beside the results.
+            # Any other error of a task on an unknown computer is kept with the results.
             return Refused(task.key, f"{type(error).__name__}: {error}", False)
         return outcome
 
@@ -153,10 +153,10 @@ def _cannot_import(address: str, error: ImportError) -> str:
 
 
 def _check_security(address: str) -> None:
-    """What Dask is configured to, which it would complain of in the middle of a connection.
+    """Checks Dask's configuration, whose errors it would otherwise report in the middle of a connection.
 
     Raises:
-        InputError: its certificates cannot be read, or do not go with the address.
+        InputError: its certificates cannot be read, or do not fit the address.
     """
     from distributed import Security
 
@@ -165,17 +165,17 @@ def _check_security(address: str) -> None:
         given = security.get_connection_args("client")
     except (OSError, ValueError) as error:
         raise InputError(
-            f"cluster '{address}' cannot be asked: the certificates in Dask's configuration (distributed.comm.tls) "
+            f"cluster '{address}' cannot be used: the certificates in Dask's configuration (distributed.comm.tls) "
             f"cannot be read: {error}"
         ) from None
     if address.startswith("tls://") and given["ssl_context"] is None:
         raise InputError(
-            f"cluster '{address}' cannot be asked: Dask's configuration has no certificates; set "
+            f"cluster '{address}' cannot be used: Dask's configuration has no certificates; set "
             "distributed.comm.tls.ca-file, distributed.comm.tls.client.cert and distributed.comm.tls.client.key"
         )
     if address.startswith("tcp://") and given["require_encryption"]:
         raise InputError(
-            f"cluster '{address}' cannot be asked: Dask's configuration requires encryption "
+            f"cluster '{address}' cannot be used: Dask's configuration requires encryption "
             "(distributed.comm.require-encryption); give an address that begins with tls://"
         )
 
@@ -185,19 +185,19 @@ def _connect(address: str) -> Any:
         from distributed import Client
     except ModuleNotFoundError:
         raise InputError(INSTALL) from None
-    # That a scheduler is lost, or is none, is said in a sentence of our own.
+    # A lost or wrong scheduler is reported below, in one sentence.
     for name in ("distributed.client", "distributed.comm", "distributed.core", "distributed.protocol.core"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     scheduler = _address_of(address)
     _check_security(scheduler)
     connect: Any = Client
     try:
-        # A client that waits for an answer that never comes cannot be told to stop.
+        # A client that waits for an answer that never comes cannot be stopped.
         with ThreadPoolExecutor(1) as aside:
             aside.submit(_ask_who_it_is, scheduler).result()
         return connect(address=scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
-        # What comes of talking to a server that may be anything is any exception.
+        # The server may be anything, so any exception is possible.
         said = str(error) or ("time is out" if isinstance(error, TimeoutError) else type(error).__name__)
         raise InputError(
             f"cluster '{address}' does not answer: {said.splitlines()[0]}; "
@@ -214,7 +214,7 @@ def _address_of(address: str) -> str:
         said = json.loads(read_bounded(address, _SCHEDULER_FILE_MAX, "a scheduler file"))
     found = said.get("address") if isinstance(said, dict) else None
     if not isinstance(found, str):
-        raise InputError(f"cluster '{address}' is a file but no scheduler file of Dask: it says no address")
+        raise InputError(f"cluster '{address}' is a file, but not a scheduler file of Dask: it has no address")
     return found
 
 
@@ -230,4 +230,4 @@ def _ask_who_it_is(address: str) -> None:
 
     said = asyncio.run(asyncio.wait_for(ask(), CONNECT_SECONDS))
     if not isinstance(said, dict) or said.get("type") != "Scheduler":
-        raise InputError("it is no scheduler")
+        raise InputError("it is not a scheduler")

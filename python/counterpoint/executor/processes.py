@@ -1,8 +1,7 @@
 """Runs on processes of this computer.
 
-Each worker has pipes of its own and shares no lock with another, so that one that is killed at any moment takes its
-run with it and nothing else. They are started as commands rather than by `multiprocessing`, which would run the
-caller's script again in each.
+Each worker has its own pipes and shares no lock with another, so if one is killed, only its current run is lost.
+Workers are started as commands and not by `multiprocessing`, which would run the caller's script again in each.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Processes:
     """An executor of processes."""
 
     def __init__(self, workers: int) -> None:
-        """Starts so many workers, and no more than there are processors; 0 is one for each."""
+        """Starts this number of workers, at most one per processor; 0 is one per processor."""
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._again: deque[Task] = deque()
@@ -46,7 +45,7 @@ class Processes:
             self._start()
 
     def room(self) -> int:
-        """How many tasks it takes now."""
+        """How many tasks it can take now."""
         held = sum(len(worker.tasks) for worker in self._workers) + len(self._again)
         return _AHEAD * len(self._workers) - held
 
@@ -56,7 +55,7 @@ class Processes:
         self._hand_out()
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
-        """What has ended since, waiting up to so many seconds for the first."""
+        """The outcomes since the last call; waits up to `seconds` for the first."""
         outcomes: list[Outcome] = []
         for key, _ in self._selector.select(seconds):
             worker: _Worker = key.data
@@ -73,7 +72,7 @@ class Processes:
         return outcomes
 
     def close(self) -> None:
-        """Gives up what is not finished, and ends the workers."""
+        """Cancels what is not finished, and ends the workers."""
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
@@ -108,11 +107,11 @@ class Processes:
                 worker.process.stdin.write(json.dumps(asdict(task)).encode() + b"\n")
                 worker.process.stdin.flush()
             except BrokenPipeError:
-                # It has ended, and the end of its output will say so, with what it held.
+                # The worker has ended; `wait` will see the end of its output and recover its tasks.
                 return
 
     def _replace(self, worker: _Worker) -> list[Outcome]:
-        """A new worker in the place of one that has ended; what that one had not begun is not lost."""
+        """Replaces a worker that has ended; tasks that it had not begun are given to others."""
         assert worker.process.stdout
         self._selector.unregister(worker.process.stdout)
         self._workers.remove(worker)
@@ -131,11 +130,11 @@ class Processes:
             try:
                 pipe.close()
             except BrokenPipeError:
-                # What was still to be written had one reader, which has ended.
+                # The reader of what is still buffered has ended.
                 continue
         return worker.process.wait()
 
 
 def workers_of(asked: int) -> int:
-    """How many work where so many are asked for, or 0 for one per processor: more would only take turns."""
+    """How many workers to start: `workers`, but at most one per processor; 0 is one per processor."""
     return min(asked or _engine.processors(), _engine.processors())

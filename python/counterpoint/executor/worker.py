@@ -23,7 +23,7 @@ from ..descriptors import fill_closed
 from . import Finished, Mismatch, Outcome, Refused, Task
 
 _KEPT_BYTES = 3 << 30
-"""Populated memory that a worker keeps: that of the largest footprint in the papers, 2 GiB, and its logs."""
+"""Bytes of populated memory that a worker keeps: the largest footprint in the papers, 2 GiB, and its logs."""
 
 _OUTCOMES = {kind.__name__: kind for kind in (Finished, Mismatch, Refused)}
 
@@ -51,7 +51,7 @@ def work(task: Task) -> Outcome:
 
 
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
-    """Where a worker calls the engine."""
+    """The call of the engine in a worker."""
     return dict(api.simulate([request], workers=1, session=_session())[0].document)
 
 
@@ -66,7 +66,7 @@ def _name() -> str:
 
 
 def serve() -> None:
-    """The life of a process of this computer."""
+    """Computes the tasks from standard input until it ends: the main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     fill_closed()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -92,7 +92,7 @@ def decode(line: str | bytes) -> Outcome:
 
 
 def _read(lines: queue.SimpleQueue[str]) -> None:
-    """Passes tasks on; at the end of the input, whatever the engine is doing is for nobody."""
+    """Passes tasks on; at the end of the input, ends the process, because nobody waits for its results any more."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)

@@ -1,1 +1,1 @@
-"""The papers' experiments: figures and tables as declared files, and claims held against what is measured."""
+"""The papers' experiments: figures and tables as declared files, and claims compared with measured values."""

@@ -1,8 +1,8 @@
 """The search over what a paper leaves open, once for all of its claims, and how claims depend on each decision.
 
 A decision is one machine value of the paper's preset, the same for every workload and every point. The search begins
-at the values that were taken before any claim was looked at and goes through the decisions in their declared order; of
-each it tries the whole declared range, all others held, and keeps what scores best. It ends with a round that changes
+at the values that were chosen before any claim was looked at and takes the decisions in their declared order. For each
+it tries the whole declared range, with all others fixed, and keeps what scores best. It ends with a round that changes
 nothing.
 
 The score of a claim's point is 1 where it holds, and 1 / (1 + m) where it is missed by m tolerances; that of the paper
@@ -29,7 +29,7 @@ Assignment: TypeAlias = tuple[tuple[str, Value], ...]
 """A value for each decision, in their declared order."""
 
 ROUNDS_MAX = 4
-"""Rounds after which the search ends in any case, and says so."""
+"""Largest number of rounds; a search that reaches it is reported as not ended."""
 
 GAIN_MIN = 0.01
 """What a value must add to the score to be kept. Another seed alone moves the scores of four papers by 0.004 or less
@@ -39,7 +39,7 @@ claim lies on its edge, by 0.09, and nothing is kept there."""
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a paper's claims come to with one assignment.
+    """The claims of a paper as measured with one assignment.
 
     Attributes:
         values: the assignment.
@@ -56,13 +56,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """One value of one decision, all others held.
+    """One value of one decision, with all others fixed.
 
     Attributes:
         key: the decision.
-        value: what was tried of it.
-        outcome: what came of it.
-        kept: whether the search went on with it, in place of what it had.
+        value: the value that was tried.
+        outcome: the outcome with it.
+        kept: whether the search continued with this value.
     """
 
     key: str
@@ -73,7 +73,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Round:
-    """A walk through all decisions: what was tried of each, and what was kept."""
+    """A round over all decisions: the trials, and the outcome that was kept."""
 
     trials: tuple[Trial, ...]
     kept: Outcome
@@ -101,11 +101,11 @@ class Calibration:
 
     @property
     def chosen(self) -> Outcome:
-        """Where the search ended."""
+        """The outcome where the search ended."""
         return self.rounds[-1].kept
 
     def to_dict(self) -> dict[str, Any]:
-        """As `calibrate --json` prints it."""
+        """The document, as `calibrate --json` prints it."""
         return {
             "paper": self.paper,
             "setting": self.setting,
@@ -166,7 +166,7 @@ class _Search:
         self.known: dict[Assignment, Outcome] = {}
 
     def outcomes(self, asked: Sequence[Assignment]) -> list[Outcome]:
-        """What the claims come to with each assignment; all new ones are simulated together."""
+        """The outcome of each assignment; all new assignments are simulated together."""
         new: dict[Assignment, list[Experiment]] = {}
         for values in asked:
             if values in self.known or values in new:
@@ -207,7 +207,7 @@ def _needed(matrix: Matrix, specs: Iterable[ClaimSpec]) -> Iterable[Point]:
 
 
 def _refused(declared: Iterable[Experiment]) -> str:
-    """Why the engine refuses an assignment; empty where it does not."""
+    """Why the engine refuses an assignment; empty if it does not."""
     for experiment in declared:
         for matrix in experiment.matrices.values():
             for point in matrix.points[:1]:

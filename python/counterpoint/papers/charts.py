@@ -13,14 +13,14 @@ from .model import Chart, Mark, Table
 from .quantity import Document, Key, Quantity
 
 AVERAGE = "average"
-"""What the mean over the places of an axis is called."""
+"""The label of the mean over the places of an axis."""
 
 _TITLES = {"tx_size": "transaction size", "cores": "cores", "footprint": "footprint"}
 _NOTHING = "-"
 
 
 def chart(spec: ChartSpec, matrix: Matrix, runs: Mapping[Key, Document], names: Mapping[str, str]) -> Chart:
-    """A chart as it is declared, with its marks."""
+    """A declared chart with its marks."""
     place = _Places(spec, matrix, names)
     metrics = spec.metrics or {"": spec.quantity.metric}
     marks = [
@@ -64,7 +64,7 @@ def numbers(drawn: Chart, digits: int) -> Table:
 
 
 def table(spec: TableSpec, matrix: Matrix, runs: Mapping[Key, Document], names: Mapping[str, str]) -> Table:
-    """A table as it is declared."""
+    """A declared table with its cells."""
     shape = ChartSpec(
         Quantity("writes", where=spec.where),
         x=spec.rows,

@@ -1,10 +1,10 @@
-"""Published results held against measured ones.
+"""Published results compared with measured ones.
 
 The kinds of claims, as `claims.toml` has them:
 
 - `exact`: every value equals the published one, to the digits given;
-- `band`: every value lies between `low` and `high`, give or take the tolerance;
-- `average`: the mean of the values is the published one, give or take the tolerance;
+- `band`: every value lies between `low` and `high`, within the tolerance;
+- `average`: the mean of the values is the published one, within the tolerance;
 - `order`: no value exceeds the bound.
 
 A claim with `by_tx_size`, `by_cores` or `by_design` has a published value, or band, for each of these points.

@@ -48,7 +48,7 @@ from ..matrix import PARTS, Matrix, Value, parse
 from .quantity import Quantity
 
 Scale: TypeAlias = Literal["full", "quick", "calibration"]
-"""How much is simulated: at the papers' footprints, in moments, or in between, for a search over decisions."""
+"""How much is simulated: the papers' footprints, a quick test, or something in between, for a search over decisions."""
 
 PAPERS = ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr")
 """The papers, whose folders here and machine presets have the same names."""

@@ -1,4 +1,4 @@
-"""What comes of reproducing papers: figures with charts and tables, claims, decisions.
+"""The results of reproducing papers: figures with charts and tables, claims, decisions.
 
 Nothing here computes; the report draws it, the command line prints it.
 """
@@ -77,8 +77,8 @@ class ClaimRow:
     Attributes:
         at: the point, such as "64 B"; empty where the claim has one.
         published: what the paper says, with tolerance, as people read it.
-        measured: what came out, as people read it.
-        holds: whether that is inside the tolerance.
+        measured: the measured value, in readable form.
+        holds: whether it is within the tolerance.
     """
 
     at: str
@@ -128,7 +128,7 @@ class Figure:
         title: what it shows.
         section: of the paper.
         note: how it was measured, in a sentence or two; may be empty.
-        prediction: the paper's values are not known here, so that this is one.
+        prediction: whether this is a prediction, because the paper's values are not known here.
         charts: in the paper's form.
         tables: the paper's, or the numbers of the charts.
         claims: those that this figure measures, by id.
@@ -181,7 +181,7 @@ class Reproduction:
         deviations: `DEVIATIONS.md`, Markdown.
         quick: whether small footprints and few transactions were simulated.
         facts: what was run, under the names a reader looks for.
-        command: the command line that gives it again.
+        command: the command line that reproduces it.
     """
 
     papers: Mapping[str, str]
@@ -199,7 +199,7 @@ class Reproduction:
         return sum(claim.holds for claim in self.claims)
 
     def to_dict(self) -> dict[str, Any]:
-        """As `reproduce --json` prints it."""
+        """The document, as `reproduce --json` prints it."""
         return {
             "schema": 1,
             "quick": self.quick,

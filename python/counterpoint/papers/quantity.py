@@ -9,13 +9,13 @@ from typing import Any, Literal, TypeAlias
 from ..matrix import Matrix, Point, Value
 
 Document: TypeAlias = Mapping[str, Any]
-"""What `run --json` prints."""
+"""A document as `run --json` prints it."""
 
 Form: TypeAlias = Literal["value", "ratio", "percent-more", "percent-less"]
-"""How a figure stands to that of the other run."""
+"""How a figure is related to that of the other run."""
 
 Key: TypeAlias = tuple[Value, ...]
-"""Where a run stands on the axes of its matrix."""
+"""The position of a run on the axes of its matrix."""
 
 
 def _runtime(run: Document) -> float | None:
@@ -101,13 +101,13 @@ class Quantity:
     over: Mapping[str, Value] = field(default_factory=dict)
 
     def keys(self, matrix: Matrix) -> Iterable[tuple[Key, Key | None]]:
-        """The runs that are looked at, each with the one it is compared to."""
+        """The selected runs, each with the run that it is compared to."""
         for point in matrix.points:
             if all(point.values[key] in allowed for key, allowed in self.where.items()):
                 yield key_of(point), self._other(matrix, point)
 
     def of(self, matrix: Matrix, runs: Mapping[Key, Document]) -> dict[Key, float | None]:
-        """The quantity of every run that is looked at; None where one of the two has no such figure."""
+        """The quantity of every selected run; None if one of the two runs has no such figure."""
         figure = METRICS[self.metric]
         return {
             key: _stands(self.form, figure(runs[key]), None if other is None else figure(runs[other]))
@@ -124,7 +124,7 @@ class Quantity:
 
 
 def key_of(point: Point) -> Key:
-    """Where a run stands on the axes."""
+    """The position of a run on the axes."""
     return tuple(point.values.values())
 
 

@@ -28,7 +28,7 @@ HEADER = (
 
 
 def table(spec: RecoverabilitySpec) -> Table:
-    """What the paper says of each stage, and what was found."""
+    """The paper's row and the measured row of each stage."""
     tallies = [tally for workload in spec.workloads for tally in _crash(spec, workload)]
     rows: list[tuple[str, ...]] = []
     for stage, cells in spec.published.items():
@@ -62,7 +62,7 @@ def _cells(found: Sequence[StageTally]) -> list[str]:
 
 
 def _sum(parts: Sequence[Part | None]) -> Part:
-    """All programs together."""
+    """The sums over all programs."""
     known = [part for part in parts if part is not None]
     return Part(
         lines=sum(part.lines for part in known),

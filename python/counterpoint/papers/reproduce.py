@@ -25,12 +25,12 @@ from .quantity import Document, Key, key_of
 ALL = "all"
 
 Simulate = Callable[[Sequence[Mapping[str, Any]]], Sequence[Document]]
-"""Gives the documents of requests, in their order."""
+"""A function that returns the documents of requests, in their order."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment with its runs, by matrix and by where they stand on its axes."""
+    """An experiment with its runs, by matrix and by their position on its axes."""
 
     experiment: Experiment
     runs: Mapping[str, Mapping[Key, Document]]
@@ -109,7 +109,7 @@ def reproduce(
 
 @contextmanager
 def _kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The file of the simulations, or one that is gone afterwards."""
+    """The file of the simulations, or a temporary one."""
     if store is not None:
         yield Path(store)
         return
@@ -118,7 +118,7 @@ def _kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 
 def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured]:
-    """Experiments with their runs. What several of them ask for is simulated once."""
+    """Experiments with their runs. Runs that several experiments need are simulated once."""
     declared = list(declared)
     asked = {
         _content(point.request): point.request
@@ -197,7 +197,7 @@ def _content(request: Mapping[str, Any]) -> str:
 
 
 def _placed(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A request whose trace, if it has one, is found wherever the package lies."""
+    """A request with the full path of its trace in the package, if it has one."""
     trace = resources.files(__package__) / request.get("machine", "") / request["workload"]
     return {**request, "workload": str(trace)} if trace.is_file() else request
 

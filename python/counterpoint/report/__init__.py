@@ -23,8 +23,8 @@ def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command
     """Writes `report.html`, and its first charts as `compare.svg`, into a folder; returns the path of the page.
 
     Args:
-        frame: what `compare` or `frame` gave, with at least one row.
-        folder: made where it is missing.
+        frame: the result of `compare` or `frame`, with at least one row.
+        folder: created if it is missing.
         command: the command line that reproduces it, shown in the page.
 
     Raises:
@@ -49,8 +49,8 @@ def write_sweep_page(
 
     Args:
         store: the file of the results.
-        folder: made where it is missing.
-        sweep: its name; default the one asked for last.
+        folder: created if it is missing.
+        sweep: the name of the sweep; default the one that ran last.
         command: the command line that drew it, shown in the page.
 
     Raises:
@@ -65,7 +65,7 @@ def write_sweep_page(
 
 
 def drawable(verdict: Crash) -> bool:
-    """Whether there is a schedule that shows what was found."""
+    """Whether a schedule shows the violations, so that a picture can be drawn."""
     return verdict.holds or any(violation.schedule is not None for violation in verdict.violations)
 
 
@@ -87,10 +87,10 @@ def write_crash_page(
     first violation, else in the middle of the beginning of the run, which is simulated once more for it.
 
     Args:
-        verdict: what `crash` gave.
-        folder: made where it is missing.
+        verdict: the result of `crash`.
+        folder: created if it is missing.
         design: the path of the design file that was crashed; default the design of the verdict's name.
-        workload: what was crashed, where it is the path of a trace that has moved since; default the verdict's.
+        workload: the workload, if it is a trace that has moved since; default the verdict's.
         at_event: the crash that it opens at, rather than these.
         schedule: the one that is drawn where no violation names another.
         leave_out: as for `crash`.
@@ -123,8 +123,8 @@ def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str
     """Writes `report.html`, each paper as `PAPER.md`, and `reproduction.json` into a folder; returns the page's path.
 
     Args:
-        reproduction: what `reproduce` found.
-        folder: made where it is missing.
+        reproduction: the result of `reproduce`.
+        folder: created if it is missing.
 
     Raises:
         InputError: the folder cannot be written to.

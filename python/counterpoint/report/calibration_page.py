@@ -1,4 +1,4 @@
-"""A search over decisions for people: what was chosen, what was tried, and how each claim depends on each decision."""
+"""The page of a search over decisions: what was chosen, what was tried, how each claim depends on each decision."""
 
 from __future__ import annotations
 

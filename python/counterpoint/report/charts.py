@@ -1,7 +1,7 @@
 """Charts of a comparison, as SVG text without scripts.
 
-Each chart is drawn twice: wide, workloads side by side, and narrow, workloads one under another with bars that lie,
-so that it reads on a telephone without being shrunk.
+Each chart is drawn twice: wide, with workloads side by side, and narrow, with workloads one under another and
+horizontal bars, so that it is readable on a phone.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
 
 
 def _name(workload: str) -> str:
-    """As it is shown; a control character in a label would end the process."""
+    """A label as it is shown; a control character in it would end the process."""
     return units.printable(PurePath(workload).name)
 
 
@@ -169,7 +169,7 @@ def _svg(chart: alt.FacetChart) -> str:
 
 
 def dress(chart: Dressed) -> Dressed:
-    """A chart in the dress of the house."""
+    """A chart with our common style."""
     dressed: Dressed = (
         chart.configure(background="transparent", padding=4, font=FONT)
         .configure_view(stroke=None)

@@ -71,7 +71,7 @@ def of_series(series: Sequence[str], designs: Collection[str]) -> dict[str, str]
 
 
 def dark_rules(scope: str) -> str:
-    """Style rules that exchange every light colour inside `scope` for its dark form."""
+    """Style rules that replace every light colour inside `scope` by its dark form."""
     return "\n".join(
         f'{scope} [fill="{light}"] {{ fill: {dark}; }} {scope} [stroke="{light}"] {{ stroke: {dark}; }}'
         for light, dark in DARK.items()

@@ -1,4 +1,4 @@
-"""`crash.html`: one crash to look at and to drag about, without a network; and its window as a trace for Perfetto."""
+"""`crash.html`: an interactive picture of one crash, without a network, and its window as a trace for Perfetto."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from . import colours
 from .templates import template
 
 _LEAKS = ("plaintext", "pad_reuse")
-"""Rules whose violations do not keep a program from recovering."""
+"""Rules whose violations do not prevent a program from recovering."""
 
 _SHAPE = ("transactions", "tx_size", "footprint", "cores", "schedule")
-"""What a smaller run differs in from the run that it was found in."""
+"""The options in which a smaller run differs from the run in which it was found."""
 
 
 def opening(verdict: Crash) -> tuple[int | None, dict[str, Any]]:

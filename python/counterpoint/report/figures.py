@@ -1,6 +1,6 @@
 """Charts in the papers' form, as SVG text without scripts.
 
-Each is drawn twice, as those of a comparison are: wide, panels side by side, and narrow, one under another.
+Each is drawn twice, like those of a comparison: wide, with panels side by side, and narrow, one under another.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
 
 @cache
 def _dress() -> dict[str, Any]:
-    """The format and the dress of the house."""
+    """A drawing in our common format and style."""
     dressed = charts.dress(alt.Chart(alt.NamedData("none")).mark_point()).to_dict()
     return {key: dressed[key] for key in ("$schema", "config")}
 

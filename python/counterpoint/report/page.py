@@ -1,4 +1,4 @@
-"""`report.html`: a comparison to look at, without a network and without scripts."""
+"""`report.html`: the page of a comparison, without a network and without scripts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import charts, colours
 from .templates import template
 
 _AXES: dict[Literal["cores", "tx_size"], str] = {"tx_size": "transaction size", "cores": "cores"}
-"""What a comparison may be drawn over."""
+"""The axes over which a comparison can be drawn."""
 
 _TABLE_COLUMNS = {
     "design": "design",
@@ -37,7 +37,7 @@ _LOG_COLUMNS = {
     "l1_access_latency_ns": "L1 access latency",
     "relative_l1_access_latency": "L1 latency, relative",
 }
-"""Beside them, with a design whose log hardware writes (easy-pm, Figures 5 to 7)."""
+"""Further charts for designs with a hardware log (easy-pm, Figures 5 to 7)."""
 
 _EADR_COLUMNS = {
     "relative_execution_time": "execution time, relative",
@@ -45,7 +45,7 @@ _EADR_COLUMNS = {
     "at_crash_drain_energy_mj": "energy to drain them",
     "at_crash_recovery_time_ns": "recovery",
 }
-"""And with a design whose caches lie in the persistence domain (sepencr, section V)."""
+"""Further charts for designs whose caches lie in the persistence domain (sepencr, section V)."""
 
 
 def render(frame: pl.DataFrame, command: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Markdown of ours as a part of a page: tables scroll in boxes, headings stand below the page's, no link is dead."""
+"""Our own Markdown as a part of a page: tables scroll in boxes, headings are one level lower, no link is dead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def inline(markdown: str) -> str:
 
 
 def html(markdown: str) -> str:
-    """Markdown as HTML that stands below a heading `h2`.
+    """Markdown as HTML below a heading `h2`.
 
     Its first heading of the first level is left out, for the page has one. A link to another file, which is not beside
     the page, is left as its text. HTML in it is shown, not obeyed.
@@ -38,7 +38,7 @@ def _parser() -> MarkdownIt:
 
 
 def _placed(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Without the title; other headings a level lower."""
+    """The tokens without the title, and with other headings one level lower."""
     inside_title = False
     for token in tokens:
         if token.type == "heading_open" and token.tag == "h1":
@@ -52,7 +52,7 @@ def _placed(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _without_dead_links(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Links elsewhere stay; pictures, which would have to be fetched, become their text."""
+    """Keeps links to other sites; replaces pictures, which would have to be fetched, by their text."""
     dead: list[bool] = []
     for token in tokens:
         if token.type == "link_open":

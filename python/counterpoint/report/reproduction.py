@@ -16,7 +16,7 @@ from . import colours, figures, prose
 from .templates import template
 
 _NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ?[%\w]{1,4})?|-|")
-"""A cell that is a number, with its unit or without, or empty."""
+"""A cell that is empty or a number, with or without a unit."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Drawn:
 
 
 def render(reproduction: Reproduction) -> str:
-    """The page of what `reproduce` found."""
+    """The page of a reproduction."""
     claims = {claim.id: claim for claim in reproduction.claims}
     figure_of = {claim: figure.id for figure in reversed(reproduction.figures) for claim in figure.claims}
     return template("reproduction.html").render(
@@ -121,5 +121,5 @@ def _decision(decision: Decision) -> dict[str, Any]:
 
 
 def _breakable(path: str) -> Markup:
-    """A path that may go on in the next line after a point or between words."""
+    """A path that may break after a point or between words."""
     return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(path))))

@@ -1,4 +1,4 @@
-"""`sweep.html`: a sweep to look at, without a network and without scripts.
+"""`sweep.html`: the page of a sweep, without a network and without scripts.
 
 Each axis of numbers gets charts of the main measures over it; a sweep without one gets bars. Where runs differ in more
 than a chart can show, its points are means, and the page says over what.
@@ -20,7 +20,7 @@ from . import colours, figures
 from .templates import template
 
 ROWS_MAX = 500
-"""Points in the table; all are in the store and its exports."""
+"""Largest number of points in the table; all are in the store and its exports."""
 
 _FAILURES_MAX = 100
 
@@ -29,7 +29,7 @@ _DRAWS = ("seed",)
 """Axes of numbers that are no quantities: a run is one draw of several."""
 
 _SIZES = ("size", "footprint", "capacity", "row", "log_ring")
-"""How the names of values end that are bytes."""
+"""Endings of the names of values that are bytes."""
 
 _WRITES = "nvm_writes_per_transaction"
 
@@ -54,10 +54,10 @@ _MEASURES = (
 
 
 def render(store: Store, name: str | None, command: str | None) -> str:
-    """The page of a sweep, that of this name or the one asked for last; `command` is the line that drew it.
+    """The page of the named sweep or of the last one; `command` is the command line that drew it.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such sweep.
     """
     sweep = store.sweep(name)
     rows = store.rows(sweep.name)
@@ -84,10 +84,10 @@ def render(store: Store, name: str | None, command: str | None) -> str:
 
 
 def _check_figures(rows: pl.DataFrame, store: Store) -> None:
-    """What is calculated with must be numbers, whatever the file of the store says that it is.
+    """Checks that the columns used in calculations are numbers, whatever type the store declares.
 
     Raises:
-        InputError: it is not.
+        InputError: they are not.
     """
     for column in ("nvm_writes", "transactions_measured", *(one.column for one in _MEASURES)):
         if column in rows.columns and not rows[column].dtype.is_numeric():
@@ -173,7 +173,7 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
 
 
 def _text(axis: str | None, rows: pl.DataFrame) -> pl.Expr:
-    """The values of an axis as people read them."""
+    """The values of an axis in readable form."""
     if axis is None:
         return pl.lit("")
     names = {value: _value(axis, value) for value in rows[axis].unique()}

@@ -6,7 +6,7 @@ import jinja2
 
 
 def template(name: str) -> jinja2.Template:
-    """The template in the file of that name; what it is given is escaped."""
+    """The template in the file of that name; inserted values are escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("counterpoint.report", ""),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""The engine's answers with Python types."""
+"""The engine's answers as Python types."""
 
 from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
 from .documents import build, fits

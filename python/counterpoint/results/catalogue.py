@@ -1,4 +1,4 @@
-"""What there is to run: designs, workloads, machines, and mechanisms that can be switched off."""
+"""The catalogue: designs, workloads, machines, and mechanisms that can be switched off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Design:
     """A design that exists.
 
     Attributes:
-        paper: paper and section it comes from.
+        paper: the paper and section that it comes from.
         machine: the preset used when none is named.
         form: the form of the program that it runs: `plain`, `annotated`, `hardware-logged` or `flush-free`.
         variants: readings that are built.

@@ -43,14 +43,14 @@ def _convert(hint: Any, value: Any) -> Any:
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Whether a value of JSON is what a type says; an object may hold more than the type."""
+    """Whether a JSON value fits a type; an object may hold more keys than the type."""
     if get_origin(hint) in (Union, types.UnionType):
         return any(fits(part, value) for part in get_args(hint))
     if hint is type(None):
         return value is None
     if hint is int or hint is float:
         kinds = int if hint is int else int | float
-        # A number that no float holds, or none at all, comes from a document that was altered.
+        # A number that does not fit a float, or is not a number, comes from an altered document.
         return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if hint is str or hint is bool:
         return isinstance(value, hint)

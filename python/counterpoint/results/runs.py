@@ -33,7 +33,7 @@ class Nvm:
         writes: line writes, of data, log and counters.
         data_writes: line writes of user data and structure.
         log_writes: line writes of the undo log.
-        counter_writes: writes of counter blocks; those asked for are these and the coalesced ones.
+        counter_writes: writes of counter blocks, without the coalesced ones.
         write_bytes: bytes written.
         data_reads: line reads of data and log.
         counter_reads: reads of counter blocks.
@@ -176,7 +176,7 @@ class Stats:
         l1_access_latency_ns: mean time in ns from when a load or store first asks a first-level cache until its line is
             there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
             accesses.
-        reencryptions: pages encrypted anew because a minor counter overflowed.
+        reencryptions: pages re-encrypted because a minor counter overflowed.
     """
 
     transactions: int
@@ -204,9 +204,9 @@ class Run:
         machine: the machine's name.
         tx_size: bytes of user data in a transaction; None for a trace.
         footprint: bytes of populated structure; None for a trace.
-        config_digest: the same for the same configuration.
-        engine_build: digest of the engine's sources; None in documents of engines that did not tell.
-        event_digest: the same for the same sequence of events.
+        config_digest: digest of the configuration.
+        engine_build: digest of the engine's sources; None in documents of older engines.
+        event_digest: digest of the sequence of events.
         stats: what was measured.
         sites: what each source line of a recorded program cost, the one waited for most first; None where nobody asked.
         document: the document it was made from.
@@ -235,7 +235,7 @@ class Run:
 
     @classmethod
     def is_in(cls, document: Mapping[str, Any]) -> bool:
-        """Whether a document that did not come from the engine just now is one that `from_dict` takes."""
+        """Whether `from_dict` accepts a document, for example one from a file."""
         return fits(cls, cls._laid_out(document))
 
     @staticmethod

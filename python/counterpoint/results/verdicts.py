@@ -1,4 +1,4 @@
-"""What the auditors say of crashes."""
+"""The auditors' verdicts on crashes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .documents import build
 
 @dataclass(frozen=True, slots=True)
 class Exercised:
-    """How much a crash run met of what makes crashes hard: counts over the uncrashed run."""
+    """How much a crash run met of what makes crashes difficult: counts over the run without a crash."""
 
     evictions: int
     counter_misses: int
@@ -27,9 +27,9 @@ class Violation:
     Attributes:
         rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery` or `recovery`.
         crash_event: power was lost after this event.
-        nested_event: and again after this step of the recovery, counted from 1; None if it was not.
-        nested_events: the same for each time that it was lost again, first to last: a step of the recovery, of the
-            recovery from that, and so on.
+        nested_event: power was lost again after this step of the recovery, counted from 1; None if it was not.
+        nested_events: the step for each time that power was lost again, in order: a step of the recovery, then of the
+            recovery after that, and so on.
         schedule: in this schedule, 0 that of the machine by itself; None where a legal state of no schedule breaks it.
         core: the core concerned.
         transaction: the transaction in flight or concerned.
@@ -64,7 +64,7 @@ class Shrunk:
         footprint: bytes of populated structure, the total over all cores.
         cores: cores.
         crash_event: the earliest event of that run after which a power failure breaks the rule.
-        nested_event: and again after this step of the recovery, counted from 1; None if power fails only once.
+        nested_event: power fails again after this step of the recovery, counted from 1; None if it fails only once.
         schedule: as in `Violation`.
         explanation: what happened, in words.
         reproduce: the command line that shows it.
@@ -88,11 +88,11 @@ class Shrunk:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The verdict told apart.
+    """What is to blame for a violation.
 
     Attributes:
         who: `program`, `design` or `annotations`.
-        why: what was run to find out and what it showed, in words.
+        why: what was run to find this out, and what it showed, in words.
     """
 
     who: str
@@ -101,12 +101,12 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The log entry of a transaction, or the lines that it writes in place: each line counts at each crash point.
+    """The lines of a transaction's log entry, or those that it writes in place, each counted at each crash point.
 
     Attributes:
-        pending: those that the stage is to write and that do not hold it yet.
-        content_lost: those whose durable content is older than the newest completed fence demands, or unknown.
-        counter_lost: those whose durable counter is not the one that the content was encrypted with; None without
+        pending: lines that the stage has to write and that do not hold the new content yet.
+        content_lost: lines whose durable content is older than the newest completed fence requires, or unknown.
+        counter_lost: lines whose durable counter is not the one that the content was encrypted with; None without
             encryption.
     """
 
@@ -117,12 +117,12 @@ class Part:
 
     @property
     def content(self) -> str:
-        """In the words of Table 1 of secpm: `wrong` while it is written, `correct`, or `unknown` if it may be lost."""
+        """State of the content (secpm Table 1): `wrong` while it is written, `unknown` if lost, else `correct`."""
         return self._cell(self.content_lost)
 
     @property
     def counter(self) -> str | None:
-        """The same of the counters; None without encryption."""
+        """State of the counters, as in Table 1 of secpm; None without encryption."""
         return None if self.counter_lost is None else self._cell(self.counter_lost)
 
     def _cell(self, lost: int) -> str:
@@ -136,8 +136,9 @@ class StageTally:
     Attributes:
         stage: `prepare`, `mutate` or `commit`.
         crash_points: how many; with several cores, one for each core in that stage.
-        failed: those after which a rule was broken.
-        unrecoverable: those after which the program's recovery did not restore the state before or after a transaction.
+        failed: crashes after which a rule was broken.
+        unrecoverable: crashes after which the program's recovery did not restore the state before or after a
+            transaction.
         log: the lines of its log entry; None where caches are in the persistence domain.
         data: the lines that it writes in place; None likewise.
     """
@@ -157,11 +158,11 @@ class StageTally:
 
 @dataclass(frozen=True, slots=True)
 class Recoveries:
-    """What the user's own recovery was run on.
+    """The runs of the user's own recovery.
 
     Attributes:
         command: the command.
-        timeout_seconds: seconds after which a run of it had failed.
+        timeout_seconds: time limit of a run in seconds.
         images: different images of memory that the crash points left.
         runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
         failed: images on which it failed.
@@ -235,7 +236,7 @@ class Crash:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
-        """The verdict that a document of `crash --json` describes; older ones lack what came later."""
+        """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
         later |= {"secret": True, "interrupted": False}
         return build(cls, {**later, **document, "document": document})
