@@ -1,4 +1,4 @@
-//! Design files: what they say, what is refused, and the built-in ones.
+//! Design files: what they say, what is refused, and the built-in files.
 
 use super::*;
 use crate::parts::{Choice, CounterStore, WritePath};
@@ -11,7 +11,7 @@ fn file(text: &str) -> NamedTempFile {
     file
 }
 
-/// What a design file of `text` is refused with; its own path is left out.
+/// The error for a design file with this text; its own path is removed.
 fn refused(text: &str) -> String {
     let file = file(text);
     let path = file.path().to_str().unwrap();
@@ -195,7 +195,7 @@ fn every_value_of_every_part_has_a_meaning_and_a_name_that_sets_it() {
     }
 }
 
-/// The page of design files lists every part and every value as the types have them.
+/// The page of design files lists every part and every value with the text of its type.
 #[test]
 fn the_page_of_design_files_has_every_part() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design-files.md");
