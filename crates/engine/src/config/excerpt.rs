@@ -26,7 +26,7 @@ pub fn excerpt(text: &str, chars_max: usize) -> String {
     shown
 }
 
-/// A name, a key or a value on one line, cut off after [`SHOWN_CHARS_MAX`] characters.
+/// A name, a key or a value on one line, cut off after `SHOWN_CHARS_MAX` characters.
 pub fn shown_name(text: &str) -> String {
     excerpt(text, SHOWN_CHARS_MAX)
 }
