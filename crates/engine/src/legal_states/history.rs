@@ -36,7 +36,8 @@ pub(super) struct LineHistory {
     /// `covered`, in the epoch of `covered_at`.
     pub first_waited_for: bool,
     pub waited_for: bool,
-    /// Set if the line holds a `CounterAtomic` variable and its earlier stores are covered.
+    /// The number of stores before the line was marked as holding a `CounterAtomic` variable; `None` if it is not
+    /// marked.
     marked: Option<u64>,
 }
 
@@ -82,7 +83,7 @@ impl LineHistory {
         self.marked.is_some_and(|before| before < self.stores_in(index))
     }
 
-    /// Whether the line held a `CounterAtomic` variable when `covered` was stored.
+    /// Whether the line holds a `CounterAtomic` variable and `covered` contains all stores from before it was marked.
     pub fn promised_atomic(&self) -> bool {
         self.marked.is_some_and(|number| number <= self.number)
     }
