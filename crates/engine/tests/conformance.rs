@@ -240,8 +240,8 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         assert_eq!(controller.counter_writes_asked, left, "{case}");
         assert_eq!(controller.admitted, written + controller.counter_writes_coalesced, "{case}");
         let coalesces = matches!(name, "secpm" | "secpm-workshop" | "fca");
-        // The selective design merges a pair's block with one written back on demand, if they meet; hardware logging the
-        // blocks of pairs, if the machine's queue merges.
+        // The selective design merges a pair's block with one written back on request, if they meet; hardware logging
+        // merges the blocks of pairs, if the machine's queue merges.
         let may = matches!(name, "sca" | "hw-log" | "alc" | "easy-pm");
         assert!(may || (controller.counter_writes_coalesced > 0) == coalesces, "{case}");
         match name {

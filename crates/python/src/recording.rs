@@ -35,7 +35,8 @@ fn duplicate(fd: RawFd) -> std::io::Result<File> {
         return Err(std::io::ErrorKind::InvalidInput.into());
     }
     #[expect(unsafe_code, reason = "Python hands file descriptors over as numbers")]
-    // SAFETY: the number is not negative, and it is borrowed for one system call only, which refuses one that is not open.
+    // SAFETY: the number is not negative, and it is borrowed for one system call only, which refuses a descriptor that
+    // is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(File::from(borrowed.try_clone_to_owned()?))
 }

@@ -219,7 +219,8 @@ pub enum LogIv {
     PerBucket,
 }
 
-/// Caches in the persistence domain (eADR), and what a battery may do once power is lost (sepencr sections II-D and IV).
+/// Caches in the persistence domain (eADR), and what a battery supports after power loss (sepencr sections II-D and
+/// IV).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Eadr {

@@ -1,4 +1,5 @@
-//! The smallest run that still breaks a rule: fewest transactions, then the smallest structure, then the earliest event.
+//! Finds the smallest run that still breaks a rule: fewest transactions, then the smallest structure, then the earliest
+//! event.
 //!
 //! A shorter run is not the beginning of a longer one, because structures are laid out with room for every transaction
 //! and cores look ahead. So each candidate is a separate exploration, which ends at the first violation of the rule:

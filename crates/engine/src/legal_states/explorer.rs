@@ -1,4 +1,5 @@
-//! The explorer of legal states: an observer that keeps the program's history and judges every legal state at each fence.
+//! The explorer of legal states: an observer that records the program's history and judges every legal state at each
+//! fence.
 
 use super::explain::{self, chosen};
 use super::hardware::Hardware;

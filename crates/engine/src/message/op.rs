@@ -41,8 +41,8 @@ pub enum Op {
     /// `flush_data(var)` for one line: the line and its counter are written back. Acknowledged like a flush, and
     /// ordered with earlier stores to the line.
     FlushData { address: u64 },
-    /// `tx_end()`: completes when every earlier store is in the cache, every earlier flush is acknowledged and the log of
-    /// the transaction has been freed, which commits it.
+    /// `tx_end()`: completes when every earlier store is in the cache, every earlier flush is acknowledged, and the log
+    /// of the transaction has been freed, which commits it.
     LoggedTxEnd,
     /// Completes when every earlier store is in the cache and every earlier flush is acknowledged.
     Sfence,

@@ -128,8 +128,8 @@ pub enum Admit {
     Inline,
 }
 
-/// How a counter becomes durable relative to its data. A line is counter-atomic if it holds a `CounterAtomic` variable or
-/// `flush_data` wrote it back.
+/// How a counter becomes durable relative to its data. A line is counter-atomic if it holds a `CounterAtomic` variable
+/// or `flush_data` wrote it back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum WritePath {

@@ -12,8 +12,8 @@
 //! program made from it. Neither pass holds more than one record, so a recording may be larger than memory; only the
 //! initial contents of files are kept.
 //!
-//! In the annotated form the program writes back the counters of what it flushes (`counters`); in the flush-free form it
-//! flushes nothing.
+//! In the annotated form the program writes back the counters of what it flushes (`counters`); in the flush-free form
+//! it does not flush.
 
 mod champsim;
 mod counters;
