@@ -376,7 +376,7 @@ impl OnBattery for Draining<'_> {
         let slot = shadow.zip(media.as_line()).and_then(|(region, line)| region.slot_of(line));
         assert!(
             carries.is_some() || slot.is_none(),
-            "a data line of the shadow cache leaves without word of the line that it holds: its secrecy cannot be judged"
+            "a data line of the shadow cache leaves without the cached line that it holds: its secrecy cannot be judged"
         );
         self.leave(media, bytes, carries, false);
     }

@@ -63,9 +63,9 @@ impl Gathered {
                 self.count - self.counters,
                 self.counters
             ),
-            Kind::Reencrypted => format!("{lines} of the page encrypted anew"),
-            Kind::Undone => format!("{lines} put back from the hardware's log"),
-            Kind::Encrypted => format!("{lines} that lay in the clear encrypted"),
+            Kind::Reencrypted => format!("{lines} of the page re-encrypted"),
+            Kind::Undone => format!("{lines} restored from the hardware's log"),
+            Kind::Encrypted => format!("{lines} encrypted that had left in the clear"),
             Kind::Restored => format!("{lines} restored from the shadow cache"),
             Kind::PadRenewed => format!("{lines} of the caches put under pads of the new boot counter"),
             Kind::Written => format!("{lines} written by the program's recovery"),

@@ -157,7 +157,7 @@ fn recovery_is_told_where_there_is_something_to_undo() {
     };
     told("secpm", "drained to the media");
     told("secpm", "1 log entry undone");
-    told("hw-log", "put back from the hardware's log");
+    told("hw-log", "restored from the hardware's log");
     told("bbe", "restored from the shadow cache");
 }
 

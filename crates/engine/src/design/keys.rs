@@ -281,7 +281,7 @@ fn steps(value: &Value) -> Result<Vec<StepName>, String> {
         let known: Vec<&str> = StepName::VARIANTS.iter().map(|step| step.name()).collect();
         let step = StepName::named(name).ok_or_else(|| unknown_name("step", name, &known).0)?;
         if steps.contains(&step) {
-            return Err(format!("step '{name}' stands there twice"));
+            return Err(format!("step '{name}' is listed twice"));
         }
         steps.push(step);
     }

@@ -97,7 +97,7 @@ fn mistakes_are_told_with_their_line_and_the_nearest_name() {
     );
     assert_eq!(
         line("recovery = [\"encrypt-plain\", \"encrypt-plain\"]"),
-        "recovery: step 'encrypt-plain' stands there twice"
+        "recovery: step 'encrypt-plain' is listed twice"
     );
     assert_eq!(line("registers = 1"), "registers must be a table, [registers]");
     assert_eq!(line("hardened = 1"), "hardened must be a table, [hardened]");

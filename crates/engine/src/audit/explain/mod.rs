@@ -27,13 +27,13 @@ pub(super) struct Scene<'a> {
 pub(super) fn line_state(scene: &Scene<'_>, id: Id) -> String {
     if let Some((slot, counter)) = scene.shadow.and_then(|shadow| shadow.slot_with(id)) {
         return format!(
-            "The boot puts back what slot {slot} of the shadow cache gives under counter {counter}, and that is not what \
+            "The boot restores slot {slot} of the shadow cache with counter {counter}, and the result is not what \
              the line held."
         );
     }
     let own = own_place(scene.lines, scene.durable, id);
     match scene.shadow {
-        Some(_) => format!("No slot of the shadow cache that counts holds it. {own}"),
+        Some(_) => format!("No live slot of the shadow cache holds it. {own}"),
         None => own,
     }
 }
@@ -43,7 +43,7 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
     let record = lines.record(id);
     let (Some(row), Some(cell)) = (lines.row(record.line), lines.cell(record.line)) else { return String::new() };
     if record.durable.in_the_clear() {
-        return "It left in the clear on battery, but it does not hold what it must.".into();
+        return "It left unencrypted on battery, but with the wrong contents.".into();
     }
     let persisted = match record.durable.persisted_at {
         _ if record.durable.left.is_some() => "Its data left for its own address on battery".into(),
