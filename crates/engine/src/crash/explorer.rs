@@ -53,7 +53,7 @@ pub struct Judgement {
     pub by_boot: Vec<Violation>,
 }
 
-/// What is to be done with the survivors of a power failure after the last event.
+/// What the exploration needs the survivors of a power failure after the last event for.
 #[derive(Clone, Copy, Default)]
 struct Wants {
     /// The crash point is judged by what leaves the caches, because they persist.

@@ -169,7 +169,7 @@ impl<'a> PowerLoss<'a> {
         Boot::new(media, snapshot, self.codec, self.steps, observer)
     }
 
-    /// Power is lost: `held` is what the machine holds, `media` what lies behind it.
+    /// Power is lost: `held` is what the machine holds, `media` the memory behind it.
     pub fn strike(&self, held: HeldState, media: &dyn Media) -> Drained {
         let Some(drain) = self.drain else {
             return Drained { snapshot: self.survival.keep(held), left: Vec::new(), forbidden: None };

@@ -43,7 +43,7 @@ pub struct Scene {
     variant: &'static str,
     workload: String,
     seed: u64,
-    /// The event that was asked for.
+    /// The event that was requested.
     at_event: Option<u64>,
     /// The first event of the window.
     first: u64,

@@ -20,7 +20,7 @@ impl GlobalCounters {
         Self { coverage: Coverage::EIGHT_LINES }
     }
 
-    /// Counters that lie beside their lines.
+    /// Counters that are stored beside their lines.
     pub fn inline() -> Self {
         Self { coverage: Coverage::LINE }
     }

@@ -66,7 +66,7 @@ impl Coverage {
     pub const PAGE: Coverage = Coverage { shift: 6 };
     /// Eight lines (8-byte counters).
     pub const EIGHT_LINES: Coverage = Coverage { shift: 3 };
-    /// One line (its counter lies beside it).
+    /// One line (its counter is stored beside it).
     pub const LINE: Coverage = Coverage { shift: 0 };
 
     /// Lines per block.
@@ -98,7 +98,7 @@ impl Coverage {
 pub struct MediaLayout {
     /// Lines per counter block.
     pub coverage: Coverage,
-    /// Each counter lies beside its line and moves with it.
+    /// Whether each counter is stored beside its line and moves with it.
     pub inline: bool,
 }
 
@@ -106,7 +106,7 @@ impl MediaLayout {
     /// Memory without counters. It reserves the same space for counters as every other layout.
     pub const PLAIN: MediaLayout = MediaLayout { coverage: Coverage::PAGE, inline: false };
 
-    /// Bytes that one access moves: a line, and its 8-byte counter if that lies beside it.
+    /// Bytes that one access moves: a line, and its 8-byte counter if that is stored beside it.
     pub fn transfer_bytes(self) -> u64 {
         if self.inline { LINE_BYTES + 8 } else { LINE_BYTES }
     }
@@ -138,7 +138,7 @@ impl MediaLine {
     pub fn counter(block: CounterBlock) -> Self {
         MediaLine(block.0 | COUNTER_FLAG)
     }
-    /// The one-bit flag that tells counter entries from data entries in the write pending queue.
+    /// The one-bit flag that distinguishes counter entries from data entries in the write pending queue.
     pub fn is_counter(self) -> bool {
         self.0 & COUNTER_FLAG != 0
     }

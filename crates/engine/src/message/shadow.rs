@@ -75,7 +75,7 @@ impl ShadowRegion {
         debug_assert!(slot < self.slots);
         Line(self.first.0 + slot)
     }
-    /// The slot whose data lies in `line`, if it is a data line of the region.
+    /// The slot whose data is in `line`, if it is a data line of the region.
     pub fn slot_of(&self, line: Line) -> Option<u64> {
         line.0.checked_sub(self.first.0).filter(|&slot| slot < self.slots)
     }

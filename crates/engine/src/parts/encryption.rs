@@ -1,4 +1,4 @@
-//! Counter mode in the memory controller: which counter a line has, where counters lie and how each becomes durable.
+//! Counter mode in the memory controller: which counter a line has, where counters are stored and how each becomes durable.
 
 use crate::config::Counters;
 use crate::message::{CipherBlock, Coverage, Line, LineBytes};
@@ -218,7 +218,7 @@ impl WritePath {
     }
 }
 
-/// Where counters lie and how a read finds them.
+/// Where counters are stored, and how a read finds them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CounterStore {
@@ -329,7 +329,7 @@ pub enum MinorReset {
 pub struct Encryption {
     /// Which counter a line has.
     pub counters: CounterPart,
-    /// Where counters lie.
+    /// Where counters are stored.
     pub store: CounterStore,
     /// How a counter becomes durable.
     pub write_path: WritePath,

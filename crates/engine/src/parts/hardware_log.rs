@@ -36,7 +36,7 @@ pub enum LogEncryption {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LogOrder {
-    /// Its log entry and the header that names it have persisted; for chains, also the number of valid headers.
+    /// The line's log entry and its header must have persisted; for chains, also the number of valid headers.
     #[default]
     #[strum(props(paper = "easy-pm, section III-B"))]
     LogFirst,
@@ -49,12 +49,12 @@ pub enum LogOrder {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LogChains {
-    /// They begin with the initial vectors that the machine draws, and each line follows the ciphertext of the line
+    /// Chains begin with the initial vectors that the machine draws, and each line follows the ciphertext of the line
     /// before.
     #[default]
     #[strum(props(paper = "easy-pm, section III-C"))]
     Linked,
-    /// They begin with initial vectors that are always the same.
+    /// Chains begin with initial vectors that are always the same.
     #[strum(props(paper = "seeded fault"))]
     ConstantVectors,
     /// Every line after the first follows the same ciphertext: the recent-ciphertext register is never written.

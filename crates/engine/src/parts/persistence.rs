@@ -156,11 +156,11 @@ pub enum CachePads {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DomainReach {
-    /// It has the write pending queue and the registers that are declared in it.
+    /// The domain has the write pending queue and the registers that are declared in it.
     #[default]
     #[strum(props(paper = "secpm, section 2.1"))]
     Adr,
-    /// It also has the caches and the counter cache.
+    /// The domain also has the caches and the counter cache.
     #[strum(props(paper = "sepencr, section II-D"))]
     Eadr,
 }
@@ -253,11 +253,11 @@ impl DrainPath {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CounterDrain {
-    /// They are drained first.
+    /// Dirty counter blocks are drained first.
     #[default]
     #[strum(props(paper = "sepencr, section III"))]
     First,
-    /// They are not drained.
+    /// Dirty counter blocks are not drained.
     #[strum(props(paper = "seeded fault"))]
     Never,
 }
