@@ -40,7 +40,7 @@ pub enum LogOrder {
     #[default]
     #[strum(props(paper = "easy-pm, section III-B"))]
     LogFirst,
-    /// Nothing.
+    /// A modified line waits for nothing.
     #[strum(props(paper = "seeded fault"))]
     AnyOrder,
 }
