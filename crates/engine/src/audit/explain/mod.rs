@@ -27,7 +27,7 @@ pub(super) struct Scene<'a> {
 pub(super) fn line_state(scene: &Scene<'_>, id: Id) -> String {
     if let Some((slot, counter)) = scene.shadow.and_then(|shadow| shadow.slot_with(id)) {
         return format!(
-            "The boot restores slot {slot} of the shadow cache with counter {counter}, and the result is not what \
+            "The boot puts back what slot {slot} of the shadow cache gives under counter {counter}, and that is not what \
              the line held."
         );
     }
