@@ -19,7 +19,7 @@ pub(super) type Given = Map<String, Value>;
 const MAX_DEPTH: u64 = 4;
 
 /// A kind of request.
-pub(super) trait Request: Default + Serialize + DeserializeOwned {
+pub(super) trait RequestKind: Default + Serialize + DeserializeOwned {
     /// The name of this kind of request in error sentences.
     const KIND: &'static str;
 }
@@ -155,19 +155,19 @@ pub(super) struct Window {
     pub schedule: Option<u64>,
 }
 
-impl Request for Run {
+impl RequestKind for Run {
     const KIND: &'static str = "a run";
 }
 
-impl Request for Lines {
+impl RequestKind for Lines {
     const KIND: &'static str = "a replay of memory lines";
 }
 
-impl Request for Crash {
+impl RequestKind for Crash {
     const KIND: &'static str = "a crash exploration";
 }
 
-impl Request for Window {
+impl RequestKind for Window {
     const KIND: &'static str = "a picture of a crash";
 }
 
@@ -239,7 +239,7 @@ pub(super) const CRASH: Defaults =
     Defaults { tx_size: 256, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
 
 /// Parses the request `text`.
-pub(super) fn parse<R: Request>(text: &str) -> Result<R, ConfigError> {
+pub(super) fn parse<R: RequestKind>(text: &str) -> Result<R, ConfigError> {
     read(json(text)?)
 }
 
@@ -254,11 +254,11 @@ pub(super) fn parse_batch(text: &str) -> Result<Vec<Given>, ConfigError> {
 }
 
 /// Parses the requests of a batch, which must be of this kind.
-pub(super) fn read_all<R: Request>(batch: Vec<Given>) -> Result<Vec<R>, ConfigError> {
+pub(super) fn read_all<R: RequestKind>(batch: Vec<Given>) -> Result<Vec<R>, ConfigError> {
     batch.into_iter().map(read).collect()
 }
 
-fn read<R: Request>(mut given: Given) -> Result<R, ConfigError> {
+fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
     given.retain(|_, value| !value.is_null());
     let known = keys::<R>();
     for (key, value) in &given {
@@ -277,24 +277,24 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
 }
 
 /// The keys that a request states, without those that have their default.
-pub(super) fn said<R: Request>(request: &R) -> Given {
+pub(super) fn said<R: RequestKind>(request: &R) -> Given {
     let empty = |value: &Value| matches!(value, Value::Null | Value::Bool(false)) || value == &Value::Array(Vec::new());
     all_keys(request).into_iter().filter(|(_, value)| !empty(value)).collect()
 }
 
-fn all_keys<R: Request>(request: &R) -> Given {
+fn all_keys<R: RequestKind>(request: &R) -> Given {
     match serde_json::to_value(request) {
         Ok(Value::Object(keys)) => keys,
         other => unreachable!("a request is an object, and not {other:?}"),
     }
 }
 
-fn keys<R: Request>() -> Vec<String> {
+fn keys<R: RequestKind>() -> Vec<String> {
     all_keys(&R::default()).into_iter().map(|(key, _)| key).collect()
 }
 
-fn refused<R: Request>(key: &str, known: &[String]) -> ConfigError {
-    fn kind<R: Request>() -> (&'static str, Vec<String>) {
+fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {
+    fn kind<R: RequestKind>() -> (&'static str, Vec<String>) {
         (R::KIND, keys::<R>())
     }
     let kinds = [kind::<Run>(), kind::<Lines>(), kind::<Crash>(), kind::<Window>()];

@@ -8,14 +8,14 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
 /// The counter of one line. A global counter is stored in `major`, with `minor` 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Counter {
+pub(super) struct AuditedCounter {
     pub major: u64,
     pub minor: u8,
 }
 
-impl Counter {
+impl AuditedCounter {
     /// The counter of a line that was never written: it reads as zero and is not decrypted (valid flag).
-    pub const NEVER: Counter = Counter { major: 0, minor: 0 };
+    pub const NEVER: AuditedCounter = AuditedCounter { major: 0, minor: 0 };
 }
 
 /// The block cipher with one key.
@@ -87,16 +87,16 @@ impl CounterCipher {
     }
 
     /// The counter of a populated line that the run has not written.
-    pub fn base(&self) -> Counter {
+    pub fn base(&self) -> AuditedCounter {
         match self.layout {
-            CounterLayout::Split { .. } => Counter { major: 0, minor: 1 },
-            CounterLayout::Words { .. } => Counter { major: 1, minor: 0 },
+            CounterLayout::Split { .. } => AuditedCounter { major: 0, minor: 1 },
+            CounterLayout::Words { .. } => AuditedCounter { major: 1, minor: 0 },
         }
     }
 
     /// The one-time pad of `line` with `counter`: four AES blocks over line, counter and block number, packed into 128
     /// bits (model.md section 6).
-    pub fn pad(&self, line: Line, counter: Counter) -> LineBytes {
+    pub fn pad(&self, line: Line, counter: AuditedCounter) -> LineBytes {
         let tweak = u128::from(counter.major) << 64 | u128::from(line.0) << 10 | u128::from(counter.minor) << 2;
         let mut blocks: [aes::Block; 4] = std::array::from_fn(|k| (tweak | k as u128).to_be_bytes().into());
         self.aes.encrypt(&mut blocks);
@@ -108,19 +108,21 @@ impl CounterCipher {
     }
 
     /// Exclusive-ors `bytes` with the pad: encrypts or decrypts.
-    pub fn apply(&self, line: Line, counter: Counter, bytes: &LineBytes) -> LineBytes {
+    pub fn apply(&self, line: Line, counter: AuditedCounter, bytes: &LineBytes) -> LineBytes {
         xor(bytes, &self.pad(line, counter))
     }
 
     /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and 64
     /// minor counters, packed from the least significant bit. Global counters are little-endian words.
-    pub fn unpack(&self, block: &LineBytes, index: usize) -> Counter {
+    pub fn unpack(&self, block: &LineBytes, index: usize) -> AuditedCounter {
         let word = |n: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&block[n * 8..n * 8 + 8]);
             u64::from_le_bytes(bytes)
         };
-        let CounterLayout::Split { minor_bits } = self.layout else { return Counter { major: word(index), minor: 0 } };
+        let CounterLayout::Split { minor_bits } = self.layout else {
+            return AuditedCounter { major: word(index), minor: 0 };
+        };
         let bits = minor_bits as usize;
         let bit = index * bits;
         let (at, shift) = (1 + bit / 64, bit % 64);
@@ -128,7 +130,7 @@ impl CounterCipher {
         if shift + bits > 64 {
             value |= word(at + 1) << (64 - shift);
         }
-        Counter { major: word(0), minor: (value & ((1 << bits) - 1)) as u8 }
+        AuditedCounter { major: word(0), minor: (value & ((1 << bits) - 1)) as u8 }
     }
 }
 
@@ -167,7 +169,7 @@ pub(super) mod tests {
             let cipher = CounterCipher::new(&[7; 16], CounterLayout::Split { minor_bits: bits });
             let block = pack(major, &minors, bits);
             for (index, &minor) in minors.iter().enumerate() {
-                prop_assert_eq!(cipher.unpack(&block, index), Counter { major, minor });
+                prop_assert_eq!(cipher.unpack(&block, index), AuditedCounter { major, minor });
             }
         }
 
@@ -178,7 +180,7 @@ pub(super) mod tests {
             for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
                 let cipher = CounterCipher::new(&[7; 16], CounterLayout::Words { coverage });
                 for (index, &major) in values.iter().enumerate().take(coverage.lines()) {
-                    prop_assert_eq!(cipher.unpack(&block, index), Counter { major, minor: 0 });
+                    prop_assert_eq!(cipher.unpack(&block, index), AuditedCounter { major, minor: 0 });
                 }
             }
         }
@@ -191,7 +193,7 @@ pub(super) mod tests {
         let key: [u8; 16] = std::array::from_fn(|n| n as u8);
         let block = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128;
         let (k, line) = ((block & 3) as usize, Line((block >> 10) as u64 & ((1 << 54) - 1)));
-        let counter = Counter { major: (block >> 64) as u64, minor: (block >> 2) as u8 };
+        let counter = AuditedCounter { major: (block >> 64) as u64, minor: (block >> 2) as u8 };
         let pad = CounterCipher::new(&key, SEVEN_BITS).pad(line, counter);
         let expected = 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a_u128.to_be_bytes();
         assert_eq!(pad[k * 16..k * 16 + 16], expected);

@@ -12,7 +12,7 @@
 //! What leaves on battery at a power loss replaces what has persisted, until the next power loss is reported: the run
 //! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
-use super::counter::{Counter, CounterCipher, xor};
+use super::counter::{AuditedCounter, CounterCipher, xor};
 use super::lines::{Id, Lines, Role};
 use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 
@@ -388,12 +388,12 @@ fn unpack_row(cipher: &CounterCipher, lines: &mut Lines, slot: usize, block: &Li
     largest
 }
 
-fn effective(stored: Counter, status: Option<Status>, line: Line) -> Counter {
+fn effective(stored: AuditedCounter, status: Option<Status>, line: Line) -> AuditedCounter {
     match status {
-        Some(status) if status.awaits(line) => Counter { major: status.old_major, ..stored },
+        Some(status) if status.awaits(line) => AuditedCounter { major: status.old_major, ..stored },
         // Whichever block is durable, the boot continues with the new major counter and keeps the contents of the
         // lines.
-        Some(status) if status.page == line.page() => Counter { major: status.old_major + 1, ..stored },
+        Some(status) if status.page == line.page() => AuditedCounter { major: status.old_major + 1, ..stored },
         _ => stored,
     }
 }
@@ -405,8 +405,8 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
     if let Some(left) = record.durable.left.as_ref().filter(|left| left.in_the_clear) {
         return left.bytes;
     }
-    let counter = lines.cell(line).map_or(Counter::NEVER, |cell| cell.effective);
-    if counter == Counter::NEVER {
+    let counter = lines.cell(line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
+    if counter == AuditedCounter::NEVER {
         return [0; 64];
     }
     match (record.durable.found(), lines.base(line)) {

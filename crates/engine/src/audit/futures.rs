@@ -2,7 +2,7 @@
 
 use super::boot::BootLeaks;
 use super::secrecy::Leak;
-use super::violation::with_timeline;
+use super::violation::with_event_log;
 use super::{Auditor, Rule, Violation, explain};
 use crate::message::{CoreId, Line};
 
@@ -10,7 +10,7 @@ impl Auditor {
     /// The findings of a [`super::BootWatch`] as violations, which are not counted yet.
     pub fn leaks_told(&self, leaks: BootLeaks) -> Vec<Violation> {
         let told = |(line, leak): (Line, Leak)| {
-            let explanation = with_timeline(explain::leak(self.events, line, leak), &self.timeline, line);
+            let explanation = with_event_log(explain::leak(self.events, line, leak), &self.event_log, line);
             self.broken(leak.rule(), None, Some(line), explanation)
         };
         leaks.0.into_iter().map(told).collect()

@@ -3,7 +3,7 @@
 //!
 //! Each auditor owns one part of a [`Record`]; the record only stores the parts of one line together.
 
-use super::counter::Counter;
+use super::counter::AuditedCounter;
 use super::durable::{DurableLine, Left};
 use super::line::History;
 use super::transaction::GoldenLine;
@@ -73,9 +73,9 @@ pub(super) struct Cell {
     /// The line's record.
     id: Id,
     /// The line's counter in the durable block, or in the initial block if it was never stored.
-    pub stored: Counter,
+    pub stored: AuditedCounter,
     /// The counter that decrypts the line after a crash now: the stored one, adjusted by the status register.
-    pub effective: Counter,
+    pub effective: AuditedCounter,
 }
 
 /// Bytes of the host's memory for each line that the auditors track: one and a half times its record, because a growing
@@ -90,7 +90,7 @@ pub(super) struct Lines {
     hardware_log: Range<u64>,
     coverage: Coverage,
     /// The counter of a populated line that the run has not written.
-    base_counter: Counter,
+    base_counter: AuditedCounter,
     slots: FxHashMap<u64, u32>,
     last: (u64, u32),
     pub rows: Vec<BlockRow>,
@@ -106,7 +106,7 @@ impl Lines {
         base: Arc<dyn BaseImage>,
         layouts: &[ProgramLayout],
         coverage: Coverage,
-        base_counter: Counter,
+        base_counter: AuditedCounter,
         hardware_log: Range<u64>,
     ) -> Self {
         Self {
@@ -173,8 +173,8 @@ impl Lines {
     }
 
     /// The counter of line `index` of a block that was never stored.
-    fn first_counter(&self, block: CounterBlock, index: usize) -> Counter {
-        if self.base.populated(self.coverage.line(block, index)) { self.base_counter } else { Counter::NEVER }
+    fn first_counter(&self, block: CounterBlock, index: usize) -> AuditedCounter {
+        if self.base.populated(self.coverage.line(block, index)) { self.base_counter } else { AuditedCounter::NEVER }
     }
 
     /// Resets the row in `slot` to a block that was never stored.

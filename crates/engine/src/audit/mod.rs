@@ -17,6 +17,7 @@ mod boot;
 mod branch;
 mod counter;
 mod durable;
+mod event_log;
 mod explain;
 mod futures;
 mod hardware_log;
@@ -31,7 +32,6 @@ mod stages;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
-mod timeline;
 mod transaction;
 mod view;
 mod violation;
@@ -51,8 +51,9 @@ use crate::message::{
 };
 use crate::parts::{LineAtomicity, StampSource};
 use branch::{Branch, Future, Surroundings};
-use counter::{Counter, CounterCipher};
+use counter::{AuditedCounter, CounterCipher};
 use durable::{Durable, Status};
+use event_log::{EventLog, Note};
 use hardware_log::HardwareLog;
 use image::ImageDigest;
 use line::LineRule;
@@ -62,7 +63,6 @@ use shadow::{ShadowCache, registers_hash};
 use stages::Stages;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use timeline::{Note, Timeline};
 use transaction::{Finding, Transactions};
 
 /// What an auditor must know about the encryption of memory.
@@ -152,7 +152,7 @@ pub struct Auditor {
     lost_after: Option<u64>,
     /// The re-encryption status register as the battery left it.
     status_made: Option<Option<Status>>,
-    timeline: Timeline,
+    event_log: EventLog,
     collector: Collector,
     /// Number of completed events; reports now belong to event `events + 1`.
     events: u64,
@@ -171,7 +171,7 @@ impl Auditor {
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
         let coverage = cipher.as_ref().map_or(Coverage::PAGE, CounterCipher::coverage);
-        let base_counter = cipher.as_ref().map_or(Counter::NEVER, CounterCipher::base);
+        let base_counter = cipher.as_ref().map_or(AuditedCounter::NEVER, CounterCipher::base);
         Self {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
             durable: Durable::new(cipher, log_cipher, setup.status_survives),
@@ -191,7 +191,7 @@ impl Auditor {
             registers: 0,
             lost_after: None,
             status_made: None,
-            timeline: Timeline::new(coverage),
+            event_log: EventLog::new(coverage),
             collector: Collector::default(),
             events: 0,
             changed: Vec::new(),
@@ -405,7 +405,7 @@ impl Auditor {
     }
 
     fn note(&mut self, note: Note) {
-        self.timeline.push(self.events + 1, note);
+        self.event_log.push(self.events + 1, note);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Turns the findings of the auditors into violations: the rule, the core and the explanation.
 
-use super::explain::Scene;
+use super::explain::Evidence;
 use super::lines::{Id, Role};
 use super::secrecy::Leak;
 use super::transaction::Finding;
-use super::violation::{Rule, Violation, with_timeline};
+use super::violation::{Rule, Violation, with_event_log};
 use super::{Auditor, explain};
 use crate::message::{CoreId, Line};
 
@@ -12,10 +12,11 @@ impl Auditor {
     pub(super) fn report_line(&mut self, id: Id) {
         let line = self.lines.record(id).line;
         let violation = self.unexplained(Rule::Line, None, Some(line));
-        let scene = Scene { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
+        let evidence =
+            Evidence { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
         self.collector.add(Rule::Line, Some(line), || {
-            let explanation = explain::line_rule(&scene, self.transactions.as_ref(), self.events, id);
-            Violation { explanation: with_timeline(explanation, &self.timeline, line), ..violation }
+            let explanation = explain::line_rule(&evidence, self.transactions.as_ref(), self.events, id);
+            Violation { explanation: with_event_log(explanation, &self.event_log, line), ..violation }
         });
     }
 
@@ -24,12 +25,13 @@ impl Auditor {
         let rule = if finding.durability { Rule::Durability } else { Rule::Atomicity };
         let line = finding.lead().map(|id| self.lines.record(id).line);
         let violation = self.unexplained(rule, Some(finding.core), line);
-        let scene = Scene { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
+        let evidence =
+            Evidence { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
         self.collector.add(rule, line, || {
             let undo = self.hardware_log.as_ref().map(|log| log.report(finding.core));
-            let explanation = explain::transaction(&scene, transactions, undo, self.events, finding);
+            let explanation = explain::transaction(&evidence, transactions, undo, self.events, finding);
             let explanation = match line {
-                Some(line) => with_timeline(explanation, &self.timeline, line),
+                Some(line) => with_event_log(explanation, &self.event_log, line),
                 None => explanation,
             };
             Violation { explanation, ..violation }
@@ -40,7 +42,7 @@ impl Auditor {
         let violation = self.unexplained(leak.rule(), None, Some(line));
         self.collector.add(leak.rule(), Some(line), || Violation {
             crash_event: event,
-            explanation: with_timeline(explain::leak(event, line, leak), &self.timeline, line),
+            explanation: with_event_log(explain::leak(event, line, leak), &self.event_log, line),
             ..violation
         });
     }

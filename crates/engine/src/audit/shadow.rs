@@ -7,7 +7,7 @@
 //! the line that its tag names. Slots are numbered from the first level, so of several copies the one in the lowest
 //! slot is newest.
 
-use super::counter::{Counter, CounterCipher};
+use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::{mix, unit_hash};
 use super::lines::{Id, Lines};
 use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion, ShadowRegisters};
@@ -138,7 +138,7 @@ impl ShadowCache {
                 let plain = match (known, cipher) {
                     (Some(known), _) if known.counter == counter && known.bytes == bytes => known.plain,
                     (_, Some(cipher)) => {
-                        cipher.apply(self.region.pad_line(number), Counter { major: counter, minor: 0 }, &bytes)
+                        cipher.apply(self.region.pad_line(number), AuditedCounter { major: counter, minor: 0 }, &bytes)
                     }
                     (_, None) => bytes,
                 };

@@ -12,7 +12,7 @@
 //! Counting is incremental: lines are checked again when something happened to them, their counter block or their
 //! fences, and each crash point adds sums.
 
-use super::counter::{Counter, CounterCipher};
+use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::Durable;
 use super::explain::find_counter;
 use super::lines::{Id, Lines};
@@ -75,7 +75,7 @@ struct Found {
 #[derive(Clone, Copy)]
 struct Reading {
     content: LineBytes,
-    counter: Counter,
+    counter: AuditedCounter,
 }
 
 struct Watched {
@@ -303,7 +303,7 @@ impl Watched {
         let populated = lines.base(record.line);
         let base = populated.copied().unwrap_or([0; 64]);
         let Some(stored) = record.durable.stored.as_ref() else {
-            let counter = if populated.is_some() { cipher.base() } else { Counter::NEVER };
+            let counter = if populated.is_some() { cipher.base() } else { AuditedCounter::NEVER };
             return Some(Reading { content: base, counter });
         };
         if let Some((read, reading)) = self.read
@@ -318,12 +318,12 @@ impl Watched {
                 || base == *bytes
                 || arrived.is_some_and(|arrived| arrived.contains(bytes))
         };
-        let effective = lines.cell(record.line).map_or(Counter::NEVER, |cell| cell.effective);
+        let effective = lines.cell(record.line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
         let decrypted = |counter| Reading { content: cipher.apply(record.line, counter, stored), counter };
-        let counter = if effective != Counter::NEVER && known(&record.durable.plain) {
+        let counter = if effective != AuditedCounter::NEVER && known(&record.durable.plain) {
             Some(effective)
         } else {
-            let fits = |counter: &Counter| known(&decrypted(*counter).content);
+            let fits = |counter: &AuditedCounter| known(&decrypted(*counter).content);
             find_counter(lines, cipher, durable, record.line, fits)
         };
         let reading = counter.map(decrypted);

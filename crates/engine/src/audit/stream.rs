@@ -2,7 +2,7 @@
 
 use super::Auditor;
 use super::durable::Status;
-use super::timeline::Note;
+use super::event_log::Note;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 

@@ -1,6 +1,6 @@
 //! Access to the auditors' knowledge: every line as a power failure would leave it, and which violations still hold.
 
-use super::counter::Counter;
+use super::counter::AuditedCounter;
 use super::lines::{Id, Role};
 use super::{Auditor, CounterLayout, Rule, Violation, explain};
 use crate::message::{CoreId, Line, LineBytes};
@@ -58,7 +58,7 @@ impl Auditor {
         }
         let effective = self.lines.cell(line)?.effective;
         let (plaintext, history) = (&record.durable.plain, &record.history);
-        if effective != Counter::NEVER && (*plaintext == history.covered || history.later.contains(plaintext)) {
+        if effective != AuditedCounter::NEVER && (*plaintext == history.covered || history.later.contains(plaintext)) {
             return Some(plain(effective));
         }
         explain::counter_used(&self.lines, cipher, &self.durable, id).map(plain)
@@ -122,6 +122,6 @@ impl Auditor {
     }
 }
 
-fn plain(counter: Counter) -> (u64, u8) {
+fn plain(counter: AuditedCounter) -> (u64, u8) {
     (counter.major, counter.minor)
 }

@@ -1,6 +1,6 @@
 //! What the auditors report.
 
-use super::timeline::Timeline;
+use super::event_log::EventLog;
 use crate::message::{CoreId, Line};
 use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
@@ -124,8 +124,8 @@ impl Collector {
 }
 
 /// Appends the latest things that happened to `line` and to its counter block.
-pub(super) fn with_timeline(mut explanation: String, timeline: &Timeline, line: Line) -> String {
-    let story = timeline.about(line);
+pub(super) fn with_event_log(mut explanation: String, event_log: &EventLog, line: Line) -> String {
+    let story = event_log.about(line);
     if !story.is_empty() {
         explanation.push_str(" What happened there last: ");
         explanation.push_str(&story);

@@ -8,7 +8,7 @@ use crate::message::{Access, CoreId, Line, MemoryRequest};
 
 /// Where a line was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum FoundIn {
     /// The core's own first level, without write permission.
     L1,
     /// The second level.
@@ -23,7 +23,7 @@ pub(super) enum Source {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Promotion {
     /// The core has the line from this time on.
-    Done { source: Source, at: Ps },
+    Done { source: FoundIn, at: Ps },
     /// No cache holds it.
     Absent,
     /// A way must become free first, or another core must write the line first.
@@ -103,18 +103,18 @@ impl Hierarchy {
         Access::Pending
     }
 
-    fn count_hit(&mut self, source: Source, latency: Ps, want: Want) {
-        if source == Source::L1 && want == Want::Prefetch {
+    fn count_hit(&mut self, source: FoundIn, latency: Ps, want: Want) {
+        if source == FoundIn::L1 && want == Want::Prefetch {
             return;
         }
         let counts = &mut self.counts;
         let level = match source {
-            Source::L1 => &mut counts.l1,
-            Source::L2 => {
+            FoundIn::L1 => &mut counts.l1,
+            FoundIn::L2 => {
                 counts.l1.misses += 1;
                 &mut counts.l2
             }
-            Source::L3 | Source::Other => {
+            FoundIn::L3 | FoundIn::Other => {
                 counts.l1.misses += 1;
                 counts.l2.misses += 1;
                 &mut counts.l3
@@ -173,8 +173,8 @@ impl Hierarchy {
     }
 
     /// Decides who may keep the line, which is in the second level of `core`.
-    fn claim(&mut self, now: Ps, core: usize, line: Line, slot: usize, own: bool, others: u64) -> (Source, Ps) {
-        let from = if self.l1[core].find(line).is_some() { Source::L1 } else { Source::L2 };
+    fn claim(&mut self, now: Ps, core: usize, line: Line, slot: usize, own: bool, others: u64) -> (FoundIn, Ps) {
+        let from = if self.l1[core].find(line).is_some() { FoundIn::L1 } else { FoundIn::L2 };
         if self.l2_private() {
             if own && others != 0 {
                 // The copies are equal; the directory of the third level must be asked.
@@ -206,7 +206,7 @@ impl Hierarchy {
         slot: usize,
         own: bool,
         others: u64,
-    ) -> Option<(Source, Ps, bool)> {
+    ) -> Option<(FoundIn, Ps, bool)> {
         let (l2, l3) = (self.l2_of(core), self.l3_of(core));
         let below = self.l3[l3].find(line);
         let owned_by_other = self.owner_among(others, line).is_some();
@@ -218,7 +218,7 @@ impl Hierarchy {
                 if own && others != 0 && self.take_from(others, line).1 {
                     self.l2[l2].set_dirty(slot);
                 }
-                return Some((Source::L3, at, false));
+                return Some((FoundIn::L3, at, false));
             }
         }
         let at = now + self.latency.l3 + self.latency.transfer;
@@ -227,6 +227,6 @@ impl Hierarchy {
         if dirty {
             self.l2[l2].set_dirty(slot);
         }
-        Some((Source::Other, at, !own && dirty))
+        Some((FoundIn::Other, at, !own && dirty))
     }
 }

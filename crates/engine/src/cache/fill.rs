@@ -8,7 +8,7 @@
 //! misses of its lines wait for acknowledgements. Each acknowledgement frees a way, unless a second level has put a
 //! newer line into it, which frees a way there.
 
-use super::access::{Promotion, Source};
+use super::access::{FoundIn, Promotion};
 use super::hierarchy::Hierarchy;
 use super::mshr::{Phase, Want};
 use crate::kernel::Ps;
@@ -212,7 +212,7 @@ impl Hierarchy {
             }
             match self.promote(now, core, line, waiter.want.owns()) {
                 Promotion::Done { source, at } => {
-                    let at = if source == Source::Other { at } else { self.arrive(now, core, line) };
+                    let at = if source == FoundIn::Other { at } else { self.arrive(now, core, line) };
                     self.mshrs.get(id).waiters.remove(next);
                     self.answer(now, waiter.core, line, waiter.want, at);
                     self.counts.waits += u64::from(waiter.want != Want::Prefetch);

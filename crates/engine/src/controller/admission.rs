@@ -1,9 +1,9 @@
-//! Admission to the write pending queue: which request is next, how many slots it takes, and what happens in that one
+//! Admission to the write pending queue: which claim is next, how many slots it takes, and what happens in that one
 //! event. From then on a line survives a power failure.
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
-use super::request::{Cipher, CounterEviction, CounterRequest, CounterWaiter, Source, Stage, Write};
+use super::request::{Cipher, CounterEviction, CounterRequest, CounterWaiter, Origin, Stage, Write};
 use super::wpq::Entry;
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
@@ -12,31 +12,31 @@ use std::collections::VecDeque;
 /// The requests for entries of the write pending queue.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// Writes that request an entry for their data or for their counter block.
+    /// Writes that claim an entry for their data or for their counter block.
     pub asking: Vec<u32>,
     /// Dirty blocks that were evicted from the counter cache.
     pub evictions: VecDeque<CounterEviction>,
-    /// Blocks that request an entry of the counter write queue.
+    /// Blocks that claim an entry of the counter write queue.
     counters: VecDeque<CounterRequest>,
-    /// Whether something has changed since no request fitted.
+    /// Whether something has changed since no claim fitted.
     changed: bool,
 }
 
 impl Admission {
-    /// Adds a request of the write in `slot`.
+    /// Adds a claim of the write in `slot`.
     pub fn ask(&mut self, slot: u32) {
         self.asking.push(slot);
         self.changed = true;
     }
 
-    /// Removes the request of the write in `slot`.
+    /// Removes the claim of the write in `slot`.
     pub fn ask_no_more(&mut self, slot: u32) {
         self.asking.retain(|&other| other != slot);
     }
 
-    /// Adds a block's request for an entry of the counter write queue.
-    pub fn ask_counter(&mut self, request: CounterRequest) {
-        self.counters.push_back(request);
+    /// Adds a block's claim for an entry of the counter write queue.
+    pub fn ask_counter(&mut self, claim: CounterRequest) {
+        self.counters.push_back(claim);
         self.changed = true;
     }
 
@@ -51,20 +51,20 @@ impl Admission {
         self.changed = true;
     }
 
-    /// Records that no request fits until something changes.
+    /// Records that no claim fits until something changes.
     pub fn settled(&mut self) {
         self.changed = false;
     }
 
-    /// Whether a request may fit.
+    /// Whether a claim may fit.
     pub fn changed(&self) -> bool {
         self.changed
     }
 }
 
-/// A request for entries.
+/// A claim for entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Request {
+enum Claim {
     /// The counter block of a write whose data is still being encrypted.
     CounterOf(u32),
     /// The data of a write whose counter needs no entry, or is stored beside the data.
@@ -80,15 +80,15 @@ enum Request {
 }
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// Admits the next request in the design's order, if it fits. Each admission is part of the event that is being
+    /// Admits the next claim in the design's order, if it fits. Each admission is part of the event that is being
     /// handled.
     pub fn admit_next(&mut self) -> bool {
         if !self.memory.admission.changed() {
             return false;
         }
         let [counter, data] = self.next_requests();
-        if let Some(request) = [counter, data].into_iter().flatten().find(|&request| self.fits(request)) {
-            self.grant(request);
+        if let Some(claim) = [counter, data].into_iter().flatten().find(|&claim| self.fits(claim)) {
+            self.grant(claim);
             return true;
         }
         self.memory.nothing_fits(counter.is_some() || data.is_some());
@@ -97,31 +97,31 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Whether [`Encrypted::admit_next`] would admit something.
     pub fn something_fits(&self) -> bool {
-        self.next_requests().into_iter().flatten().any(|request| self.fits(request))
+        self.next_requests().into_iter().flatten().any(|claim| self.fits(claim))
     }
 
     /// The next counter block and the next data. If counters have a separate queue, neither queue waits for room in the
-    /// other; in one queue, no request overtakes a counter block that requests an entry for itself.
-    fn next_requests(&self) -> [Option<Request>; 2] {
+    /// other; in one queue, no claim overtakes a counter block that requests an entry for itself.
+    fn next_requests(&self) -> [Option<Claim>; 2] {
         let counter = self.next_counter_request();
         let data = if counter.is_some() && !self.memory.banks.wpq.apart() { None } else { self.next_data_request() };
         [counter, data]
     }
 
-    fn fits(&self, request: Request) -> bool {
+    fn fits(&self, claim: Claim) -> bool {
         let wpq = &self.memory.banks.wpq;
-        match request {
-            Request::Data(_) | Request::CounterFollows { .. } => wpq.free(false) >= 1,
-            Request::CounterOf(_) => wpq.free(true) >= 1,
-            Request::Pair(_) if wpq.apart() => wpq.free(false) >= 1 && wpq.free(true) >= 1,
-            Request::Pair(_) => wpq.free(false) >= 2,
-            Request::Eviction => {
+        match claim {
+            Claim::Data(_) | Claim::CounterFollows { .. } => wpq.free(false) >= 1,
+            Claim::CounterOf(_) => wpq.free(true) >= 1,
+            Claim::Pair(_) if wpq.apart() => wpq.free(false) >= 1 && wpq.free(true) >= 1,
+            Claim::Pair(_) => wpq.free(false) >= 2,
+            Claim::Eviction => {
                 let oldest = self.memory.admission.evictions.front();
                 wpq.free(true) >= 1 || oldest.is_some_and(|block| self.merges(block.id).is_some())
             }
-            Request::Counter(request) => {
-                let id = self.block_asked(request);
-                let is_writeback = matches!(request, CounterRequest::Writeback(_));
+            Claim::Counter(claim) => {
+                let id = self.block_asked(claim);
+                let is_writeback = matches!(claim, CounterRequest::Writeback(_));
                 let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(id);
                 wpq.free(true) >= 1 || self.merges(id).is_some() || nothing_to_write
             }
@@ -137,17 +137,17 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    fn block_asked(&self, request: CounterRequest) -> CounterBlock {
-        let line = match request {
+    fn block_asked(&self, claim: CounterRequest) -> CounterBlock {
+        let line = match claim {
             CounterRequest::Pair(slot) => self.memory.writes[slot].line,
             CounterRequest::Writeback(slot) => self.memory.writebacks.slots[slot].line,
         };
         self.engine.counters.block(line)
     }
 
-    fn grant(&mut self, request: Request) {
-        match request {
-            Request::CounterOf(slot) => {
+    fn grant(&mut self, claim: Claim) {
+        match claim {
+            Claim::CounterOf(slot) => {
                 self.append_counter_of(slot);
                 let write = &mut self.memory.writes[slot];
                 write.owes_counter = false;
@@ -156,35 +156,35 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                     self.memory.admission.ask_no_more(slot);
                 }
             }
-            Request::Data(slot) if self.lacks_block(slot) => {
+            Claim::Data(slot) if self.lacks_block(slot) => {
                 // The block has been evicted since; the write asks again when it is back.
                 self.memory.admission.ask_no_more(slot);
                 let id = self.engine.counters.block(self.memory.writes[slot].line);
                 self.fetch_counter(id, Some(CounterWaiter::Append(slot)));
             }
-            Request::Data(slot) => {
+            Claim::Data(slot) => {
                 self.append_data(slot, true);
                 self.finish_write(slot);
             }
-            Request::CounterFollows { slot, ready } => {
+            Claim::CounterFollows { slot, ready } => {
                 self.append_data(slot, ready);
                 self.want_counter_entry(slot);
             }
-            Request::Pair(slot) => {
+            Claim::Pair(slot) => {
                 self.append_counter_of(slot);
                 self.append_data(slot, true);
                 self.finish_write(slot);
             }
-            Request::Eviction => {
+            Claim::Eviction => {
                 let CounterEviction { id, block, bump } =
                     self.memory.admission.evictions.pop_front().expect("it asked");
                 self.append_counter(id, block, bump);
                 self.block_went_alone(id, bump);
                 self.retry_writebacks(id);
             }
-            Request::Counter(request) => {
+            Claim::Counter(claim) => {
                 self.memory.admission.counters.pop_front();
-                match request {
+                match claim {
                     CounterRequest::Pair(slot) => self.complete_pair(slot),
                     CounterRequest::Writeback(slot) => self.complete_writeback(slot),
                 }
@@ -194,15 +194,15 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Evicted counter blocks go first, because a fetch may be waiting for what they overwrite. The others follow in
     /// the order of their requests.
-    fn next_counter_request(&self) -> Option<Request> {
+    fn next_counter_request(&self) -> Option<Claim> {
         if !self.memory.admission.evictions.is_empty() {
-            return Some(Request::Eviction);
+            return Some(Claim::Eviction);
         }
-        self.memory.admission.counters.front().copied().map(Request::Counter)
+        self.memory.admission.counters.front().copied().map(Claim::Counter)
     }
 
     /// The write whose data is admitted next.
-    fn next_data_request(&self) -> Option<Request> {
+    fn next_data_request(&self) -> Option<Claim> {
         let writes = &self.memory.writes;
         let ready = self.memory.admission.asking.iter().copied();
         let chosen = match self.engine.rules.append_order {
@@ -225,24 +225,24 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         chosen.and_then(|slot| self.request_of(slot))
     }
 
-    fn request_of(&self, slot: u32) -> Option<Request> {
+    fn request_of(&self, slot: u32) -> Option<Claim> {
         let write = &self.memory.writes[slot];
         if write.owes_counter {
-            return Some(Request::CounterOf(slot));
+            return Some(Claim::CounterOf(slot));
         }
         if write.stage != Stage::WantsSlots {
             return None;
         }
-        let admit = match self.engine.cipher_of(write.source) {
+        let admit = match self.engine.cipher_of(write.origin) {
             Cipher::None | Cipher::Feedback(_) | Cipher::Resident | Cipher::Turn(_) => Admit::Data,
-            Cipher::Counter => self.engine.write_path_of(write.source).at_encrypted(write.counter_atomic),
+            Cipher::Counter => self.engine.write_path_of(write.origin).at_encrypted(write.counter_atomic),
         };
         Some(match admit {
-            Admit::Pair if write.counter_admitted => Request::Data(slot),
-            Admit::Pair => Request::Pair(slot),
-            Admit::Unready => Request::CounterFollows { slot, ready: false },
-            Admit::DataThenCounter => Request::CounterFollows { slot, ready: true },
-            Admit::Nothing | Admit::Counter | Admit::Data | Admit::Inline => Request::Data(slot),
+            Admit::Pair if write.counter_admitted => Claim::Data(slot),
+            Admit::Pair => Claim::Pair(slot),
+            Admit::Unready => Claim::CounterFollows { slot, ready: false },
+            Admit::DataThenCounter => Claim::CounterFollows { slot, ready: true },
+            Admit::Nothing | Admit::Counter | Admit::Data | Admit::Inline => Claim::Data(slot),
         })
     }
 
@@ -295,11 +295,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Puts the data of write `slot` into its queue and frees its circuit.
     fn append_data(&mut self, slot: u32, ready: bool) {
         self.memory.account_occupancy();
-        let cipher = self.engine.cipher_of(self.memory.writes[slot].source);
+        let cipher = self.engine.cipher_of(self.memory.writes[slot].origin);
         if cipher == Cipher::Resident {
             self.take_from_caches(slot);
         }
-        let Write { line, ciphertext, unit, counter, counter_atomic, renews, source, .. } = self.memory.writes[slot];
+        let Write { line, ciphertext, unit, counter, counter_atomic, renews, origin, .. } = self.memory.writes[slot];
         let counters = &self.engine.counters;
         let inline = counters.store != CounterStore::Region;
         let beside = inline.then(|| (counters.block(line), counters.block_of_one(counter)));
@@ -312,7 +312,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         if ready && self.engine.counters.update == CounterUpdate::WithData && cipher == Cipher::Counter {
             let counter = self.under_present_major(line, counter);
-            let defers = self.engine.write_path_of(source).defers_counter(counter_atomic);
+            let defers = self.engine.write_path_of(origin).defers_counter(counter_atomic);
             self.update_counter(line, counter, defers);
         }
         self.memory.admission.ask_no_more(slot);
@@ -321,11 +321,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Whether the write in `slot` lacks its counter block: the counter cache takes its counter together with its data,
     /// the block is the only place that has the line's page, and it is not in the cache.
     fn lacks_block(&self, slot: u32) -> bool {
-        let Write { line, source, .. } = self.memory.writes[slot];
+        let Write { line, origin, .. } = self.memory.writes[slot];
         let counters = &self.engine.counters;
         counters.update == CounterUpdate::WithData
             && !counters.scheme.global()
-            && self.engine.cipher_of(source) == Cipher::Counter
+            && self.engine.cipher_of(origin) == Cipher::Counter
             && !counters.cache.contains(counters.block(line))
     }
 
@@ -345,18 +345,18 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Completes the write in `slot`, which is in the persistence domain.
     pub fn finish_write(&mut self, slot: u32) {
-        let Write { line, source, .. } = self.memory.writes[slot];
+        let Write { line, origin, .. } = self.memory.writes[slot];
         self.memory.writes.finish(slot);
-        match source {
-            Source::Caches(token) | Source::Rested(token) => {
+        match origin {
+            Origin::Caches(token) | Origin::Rested(token) => {
                 self.memory.responses.push(Response::Written { token: WriteToken(token) });
             }
-            Source::Reencryption(_) => {
+            Origin::Reencryption(_) => {
                 self.engine.rsr.under_way -= 1;
                 self.memory.next(Event::ReencryptStep);
             }
-            Source::Log(write) => self.engine.log().persisted.push_back(write),
-            Source::Turn(_) => {}
+            Origin::Log(write) => self.engine.log().persisted.push_back(write),
+            Origin::Turn(_) => {}
         }
         self.retry_writebacks(self.engine.counters.block(line));
     }

@@ -7,7 +7,7 @@ use super::interface::EncryptionParts;
 use super::log_manager::{LogManager, Logging};
 use super::memory::Memory;
 use super::reencrypt::Rsr;
-use super::request::{Cipher, LogWrite, Part, Source};
+use super::request::{Cipher, LogWrite, Origin, Part};
 use super::view::View;
 use crate::config::Machine;
 use crate::message::{DevicePort, Event, Observer};
@@ -81,21 +81,21 @@ impl EncryptionEngine {
         self.log.as_mut().expect("only designs with a hardware log are sent log entries")
     }
 
-    /// How a write of `source` is encrypted.
-    pub fn cipher_of(&self, source: Source) -> Cipher {
-        match source {
-            Source::Turn(turn) => Cipher::Turn(turn),
-            Source::Rested(_) => Cipher::Resident,
-            Source::Log(LogWrite { part: Part::Metadata, .. }) => Cipher::None,
-            Source::Log(write) if self.rules.log_write_path.is_none() => Cipher::Feedback(write),
-            Source::Caches(_) | Source::Reencryption(_) | Source::Log(_) => Cipher::Counter,
+    /// How a write of `origin` is encrypted.
+    pub fn cipher_of(&self, origin: Origin) -> Cipher {
+        match origin {
+            Origin::Turn(turn) => Cipher::Turn(turn),
+            Origin::Rested(_) => Cipher::Resident,
+            Origin::Log(LogWrite { part: Part::Metadata, .. }) => Cipher::None,
+            Origin::Log(write) if self.rules.log_write_path.is_none() => Cipher::Feedback(write),
+            Origin::Caches(_) | Origin::Reencryption(_) | Origin::Log(_) => Cipher::Counter,
         }
     }
 
-    /// How the counter of a write of `source` becomes durable, if it is encrypted in counter mode.
-    pub fn write_path_of(&self, source: Source) -> WritePath {
-        match (source, self.rules.log_write_path) {
-            (Source::Log(_), Some(of_log)) => of_log,
+    /// How the counter of a write of `origin` becomes durable, if it is encrypted in counter mode.
+    pub fn write_path_of(&self, origin: Origin) -> WritePath {
+        match (origin, self.rules.log_write_path) {
+            (Origin::Log(_), Some(of_log)) => of_log,
             _ => self.rules.write_path,
         }
     }

@@ -86,6 +86,6 @@ pub struct LogParts {
     pub chains: LogChains,
     /// Cipher feedback mode with the log's key.
     pub feedback: Box<dyn FeedbackSource>,
-    /// The source of initial vectors: a hardware random number generator, repeatable in the simulation.
+    /// The origin of initial vectors: a hardware random number generator, repeatable in the simulation.
     pub random: Random,
 }

@@ -15,7 +15,7 @@
 use super::interface::{LogParts, Response};
 use super::log_set::{Chain, LogSet, Record};
 use super::memory::Memory;
-use super::request::{LogWrite, Part, Source, Stage};
+use super::request::{LogWrite, Origin, Part, Stage};
 use crate::config::{Log, LogIv};
 use crate::kernel::Slab;
 use crate::message::{
@@ -242,7 +242,7 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
     }
 
     fn send(&mut self, write: LogWrite, place: Line, bytes: &LineBytes) {
-        let slot = self.memory.writes.add(place, bytes, Source::Log(write));
+        let slot = self.memory.writes.add(place, bytes, Origin::Log(write));
         self.memory.writes[slot].counter_atomic = true;
         // A separate step: power may fail before it.
         self.memory.next(Event::WriteArrives { slot });

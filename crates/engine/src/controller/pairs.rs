@@ -24,7 +24,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Completes the pair of write `slot`, for whose counter block there is an entry.
     pub fn complete_pair(&mut self, slot: u32) {
-        let Write { line, ciphertext, counter, entry, source, counter_atomic, .. } = self.memory.writes[slot];
+        let Write { line, ciphertext, counter, entry, origin, counter_atomic, .. } = self.memory.writes[slot];
         let id = self.engine.counters.block(line);
         let Some(block) = self.block_with(line, counter) else {
             // The block has left the chip while this write waited for an entry.
@@ -40,7 +40,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         });
         let bump = self.memory.writes.next_bump();
         self.append_counter(id, block, bump);
-        if self.engine.write_path_of(source).at_encrypted(counter_atomic) != Admit::Unready {
+        if self.engine.write_path_of(origin).at_encrypted(counter_atomic) != Admit::Unready {
             // The data has left separately.
             return self.finish_write(slot);
         }

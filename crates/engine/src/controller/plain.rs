@@ -2,7 +2,7 @@
 
 use super::interface::Response;
 use super::memory::Memory;
-use super::request::{Source, Stage, Write};
+use super::request::{Origin, Stage, Write};
 use crate::message::{Content, DevicePort, Event, MediaLine, Observer, WriteToken};
 
 /// A controller without encryption, together with what it works on during an event.
@@ -61,12 +61,12 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
         };
         self.memory.account_occupancy();
         let write = &self.memory.writes[slot];
-        let Write { line, source, .. } = *write;
+        let Write { line, origin, .. } = *write;
         let bytes = write.plaintext();
         self.memory.append(MediaLine::data(line), bytes, 0, true, None);
         self.memory.admission.ask_no_more(slot);
         self.memory.writes.finish(slot);
-        let Source::Caches(token) = source else { unreachable!("only the caches write here") };
+        let Origin::Caches(token) = origin else { unreachable!("only the caches write here") };
         self.memory.responses.push(Response::Written { token: WriteToken(token) });
         true
     }
@@ -99,11 +99,11 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
     }
 
     fn read_ready(&mut self, slot: u32) {
-        let (source, _, bytes, next) = self.memory.reads.finish(slot);
+        let (origin, _, bytes, next) = self.memory.reads.finish(slot);
         if let Some(next) = next {
             self.start_read(next);
         }
-        let Source::Caches(token) = source else { unreachable!("only the caches read here") };
+        let Origin::Caches(token) = origin else { unreachable!("only the caches read here") };
         self.memory.responses.push(Response::Read { token, bytes });
     }
 }

@@ -3,7 +3,7 @@
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
-use super::request::{CounterWaiter, LineWaiter, Read, Source};
+use super::request::{CounterWaiter, LineWaiter, Origin, Read};
 use crate::kernel::Ps;
 use crate::message::{
     Circuit, Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, xor,
@@ -19,19 +19,19 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     }
 
     fn start_read(&mut self, slot: u32) {
-        let Read { line, source, .. } = self.memory.reads[slot];
+        let Read { line, origin, .. } = self.memory.reads[slot];
         self.memory.observer.read_arrived(self.memory.queue.now(), line);
-        if let Some(write) = self.view().newest_write(line, source) {
+        if let Some(write) = self.view().newest_write(line, origin) {
             return self.memory.forward(slot, write);
         }
-        if matches!(source, Source::Caches(_)) && self.engine.rsr.holds_back(line, LineWaiter::Read(slot)) {
+        if matches!(origin, Origin::Caches(_)) && self.engine.rsr.holds_back(line, LineWaiter::Read(slot)) {
             return;
         }
         let media = MediaLine::data(line);
         let queued = self.memory.banks.wpq.newest(media).map(|entry| entry.bytes);
         let blank = queued.is_none() && matches!(self.memory.device.content(media), Content::Never);
         if self.memory.bytes && !blank {
-            let counter = self.counter_for_read(line, source);
+            let counter = self.counter_for_read(line, origin);
             self.memory.reads[slot].bytes = self.decrypt(line, counter, queued);
         }
         self.memory.reads[slot].blank = blank;
@@ -42,8 +42,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Finds the counter of the read in `slot`: that of the line as it is `queued` in the write pending queue, or as it
     /// is on the media.
     fn read_counter(&mut self, slot: u32, queued: bool) {
-        let Read { line, source, .. } = self.memory.reads[slot];
-        if matches!(source, Source::Reencryption(_)) {
+        let Read { line, origin, .. } = self.memory.reads[slot];
+        if matches!(origin, Origin::Reencryption(_)) {
             // Re-encryption has the old counters in its register; the pad starts at once.
             return self.counter_known(slot);
         }
@@ -76,9 +76,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     }
 
     /// The counter that the stored copy of `line` is encrypted with.
-    fn counter_for_read(&self, line: Line, source: Source) -> Counter {
+    fn counter_for_read(&self, line: Line, origin: Origin) -> Counter {
         let view = self.view();
-        let old = if matches!(source, Source::Reencryption(_)) { view.old_counter(line) } else { None };
+        let old = if matches!(origin, Origin::Reencryption(_)) { view.old_counter(line) } else { None };
         old.unwrap_or_else(|| view.counter_of(self.memory.device, line))
     }
 
@@ -121,19 +121,19 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// `Event::ReadReady`: the line is decrypted and the read is answered.
     pub fn read_ready(&mut self, slot: u32) {
-        let (source, line, bytes, next) = self.memory.reads.finish(slot);
+        let (origin, line, bytes, next) = self.memory.reads.finish(slot);
         if let Some(next) = next {
             self.start_read(next);
         }
-        match source {
-            Source::Caches(token) => self.memory.responses.push(Response::Read { token, bytes }),
-            Source::Rested(_) | Source::Log(_) | Source::Turn(_) => unreachable!("these read nothing"),
-            Source::Reencryption(index) => {
+        match origin {
+            Origin::Caches(token) => self.memory.responses.push(Response::Read { token, bytes }),
+            Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => unreachable!("these read nothing"),
+            Origin::Reencryption(index) => {
                 // The log does not concern the caches.
                 if !self.engine.log.as_ref().is_some_and(|log| log.has(line)) {
                     self.memory.responses.push(Response::Install { line, bytes });
                 }
-                let write = self.memory.writes.add(line, &bytes, Source::Reencryption(index));
+                let write = self.memory.writes.add(line, &bytes, Origin::Reencryption(index));
                 // The line's done bit shows that both have persisted.
                 self.memory.writes[write].counter_atomic = true;
                 self.write_arrives(write);

@@ -1,6 +1,6 @@
 //! Reads between their arrival and their answer, and reads that wait for room.
 
-use super::request::{Read, Source};
+use super::request::{Origin, Read};
 use crate::kernel::{Ps, Slab};
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
@@ -26,14 +26,14 @@ impl Reads {
     }
 
     /// Registers a read that will arrive later. Returns its slot.
-    pub fn add(&mut self, line: Line, source: Source) -> u32 {
-        self.slots.insert(Read { line, source, bytes: [0; 64], data_at: None, pad_at: None, blank: false })
+    pub fn add(&mut self, line: Line, origin: Origin) -> u32 {
+        self.slots.insert(Read { line, origin, bytes: [0; 64], data_at: None, pad_at: None, blank: false })
     }
 
     /// Whether the read in `slot`, which has arrived, can start. If not, it waits. Reads for re-encryption need no
     /// room.
     pub fn take_room(&mut self, slot: u32) -> bool {
-        if self.active >= self.entries && matches!(self.slots[slot].source, Source::Caches(_)) {
+        if self.active >= self.entries && matches!(self.slots[slot].origin, Origin::Caches(_)) {
             self.waiting.push_back(slot);
             return false;
         }
@@ -46,13 +46,13 @@ impl Reads {
         self.active -= 1;
     }
 
-    /// Completes the read in `slot`: returns its source, its line, its bytes, and the read that starts in its place.
-    pub fn finish(&mut self, slot: u32) -> (Source, Line, LineBytes, Option<u32>) {
-        let Read { source, line, bytes, .. } = self.slots[slot];
+    /// Completes the read in `slot`: returns its origin, its line, its bytes, and the read that starts in its place.
+    pub fn finish(&mut self, slot: u32) -> (Origin, Line, LineBytes, Option<u32>) {
+        let Read { origin, line, bytes, .. } = self.slots[slot];
         self.slots.release(slot);
         let next = self.waiting.pop_front();
         self.active -= u32::from(next.is_none());
-        (source, line, bytes, next)
+        (origin, line, bytes, next)
     }
 }
 

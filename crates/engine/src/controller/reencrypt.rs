@@ -6,7 +6,7 @@
 
 use super::encrypted::Encrypted;
 use super::interface::RsrSnapshot;
-use super::request::{LineWaiter, Source};
+use super::request::{LineWaiter, Origin};
 use crate::message::{DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, Observer, Page};
 use crate::parts::MinorReset;
 use std::collections::VecDeque;
@@ -112,7 +112,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Line `index` of the page has been read: writes it with the new major counter.
     pub fn reencrypt_line(&mut self, index: usize) {
-        let read = self.memory.reads.add(self.engine.rsr.page.line(index), Source::Reencryption(index));
+        let read = self.memory.reads.add(self.engine.rsr.page.line(index), Origin::Reencryption(index));
         self.read_arrives(read);
     }
 

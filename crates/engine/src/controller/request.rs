@@ -4,9 +4,9 @@ use crate::kernel::Ps;
 use crate::message::{CoreId, CounterBlock, Line, LineBytes, MediaLine, WriteToken, xor};
 use crate::parts::Counter;
 
-/// The source of a read or a write.
+/// The origin of a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum Origin {
     /// The caches, with a token.
     Caches(u32),
     /// The caches, with a token, for a line that is encrypted there.
@@ -93,7 +93,7 @@ pub(super) struct Write {
     /// The pad that `resident` is encrypted with.
     pub cache_pad: LineBytes,
     pub ciphertext: LineBytes,
-    pub source: Source,
+    pub origin: Origin,
     pub stage: Stage,
     /// Arrival number.
     pub arrival: u64,
@@ -116,13 +116,13 @@ pub(super) struct Write {
 }
 
 impl Write {
-    pub fn new(line: Line, bytes: &LineBytes, source: Source) -> Self {
+    pub fn new(line: Line, bytes: &LineBytes, origin: Origin) -> Self {
         Self {
             line,
             resident: *bytes,
             cache_pad: [0; 64],
             ciphertext: [0; 64],
-            source,
+            origin,
             stage: Stage::Waiting,
             arrival: 0,
             bump: 0,
@@ -147,7 +147,7 @@ impl Write {
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub line: Line,
-    pub source: Source,
+    pub origin: Origin,
     pub bytes: LineBytes,
     pub data_at: Option<Ps>,
     pub pad_at: Option<Ps>,

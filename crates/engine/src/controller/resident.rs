@@ -5,7 +5,7 @@
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
-use super::request::{LineWaiter, Source, Stage, Turn};
+use super::request::{LineWaiter, Origin, Stage, Turn};
 use super::write_path::Bumped;
 use crate::message::{DevicePort, Event, Observer, xor};
 
@@ -24,7 +24,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let line = self.engine.rsr.page.line(index);
         let rests = self.engine.resident.contains_key(&line.0);
         if rests {
-            let slot = self.memory.writes.add(line, &[0; 64], Source::Turn(Turn::Renewed(index)));
+            let slot = self.memory.writes.add(line, &[0; 64], Origin::Turn(Turn::Renewed(index)));
             self.memory.writes.active.push(slot);
             self.memory.writes.start(slot);
         }

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::meter::{ControllerStats, Meter};
 use super::plain::Plain;
 use super::reads::Reads;
-use super::request::{Source, Turn};
+use super::request::{Origin, Turn};
 use super::schedule::Banks;
 use super::view::View;
 use super::wpq::{Room, Wpq};
@@ -69,16 +69,16 @@ impl Controller {
     pub fn accept(&mut self, queue: &mut Queue<Event>, request: &MemoryRequest) {
         let (at, event) = match *request {
             MemoryRequest::Read { at, line, token } => {
-                (at, Event::ReadArrives { slot: self.reads.add(line, Source::Caches(token)) })
+                (at, Event::ReadArrives { slot: self.reads.add(line, Origin::Caches(token)) })
             }
             MemoryRequest::Write { at, line, ref bytes, ref cache_pad, token, counter_atomic } => {
-                let slot = self.writes.add(line, bytes, Source::Caches(token.0));
+                let slot = self.writes.add(line, bytes, Origin::Caches(token.0));
                 self.writes[slot].cache_pad = *cache_pad;
                 self.writes[slot].counter_atomic = counter_atomic;
                 (at, Event::WriteArrives { slot })
             }
             MemoryRequest::BumpCounter { at, core, line } => {
-                let slot = self.writes.add(line, &[0; 64], Source::Turn(Turn::Dirty(core)));
+                let slot = self.writes.add(line, &[0; 64], Origin::Turn(Turn::Dirty(core)));
                 (at, Event::WriteArrives { slot })
             }
             MemoryRequest::CounterWriteback { at, line, token } => {
@@ -210,7 +210,7 @@ impl Controller {
             Event::WriteArrives { slot } if self.writes[slot].line == line => Some((sequence, slot)),
             _ => None,
         });
-        let writes = of_line.filter(|&(_, slot)| !matches!(self.writes[slot].source, Source::Turn(_)));
+        let writes = of_line.filter(|&(_, slot)| !matches!(self.writes[slot].origin, Origin::Turn(_)));
         writes.max().map(|(_, slot)| slot)
     }
 

@@ -1,7 +1,7 @@
 //! Where the newest copy of a line and of its counter is now. Read-only.
 
 use super::encrypted::EncryptionEngine;
-use super::request::{CounterEviction, Source};
+use super::request::{CounterEviction, Origin};
 use super::wpq::Wpq;
 use super::writes::Writes;
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
@@ -19,8 +19,8 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// The write in flight whose bytes a read of `line` finds. Re-encryption sees only what is encrypted with the old
     /// counter, because everything else comes after it.
-    pub fn newest_write(&self, line: Line, source: Source) -> Option<u32> {
-        let reencryption = matches!(source, Source::Reencryption(_));
+    pub fn newest_write(&self, line: Line, origin: Origin) -> Option<u32> {
+        let reencryption = matches!(origin, Origin::Reencryption(_));
         let among = if reencryption { &self.engine.units.held_by } else { &self.writes.active };
         self.writes.newest_of(among, line)
     }

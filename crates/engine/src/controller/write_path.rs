@@ -1,7 +1,7 @@
 //! A write from its arrival until its pad is ready (model.md section 4; secpm Figures 6 and 7).
 
 use super::encrypted::Encrypted;
-use super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Part, Source, Stage, Turn, Write};
+use super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
 use crate::kernel::Ps;
 use crate::message::{Circuit, DevicePort, Event, Line, LineBytes, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
@@ -19,16 +19,16 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// `Event::WriteArrives`: the write starts, or waits for an earlier one of its line.
     pub fn write_arrives(&mut self, slot: u32) {
         let write = &self.memory.writes[slot];
-        let Write { line, source, .. } = *write;
-        let metadata = matches!(source, Source::Log(LogWrite { part: Part::Metadata, .. }));
-        if !metadata && !matches!(source, Source::Reencryption(_) | Source::Turn(_)) {
+        let Write { line, origin, .. } = *write;
+        let metadata = matches!(origin, Origin::Log(LogWrite { part: Part::Metadata, .. }));
+        if !metadata && !matches!(origin, Origin::Reencryption(_) | Origin::Turn(_)) {
             self.memory.observer.write_arrived(self.memory.queue.now(), line, &write.plaintext());
         }
         // A re-encrypted line goes before writes that wait for its done bit, but not before a write that is already
         // encrypted with the old counter.
-        let ahead = match source {
-            Source::Caches(_) | Source::Rested(_) | Source::Log(_) | Source::Turn(_) => &self.memory.writes.active,
-            Source::Reencryption(_) => &self.engine.units.held_by,
+        let ahead = match origin {
+            Origin::Caches(_) | Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => &self.memory.writes.active,
+            Origin::Reencryption(_) => &self.engine.units.held_by,
         };
         let behind = ahead.iter().any(|&other| self.memory.writes[other].line == line);
         self.memory.writes.arrive(slot, behind);
@@ -36,17 +36,17 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Starts a write that is the oldest of its line: it requests its counter, or a slot if nothing is encrypted.
     pub fn start_write(&mut self, slot: u32) {
-        if let Write { source: Source::Caches(token), line, .. } = self.memory.writes[slot]
+        if let Write { origin: Origin::Caches(token), line, .. } = self.memory.writes[slot]
             && self.engine.resident.contains_key(&line.0)
         {
-            self.memory.writes[slot].source = Source::Rested(token);
+            self.memory.writes[slot].origin = Origin::Rested(token);
         }
-        let Write { line, source, .. } = self.memory.writes[slot];
-        if matches!(source, Source::Caches(_)) && self.engine.log.is_some() && self.logging().holds(slot) {
+        let Write { line, origin, .. } = self.memory.writes[slot];
+        if matches!(origin, Origin::Caches(_)) && self.engine.log.is_some() && self.logging().holds(slot) {
             return;
         }
         self.memory.writes[slot].stage = Stage::Waiting;
-        match self.engine.cipher_of(source) {
+        match self.engine.cipher_of(origin) {
             Cipher::Counter | Cipher::Turn(_) => {}
             Cipher::Feedback(of) => return self.join_chain(slot, of),
             Cipher::None | Cipher::Resident => {
@@ -59,7 +59,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 return self.memory.admission.ask(slot);
             }
         }
-        if !matches!(source, Source::Reencryption(_) | Source::Turn(Turn::Renewed(_)))
+        if !matches!(origin, Origin::Reencryption(_) | Origin::Turn(Turn::Renewed(_)))
             && self.engine.rsr.holds_back(line, LineWaiter::Write(slot))
         {
             return;
@@ -91,8 +91,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// `Event::CounterReady`: the write requests an AES circuit, if it is to be encrypted.
     pub fn counter_ready(&mut self, slot: u32) {
-        match self.memory.writes[slot].source {
-            Source::Turn(turn) => self.turn(slot, turn),
+        match self.memory.writes[slot].origin {
+            Origin::Turn(turn) => self.turn(slot, turn),
             _ => self.want_unit(slot),
         }
     }
@@ -107,7 +107,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// that is admitted before the next write takes a circuit.
     pub fn hand_out_units(&mut self) {
         while let Some(slot) = self.engine.units.take_waiting() {
-            match self.engine.cipher_of(self.memory.writes[slot].source) {
+            match self.engine.cipher_of(self.memory.writes[slot].origin) {
                 Cipher::Feedback(_) => self.begin_feedback(slot),
                 Cipher::Counter => self.begin_pad(slot),
                 Cipher::None | Cipher::Resident | Cipher::Turn(_) => unreachable!("there is nothing to encrypt"),
@@ -121,12 +121,12 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Increments the counter and starts the pad. Not possible if the block has been evicted meanwhile, the page is now
     /// under re-encryption, or the minor counter overflows while the status register is in use.
     fn begin_pad(&mut self, slot: u32) {
-        let Write { line, source, counter_atomic, .. } = self.memory.writes[slot];
+        let Write { line, origin, counter_atomic, .. } = self.memory.writes[slot];
         self.memory.writes[slot].stage = Stage::Waiting;
-        if !matches!(source, Source::Reencryption(_)) && self.engine.rsr.holds_back(line, LineWaiter::Write(slot)) {
+        if !matches!(origin, Origin::Reencryption(_)) && self.engine.rsr.holds_back(line, LineWaiter::Write(slot)) {
             return;
         }
-        let path = self.engine.write_path_of(source);
+        let path = self.engine.write_path_of(origin);
         let (defers, at_bump) = (path.defers_counter(counter_atomic), path.at_bump());
         let at_encrypted = path.at_encrypted(counter_atomic);
         let global = self.engine.counters.scheme.global();
@@ -174,7 +174,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Gives the write in `slot` its line's next counter in the block of its page; `None` if it must wait.
     pub fn bump_in_block(&mut self, slot: u32, defers: bool) -> Option<Bumped> {
-        let Write { line, source, .. } = self.memory.writes[slot];
+        let Write { line, origin, .. } = self.memory.writes[slot];
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
         let Some(block) = counters.cache.get_mut(id) else {
@@ -183,8 +183,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         };
         let scheme = &counters.scheme;
         // With the data, or now; always now if no data follows.
-        let now = counters.update == CounterUpdate::AtBump || matches!(source, Source::Turn(_));
-        let renewed = matches!(source, Source::Reencryption(_) | Source::Turn(Turn::Renewed(_)));
+        let now = counters.update == CounterUpdate::AtBump || matches!(origin, Origin::Turn(_));
+        let renewed = matches!(origin, Origin::Reencryption(_) | Origin::Turn(Turn::Renewed(_)));
         let restarted = |block: &LineBytes| Counter { minor: 0, ..scheme.counter(block, index) };
         let next = if renewed { NextCounter::Is(restarted(block)) } else { scheme.next(block, index, 0) };
         let (counter, old) = match next {
@@ -222,7 +222,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         } else {
             self.memory.admission.ask(slot);
         }
-        if let Cipher::Feedback(of) = self.engine.cipher_of(write.source) {
+        if let Cipher::Feedback(of) = self.engine.cipher_of(write.origin) {
             self.feedback_done(slot, of);
         } else if self.memory.bytes {
             let pad = self.engine.pads.pad(write.line, write.counter);

@@ -1,7 +1,7 @@
 //! Writes between their arrival and their entry into the write pending queue: one at a time for each line, in the order
 //! of their arrival.
 
-use super::request::{Source, Stage, Write};
+use super::request::{Origin, Stage, Write};
 use crate::kernel::Slab;
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
@@ -21,8 +21,8 @@ pub(super) struct Writes {
 
 impl Writes {
     /// Registers a write that will arrive later. Returns its slot.
-    pub fn add(&mut self, line: Line, bytes: &LineBytes, source: Source) -> u32 {
-        self.slots.insert(Write::new(line, bytes, source))
+    pub fn add(&mut self, line: Line, bytes: &LineBytes, origin: Origin) -> u32 {
+        self.slots.insert(Write::new(line, bytes, origin))
     }
 
     /// Handles the arrival of the write in `slot`. It starts unless it is `behind` another write of its line.
@@ -81,7 +81,7 @@ impl Writes {
         let behind = |&slot: &u32| self.slots[slot].stage == Stage::BehindSameLine;
         let mut of_line = self.active.iter().copied().filter(|&slot| self.slots[slot].line == line);
         let oldest = of_line.clone().next()?;
-        let reencryption = of_line.find(|slot| matches!(self.slots[*slot].source, Source::Reencryption(_)));
+        let reencryption = of_line.find(|slot| matches!(self.slots[*slot].origin, Origin::Reencryption(_)));
         reencryption.or(Some(oldest)).filter(behind)
     }
 
@@ -91,10 +91,10 @@ impl Writes {
         let of_line = among
             .iter()
             .copied()
-            .filter(|&slot| self.slots[slot].line == line && !matches!(self.slots[slot].source, Source::Turn(_)));
+            .filter(|&slot| self.slots[slot].line == line && !matches!(self.slots[slot].origin, Origin::Turn(_)));
         of_line.max_by_key(|&slot| {
-            let Write { source, arrival, .. } = self.slots[slot];
-            (!matches!(source, Source::Reencryption(_)), arrival)
+            let Write { origin, arrival, .. } = self.slots[slot];
+            (!matches!(origin, Origin::Reencryption(_)), arrival)
         })
     }
 }

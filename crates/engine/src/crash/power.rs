@@ -17,7 +17,7 @@ use crate::parts::{
     Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RecoveryStep, RegisterName,
 };
 use crate::recovery::{
-    AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, ReencryptionStatus, WritePath, WriteStep,
+    AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, MediaWriter, ReencryptionStatus, WriteStep,
 };
 
 /// What survives of the global counter's register.
@@ -299,7 +299,7 @@ impl Observer for Leaving {
 struct Draining<'a> {
     battery: Battery,
     /// Memory with everything that has been drained so far.
-    path: WritePath<'a>,
+    path: MediaWriter<'a>,
     registers: ShadowRegisters,
     leaving: Leaving,
 }
@@ -307,7 +307,7 @@ struct Draining<'a> {
 impl<'a> Draining<'a> {
     /// The state after the write pending queue and the dirty counter blocks have been drained.
     fn new(loss: &PowerLoss<'a>, held: &HeldState, media: &'a dyn Media) -> Self {
-        let mut path = WritePath::new(media, loss.codec);
+        let mut path = MediaWriter::new(media, loss.codec);
         path.status = held.status;
         path.register = held.global_counter.unwrap_or(0);
         path.in_the_clear.extend(&held.plain);

@@ -31,16 +31,16 @@ pub const STATES: [&str; 7] = [
 ];
 
 /// A counter as major and minor.
-pub type Counter = (u64, u8);
+pub type ShownCounter = (u64, u8);
 
 /// What a power failure leaves of a line, and what happens to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     pub state: State,
     /// The durable counter.
-    pub counter: Option<Counter>,
+    pub counter: Option<ShownCounter>,
     /// The counter that the data was encrypted with.
-    pub data_counter: Option<Counter>,
+    pub data_counter: Option<ShownCounter>,
     /// Whether stores to the line are in flight.
     pub in_flight: bool,
     /// Whether the line breaks the line rule.
@@ -59,7 +59,7 @@ pub struct LineChange {
 }
 
 /// The fields of [`LineChange`], in order.
-type LineRow = (usize, u8, Option<Counter>, Option<Counter>, bool, bool, bool);
+type LineRow = (usize, u8, Option<ShownCounter>, Option<ShownCounter>, bool, bool, bool);
 
 impl From<LineChange> for LineRow {
     fn from(change: LineChange) -> Self {

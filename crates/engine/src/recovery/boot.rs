@@ -3,9 +3,9 @@
 //!
 //! Power may be lost again after any step: the next boot begins with [`Boot::power_lost`] and [`Boot::memory`].
 
+use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::write_path::{WritePath, WriteStep};
 use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media};
 use crate::message::{
     ByteView, CoreId, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
@@ -69,7 +69,7 @@ struct Writing {
 
 /// A machine during its boot.
 pub struct Boot<'a, O> {
-    path: WritePath<'a>,
+    path: MediaWriter<'a>,
     snapshot: &'a AdrSnapshot,
     steps: &'a [RecoveryStep],
     /// The surviving log metadata registers that have not been freed.
@@ -93,7 +93,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         observer: O,
     ) -> Self {
         Self {
-            path: WritePath::new(media, codec),
+            path: MediaWriter::new(media, codec),
             snapshot,
             steps,
             log: Vec::new(),
@@ -240,7 +240,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 
     /// The plaintext of `line`: its newest copy in the caches, or memory through the decrypting read path (see
-    /// [`WritePath::line`]).
+    /// [`MediaWriter::line`]).
     pub fn line(&self, line: Line) -> LineBytes {
         self.cached.line(line).copied().unwrap_or_else(|| self.path.line(line))
     }
@@ -250,7 +250,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.write_line_watched(line, plaintext, &mut |_, _| ());
     }
 
-    /// The pads that the next write of `line` may be encrypted with, see [`WritePath::next_pads`].
+    /// The pads that the next write of `line` may be encrypted with, see [`MediaWriter::next_pads`].
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a, O> {
         self.path.next_pads(line)
     }

@@ -12,18 +12,18 @@
 
 mod boot;
 mod codec;
+mod media_writer;
 mod restore;
 mod survivors;
 #[cfg(test)]
 mod tests;
 mod undo;
-mod write_path;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
+pub use media_writer::{MediaWriter, WriteStep};
 pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, ReencryptionStatus};
 pub use undo::LogCodec;
-pub use write_path::{WritePath, WriteStep};
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};
 use crate::parts::Counter;

@@ -175,7 +175,7 @@ impl Mean {
 
 /// A request in flight, by its token.
 #[derive(Clone, Copy)]
-struct Request {
+struct UnderWay {
     sent: Ps,
     write: bool,
 }
@@ -183,7 +183,7 @@ struct Request {
 struct Run {
     system: LineSystem<MediaWrites>,
     responses: Vec<Response>,
-    under_way: Vec<Request>,
+    under_way: Vec<UnderWay>,
     free: Vec<u32>,
     /// Limits of reads and of writes in flight.
     room: [usize; 2],
@@ -205,7 +205,7 @@ impl Run {
                 Response::Written { token } => token.0,
                 _ => continue,
             };
-            let Request { sent, write } = self.under_way[token as usize];
+            let UnderWay { sent, write } = self.under_way[token as usize];
             self.latency[usize::from(write)].add(now - sent);
             self.busy[usize::from(write)] -= 1;
             self.free.push(token);
@@ -225,10 +225,10 @@ impl Run {
         }
         let sent = wanted.max(self.system.now());
         let token = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(Request { sent, write });
+            self.under_way.push(UnderWay { sent, write });
             self.under_way.len() as u32 - 1
         });
-        self.under_way[token as usize] = Request { sent, write };
+        self.under_way[token as usize] = UnderWay { sent, write };
         self.busy[usize::from(write)] += 1;
         match written {
             Some(bytes) => {

@@ -5,7 +5,7 @@ mod leak;
 pub(super) use leak::leak;
 
 use super::CounterLayout;
-use super::counter::{Counter, CounterCipher};
+use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::Durable;
 use super::hardware_log::{UndoReport, told};
 use super::lines::{Id, Lines, Role};
@@ -15,7 +15,7 @@ use crate::message::{CoreId, Coverage, Line};
 
 /// The information that explanations are made from.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct Evidence<'a> {
     pub lines: &'a Lines,
     pub durable: &'a Durable,
     /// Whether the caches are in the persistence domain.
@@ -24,15 +24,15 @@ pub(super) struct Scene<'a> {
 }
 
 /// What the durable state holds for a line, and why that is or is not what the program wrote.
-pub(super) fn line_state(scene: &Scene<'_>, id: Id) -> String {
-    if let Some((slot, counter)) = scene.shadow.and_then(|shadow| shadow.slot_with(id)) {
+pub(super) fn line_state(evidence: &Evidence<'_>, id: Id) -> String {
+    if let Some((slot, counter)) = evidence.shadow.and_then(|shadow| shadow.slot_with(id)) {
         return format!(
             "The boot puts back what slot {slot} of the shadow cache gives under counter {counter}, and that is not what \
              the line held."
         );
     }
-    let own = own_place(scene.lines, scene.durable, id);
-    match scene.shadow {
+    let own = own_place(evidence.lines, evidence.durable, id);
+    match evidence.shadow {
         Some(_) => format!("No live slot of the shadow cache holds it. {own}"),
         None => own,
     }
@@ -69,11 +69,11 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
         None => "",
     };
     let says = format!("{block}{through} says {}", name(effective));
-    let outcome = if effective == Counter::NEVER { "reads as zero" } else { "decrypts to garbage" };
+    let outcome = if effective == AuditedCounter::NEVER { "reads as zero" } else { "decrypts to garbage" };
     if record.durable.found().is_none() {
         let (old, under) = match lines.base(record.line) {
             Some(_) => (cipher.base(), format!("it is still as populated, encrypted with {}", name(cipher.base()))),
-            None => (Counter::NEVER, "nothing was ever written there".into()),
+            None => (AuditedCounter::NEVER, "nothing was ever written there".into()),
         };
         return if effective == old {
             format!("{persisted}: it still shows the bytes from before the run.")
@@ -102,11 +102,11 @@ const GLOBAL_NEAR: u64 = 4_096;
 
 /// The counter that the stored bytes of the line were really encrypted with, found by trying counters near the durable
 /// one against every version that the program may have written.
-pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<Counter> {
+pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<AuditedCounter> {
     let record = lines.record(id);
     let stored = record.durable.found()?;
     let history = &record.history;
-    let fits = |counter: &Counter| {
+    let fits = |counter: &AuditedCounter| {
         let plaintext = cipher.apply(record.line, *counter, stored);
         plaintext == history.covered || history.later.contains(&plaintext)
     };
@@ -119,8 +119,8 @@ pub(super) fn find_counter(
     cipher: &CounterCipher,
     durable: &Durable,
     line: Line,
-    fits: impl Fn(&Counter) -> bool,
-) -> Option<Counter> {
+    fits: impl Fn(&AuditedCounter) -> bool,
+) -> Option<AuditedCounter> {
     let cell = lines.cell(line)?;
     match cipher.layout() {
         CounterLayout::Split { minor_bits } => {
@@ -128,7 +128,10 @@ pub(super) fn find_counter(
             let major = cell.stored.major;
             let majors = [cell.effective.major, major.wrapping_sub(1), major, major.wrapping_add(1), old_major];
             let minors = 0..=(1u8 << minor_bits) - 1;
-            majors.into_iter().flat_map(|major| minors.clone().map(move |minor| Counter { major, minor })).find(fits)
+            majors
+                .into_iter()
+                .flat_map(|major| minors.clone().map(move |minor| AuditedCounter { major, minor }))
+                .find(fits)
         }
         CounterLayout::Words { .. } => {
             // All lines share one register: a line's counter is near its old one or near the newest of all.
@@ -138,19 +141,22 @@ pub(super) fn find_counter(
                 let both = above.zip(below).take(GLOBAL_NEAR as usize + 1);
                 both.flat_map(|(above, below)| [above, below]).flatten()
             };
-            near(durable.largest).chain(near(cell.stored.major)).map(|major| Counter { major, minor: 0 }).find(fits)
+            near(durable.largest)
+                .chain(near(cell.stored.major))
+                .map(|major| AuditedCounter { major, minor: 0 })
+                .find(fits)
         }
     }
 }
 
 /// The explanation of a line that broke the line rule.
-pub(super) fn line_rule(scene: &Scene<'_>, transactions: Option<&Transactions>, event: u64, id: Id) -> String {
-    let record = scene.lines.record(id);
+pub(super) fn line_rule(evidence: &Evidence<'_>, transactions: Option<&Transactions>, event: u64, id: Id) -> String {
+    let record = evidence.lines.record(id);
     let name = line_name(record.line, record.role);
     let stage = stage_of(transactions, record.role);
     let history = &record.history;
     let duty = match (history.later.is_empty(), history.covered_at) {
-        (true, _) if scene.eadr && history.stored_at.is_some() => format!(
+        (true, _) if evidence.eadr && history.stored_at.is_some() => format!(
             "The caches are in the persistence domain, so what was last stored to it (event {}) must be readable",
             history.stored_at.unwrap_or(0)
         ),
@@ -167,19 +173,19 @@ pub(super) fn line_rule(scene: &Scene<'_>, transactions: Option<&Transactions>, 
     };
     format!(
         "If power fails after event {event}{stage}, {name} does not decrypt to what it must hold. {duty}. {}",
-        line_state(scene, id)
+        line_state(evidence, id)
     )
 }
 
 /// The explanation of a heap that is neither in the state before nor in the state after its transaction in flight.
 pub(super) fn transaction(
-    scene: &Scene<'_>,
+    evidence: &Evidence<'_>,
     transactions: &Transactions,
     undo: Option<UndoReport>,
     event: u64,
     finding: &Finding,
 ) -> String {
-    let lines = scene.lines;
+    let lines = evidence.lines;
     let core = finding.core;
     let number = transactions.current(core).unwrap_or(0);
     let stage = stage_of(Some(transactions), Role::Heap(core));
@@ -219,25 +225,25 @@ pub(super) fn transaction(
         explanation += &format!(
             " The first line that does not fit is {}. {}",
             line_name(record.line, record.role),
-            line_state(scene, id)
+            line_state(evidence, id)
         );
     }
-    if let Some(id) = unreadable_log(scene, core) {
+    if let Some(id) = unreadable_log(evidence, core) {
         explanation += &format!(
             " Its undo log cannot be read either, at {}. {}",
             line_name(lines.record(id).line, Role::Log(core)),
-            line_state(scene, id)
+            line_state(evidence, id)
         );
     }
     explanation
 }
 
 /// The first log line of `core` whose durable bytes are nothing that the program has stored there since a fence.
-fn unreadable_log(scene: &Scene<'_>, core: CoreId) -> Option<Id> {
-    let lines = scene.lines;
+fn unreadable_log(evidence: &Evidence<'_>, core: CoreId) -> Option<Id> {
+    let lines = evidence.lines;
     let wrong = |id: &Id| {
         let record = lines.record(*id);
-        let found = if scene.eadr { record.booted() } else { &record.durable.plain };
+        let found = if evidence.eadr { record.booted() } else { &record.durable.plain };
         let history = &record.history;
         record.role == Role::Log(core) && *found != history.covered && !history.later.contains(found)
     };
@@ -254,12 +260,12 @@ fn line_name(line: Line, role: Role) -> String {
     }
 }
 
-fn counter_name(layout: CounterLayout, counter: Counter) -> String {
+fn counter_name(layout: CounterLayout, counter: AuditedCounter) -> String {
     let name = match layout {
         CounterLayout::Split { .. } => format!("counter (major {}, minor {})", counter.major, counter.minor),
         CounterLayout::Words { .. } => format!("counter {}", counter.major),
     };
-    if counter == Counter::NEVER { name + ", which means never written" } else { name }
+    if counter == AuditedCounter::NEVER { name + ", which means never written" } else { name }
 }
 
 fn stage_of(transactions: Option<&Transactions>, role: Role) -> String {

@@ -1,7 +1,7 @@
 //! The states that the rules of the hardware allow at the fences of small programs are those that the explicit machine
 //! can leave: no more and no fewer, for every design.
 
-use super::reference::{Counter, Durable, LINES, Met, Op, Reference};
+use super::reference::{Durable, LINES, Met, Op, Provenance, Reference};
 use crate::assembly::encryption_parts;
 use crate::audit::ledger_channel;
 use crate::config::{Machine, Variant, load_machine};
@@ -59,17 +59,17 @@ fn programs() -> impl Strategy<Value = Program> {
 
 /// One state of the rules, in the form of the machine's states.
 fn tell(program: &Program, history: &History, space: &Space, chosen: &FxHashMap<Line, (usize, Reading)>) -> Durable {
-    let mut told = [(0, Counter::Own); LINES];
+    let mut told = [(0, Provenance::Own); LINES];
     for (line, told) in program.lines.iter().zip(&mut told) {
         let Some(of) = history.lines.get(line) else { continue };
         let first = of.stores as usize - of.newest();
         let (version, reading) = chosen.get(line).copied().unwrap_or((0, Reading::Intact));
         assert!(chosen.contains_key(line) == space.by_line.contains_key(line));
         let counter = match reading {
-            Reading::Intact => Counter::Own,
-            Reading::CounterAhead => Counter::OfLater,
-            Reading::CounterBehind => Counter::OfEarlier,
-            Reading::CounterFromBefore => Counter::FromBefore,
+            Reading::Intact => Provenance::Own,
+            Reading::CounterAhead => Provenance::OfLater,
+            Reading::CounterBehind => Provenance::OfEarlier,
+            Reading::CounterFromBefore => Provenance::FromBefore,
         };
         *told = ((first + version) as u8, counter);
     }
@@ -81,8 +81,8 @@ fn tell(program: &Program, history: &History, space: &Space, chosen: &FxHashMap<
 fn as_read(program: &Program, mut told: Durable) -> Durable {
     for (told, populated) in told.iter_mut().zip(program.populated) {
         match told.1 {
-            Counter::FromBefore if !populated => *told = (0, Counter::Own),
-            Counter::OfEarlier => told.1 = Counter::OfLater,
+            Provenance::FromBefore if !populated => *told = (0, Provenance::Own),
+            Provenance::OfEarlier => told.1 = Provenance::OfLater,
             _ => {}
         }
     }
@@ -120,7 +120,7 @@ fn spanned(program: &Program, history: &History, space: &Space) -> Met {
 fn told_apart(program: &Program, history: &History, space: &Space) {
     for open in &space.lines {
         let index = program.lines.iter().position(|&line| line == open.line).expect("a line of the program");
-        let mut known: FxHashMap<LineBytes, (u8, Counter)> = FxHashMap::default();
+        let mut known: FxHashMap<LineBytes, (u8, Provenance)> = FxHashMap::default();
         for candidate in open.candidates.iter().flatten() {
             let chosen = space.lines.iter().map(|other| (other.line, (0, Reading::Intact)));
             let mut chosen: FxHashMap<Line, (usize, Reading)> = chosen.collect();
@@ -194,7 +194,7 @@ fn told_rough(design: &Design, units: u32, state: &Durable) -> bool {
         let deferred = parts.write_path.defers_counter(false) && parts.update == CounterUpdate::AtBump;
         deferred || parts.append_order == AppendOrder::UnitOrder && units > 1
     });
-    rough && state.iter().any(|(_, counter)| *counter == Counter::OfLater)
+    rough && state.iter().any(|(_, counter)| *counter == Provenance::OfLater)
 }
 
 fn differences(program: &Program) -> Vec<String> {

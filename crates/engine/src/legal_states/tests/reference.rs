@@ -23,16 +23,16 @@ pub(super) enum Op {
 
 /// How the counter in the durable block relates to the data on the media.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) enum Counter {
+pub(super) enum Provenance {
     Own,
     OfLater,
     OfEarlier,
     FromBefore,
 }
 
-/// For each line: the last of its stores that the data on the media contains, and the counter. With `Counter::Own`, a
+/// For each line: the last of its stores that the data on the media contains, and the counter. With `Provenance::Own`, a
 /// line reads as it was stored.
-pub(super) type Durable = [(u8, Counter); LINES];
+pub(super) type Durable = [(u8, Provenance); LINES];
 
 /// All durable states that are reached between two fences.
 pub(super) type Met = FxHashSet<Durable>;
@@ -289,10 +289,10 @@ fn durable(state: &State) -> Durable {
     std::array::from_fn(|line| {
         let (of_data, of_block) = (state.data_counter[line], state.counters[line]);
         let counter = match of_block.cmp(&of_data) {
-            std::cmp::Ordering::Equal => Counter::Own,
-            std::cmp::Ordering::Greater => Counter::OfLater,
-            std::cmp::Ordering::Less if of_block == 0 => Counter::FromBefore,
-            std::cmp::Ordering::Less => Counter::OfEarlier,
+            std::cmp::Ordering::Equal => Provenance::Own,
+            std::cmp::Ordering::Greater => Provenance::OfLater,
+            std::cmp::Ordering::Less if of_block == 0 => Provenance::FromBefore,
+            std::cmp::Ordering::Less => Provenance::OfEarlier,
         };
         (state.data[line], counter)
     })

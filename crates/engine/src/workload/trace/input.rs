@@ -30,7 +30,7 @@ const HEAD_BYTES: u64 = 4096;
 
 /// A trace that can be read from its beginning as often as needed.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct TraceInput {
     place: Place,
     /// Set when the user interrupts: then nothing more can be read.
     cancel: Arc<AtomicBool>,
@@ -51,7 +51,7 @@ pub(super) struct Opened {
     pub read: Arc<AtomicU64>,
 }
 
-impl Source {
+impl TraceInput {
     /// The file at `path`, which must be a regular file because it is read more than once.
     pub fn file(path: &Path, cancel: Arc<AtomicBool>) -> Result<Self, ConfigError> {
         let metadata = std::fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
@@ -59,12 +59,12 @@ impl Source {
             let path = path.display();
             return Err(ConfigError(format!("{path}: a trace is read twice and must be a regular file")));
         }
-        Ok(Source { place: Place::File(path.to_path_buf()), cancel })
+        Ok(TraceInput { place: Place::File(path.to_path_buf()), cancel })
     }
 
     /// A trace in memory, called `name` in errors.
     pub fn bytes(name: &str, bytes: Arc<[u8]>) -> Self {
-        Source { place: Place::Bytes(name.to_owned(), bytes), cancel: Arc::default() }
+        TraceInput { place: Place::Bytes(name.to_owned(), bytes), cancel: Arc::default() }
     }
 
     /// Opens the trace at its beginning.

@@ -36,7 +36,7 @@ mod tests;
 use crate::config::ConfigError;
 use crate::message::ProgramForm;
 use image::Pages;
-use input::Source;
+use input::TraceInput;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -51,7 +51,7 @@ pub use summary::{CutOff, TraceFile, TraceSummary};
 /// A checked recording. Cheap to share: programs made from it read the source again.
 #[derive(Debug)]
 pub struct Trace {
-    source: Source,
+    source: TraceInput,
     summary: TraceSummary,
     pages: Pages,
     of_files: bool,
@@ -67,7 +67,7 @@ impl Trace {
     /// One sentence that names the file and, for a bad record, its number, its byte offset in the (decompressed)
     /// recording and what was expected there.
     pub fn open(path: &Path, allow_truncated: bool, cancel: &Arc<AtomicBool>) -> Result<Trace, ConfigError> {
-        Trace::check(Source::file(path, Arc::clone(cancel))?, allow_truncated)
+        Trace::check(TraceInput::file(path, Arc::clone(cancel))?, allow_truncated)
     }
 
     /// Opens and checks a recording in memory, plain or compressed; `name` is its name in errors.
@@ -75,10 +75,10 @@ impl Trace {
     /// # Errors
     /// The errors of [`Trace::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, allow_truncated: bool) -> Result<Trace, ConfigError> {
-        Trace::check(Source::bytes(name, bytes.into()), allow_truncated)
+        Trace::check(TraceInput::bytes(name, bytes.into()), allow_truncated)
     }
 
-    fn check(source: Source, allow_truncated: bool) -> Result<Trace, ConfigError> {
+    fn check(source: TraceInput, allow_truncated: bool) -> Result<Trace, ConfigError> {
         let mut recording = source.recording()?;
         let (summary, pages) = summary::summarise(&mut *recording, allow_truncated)?;
         let of_files = recording.of_files();

@@ -6,7 +6,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use super::input::{Opened, Source};
+use super::input::{Opened, TraceInput};
 use super::recording::Expected;
 use crate::config::ConfigError;
 use crate::message::LineBytes;
@@ -82,7 +82,7 @@ pub struct LineAccess {
 /// A trace of lines, which can be read from its beginning as often as needed.
 #[derive(Clone, Debug)]
 pub struct LineTrace {
-    source: Source,
+    source: TraceInput,
     format: LineFormat,
 }
 
@@ -92,7 +92,7 @@ impl LineTrace {
     /// # Errors
     /// It cannot be opened, or is not a trace of a known format.
     pub fn open(path: &Path, cancel: &Arc<AtomicBool>) -> Result<Option<LineTrace>, ConfigError> {
-        LineTrace::new(Source::file(path, Arc::clone(cancel))?)
+        LineTrace::new(TraceInput::file(path, Arc::clone(cancel))?)
     }
 
     /// Opens a trace in memory, called `name` in errors; `None` if it is not a line trace.
@@ -100,10 +100,10 @@ impl LineTrace {
     /// # Errors
     /// The errors of [`LineTrace::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Option<LineTrace>, ConfigError> {
-        LineTrace::new(Source::bytes(name, bytes.into()))
+        LineTrace::new(TraceInput::bytes(name, bytes.into()))
     }
 
-    fn new(source: Source) -> Result<Option<LineTrace>, ConfigError> {
+    fn new(source: TraceInput) -> Result<Option<LineTrace>, ConfigError> {
         Ok(source.line_format()?.map(|format| LineTrace { source, format }))
     }
 

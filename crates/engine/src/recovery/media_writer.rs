@@ -20,7 +20,7 @@ pub enum WriteStep {
 }
 
 /// Memory behind its encryption.
-pub struct WritePath<'a> {
+pub struct MediaWriter<'a> {
     memory: Memory<'a>,
     codec: Option<&'a dyn LineCodec>,
     /// The status register, if it is in use.
@@ -31,7 +31,7 @@ pub struct WritePath<'a> {
     pub in_the_clear: FxHashSet<Line>,
 }
 
-impl<'a> WritePath<'a> {
+impl<'a> MediaWriter<'a> {
     /// `media` behind `codec`; `None`: memory holds plaintext.
     pub fn new(media: &'a dyn Media, codec: Option<&'a dyn LineCodec>) -> Self {
         Self { memory: Memory::new(media), codec, status: None, register: 0, in_the_clear: FxHashSet::default() }

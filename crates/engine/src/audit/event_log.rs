@@ -26,12 +26,12 @@ pub(super) enum Note {
 }
 
 /// The ring of notes.
-pub(super) struct Timeline {
+pub(super) struct EventLog {
     notes: VecDeque<(u64, Note)>,
     coverage: Coverage,
 }
 
-impl Timeline {
+impl EventLog {
     /// `coverage`: lines per counter block.
     pub fn new(coverage: Coverage) -> Self {
         Self { notes: VecDeque::with_capacity(NOTES), coverage }
@@ -120,28 +120,30 @@ mod tests {
 
     #[test]
     fn the_story_of_a_line_leaves_out_other_lines_and_leading_fences() {
-        let mut timeline = Timeline::new(Coverage::PAGE);
-        timeline.push(1, Note::Fenced(0));
-        timeline.push(2, Note::Stored(0, Line(3)));
-        timeline.push(2, Note::Stored(0, Line(3)));
-        timeline.push(3, Note::Stored(0, Line(4)));
-        timeline.push(4, Note::Persisted(MediaLine::counter(crate::message::CounterBlock(0))));
+        let mut event_log = EventLog::new(Coverage::PAGE);
+        event_log.push(1, Note::Fenced(0));
+        event_log.push(2, Note::Stored(0, Line(3)));
+        event_log.push(2, Note::Stored(0, Line(3)));
+        event_log.push(3, Note::Stored(0, Line(4)));
+        event_log.push(4, Note::Persisted(MediaLine::counter(crate::message::CounterBlock(0))));
         assert_eq!(
-            timeline.about(Line(3)),
+            event_log.about(Line(3)),
             "event 2: core 0 stored to the line; event 4: the page's counter block entered the persistence domain."
         );
-        assert_eq!(timeline.about(Line(900)), "");
+        assert_eq!(event_log.about(Line(900)), "");
         // With eight lines per block, the line is also in block 0, and no page is mentioned.
-        timeline.coverage = Coverage::EIGHT_LINES;
-        assert!(timeline.about(Line(3)).ends_with("event 4: the line's counter block entered the persistence domain."));
+        event_log.coverage = Coverage::EIGHT_LINES;
+        assert!(
+            event_log.about(Line(3)).ends_with("event 4: the line's counter block entered the persistence domain.")
+        );
     }
 
     #[test]
     fn the_ring_stays_bounded() {
-        let mut timeline = Timeline::new(Coverage::PAGE);
+        let mut event_log = EventLog::new(Coverage::PAGE);
         for event in 0..3 * NOTES as u64 {
-            timeline.push(event, Note::Evicted(Line(event)));
+            event_log.push(event, Note::Evicted(Line(event)));
         }
-        assert_eq!(timeline.notes.len(), NOTES);
+        assert_eq!(event_log.notes.len(), NOTES);
     }
 }
