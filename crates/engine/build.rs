@@ -1,4 +1,4 @@
-//! Hands the engine the digest of its own sources, as `COUNTERPOINT_ENGINE_BUILD`.
+//! Passes the digest of its own sources to the engine, as `COUNTERPOINT_ENGINE_BUILD`.
 
 #[path = "build/digest.rs"]
 mod digest;

@@ -6,16 +6,16 @@
  *
  * Units      Time is in picoseconds from the creation of the memory, at most COUNTERPOINT_TIME_MAX. Addresses are in bytes
  *            from 0; a request has the address of a line, a multiple of 64. A line has 64 bytes.
- * Time       The caller keeps the clock. A request reaches the controller at the present time. Time moves only in
- *            counterpoint_advance and counterpoint_tick, and call-backs are called only from there, in the order of events.
- * Ownership  The caller owns what it hands in; nothing is kept beyond the call, but `context` and the call-backs of the
- *            configuration, until counterpoint_destroy. Bytes that a call-back gets are valid during it.
+ * Time       The caller keeps the clock. A request reaches the controller at the current time. Time moves only in
+ *            counterpoint_advance and counterpoint_tick. Call-backs are called only from these, in the order of events.
+ * Ownership  The caller owns everything that it passes in. Nothing is kept after the call, except `context` and the
+ *            call-backs of the configuration, until counterpoint_destroy. Bytes passed to a call-back are valid during it.
  * Threads    A memory is used by one thread at a time. Different memories are independent of each other.
  * Call-backs may send, ask and peek. They must not advance, tick, crash, load or destroy the same memory: the first four
  *            return COUNTERPOINT_ERROR_STATE, the last does nothing. No exception may leave a call-back.
- * Errors     Functions return COUNTERPOINT_OK or a negative error; counterpoint_last_error has the sentence. No error changes
- *            anything, with one exception: after COUNTERPOINT_ERROR_INTERNAL, a bug of the library, a memory can only be
- *            destroyed.
+ * Errors     Functions return COUNTERPOINT_OK or a negative error; counterpoint_last_error returns the sentence. A call that
+ *            fails changes nothing, with one exception: after COUNTERPOINT_ERROR_INTERNAL, a bug of the library, a memory
+ *            can only be destroyed.
  * Equality   Equal configurations and equal requests at equal times give equal events, on every machine.
  */
 #ifndef COUNTERPOINT_H
@@ -30,19 +30,19 @@ extern "C" {
 
 /* Bytes in a line. */
 #define COUNTERPOINT_LINE_BYTES 64
-/* Time ends here: 2^62 ps, 53 days. */
+/* The end of time: 2^62 ps, 53 days. */
 #define COUNTERPOINT_TIME_MAX (UINT64_C(1) << 62)
-/* counterpoint_next_event_time: nothing will happen before another request is sent. */
+/* counterpoint_next_event_time: no event follows unless another request is sent. */
 #define COUNTERPOINT_NEVER UINT64_MAX
 
-/* What functions return. */
+/* Return values of functions. */
 enum {
     COUNTERPOINT_OK = 0,
-    /* A value cannot be right: a null pointer, an address that is misaligned or beyond memory, a time in the past. */
+    /* A value is invalid: a null pointer, an address that is misaligned or beyond memory, a time in the past. */
     COUNTERPOINT_ERROR_ARGUMENT = -1,
     /* The queue is full: advance and send again. */
     COUNTERPOINT_ERROR_FULL = -2,
-    /* Not now, or not with this design or machine. */
+    /* Not possible in this state, or with this design or machine. */
     COUNTERPOINT_ERROR_STATE = -3,
     /* A bug of the library. */
     COUNTERPOINT_ERROR_INTERNAL = -4
@@ -57,20 +57,20 @@ enum {
 
 /* Flags of counterpoint_send_write. */
 enum {
-    /* The line holds a CounterAtomic variable: line and counter persist together also in designs that leave the choice (sca).
-     * Other designs take no notice. */
+    /* The line holds a CounterAtomic variable: line and counter persist together, if the design leaves the choice (sca).
+     * Other designs ignore the flag. */
     COUNTERPOINT_COUNTER_ATOMIC = 1
 };
 
 /* A memory. */
 typedef struct counterpoint counterpoint;
 
-/* A read is done: `bytes` is the decrypted line. */
+/* A read is complete: `bytes` is the decrypted line. */
 typedef void (*counterpoint_read_done)(void *context, uint64_t id, uint64_t address, const uint8_t *bytes, uint64_t time);
-/* A write, or a counter write-back, has reached the persistence domain: from now on a power failure keeps it. */
+/* A write, or a counter write-back, has reached the persistence domain: from now on it survives a power failure. */
 typedef void (*counterpoint_persisted)(void *context, uint64_t id, uint64_t address, uint64_t time);
 
-/* What a memory is made of. Set `size` and whatever differs from zero. */
+/* The settings of a memory. Set `size` and every field that is not zero. */
 typedef struct counterpoint_config {
     size_t size;                /* sizeof(counterpoint_config) */
     const char *design;         /* name, as `counterpoint designs` lists it */
@@ -78,14 +78,14 @@ typedef struct counterpoint_config {
     const char *machine;        /* preset name, or path of a machine file (.toml); NULL: the design's own preset */
     const char *const *set;     /* `set_count` texts "path.to.key=value", as --set takes them */
     size_t set_count;
-    uint64_t seed;              /* of the keys */
-    void *context;              /* handed to the call-backs */
+    uint64_t seed;              /* of the encryption keys */
+    void *context;              /* passed to the call-backs */
     counterpoint_read_done read_done;           /* each may be NULL */
     counterpoint_persisted write_persisted;
     counterpoint_persisted counters_persisted;
 } counterpoint_config;
 
-/* What counterpoint_get_info tells. */
+/* What counterpoint_get_info returns. */
 typedef struct counterpoint_info {
     size_t size;                /* in: sizeof(counterpoint_info) */
     uint64_t capacity;          /* bytes of memory, from address 0 */
@@ -95,7 +95,7 @@ typedef struct counterpoint_info {
     uint32_t line_bytes;        /* 64 */
     uint32_t channels;
     uint32_t banks;             /* over all channels and ranks */
-    uint32_t reads_max;         /* requests of a kind that can be under way, and that are */
+    uint32_t reads_max;         /* limits of requests in flight, by kind; then their numbers */
     uint32_t writes_max;
     uint32_t counter_writebacks_max;
     uint32_t reads;
@@ -111,48 +111,48 @@ counterpoint *counterpoint_create(const counterpoint_config *config);
 /* Destroys `memory`. NULL is allowed. */
 void counterpoint_destroy(counterpoint *memory);
 
-/* Puts `length` bytes at any `address` before the first request and the first advance: what memory holds when the run begins,
- * such as a program. It takes no time. The rest of a line of which a part is loaded is zero. */
+/* Stores `length` bytes at any `address` before the first request and the first advance: the contents of memory when the run
+ * begins, such as a program. Takes no simulated time. The rest of a partly loaded line is zero. */
 int counterpoint_load(counterpoint *memory, uint64_t address, const uint8_t *bytes, size_t length);
 
-/* Whether a request of `kind` would be taken now: 1, 0 or an error. A read is under way until its line is decrypted, a write
- * until it has persisted; each kind has a limit of its own (counterpoint_info). */
+/* Whether a request of `kind` would be accepted now: 1, 0 or an error. A read is in flight until its line is decrypted, a
+ * write until it has persisted; each kind has its own limit (counterpoint_info). */
 int counterpoint_can_accept(counterpoint *memory, int kind);
 
-/* Sends a read. `id` comes back with read_done; ids need not differ. It finds the newest write of its line that was sent
- * before it, or a later one: while a read waits for page re-encryption, a write may overtake it. */
+/* Sends a read. read_done returns `id`; ids need not differ. The read finds the newest write of its line that was sent before
+ * it, or a later one: while a read waits for page re-encryption, a write may overtake it. */
 int counterpoint_send_read(counterpoint *memory, uint64_t address, uint64_t id);
 
-/* Sends a write of 64 bytes. `id` comes back with write_persisted. A write-back of a cache and a clwb are both writes; a fence
- * waits for write_persisted of the lines flushed before it. */
+/* Sends a write of 64 bytes. write_persisted returns `id`. A write-back of a cache and a clwb are both writes; a fence must
+ * wait for write_persisted of the lines flushed before it. */
 int counterpoint_send_write(counterpoint *memory, uint64_t address, const uint8_t *bytes, uint64_t id, unsigned flags);
 
-/* Sends a counter_cache_writeback (counter-atomicity, section 4.3): the counters around the line at `address` are to be durable.
- * `id` comes back with counters_persisted. For programs written for the design sca; others need none. */
+/* Sends a counter_cache_writeback (counter-atomicity, section 4.3): makes the counters around the line at `address` durable.
+ * counters_persisted returns `id`. For programs written for the design sca; others do not need it. */
 int counterpoint_send_counter_writeback(counterpoint *memory, uint64_t address, uint64_t id);
 
-/* When something happens next, COUNTERPOINT_NEVER if nothing will; also on a null pointer. Nothing is missed by advancing
- * there at once. */
+/* The time of the next event, or COUNTERPOINT_NEVER if there is none; also for a null pointer. Advancing to that time at once
+ * misses nothing. */
 uint64_t counterpoint_next_event_time(counterpoint *memory);
 
-/* Lets everything happen that happens up to and including `time`, and moves time there. */
+/* Handles all events up to and including `time`, and moves time there. */
 int counterpoint_advance(counterpoint *memory, uint64_t time);
 
 /* Advances one cycle of the memory interface's clock, for simulators that have no event queue. */
 int counterpoint_tick(counterpoint *memory);
 
-/* Fills `info`, of which the caller has set `size`. */
+/* Fills `info`, whose field `size` the caller must have set. */
 int counterpoint_get_info(counterpoint *memory, counterpoint_info *info);
 
-/* What a read of the line at `address` would find that is sent now: the 64 bytes of the newest write of the line that was sent
- * before, persisted or not, also of one sent at the same time. Takes no time and changes nothing. Zeros for
- * machines with engine.bytes = false, which keep no bytes: what reads find there means nothing. */
+/* The 64 bytes that a read of the line at `address` would find if it were sent now: those of the newest earlier write of the
+ * line, persisted or not, including one sent at the same time. Takes no simulated time and changes nothing. Zeros for machines
+ * with engine.bytes = false, which keep no bytes: the results of reads are then meaningless. */
 int counterpoint_peek(counterpoint *memory, uint64_t address, uint8_t *bytes);
 
-/* Power fails now and comes back. Requests under way are lost and never answered; the persistence domain drains to the media;
+/* Fails power now and restarts. Requests in flight are lost and never answered; the persistence domain drains to the media;
  * the machine boots with the design's own recovery, which takes no simulated time; then reads find what has survived,
- * decrypted as that machine decrypts it: garbage where line and counter do not belong together. Time goes on, statistics are
- * counted anew. An error for designs that drain caches (the eadr family, sepencr), because the caches are the caller's, and
+ * decrypted as that machine decrypts it: garbage if line and counter do not belong together. Time continues, statistics start
+ * from zero. An error for designs that drain caches (the eadr family, sepencr), because the caches belong to the caller, and
  * for machines with engine.bytes = false. */
 int counterpoint_crash(counterpoint *memory);
 

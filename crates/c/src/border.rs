@@ -1,5 +1,5 @@
-//! What every call does at the border: null pointers, memories that are in use or broken, refusals and panics become codes
-//! and a sentence.
+//! What every call does at the C boundary: null pointers, memories that are in use or broken, refusals and panics
+//! become error codes and a sentence.
 
 use crate::abi::{Config, ERROR_ARGUMENT, ERROR_FULL, ERROR_INTERNAL, ERROR_STATE, OK};
 use counterpoint_engine::embed::{Memory, Refusal};
@@ -11,12 +11,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What a `counterpoint *` points to.
 pub struct Handle {
     pub memory: Memory,
-    /// Of the configuration only the call-backs and their context are kept.
+    /// The configuration; only its call-backs and their context are used after creation.
     pub calls: Config,
     pub statistics: CString,
-    /// Time is moving: a call-back may be running.
+    /// Whether time is moving: a call-back may be running.
     pub advancing: bool,
-    /// The library has panicked in the middle of something.
+    /// Whether the library has panicked during a call.
     pub broken: bool,
 }
 
@@ -58,7 +58,7 @@ pub fn last_error() -> *const c_char {
     LAST_ERROR.with_borrow(|text| text.as_ptr())
 }
 
-/// `text` for C, which ends texts at their first zero.
+/// `text` for C; C strings end at their first zero byte.
 pub fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "\\0")).unwrap_or_default()
 }
@@ -68,17 +68,17 @@ fn keep(Failed(code, why): Failed) -> c_int {
     code
 }
 
-/// Runs `call`; what goes wrong is kept as this thread's last error, and its code comes back in `Err`.
+/// Runs `call`. An error is stored as this thread's last error, and its code is returned in `Err`.
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, Failed>) -> Result<T, c_int> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(Failed::panicked(&*panic))).map_err(keep)
 }
 
-/// The same as a code.
+/// The error code of `result`; 0 if it is `Ok`.
 pub fn code(result: Result<(), c_int>) -> c_int {
     result.err().unwrap_or(OK)
 }
 
-/// The same with the memory that `handle` points to, which a panic breaks.
+/// Runs `call` like [`guarded`], with the memory that `handle` points to. A panic marks the memory as broken.
 ///
 /// # Safety
 ///
@@ -99,16 +99,16 @@ pub unsafe fn with<T>(handle: *mut Handle, call: impl FnOnce(&mut Handle) -> Res
     result
 }
 
-/// Refuses what must not be done in a call-back.
+/// Refuses what is not allowed in a call-back.
 pub fn resting(handle: &Handle, what: &str) -> Result<(), Failed> {
     if handle.advancing { Err(Failed::state(format!("a call-back must not {what} its own memory"))) } else { Ok(()) }
 }
 
-/// The text at `pointer`; `None` if it is null. `name` says what it is.
+/// The text at `pointer`; `None` if it is null. `name` is its name in errors.
 ///
 /// # Safety
 ///
-/// `pointer` is null or points to a text that ends with a zero.
+/// `pointer` is null or points to a text that ends with a zero byte.
 pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<Option<&'a str>, Failed> {
     if pointer.is_null() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The functions of `counterpoint.h`. What their pointers must be stands there.
+//! The functions of `counterpoint.h`, which documents the requirements on their pointers.
 #![allow(clippy::missing_safety_doc, reason = "the header is the contract: every pointer is null or as it says")]
 
 use crate::abi::{COUNTER_ATOMIC, Config, Info, NEVER};
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn counterpoint_tick(memory: *mut Handle) -> c_int {
     code(unsafe { advance(memory, |memory| memory.now() + memory.machine().device.interface_cycle_ps()) })
 }
 
-/// Advances to the time that `until` says. The memory is not borrowed while call-backs run, so that they can send.
+/// Advances to the time that `until` returns. The memory is not borrowed while call-backs run, so that they can send.
 ///
 /// # Safety
 ///

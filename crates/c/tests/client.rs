@@ -1,5 +1,5 @@
-//! A C++ client, linked with the static and with the shared library: the same event digest as the Rust path, what survives a
-//! power failure, an error for every misuse; and the symbols that the shared library exports.
+//! A C++ client, linked with the static and with the shared library: the same event digest as with the Rust interface,
+//! what survives a power failure, an error for every misuse, and the symbols that the shared library exports.
 
 mod common;
 
@@ -27,7 +27,8 @@ fn compiler() -> Command {
     command
 }
 
-/// The client linked with the static library, the client linked with the shared one, and the folder of that.
+/// The client linked with the static library, the client linked with the shared library, and the folder of the shared
+/// library.
 fn clients() -> &'static (PathBuf, PathBuf, PathBuf) {
     static BUILT: OnceLock<(PathBuf, PathBuf, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -42,7 +43,7 @@ fn clients() -> &'static (PathBuf, PathBuf, PathBuf) {
     })
 }
 
-/// Memory of which nothing was ever written.
+/// Memory in which nothing was ever written.
 struct Nothing;
 
 impl BaseImage for Nothing {
@@ -76,7 +77,7 @@ fn digest_of_the_rust_path(name: &str) -> String {
     };
     let controller = &machine.controller;
     let limits = [controller.read_queue_entries, controller.wpq_entries, controller.counter_wpq_entries];
-    // A token says which queue its request is in.
+    // The token says which queue its request is in.
     let mut used = [0_u32; 3];
     let happen = |system: &mut LineSystem<NoObserver>, used: &mut [u32; 3]| {
         for response in system.advance().expect("an event is due") {

@@ -1,5 +1,5 @@
-//! What other simulators compile: the gem5 memory against declarations of what it uses, the ChampSim bridge on a channel like
-//! ChampSim's.
+//! The code for other simulators compiles: the gem5 memory against declarations of what it uses, the ChampSim bridge on
+//! a channel like ChampSim's.
 
 mod common;
 

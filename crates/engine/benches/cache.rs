@@ -1,4 +1,4 @@
-//! Throughput of the first-level hit path: what every simulated load and store pays.
+//! Throughput of the first-level hit path, which every simulated load and store uses.
 
 use counterpoint_engine::cache::{CacheParts, Hierarchy};
 use counterpoint_engine::config::Machine;
@@ -6,7 +6,7 @@ use counterpoint_engine::message::{Access, CachePort, Line, MemoryRequest};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
-/// Lines touched: they fit into the 64 KiB first level.
+/// Number of lines accessed: they fit into the 64 KiB first level.
 const LINES: u64 = 512;
 const ACCESSES: u64 = 100_000;
 
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// Caches whose first level holds, writable, every line that the benchmark touches.
+/// Caches whose first level holds every line of the benchmark, writable.
 fn warm(cores: u16) -> Hierarchy {
     let machine: Machine = toml::from_str(include_str!("../src/config/presets/secpm.toml")).expect("the preset parses");
     let mut caches = Hierarchy::new(&machine, cores, CacheParts::PLAIN).expect("the preset can be built");
@@ -31,7 +31,7 @@ fn warm(cores: u16) -> Hierarchy {
     caches
 }
 
-/// Line numbers in an order that no host predictor learns.
+/// Line numbers in an order that the host cannot predict.
 fn line(n: u64) -> Line {
     Line((n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % LINES)
 }

@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// Requests until `REQUESTS` are answered; lines spread over `footprint` bytes.
+/// Sends requests until `REQUESTS` are answered; lines are spread over `footprint` bytes.
 fn random_trace(design: &str, bytes: bool, footprint: u64) -> u64 {
     let machine = load_machine("secpm", &[format!("engine.bytes={bytes}")]).expect("the preset loads");
     let design = design::find(design, Variant::Hardened).expect("the design exists");

@@ -9,7 +9,7 @@ fn main() {
     divan::main();
 }
 
-/// How many of `what` an exploration judged.
+/// Number of `what` that an exploration judged.
 fn explore(what: &str, design: &str, options: &str) -> u64 {
     let request = format!(
         r#"{{"design":"{design}","workload":"btree","footprint":"64KiB","shrink":false,"blame":false,{options}}}"#
@@ -23,25 +23,26 @@ fn bench(bencher: Bencher<'_, '_>, what: &str, design: &str, options: &str) {
     bencher.counter(ItemsCount::new(explore(what, design, options))).bench(|| explore(what, design, options));
 }
 
-/// Crash points.
+/// Measures crash points.
 #[divan::bench(args = ["secpm-no-cwr", "secpm", "sca"], sample_count = 5, sample_size = 1)]
 fn every_event(bencher: Bencher<'_, '_>, design: &str) {
     bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":50"#);
 }
 
-/// Classes of states, each with a recovery of its own.
+/// Measures classes of states, each with its own recovery.
 #[divan::bench(args = ["unencrypted", "secpm", "write-through", "sca"], sample_count = 5, sample_size = 1)]
 fn every_legal_state(bencher: Bencher<'_, '_>, design: &str) {
     bench(bencher, "distinct_states", design, r#""tx_size":128,"transactions":30,"explore":"legal""#);
 }
 
-/// Crash points at which dirty lines leave the caches on battery: each is a drain, and each new state a judgement.
+/// Measures crash points at which dirty lines leave the caches on battery: each is a drain, and each new state a
+/// judgement.
 #[divan::bench(args = ["eadr", "bbe", "sepencr"], sample_count = 5, sample_size = 1)]
 fn images_of_full_caches(bencher: Bencher<'_, '_>, design: &str) {
     bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":20,"machine":"small""#);
 }
 
-/// Second power failures, each with a boot and a recovery of its own.
+/// Measures second power failures, each with its own boot and recovery.
 #[divan::bench(args = ["secpm", "bbe"], sample_count = 5, sample_size = 1)]
 fn power_that_fails_again(bencher: Bencher<'_, '_>, design: &str) {
     bench(bencher, "nested_points", design, r#""tx_size":64,"transactions":2,"machine":"small","nested":true"#);

@@ -28,8 +28,8 @@ fn device() -> Device {
     Device::new(&machine, MediaLayout::PLAIN, Arc::new(Empty)).expect("nothing is larger than the device")
 }
 
-/// Half reads, half writes, to random lines; each as soon as its bank is free. The device has seen the lines before, so
-/// that what is measured is not the host's first touch of its memory.
+/// Half reads, half writes, to random lines; each as soon as its bank is free. The lines have been accessed before, so
+/// that the host's first access to its memory is not measured.
 #[divan::bench(args = [false, true], counters = [divan::counter::ItemsCount::new(ACCESSES)])]
 fn issue(bencher: divan::Bencher, with_bytes: bool) {
     let mut device = device();

@@ -1,5 +1,5 @@
-//! The whole pipe on one thread: B-tree transactions of 1 KiB through core, caches, controller and device. Populating
-//! is not part of it.
+//! The whole pipe on one thread: B-tree transactions of 1 KiB through core, caches, controller and device, without
+//! populating.
 
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::cpu::Core;
@@ -19,7 +19,7 @@ fn main() {
     divan::main();
 }
 
-/// Runs with what they start from.
+/// Runs with the memory that they start from.
 struct Runs {
     config: RunConfig,
     design: Design,

@@ -1,15 +1,15 @@
-//! The digest of the sources that decide what a run gives.
+//! The digest of the sources that determine the results of a run.
 
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bytes of the SHA-256 that are kept.
+/// Number of bytes of the SHA-256 that are kept.
 const DIGEST_BYTES: usize = 16;
 
-/// The sources of the engine in the repository at `root`: its manifest, everything in its source folder, and the
-/// lock. Sorted by their paths in the repository, which have the separator `/` on every machine.
+/// The sources of the engine in the repository at `root`: its manifest, everything in its source folder, and the lock
+/// file. Sorted by their paths in the repository, with the separator `/` on every machine.
 pub fn sources(root: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for name in ["Cargo.lock", "crates/engine/Cargo.toml"] {

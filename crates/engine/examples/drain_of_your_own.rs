@@ -1,5 +1,5 @@
-//! A mechanism that no part of a design file has: a drain for a battery that lasts for a few lines only. The auditors judge
-//! it like any other.
+//! A mechanism that no part of a design file offers: a drain for a battery that lasts for only a few lines. The
+//! auditors judge it like any other.
 //!
 //! ```sh
 //! cargo run --release --example drain_of_your_own
@@ -16,7 +16,7 @@ use counterpoint_engine::{CrashCase, Source};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Lines leave in place, in the order of their slots, until the battery is empty.
+/// Drains lines in place, in the order of their slots, until the battery is empty.
 struct SmallBattery {
     lines: usize,
 }
@@ -38,7 +38,7 @@ impl DrainMechanism for SmallBattery {
     }
 }
 
-/// `eadr` on a battery for so many lines.
+/// `eadr` with a battery for a limited number of lines.
 fn eadr_on(battery: &'static SmallBattery) -> Design {
     let eadr = design::find("eadr", Variant::Hardened).expect("a built-in design");
     Design {
@@ -48,7 +48,7 @@ fn eadr_on(battery: &'static SmallBattery) -> Design {
     }
 }
 
-/// Power fails after every event of forty transactions of `btree` on the small machine.
+/// Fails power after every event of forty transactions of `btree` on the small machine.
 fn crashed(design: &Design) -> CrashReport {
     let config = RunConfig {
         design: design.name.clone(),
@@ -71,7 +71,7 @@ fn crashed(design: &Design) -> CrashReport {
     run.explore(&Exploration::of(CrashPlan::All)).expect("a complete configuration")
 }
 
-/// How many crashes were survived, and of how many, on a battery for four lines and on one for all of the caches.
+/// How many crashes were survived, and how many there were, with a battery for four lines and with one for all caches.
 pub fn outcomes() -> [(u64, u64); 2] {
     [&SmallBattery { lines: 4 }, &SmallBattery { lines: usize::MAX }].map(|battery| {
         let report = crashed(&eadr_on(battery));

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Runs fuzz targets, all of them or those named, for FUZZ_SECONDS (60) each, from seeds that seeds.py makes, and prints a line
-# for each. Fails if one crashes, leaks, takes more than 10 s or more than 2 GiB for one input; the input is kept and named.
+# Runs all fuzz targets, or those that are named, for FUZZ_SECONDS (60) each, from seeds that seeds.py makes, and prints one
+# line for each. Fails if a target crashes, leaks, or needs more than 10 s or more than 2 GiB for one input, which is kept and
+# named.
 #
-# A stable toolchain does: RUSTC_BOOTSTRAP lets it take the two switches of nightly compilers that libFuzzer needs, coverage
-# and AddressSanitizer, whose runtime comes with every toolchain. The C libraries (zstd, xz) are watched too.
+# A stable toolchain is enough: with RUSTC_BOOTSTRAP it accepts the two nightly options that libFuzzer needs, coverage and
+# AddressSanitizer, whose runtime comes with every toolchain. The C libraries (zstd, xz) are instrumented too.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${FUZZ_SECONDS:-60}
@@ -22,11 +23,11 @@ triple=${target//-/_}
 export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}
 export RUSTFLAGS="--cfg fuzzing -Zsanitizer=address -Ccodegen-units=16 $coverage"
 export "CFLAGS_$triple=-fsanitize=address -fno-omit-frame-pointer -g1"
-# The target is named, so that build scripts and macros are built without these flags.
+# --target is given so that build scripts and macros are built without these flags.
 cargo build --locked --release --quiet --target "$target" --bins
 python3 seeds.py corpus
 
-# Targets that need a file write it here, in memory where there is such a folder.
+# Targets that need a file write it here, in memory if /dev/shm exists.
 scratch=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log

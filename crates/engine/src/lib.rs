@@ -1,6 +1,6 @@
 //! Counterpoint's engine: an event-driven simulator of encrypted persistent memory with real bytes and real AES.
 //!
-//! Bytes flow one way, and the modules lie in the order of the flow:
+//! Bytes flow in one direction, and the modules are listed in that order:
 //!
 //! ```text
 //! workload / trace -> cpu -> cache -> controller -> device

@@ -1,5 +1,5 @@
-//! What every design must do, whatever it is made of: end every transaction, say the same twice, take the same time
-//! with and without bytes, show programs what they wrote, and account for every line.
+//! What every design must do, whatever its parts: end every transaction, give the same results twice, take the same
+//! time with and without bytes, return to programs what they wrote, and account for every line.
 
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::controller::ControllerStats;
@@ -20,7 +20,7 @@ const VARIANTS: [Variant; 2] = [Variant::Published, Variant::Hardened];
 const MACHINES: [&str; 3] = ["small", "secpm", "counter-atomicity"];
 const TRANSACTIONS: u64 = 40;
 
-/// The machine of a paper with caches that a short run can fill.
+/// Settings that give the machine of a paper caches that a short run can fill.
 fn sets(machine: &str) -> Vec<String> {
     let sets: &[&str] = match machine {
         "secpm" => &[
@@ -61,7 +61,7 @@ fn requests(workloads: &[&str]) -> Vec<Value> {
     requests
 }
 
-/// The reports, without what differs between two runs of one configuration.
+/// The reports of runs, without the parts that differ between two runs of one configuration.
 fn run(requests: &[Value], workers: usize) -> Vec<Value> {
     let batch = json!({"runs": requests}).to_string();
     let answer = api::run_many(&batch, workers, &|_, _| {}, &Arc::default()).unwrap();
@@ -160,7 +160,7 @@ fn moving_bytes_and_watching_take_no_simulated_time() {
         assert_eq!(one, &strip(two), "{request} without bytes");
     }
     let path = std::env::temp_dir().join(format!("counterpoint-conformance-{}.json", std::process::id()));
-    // The design with most to watch.
+    // The design with the most to observe.
     let last = requests.iter().rposition(|request| request["design"] == "easy-pm").unwrap();
     let watched = with(&requests[last], json!({"timeline": path}));
     assert_eq!(full.get(last), run(&[watched], 1).into_iter().map(strip).next().as_ref());
@@ -226,7 +226,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
     }
     cases.into_par_iter().for_each(|(name, machine, workload, cores)| {
         let design = design::find(name, Variant::Hardened).unwrap();
-        // A load that disagrees stops the run.
+        // A load that finds other bytes stops the run.
         let Counted { controller, device, loads_checked } = finished(&design, workload, machine, cores);
         let case = format!("{name} {workload} on {machine}, {cores} cores");
         // A push needs to load nothing but the head of the list, which its core has in its registers.
@@ -240,8 +240,8 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         assert_eq!(controller.counter_writes_asked, left, "{case}");
         assert_eq!(controller.admitted, written + controller.counter_writes_coalesced, "{case}");
         let coalesces = matches!(name, "secpm" | "secpm-workshop" | "fca");
-        // The selective design merges a pair's block with one written back on demand, if they meet; hardware logging the
-        // blocks of pairs, if the machine's queue merges.
+        // The selective design merges a pair's block with one written back on request, if they meet; hardware logging
+        // merges the blocks of pairs, if the machine's queue merges.
         let may = matches!(name, "sca" | "hw-log" | "alc" | "easy-pm");
         assert!(may || (controller.counter_writes_coalesced > 0) == coalesces, "{case}");
         match name {
@@ -296,7 +296,7 @@ fn more_cores_do_more() {
     }
 }
 
-/// Every key of `run --json`, by its path; `host` is apart.
+/// Every key of `run --json`, by its path; `host` is checked separately.
 const KEYS: &[&str] = &[
     "/schema",
     "/design",
@@ -357,7 +357,7 @@ const KEYS: &[&str] = &[
     "/at_crash/recovery_time_paper_ns",
 ];
 
-/// Those that have no meaning for a trace.
+/// The keys that are null for a trace.
 const NULL_FOR_TRACES: [&str; 2] = ["/tx_size", "/footprint"];
 
 fn assert_keys(request: &Value, report: &Value, is_trace: bool) {

@@ -1,7 +1,8 @@
-//! One engine call: the engine works on a thread of its own, the calling thread keeps the user in touch with it.
+//! One engine call: the engine works on a separate thread while the calling thread reports progress and checks for
+//! Ctrl-C.
 //!
-//! The calling thread is detached from the interpreter while it waits, so other Python threads go on. Ten times a
-//! second it attaches to look for signals and to pass progress on.
+//! The calling thread is detached from the interpreter while it waits, so other Python threads continue. Ten times per
+//! second it attaches to check for signals and to report progress.
 
 use crate::errors;
 use counterpoint_engine::api;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks for signals; Ctrl-C must be seen well within a second.
+/// Time between two checks for signals; Ctrl-C must be noticed well within a second.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How far the engine is. The two numbers may be read a moment apart; they only feed a progress bar.
@@ -34,9 +35,9 @@ impl Progress {
     }
 }
 
-/// Calls `work` and returns its answer. `on_progress(done, total)` is called at most about ten times a
-/// second. A signal handler that raises, or an `on_progress` that does, cancels the engine; Ctrl-C then becomes
-/// [`errors::Interrupted`] with whatever the engine had finished.
+/// Calls `work` and returns its answer. `on_progress(done, total)` is called at most about ten times per second. If a
+/// signal handler or `on_progress` raises, the engine is cancelled; Ctrl-C then becomes [`errors::Interrupted`] with
+/// whatever the engine had finished.
 pub fn drive(
     py: Python<'_>,
     on_progress: Option<Py<PyAny>>,
@@ -59,7 +60,7 @@ pub fn drive(
         });
         let mut told = (0, 0);
         while !ended.load(Ordering::Acquire) {
-            // Another's unpark may wake this thread early, so the interval is kept by the clock.
+            // Another unpark may wake this thread early, so the interval is measured with the clock.
             py.detach(|| wait(ended, WATCH_INTERVAL));
             if raised.is_some() {
                 continue;
@@ -97,7 +98,7 @@ fn wait(ended: &AtomicBool, interval: Duration) {
     }
 }
 
-/// Passes progress on where it has changed.
+/// Reports progress if it has changed.
 fn tell(py: Python<'_>, on_progress: &Option<Py<PyAny>>, now: (u64, u64), told: &mut (u64, u64)) -> PyResult<()> {
     if let Some(callback) = on_progress
         && now != *told

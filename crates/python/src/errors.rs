@@ -45,7 +45,7 @@ pub fn from_panic(payload: Box<dyn Any + Send>) -> PyErr {
     ))
 }
 
-/// A panic reaches the user as an exception, once; the runtime's own report of it is only for those who ask.
+/// A panic is reported to the user once, as an exception; the runtime's own report is printed only on request.
 pub fn quiet_panics() {
     if std::env::var_os("RUST_BACKTRACE").is_none() {
         std::panic::set_hook(Box::new(|_| {}));

@@ -1,8 +1,8 @@
 //! The thin binding between the engine and the Python package: configuration in, statistics out, both as JSON text.
 //!
-//! A request comes in as text, `drive::drive` hands it to the engine on a thread of its own while the calling
-//! thread, detached from the interpreter, watches for Ctrl-C and passes progress on, and the engine's answer goes back
-//! as text. What the text means is the engine's business on one side and the Python package's on the other.
+//! A request comes in as text. `drive::drive` passes it to the engine on a separate thread, while the calling thread,
+//! detached from the interpreter, checks for Ctrl-C and reports progress. The engine's answer is returned as text. The
+//! meaning of the text is defined by the engine and by the Python package.
 
 mod drive;
 mod errors;
@@ -11,13 +11,13 @@ mod recording;
 use counterpoint_engine::api;
 use pyo3::prelude::*;
 
-/// What exists: engine version, designs, workloads and machines, as JSON.
+/// The engine's version and all designs, workloads and machines, as JSON.
 #[pyfunction]
 fn describe() -> String {
     api::describe()
 }
 
-/// What `describe` says of a design, built in or a file, and its parts in both readings, as JSON.
+/// The entry of `describe` for one design, built-in or a file, with its parts in both readings, as JSON.
 #[pyfunction]
 fn describe_design(design: &str) -> PyResult<String> {
     api::describe_design(design).map_err(|error| errors::InputError::new_err(error.to_string()))
@@ -29,13 +29,13 @@ fn design_file(name: &str) -> Option<&'static str> {
     api::design_file(name)
 }
 
-/// The processors that this process may use; no more simulations than that run at a time.
+/// The number of processors that this process may use, which is the most simulations that run at a time.
 #[pyfunction]
 fn processors() -> usize {
     api::processors()
 }
 
-/// Validates one request and gives the run it stands for, complete with its machine, as JSON.
+/// Validates one request and returns the complete run that it describes, including its machine, as JSON.
 #[pyfunction]
 fn resolve(py: Python<'_>, request: &str) -> PyResult<String> {
     py.detach(|| api::resolve(request)).map_err(|error| errors::InputError::new_err(error.to_string()))
@@ -48,7 +48,7 @@ fn run_many(py: Python<'_>, request: &str, workers: usize, progress: Option<Py<P
     drive::drive(py, progress, |report, cancel| api::run_many(request, workers, report, cancel))
 }
 
-/// Calls that share populated memory: the newest `bases_max` bases of at most `bytes_max` bytes are kept.
+/// Keeps populated memory between calls: the newest `bases_max` bases of at most `bytes_max` bytes in total.
 #[pyclass(frozen, module = "counterpoint._engine")]
 struct Session(api::Session);
 
@@ -60,34 +60,34 @@ impl Session {
         Self(api::Session::new(bases_max, bytes_max))
     }
 
-    /// As the function, over what the session keeps.
+    /// Runs every request of `{"runs": [...]}` like the function `run_many`, on the memory that the session keeps.
     #[pyo3(signature = (request, workers=0, progress=None))]
     fn run_many(&self, py: Python<'_>, request: &str, workers: usize, progress: Option<Py<PyAny>>) -> PyResult<String> {
         drive::drive(py, progress, |report, cancel| api::run_many_in(&self.0, request, workers, report, cancel))
     }
 
-    /// How often memory was populated because none was kept that would have done.
+    /// How often memory was populated because no kept base was suitable.
     #[getter]
     fn populations(&self) -> u64 {
         self.0.populations()
     }
 }
 
-/// Replays a trace on every request of `{"runs": [...]}`, where `workload` is the path of the trace.
+/// Replays traces for every request of `{"runs": [...]}`; each `workload` is the path of a trace.
 #[pyfunction]
 #[pyo3(signature = (request, workers=0, progress=None))]
 fn replay(py: Python<'_>, request: &str, workers: usize, progress: Option<Py<PyAny>>) -> PyResult<String> {
     drive::drive(py, progress, |report, cancel| api::replay(request, workers, report, cancel))
 }
 
-/// Crashes one run at every point asked for, recovers, and gives the auditors' verdict.
+/// Crashes one run at every requested point, recovers, and returns the auditors' verdict.
 #[pyfunction]
 #[pyo3(signature = (request, progress=None))]
 fn crash(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     drive::drive(py, progress, |report, cancel| api::crash(request, report, cancel))
 }
 
-/// Gives the picture of a crash: a window of events and what a power failure after each would leave.
+/// Returns the picture of a crash: a window of events and what a power failure after each would leave.
 #[pyfunction]
 #[pyo3(signature = (request, progress=None))]
 fn scene(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {

@@ -1,4 +1,4 @@
-//! What a recorder writes into a pipe becomes a trace file; the interpreter goes on meanwhile.
+//! Writes the stream that a recorder sends through a pipe to a trace file, while the interpreter continues.
 
 use crate::errors;
 use counterpoint_engine::api::{self, TraceWritten};
@@ -9,7 +9,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-/// What stands for the pipe in errors.
+/// The name of the pipe in errors.
 const PIPE: &str = "the recorder";
 
 /// Whether a trace has memory lines or a program.
@@ -18,8 +18,8 @@ pub fn trace_kind(py: Python<'_>, path: &str) -> PyResult<&'static str> {
     py.detach(|| api::trace_kind(path)).map_err(|error| errors::InputError::new_err(error.to_string()))
 }
 
-/// Writes the stream of trace records that the open file descriptor `fd` gives, up to its END, to a compressed file at
-/// `path`, checking every record, and says what was in it. `fd` stays open.
+/// Writes the stream of trace records from the open file descriptor `fd`, up to its END, to a compressed file at
+/// `path`. Checks every record and returns a summary. `fd` stays open.
 #[pyfunction]
 pub fn write_trace<'py>(py: Python<'py>, fd: RawFd, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
     let input = duplicate(fd).map_err(|error| {
@@ -35,7 +35,8 @@ fn duplicate(fd: RawFd) -> std::io::Result<File> {
         return Err(std::io::ErrorKind::InvalidInput.into());
     }
     #[expect(unsafe_code, reason = "Python hands file descriptors over as numbers")]
-    // SAFETY: the number is not negative, and it is borrowed for one system call only, which refuses one that is not open.
+    // SAFETY: the number is not negative, and it is borrowed for one system call only, which refuses a descriptor that
+    // is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(File::from(borrowed.try_clone_to_owned()?))
 }

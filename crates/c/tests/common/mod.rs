@@ -11,7 +11,7 @@ pub fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The static library that Cargo has built for this test, which lies beside it.
+/// The static library that Cargo has built for this test, in the same folder.
 pub fn archive() -> PathBuf {
     let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let is_archive = |path: &PathBuf| {
@@ -24,7 +24,7 @@ pub fn archive() -> PathBuf {
     archives.max_by_key(built).unwrap_or_else(|| panic!("no libcounterpoint.a in {}", folder.display()))
 }
 
-/// What a command that must succeed says.
+/// The output of a command that must succeed.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (told, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! Any bytes at all, as instructions of ChampSim.
+//! Arbitrary bytes as instructions of ChampSim.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ const RECORD: usize = 64;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut plausible = bytes.to_vec();
-    // Pointers that are not zero, flags and addresses that can be: the format is told by them.
+    // Pointers that are not zero, and possible flags and addresses: they determine the format.
     for record in plausible.chunks_exact_mut(RECORD) {
         record[0] |= 1;
         record[8] &= 1;

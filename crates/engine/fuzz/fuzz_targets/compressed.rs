@@ -1,5 +1,5 @@
-//! Any bytes at all, behind the magic of a compression that the first byte chooses: the decoders, and whatever format comes out
-//! of them.
+//! Arbitrary bytes after the magic number of a compression that the first byte selects: tests the decoders, and every
+//! format that comes out of them.
 
 #![no_main]
 

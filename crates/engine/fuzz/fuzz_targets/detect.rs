@@ -1,4 +1,4 @@
-//! Any bytes at all, as a trace: the format is told by content, the same each time, and its own reader decides.
+//! Arbitrary bytes as a trace: the format is detected from the content, always the same, and its own reader decides.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any text at all, as a trace of memory lines of NVMain, DRAMsim3 or Ramulator. The first byte chooses the first line, which
-//! decides the format.
+//! Arbitrary text as a trace of memory lines of NVMain, DRAMsim3 or Ramulator. The first byte selects the first line,
+//! which decides the format.
 
 #![no_main]
 

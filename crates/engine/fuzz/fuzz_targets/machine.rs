@@ -1,5 +1,5 @@
-//! Any text at all, as a machine file, and after a zero byte as `--set` texts, a line each: refused with a sentence, or a
-//! machine that works.
+//! Arbitrary text as a machine file, and after a zero byte as `--set` texts, one per line: it is refused with a
+//! sentence, or the machine works.
 
 #![no_main]
 
@@ -8,10 +8,10 @@ use counterpoint_engine::embed::{Memory, Request, Setup};
 use counterpoint_fuzz::{file, is_sentence};
 use libfuzzer_sys::fuzz_target;
 
-/// Machines beyond this are good ones, and too large to be built thousands of times.
+/// Larger machines are valid, but too large to be built thousands of times.
 const CAPACITY_MAX: u64 = 16 << 20;
 const COUNTER_CACHE_MAX: u64 = 1 << 20;
-/// Requests to a machine, and events looked at.
+/// Number of requests to a machine, and of events that are checked.
 const REQUESTS: u64 = 24;
 const EVENTS_MAX: usize = 10_000;
 
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Writes and reads, until nothing happens any more.
+/// Writes and reads until no event is left.
 fn work(path: &str, set: &[String], machine: &Machine) {
     let cache = machine.controller.counter_cache_size.0;
     if machine.device.capacity.0 > CAPACITY_MAX || cache > COUNTER_CACHE_MAX {

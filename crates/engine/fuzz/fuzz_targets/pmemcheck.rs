@@ -1,4 +1,4 @@
-//! Any bytes at all, as a store log of pmemcheck: the reader must refuse them with a sentence or make a program of them,
+//! Arbitrary bytes as a store log of pmemcheck: the reader must refuse them with a sentence or make a program of them,
 //! whose pieces stay bounded.
 
 #![no_main]
@@ -7,7 +7,7 @@ use counterpoint_engine::message::ProgramForm;
 use counterpoint_fuzz::replay;
 use libfuzzer_sys::fuzz_target;
 
-/// Most inputs get past START, and to a file that is mapped.
+/// Lets most inputs get past START and have a mapped file.
 const HEAD: &[u8] = b"==1== START|REGISTER_FILE;p;0x10000;0x10000;0x0|";
 
 fuzz_target!(|bytes: &[u8]| {

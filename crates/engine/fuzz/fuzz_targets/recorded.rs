@@ -1,5 +1,5 @@
-//! Any bytes at all, as a recorded trace: the reader must refuse them with a sentence or make a program of them, whose
-//! pieces stay bounded; records lie one behind the other.
+//! Arbitrary bytes as a recorded trace: the reader must refuse them with a sentence or make a program of them, whose
+//! pieces stay bounded. Records must follow one another without gaps.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use counterpoint_fuzz::{is_sentence, replay};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 
-/// Most inputs get past the magic and the first SYNC, and to a file that is mapped.
+/// Lets most inputs get past the magic number and the first SYNC, and have a mapped file.
 const HEAD: &[u8] = b"CPTRACE\x01\x01\x00\x00\x00\x02\x00\x01p\x03\x80\x80\x04\x80\x80\x04\x00\x00";
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     read(&whole);
 });
 
-/// Records lie one behind the other, up to where the stream is good.
+/// Checks that records follow one another without gaps, up to the end of the valid part.
 fn read(bytes: &[u8]) {
     let mut reader = RecordReader::new("fuzz", Cursor::new(bytes.to_vec()));
     let mut at = 8;

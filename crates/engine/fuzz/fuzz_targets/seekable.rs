@@ -1,5 +1,5 @@
-//! A trace file opened in the middle: any bytes at all as the file, and any bytes at all as the table of frames behind good
-//! frames. What can be recorded must read back the same.
+//! A trace file opened in the middle: arbitrary bytes as the file, and arbitrary bytes as the table of frames after
+//! valid frames. What can be recorded must read back the same.
 
 #![no_main]
 
@@ -11,12 +11,12 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::sync::Arc;
 
-/// A stream that is not over.
+/// A stream that has not ended.
 const STREAM: &[u8] = b"CPTRACE\x01\x01\x00\x00\x00\x02\x00\x01p\x03\x80\x80\x04\x80\x80\x04\x00\x00";
-/// How a skippable frame with a table begins, and how its footer ends.
+/// The first bytes of a skippable frame with a table, and the last bytes of its footer.
 const TABLE_MAGIC: [u8; 4] = 0x184d_2a5eu32.to_le_bytes();
 const FOOTER_MAGIC: [u8; 4] = 0x8f92_eab1u32.to_le_bytes();
-/// Frames and records looked at.
+/// The most frames and records that are checked.
 const FRAMES_MAX: u32 = 8;
 const RECORDS_MAX: usize = 1000;
 
@@ -50,7 +50,7 @@ fn size(bytes: &[u8]) -> [u8; 4] {
     (bytes.len() as u32).to_le_bytes()
 }
 
-/// Reads on from the first frames.
+/// Reads from the first frames.
 fn seek(bytes: &[u8]) {
     let trace = match SeekableTrace::open(file(bytes, ".cptrace")) {
         Ok(trace) => trace,
@@ -76,7 +76,7 @@ fn read(reader: RecordReader) {
     }
 }
 
-/// `bytes` as records that a recorder sends.
+/// Writes `bytes` as records that a recorder sends.
 fn record(bytes: &[u8]) {
     let stream = [STREAM, bytes].concat();
     let path = file(b"", ".cptrace");
@@ -88,7 +88,7 @@ fn record(bytes: &[u8]) {
                     assert_eq!(trace.summary().records, written.records);
                     assert_eq!(trace.summary().stores, written.stores);
                 }
-                // A program may map more than a device has addresses for.
+                // A program may map more memory than a device has addresses for.
                 Err(error) => assert!(error.to_string().contains(" bytes together: "), "{error}"),
             }
         }

@@ -1,4 +1,4 @@
-//! What the targets share: from bytes to what a replay would do with them. Work is bounded, whatever the bytes say.
+//! Code that the fuzz targets share: from bytes to a replay. The work is bounded, whatever the bytes are.
 
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::message::{BaseImage, Line, OpBuffer, OpSource, ProgramForm};
@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// A single flush may name 2^42 lines and a stretch of instructions be 2^64 long; the rest of such a program teaches nothing.
+/// The most pieces that are replayed: a single flush may name 2^42 lines, and the rest of such a program tests nothing
+/// new.
 const FILLS_MAX: usize = 16;
-/// The longest sentence of an error: a path, a place, what was expected and what was found.
+/// The longest error sentence: a path, a place, what was expected and what was found.
 const SENTENCE_CHARS_MAX: usize = 1000;
 
-/// Refuses errors that are more than one line.
+/// Fails if an error is more than one line.
 pub fn is_sentence(error: &impl std::fmt::Display) {
     let text = error.to_string();
     assert!(!text.contains('\n') && text.chars().count() < SENTENCE_CHARS_MAX, "not one clear sentence: {text}");
@@ -94,7 +95,7 @@ fn lines_config(design: &str) -> &'static RunConfig {
     })
 }
 
-/// A file that holds `bytes`, under a name that ends in `extension`; the same one each time.
+/// A file with the contents `bytes` and a name that ends in `extension`; the same file each time.
 pub fn file(bytes: &[u8], extension: &str) -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let path =

@@ -1,4 +1,4 @@
-//! Crashes: from a request to the exploration that it asks for, what follows from its findings, and the picture.
+//! Crashes: from a request to the exploration, the analysis of its findings, and the picture.
 
 use super::request::{self, CRASH, Common, Crash, Explore, Given, Window, checked_event, seeded_fault};
 use super::runs::Opened;
@@ -17,11 +17,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Schedules explored where their number is not given.
+/// Number of explored schedules if the request does not state it.
 const SCHEDULES: u64 = 16;
 
-/// A report, and the request of the run that it is about, without crash points. What a violation says over it
-/// ([`crate::crash::Reproduction`]) makes the request that shows the violation again.
+/// A report, and the request of its run without crash points. The changes that a violation adds to it
+/// ([`crate::crash::Reproduction`]) make the request that shows the violation again.
 #[derive(Serialize)]
 struct Answer<'a, T> {
     #[serde(flatten)]
@@ -34,8 +34,8 @@ fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
     serde_json::to_string(&answer).expect("a report serialises")
 }
 
-/// Lets power fail and reports what the auditors say: `crash --json`, but that `reproduce` has values where the front has
-/// a command.
+/// Explores power failures and reports what the auditors find: `crash --json`, except that `reproduce` contains values
+/// where the front end prints a command.
 pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request: Crash = request::parse(request)?;
     let run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
@@ -68,11 +68,11 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     Ok(answer(&report, &again))
 }
 
-/// The explorations of one call: that of the run itself, and those of what follows from its findings.
+/// The explorations of one call: that of the run itself, and those of the analysis of its findings.
 struct Call<'a> {
     request: &'a Crash,
     recovery: Option<OwnRecovery>,
-    /// Transactions of the explorations that are over.
+    /// Transactions of the finished explorations.
     done: u64,
     progress: Progress<'a>,
     cancel: &'a Arc<AtomicBool>,
@@ -84,12 +84,12 @@ impl Call<'_> {
         let total = self.done + run.transactions();
         let (done, progress) = (AtomicU64::new(self.done), self.progress);
         let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
-        // A run that ended early did what there was to do.
+        // A run that ended early has done everything that was needed.
         self.done = total;
         explore_as_asked(self.request, run, exploration, self.recovery.as_mut(), &tell, self.cancel)
     }
 
-    /// Explores another run, whole.
+    /// Explores another run completely.
     fn explore_on(
         &mut self,
         config: &RunConfig,
@@ -99,12 +99,12 @@ impl Call<'_> {
         config::validate_run(config)?;
         memory_map::validate(config, design)?;
         let report = self.explore(&Opened::new(config.clone(), design.clone(), self.cancel)?, exploration)?;
-        // What follows from a verdict takes none that is not whole.
+        // The analysis of a verdict needs complete explorations.
         if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
     }
 }
 
-/// The user's own recovery, if it is asked for.
+/// The user's own recovery, if it is requested.
 fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Result<Option<OwnRecovery>, ConfigError> {
     let Some(command) = &request.recover else {
         let others = [
@@ -138,7 +138,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
     OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)
 }
 
-/// Interrupted, it leaves the question open: what was found stands.
+/// Finds out who is to blame. After an interruption this stays open, and the findings stay valid.
 fn who_is_to_blame(
     run: &Opened,
     exploration: &Exploration,
@@ -149,7 +149,7 @@ fn who_is_to_blame(
     blame(&run.config, &run.design, is_trace, exploration, report, explore_on).unwrap_or_default()
 }
 
-/// The simulated schedule, several, or every legal state.
+/// Explores the simulated schedule, several schedules, or every legal state.
 fn explore_as_asked(
     request: &Crash,
     run: &Opened,
@@ -170,16 +170,16 @@ fn explore_as_asked(
 /// What is explored of a run.
 enum Explored {
     OneSchedule,
-    /// So many of them.
+    /// This many schedules.
     Schedules(u64),
     LegalStates {
-        /// Classes of states judged at a fence, where that is asked for.
+        /// Classes of states judged at a fence, if the request states it.
         per_fence: Option<u64>,
     },
 }
 
 impl Crash {
-    /// What is explored of a run; `explained`: what is legal there is known.
+    /// What is explored of a run; `explained`: whether its legal states are known.
     fn explored(&self, explained: bool) -> Result<Explored, ConfigError> {
         let explore = self.explore.unwrap_or_default();
         let refused = |name: &str, why: &str| Err(ConfigError(format!("{name}: {why}")));
@@ -206,14 +206,14 @@ impl Crash {
             return refused("schedules", "only explore 'schedules' takes it");
         }
         Ok(match explore {
-            // What is legal there is known of no more than its schedules.
+            // For other runs the legal states are not known, only their schedules.
             _ if by_schedules => Explored::Schedules(self.schedules.unwrap_or(SCHEDULES)),
             Explore::Legal => Explored::LegalStates { per_fence: self.states },
             _ => Explored::OneSchedule,
         })
     }
 
-    /// What asks for the run again, without crash points.
+    /// A request for this run again, without crash points.
     fn again(&self, run: &Opened) -> Self {
         Self {
             common: self.common.again(&run.config, run.source.is_trace()),
@@ -241,6 +241,9 @@ fn open(
 }
 
 /// The picture of a crash: a window of events around `at_event`, and what a power failure after each would leave.
+///
+/// # Errors
+/// A sentence about the request, or the interruption.
 pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let Window { common, leave_out, fault, at_event, schedule } = request::parse(request)?;
     let run = open(&common, leave_out.as_deref(), fault.as_deref(), cancel)?;

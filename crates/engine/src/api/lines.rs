@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Megahertz of the clock of a trace's cycles where the request does not say: a cycle is a nanosecond.
+/// Clock of a trace's cycles in MHz, if the request does not state it: one cycle is one nanosecond.
 const TRACE_CLOCK_MHZ: u64 = 1000;
-/// The fastest clock: a cycle of a picosecond.
+/// The fastest clock in MHz: one cycle is one picosecond.
 const TRACE_CLOCK_MHZ_MAX: u64 = 1_000_000;
 
 struct Prepared {
@@ -26,11 +26,10 @@ struct Prepared {
     clock_mhz: u64,
 }
 
-/// `lines` if `path` is a trace of memory lines, `program` for everything else that could be replayed, also if it is not
-/// there.
+/// `lines` if `path` is a trace of memory lines, `program` for every other trace, even if the file does not exist.
 ///
 /// # Errors
-/// The file cannot be read, or is no trace.
+/// The file cannot be read or is not a trace.
 pub fn trace_kind(path: &str) -> Result<&'static str, ConfigError> {
     Ok(if open(path, &Arc::default())?.is_some() { "lines" } else { "program" })
 }
@@ -58,7 +57,7 @@ impl Prepared {
     }
 }
 
-/// Replays a batch whose workloads are all traces of memory lines. `progress` is told bytes of their files.
+/// Replays a batch whose workloads are all traces of memory lines. `progress` receives bytes of their files.
 pub(super) fn replay(
     runs: &[Lines],
     workers: usize,

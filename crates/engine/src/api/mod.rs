@@ -1,5 +1,5 @@
-//! What the front calls: requests in, reports out, both JSON. Everything here validates first; nothing starts that
-//! is not completely described.
+//! The interface to the front end: requests come in and reports go out, both as JSON. Every function validates first;
+//! nothing starts that is not completely described.
 //!
 //! ```text
 //! request (what may be asked, by kind) -> runs | lines | crash -> report
@@ -29,10 +29,10 @@ pub use crash::{crash, scene};
 pub use lines::trace_kind;
 pub use runs::{replay, resolve, run_many, run_many_in};
 
-/// Told how much is done, of how much: transactions, or bytes of traces of memory lines.
+/// Called with how much is done, and of how much: transactions, or bytes of traces of memory lines.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// The design `name_or_path`, built in or a file, as JSON: what [`describe`] says of each.
+/// The design `name_or_path`, a built-in design or a file, as JSON: the same entry that [`describe`] has for each.
 pub fn describe_design(name_or_path: &str) -> Result<String, ConfigError> {
     let mut document = described(&design::load(name_or_path, Variant::Hardened, &[])?);
     let parts = Variant::ALL.map(|variant| Ok((variant.name(), design::parts_of(name_or_path, variant)?)));
@@ -49,7 +49,7 @@ fn described(design: &Design) -> Value {
     })
 }
 
-/// Everything that exists, as JSON: designs, workloads, machines with their values.
+/// All designs, all workloads and all machines with their values, as JSON.
 pub fn describe() -> String {
     let designs: Vec<Value> = design::all(Variant::Hardened).map(|design| described(&design)).collect();
     let workloads: Vec<Value> = workload::WORKLOADS

@@ -1,5 +1,5 @@
-//! What the front may ask for, a type for each kind of request. A request is a JSON object whose keys are the fields;
-//! what is absent or null takes its default, and a key of another kind is refused.
+//! What the front end may request, with one type for each kind of request. A request is a JSON object whose keys are
+//! the fields. An absent key or null takes its default, and an unknown key is refused.
 
 use crate::assembly::{encryption, memory_map};
 use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_name};
@@ -12,30 +12,30 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// A request as it comes.
+/// A request as received.
 pub(super) type Given = Map<String, Value>;
 
-/// The most power failures in a row during recovery: the work grows with the power of their number.
+/// Most power failures in a row during recovery: the work grows exponentially with their number.
 const MAX_DEPTH: u64 = 4;
 
 /// A kind of request.
 pub(super) trait RequestKind: Default + Serialize + DeserializeOwned {
-    /// What is asked for, in sentences.
+    /// The name of this kind of request in error sentences.
     const KIND: &'static str;
 }
 
-/// What requests of every kind say.
+/// The fields of every kind of request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Common {
-    /// Design: a name, or the path of a design file.
+    /// The design: a name, or the path of a design file.
     pub design: String,
     /// Workload name or trace path.
     pub workload: String,
-    /// Which reading of the design's paper.
+    /// The reading of the design's paper.
     #[serde(deserialize_with = "variant")]
     pub variant: Option<Variant>,
-    /// Preset name or TOML file.
+    /// The machine: a preset name or a TOML file.
     pub machine: Option<String>,
     /// Overrides, `path.to.key=value`.
     pub set: Vec<String>,
@@ -48,16 +48,16 @@ pub(super) struct Common {
     /// Warm-up transactions per core.
     #[serde(deserialize_with = "whole")]
     pub warmup: Option<u64>,
-    /// Cores.
+    /// Number of cores.
     #[serde(deserialize_with = "whole")]
     pub cores: Option<u64>,
-    /// Populated bytes, all cores.
+    /// Bytes of the populated structures, in total over all cores.
     #[serde(deserialize_with = "size")]
     pub footprint: Option<u64>,
-    /// Seed.
+    /// Seed of every random stream.
     #[serde(deserialize_with = "whole")]
     pub seed: Option<u64>,
-    /// Accept a trace that is cut off.
+    /// Whether to accept a trace that is cut off.
     pub allow_truncated: bool,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct Common {
 pub(super) struct Run {
     #[serde(flatten)]
     pub common: Common,
-    /// An annotation, or a step of its protocol, that the program leaves out.
+    /// An annotation, or a step of the protocol, that the program leaves out.
     pub leave_out: Option<String>,
-    /// File for a timeline that Perfetto reads.
+    /// The file for a timeline that Perfetto can read.
     pub timeline: Option<String>,
-    /// Say what each source line of a recorded program costs.
+    /// Whether to report what each source line of a recorded program costs.
     pub by_line: bool,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Run {
 pub(super) struct Lines {
     #[serde(flatten)]
     pub common: Common,
-    /// Megahertz of the clock of the cycles in the trace.
+    /// Clock of the trace's cycles in MHz.
     #[serde(deserialize_with = "whole")]
     pub trace_clock_mhz: Option<u64>,
 }
@@ -92,7 +92,7 @@ pub(super) struct Lines {
 pub(super) struct Crash {
     #[serde(flatten)]
     pub common: Common,
-    /// An annotation, or a step of its protocol, that the program leaves out.
+    /// An annotation, or a step of the protocol, that the program leaves out.
     pub leave_out: Option<String>,
     /// A mechanism of the design that is switched off.
     pub fault: Option<String>,
@@ -101,39 +101,39 @@ pub(super) struct Crash {
     /// One crash point, by event number.
     #[serde(deserialize_with = "whole")]
     pub at_event: Option<u64>,
-    /// Power fails again during recovery.
+    /// Whether power fails again during recovery.
     pub nested: bool,
-    /// How many times in a row, 1 to 4.
+    /// How many times in a row power fails during recovery, 1 to 4.
     #[serde(deserialize_with = "whole")]
     pub nested_depth: Option<u64>,
     /// What is explored.
     pub explore: Option<Explore>,
-    /// How many schedules.
+    /// Number of schedules to explore.
     #[serde(deserialize_with = "whole")]
     pub schedules: Option<u64>,
-    /// Which one.
+    /// The number of the schedule to explore.
     #[serde(deserialize_with = "whole")]
     pub schedule: Option<u64>,
     /// Classes of legal states judged at one fence before the rest is bounded and sampled.
     #[serde(deserialize_with = "whole")]
     pub states: Option<u64>,
-    /// Tally crash points by the stage of the transaction in flight.
+    /// Whether to count crash points by the stage of the transaction in flight.
     pub stages: bool,
-    /// Look for smaller runs that break the same rules; by default where every event is a crash point.
+    /// Whether to search for smaller runs that break the same rules; by default if every event is a crash point.
     pub shrink: Option<bool>,
-    /// Find out who is to blame; the default.
+    /// Whether to find out who is to blame; true by default.
     pub blame: Option<bool>,
     /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
     pub recover: Option<String>,
-    /// Seconds that a run of it may take.
+    /// Seconds that a run of the command may take.
     #[serde(deserialize_with = "whole")]
     pub recover_timeout: Option<u64>,
-    /// How many of them run at a time.
+    /// How many commands run at a time.
     #[serde(deserialize_with = "whole")]
     pub recover_jobs: Option<u64>,
-    /// The folder in which memory is written for it.
+    /// The folder in which memory is written for the command.
     pub recover_folder: Option<String>,
-    /// The folder in which memory is kept on which it fails first.
+    /// The folder in which the memory of the command's first failure is kept.
     pub recover_keep: Option<String>,
 }
 
@@ -143,14 +143,14 @@ pub(super) struct Crash {
 pub(super) struct Window {
     #[serde(flatten)]
     pub common: Common,
-    /// An annotation, or a step of its protocol, that the program leaves out.
+    /// An annotation, or a step of the protocol, that the program leaves out.
     pub leave_out: Option<String>,
     /// A mechanism of the design that is switched off.
     pub fault: Option<String>,
-    /// The event that is looked at; the beginning of the run without it.
+    /// The event to show; without it, the beginning of the run.
     #[serde(deserialize_with = "whole")]
     pub at_event: Option<u64>,
-    /// Which schedule.
+    /// The number of the schedule to show.
     #[serde(deserialize_with = "whole")]
     pub schedule: Option<u64>,
 }
@@ -171,14 +171,14 @@ impl RequestKind for Window {
     const KIND: &'static str = "a picture of a crash";
 }
 
-/// What is explored.
+/// What is explored of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub(super) enum Explore {
-    /// The simulated schedule, or another.
+    /// One schedule: the simulated one, or another.
     #[default]
     Schedule,
-    /// Several of them.
+    /// Several schedules.
     Schedules,
     /// Every legal state at every fence.
     Legal,
@@ -197,7 +197,7 @@ impl TryFrom<String> for Explore {
     }
 }
 
-/// Crash points: "all", or how many.
+/// Crash points: "all", or their number.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub(super) struct Points(CrashPlan);
@@ -222,28 +222,28 @@ impl From<Points> for Value {
     }
 }
 
-/// What a crash run takes where a timing run takes more.
+/// The defaults that differ between crash runs and timing runs.
 pub(super) struct Defaults {
     tx_size: u64,
     transactions: u64,
-    /// One warm-up transaction for so many measured ones; 0 for none.
+    /// One warm-up transaction for this many measured ones; 0 for none.
     warmup_share: u64,
     footprint_max: u64,
 }
 
-/// Timing: enough transactions for steady figures.
+/// Defaults of timing runs: enough transactions for stable figures.
 pub(super) const TIMING: Defaults =
     Defaults { tx_size: 1024, transactions: 2_000, warmup_share: 10, footprint_max: u64::MAX };
-/// Crash: every event of a short run over a structure small enough to check completely.
+/// Defaults of crash runs: every event of a short run on a structure that is small enough to check completely.
 pub(super) const CRASH: Defaults =
     Defaults { tx_size: 256, transactions: 200, warmup_share: 0, footprint_max: 256 << 10 };
 
-/// The request that `text` is.
+/// Parses the request `text`.
 pub(super) fn parse<R: RequestKind>(text: &str) -> Result<R, ConfigError> {
     read(json(text)?)
 }
 
-/// The requests of `{"runs": [...]}`, unread: they are all of one kind.
+/// The requests of `{"runs": [...]}`, not parsed yet; they are all of one kind.
 pub(super) fn parse_batch(text: &str) -> Result<Vec<Given>, ConfigError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -253,7 +253,7 @@ pub(super) fn parse_batch(text: &str) -> Result<Vec<Given>, ConfigError> {
     json(text).map(|batch: Batch| batch.runs)
 }
 
-/// The requests of a batch as ones of this kind.
+/// Parses the requests of a batch, which must be of this kind.
 pub(super) fn read_all<R: RequestKind>(batch: Vec<Given>) -> Result<Vec<R>, ConfigError> {
     batch.into_iter().map(read).collect()
 }
@@ -265,7 +265,7 @@ fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
         if !known.contains(key) {
             return Err(refused::<R>(key, &known));
         }
-        // By itself, so that what is wrong with it is said with its name.
+        // Parsed separately, so that an error names it.
         let alone = Given::from_iter([(key.clone(), value.clone())]);
         R::deserialize(Value::Object(alone)).map_err(|error| ConfigError(format!("{key}: {error}")))?;
     }
@@ -276,7 +276,7 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
     serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
 }
 
-/// What a request says, without what it leaves to its default.
+/// The keys that a request states, without those that have their default.
 pub(super) fn said<R: RequestKind>(request: &R) -> Given {
     let empty = |value: &Value| matches!(value, Value::Null | Value::Bool(false)) || value == &Value::Array(Vec::new());
     all_keys(request).into_iter().filter(|(_, value)| !empty(value)).collect()
@@ -330,8 +330,8 @@ fn whole_number(value: &Value) -> Result<u64, String> {
 }
 
 impl Common {
-    /// The run that is asked for, completely described, and its design. `fault` is a mechanism of the design that is
-    /// switched off, `leave_out` what its programs do without.
+    /// The requested run, completely described, and its design. `fault` is a mechanism of the design that is switched
+    /// off, `leave_out` what its programs leave out.
     pub(super) fn resolve(
         &self,
         defaults: &Defaults,
@@ -341,7 +341,7 @@ impl Common {
         let variant = self.variant.unwrap_or_default();
         let (of_design, of_machine) = design::sets(&self.set);
         let design = design::load(&self.design, variant, &of_design)?;
-        // A design that no crash is allowed for is refused later, for that reason.
+        // A design that does not allow crashes is refused later, for that reason.
         let design = match fault {
             Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply(&design)?,
             _ => design,
@@ -373,7 +373,7 @@ impl Common {
         Ok((config, design))
     }
 
-    /// What asks for the run of `config` again, with every value that a default gave it.
+    /// A request for the run of `config` again, with every default value stated.
     pub(super) fn again(&self, config: &RunConfig, is_trace: bool) -> Self {
         let of_workload = |value: u64| Some(value).filter(|_| !is_trace);
         Self {
@@ -394,7 +394,7 @@ impl Common {
 }
 
 impl Crash {
-    /// What is explored of one run.
+    /// The exploration of one run that the request describes.
     pub(super) fn exploration(&self) -> Result<Exploration, ConfigError> {
         let plan = match (self.points, self.at_event) {
             (Some(_), Some(_)) => return Err(ConfigError("points and at_event exclude each other".to_owned())),
@@ -425,7 +425,7 @@ impl Crash {
     }
 }
 
-/// An event that power may fail after.
+/// Checks the number of the event after which power fails.
 pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, ConfigError> {
     match at_event {
         Some(0) => Err(ConfigError("at_event: 0 is not an event number; the first is 1".to_owned())),
@@ -433,12 +433,12 @@ pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, Config
     }
 }
 
-/// The mechanism called `name`.
+/// The seeded fault called `name`.
 pub(super) fn seeded_fault(name: Option<&str>) -> Result<Option<Fault>, ConfigError> {
     name.map(Fault::find).transpose()
 }
 
-/// What is called `name` in the programs that `design` runs.
+/// The omission called `name` in the programs that `design` runs.
 fn find_omission(name: &str, workload: &str, design: &Design) -> Result<Omission, ConfigError> {
     let known: Vec<&str> = Omission::all().map(Omission::name).collect();
     let omission = Omission::all().find(|omission| omission.name() == name);

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A run whose program is open.
+/// A run whose program or trace has been opened.
 pub(super) struct Opened {
     pub config: RunConfig,
     pub design: Design,
@@ -37,7 +37,7 @@ impl Opened {
         Ok(Self { config, design, source })
     }
 
-    /// Transactions of all cores.
+    /// Number of transactions over all cores.
     pub fn transactions(&self) -> u64 {
         let per_core = self.config.transactions + self.config.warmup;
         self.source.trace_transactions().unwrap_or(per_core * u64::from(self.config.cores))
@@ -51,26 +51,27 @@ impl Opened {
     }
 }
 
-/// What the user interrupts fails in its own way, such as a trace that cannot be read any further: it was interrupted.
+/// Turns the error of an interrupted run into [`Failure::Cancelled`], because an interruption may cause other errors,
+/// such as a trace that cannot be read further.
 pub(super) fn unless_interrupted<T>(cancel: &AtomicBool, outcome: Result<T, Failure>) -> Result<T, Failure> {
     outcome.map_err(|why| if cancel.load(Ordering::Relaxed) { Failure::Cancelled } else { why })
 }
 
-/// What stands in the place of a run that the user interrupted.
+/// The result of a run that the user interrupted.
 pub(super) fn interrupted() -> Value {
     json!({"error": "interrupted"})
 }
 
-/// Validates the request of a run and gives the complete configuration.
+/// Validates the request of a run and returns the complete configuration as JSON.
 pub fn resolve(request: &str) -> Result<String, ConfigError> {
     let Run { common, leave_out, .. } = request::parse(request)?;
     let (config, _) = common.resolve(&TIMING, leave_out.as_deref(), None)?;
     Ok(serde_json::to_string(&config).expect("a configuration serialises"))
 }
 
-/// Runs a batch, `workers` at a time (0: one per processor, and never more than that). `request` is `{"runs": [...]}`;
-/// the answer is `{"results": [...]}` in the same order. Every request is validated before the first one starts. Runs
-/// over equal bases share them.
+/// Runs a batch, `workers` at a time (0: one per processor; never more than that). `request` is `{"runs": [...]}`; the
+/// answer is `{"results": [...]}` in the same order. All requests are validated before the first run starts. Runs on
+/// equal bases share them.
 pub fn run_many(
     request: &str,
     workers: usize,
@@ -80,7 +81,7 @@ pub fn run_many(
     run_all(&request::read_all(request::parse_batch(request)?)?, workers, None, progress, cancel)
 }
 
-/// Runs a batch over the populated memory that `session` keeps.
+/// Runs a batch like [`run_many`], on the populated memory that `session` keeps.
 pub fn run_many_in(
     session: &Session,
     request: &str,
@@ -91,8 +92,8 @@ pub fn run_many_in(
     run_all(&request::read_all(request::parse_batch(request)?)?, workers, Some(session), progress, cancel)
 }
 
-/// Replays traces: a batch in which every workload is the path of a trace. Traces of memory lines have reports of their own
-/// ([`crate::run::LineReport`]).
+/// Replays traces: a batch in which every workload is the path of a trace. Traces of memory lines have their own kind
+/// of report ([`crate::run::LineReport`]).
 pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let batch = request::parse_batch(request)?;
     let first = batch.first().and_then(|run| run.get("workload")).and_then(Value::as_str);
@@ -177,8 +178,8 @@ fn run_all(
     answer(at_a_time(&prepared, workers.min(prepared.len()), &bases, &simulate))
 }
 
-/// What `simulate` gives for each run; `None` where it did not come to it, because another failed. Runs over one base go one
-/// after the other, so that few bases are alive at once.
+/// The result of `simulate` for each run; `None` if the run did not start because another failed. Runs on one base
+/// follow one another, so that few bases exist at once.
 fn at_a_time(
     runs: &[Prepared],
     workers: usize,
@@ -220,7 +221,7 @@ fn at_a_time(
     results.into_inner().expect("a run that panics ends the call")
 }
 
-/// The reports, or of several errors the first in the order of the requests.
+/// The reports; if there are errors, the first one in the order of the requests.
 fn answer(results: Vec<Option<Result<Value, Failure>>>) -> Result<String, Failure> {
     let mut values = Vec::with_capacity(results.len());
     let mut error = None;

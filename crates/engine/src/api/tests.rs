@@ -1,4 +1,4 @@
-//! Each kind of request takes its own keys and no others, and a report says what asks for its violations again.
+//! Each kind of request accepts only its own keys, and a report contains the request that reproduces each violation.
 
 use super::*;
 use std::io::Write;
@@ -139,7 +139,7 @@ fn a_report_has_the_values_that_ask_for_its_violations_again() {
     let mut smaller = Value::Object(shape.into_iter().collect());
     (smaller["warmup"], smaller["at_event"]) = (json!(0), shrunk["crash_event"].clone());
     assert_eq!(shrunk["reproduce"], smaller);
-    // A state that is legal in no schedule in particular, and another schedule than the machine's own.
+    // A state that is legal but belongs to no schedule, and a schedule other than the machine's own.
     let legal = with("explore", &json!("legal"));
     for (more, said) in [(legal, json!({"explore": "legal"})), (with("schedule", &json!(2)), json!({"schedule": 2}))] {
         let request = with_all(&more, &json!({"design": "write-back", "shrink": false, "blame": false}));

@@ -1,4 +1,5 @@
-//! What encrypts for a design on a machine, for its controller and for a boot, and where its parts do not go together.
+//! What encrypts memory for a design on a machine, for its controller and for a boot, and which parts cannot be
+//! combined.
 
 use crate::cipher::{FeedbackCipher, Keys, PadCipher};
 use crate::config::{ConfigError, Geometry, Machine};
@@ -10,7 +11,7 @@ use crate::parts::{Admit, CounterScheme, CounterUpdate, Design, HardwareLog, Log
 use crate::recovery::SchemeCodec;
 use std::sync::Arc;
 
-/// What the controller needs to encrypt for `design`: `None` for plaintext memory.
+/// What the controller needs for the encryption of `design`; `None` for plaintext memory.
 pub(crate) fn encryption_parts(
     machine: &Machine,
     design: &Design,
@@ -38,7 +39,7 @@ pub(crate) fn encryption_parts(
     Ok(Some(EncryptionParts { parts, scheme: parts.scheme(&machine.counters), pads, log }))
 }
 
-/// Refuses parts of `design` that do not go together with the counters of `machine`.
+/// Refuses parts of `design` that cannot be combined with the counters of `machine`.
 pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
@@ -50,7 +51,7 @@ pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
     paths.try_for_each(|path| bump_leaves_block(design, scheme.as_ref(), parts.update, path))
 }
 
-/// The encryption as a boot over `base` needs it, with the shadow cache where there is one.
+/// The encryption that a boot over `base` needs, including the shadow cache if there is one.
 pub(crate) fn boot_codec(
     parts: EncryptionParts,
     base: Arc<dyn BaseImage>,
@@ -66,8 +67,8 @@ pub(crate) fn boot_codec(
     codec
 }
 
-/// Refuses parts that do not go together: `path` admits the block that a bump leaves, and a bump leaves none, or one without
-/// the counter that it gave out.
+/// Refuses a combination of parts: `path` admits the block that an increment leaves, but an increment leaves no block,
+/// or one without the new counter.
 fn bump_leaves_block(
     design: &Design,
     scheme: &dyn CounterScheme,
@@ -89,7 +90,7 @@ fn bump_leaves_block(
     )))
 }
 
-/// Where the hardware's log lies on `machine`.
+/// The region of the hardware's log on `machine`.
 fn log_region(machine: &Machine, log: HardwareLog) -> LogRegion {
     LogRegion {
         first: Geometry::of(machine).log_start(),

@@ -1,4 +1,4 @@
-//! Controller and device alone, driven by lines: what a line-only trace or another simulator's cores mount.
+//! Controller and device alone, driven by lines: used for line traces and by other simulators.
 
 use super::encryption::encryption_parts;
 use crate::config::{ConfigError, Machine};
@@ -12,17 +12,17 @@ use std::sync::Arc;
 /// A controller in front of its device.
 pub struct LineSystem<O> {
     queue: Queue<Event>,
-    /// The controller.
+    /// The memory controller.
     pub controller: Controller,
-    /// The media.
+    /// The non-volatile device.
     pub device: Device,
-    /// Who watches.
+    /// The observer of all events.
     pub observer: O,
     responses: Vec<Response>,
 }
 
 impl<O: Observer> LineSystem<O> {
-    /// `design` on the controller and device of `machine`, over `base`; keys come from `seed`.
+    /// Creates controller and device of `machine` with `design`, over `base`; keys come from `seed`.
     pub fn new(
         machine: &Machine,
         design: &Design,
@@ -40,37 +40,37 @@ impl<O: Observer> LineSystem<O> {
         self.queue.now()
     }
 
-    /// When the next event happens; `None` when nothing is scheduled.
+    /// The time of the next event, in picoseconds; `None` if no event is scheduled.
     pub fn next_event_at(&self) -> Option<Ps> {
         self.queue.next_at()
     }
 
-    /// Moves time to `at`, before which no event may be due.
+    /// Moves time to `at`; no event may be due before.
     pub fn wait_until(&mut self, at: Ps) {
         self.queue.wait_until(at);
     }
 
-    /// Events so far.
+    /// Number of events so far.
     pub fn events(&self) -> u64 {
         self.queue.events()
     }
 
-    /// Digest of every event so far.
+    /// Digest of all events so far.
     pub fn digest(&self) -> u64 {
         self.queue.digest()
     }
 
-    /// Sends a read that reaches the controller at `at`.
+    /// Sends a read of `line` that reaches the controller at `at`; the answer returns `token`.
     pub fn read(&mut self, at: Ps, line: Line, token: u32) {
         self.accept(MemoryRequest::Read { at, line, token });
     }
 
-    /// Sends a write that reaches the controller at `at`.
+    /// Sends a write of `line` that reaches the controller at `at`; the acknowledgement returns `token`.
     pub fn write(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
         self.send(at, line, bytes, token, false);
     }
 
-    /// The same of a line that holds a `CounterAtomic` variable.
+    /// Sends a write of a line that holds a `CounterAtomic` variable; it reaches the controller at `at`.
     pub fn write_counter_atomic(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
         self.send(at, line, bytes, token, true);
     }
@@ -80,29 +80,29 @@ impl<O: Observer> LineSystem<O> {
         self.accept(MemoryRequest::Write { at, line, bytes, cache_pad, token, counter_atomic });
     }
 
-    /// Sends a `counter_cache_writeback` for the counters around `line` that reaches the controller at `at`.
+    /// Sends a `counter_cache_writeback` for the counters around `line`, which reaches the controller at `at`.
     pub fn write_back_counters(&mut self, at: Ps, line: Line, token: u32) {
         self.accept(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
-    /// `line`, which rests encrypted in the caches above, is about to turn dirty there: `core` asks for its next counter, which
-    /// reaches the controller at `at`.
+    /// Requests the next counter of `line` for `core`, because the line is encrypted in the caches above and is about
+    /// to become dirty there. The request reaches the controller at `at`.
     pub fn turn_dirty(&mut self, at: Ps, core: CoreId, line: Line) {
         self.accept(MemoryRequest::BumpCounter { at, core, line });
     }
 
-    /// Begins a transaction of `core`; that reaches the log manager at `at`.
+    /// Begins a transaction of `core`; the request reaches the log manager at `at`.
     pub fn begin_transaction(&mut self, at: Ps, core: CoreId) {
         self.accept(MemoryRequest::BeginTransaction { at, core });
     }
 
-    /// Sends the old bytes of `line` for the log of the transaction of `core`; they reach the log manager at `at`. A core
-    /// sends the next after the answer to this.
+    /// Sends the old bytes of `line` for the log of the transaction of `core`; they reach the log manager at `at`. A
+    /// core must wait for the answer before it sends the next.
     pub fn log(&mut self, at: Ps, core: CoreId, line: Line, old: &LineBytes) {
         self.accept(MemoryRequest::Log { at, core, line, old: *old });
     }
 
-    /// Ends the transaction of `core`; that reaches the log manager at `at`.
+    /// Ends the transaction of `core`; the request reaches the log manager at `at`.
     pub fn end_transaction(&mut self, at: Ps, core: CoreId) {
         self.accept(MemoryRequest::EndTransaction { at, core });
     }
@@ -111,7 +111,7 @@ impl<O: Observer> LineSystem<O> {
         self.controller.accept(&mut self.queue, &request);
     }
 
-    /// Lets the next event happen and hands over what it answered; `None` when nothing is scheduled.
+    /// Handles the next event and returns its answers; `None` if no event is scheduled.
     pub fn advance(&mut self) -> Option<&[Response]> {
         let event = self.queue.pop()?;
         let Self { queue, controller, device, observer, responses } = self;
@@ -122,20 +122,20 @@ impl<O: Observer> LineSystem<O> {
         Some(&self.responses)
     }
 
-    /// What a read of `line` would find that was sent now, to arrive now. Takes no time and changes nothing.
+    /// The bytes that a read of `line` would find if it arrived now. Takes no simulated time and changes nothing.
     pub fn peek(&self, line: Line) -> LineBytes {
         self.controller.peek(&self.queue, &self.device, line)
     }
 
-    /// Puts `controller`, which has done nothing yet, in place of one that has lost power with the device of `machine`:
-    /// everything under way is forgotten.
+    /// Replaces the controller with the unused `controller` after a power failure of the device of `machine`.
+    /// Everything in flight is dropped.
     pub(crate) fn restart(&mut self, machine: &Machine, controller: Controller) {
         self.queue.forget();
         self.controller = controller;
         self.device.power_cycle(machine);
     }
 
-    /// Writes out what is queued, whatever the watermarks say.
+    /// Writes out everything that is queued, regardless of the watermarks.
     pub fn flush(&mut self) {
         let Self { queue, controller, device, observer, .. } = self;
         controller.flush(&mut Context { queue, device, observer });

@@ -1,12 +1,12 @@
-//! Where a design whose caches lie in the persistence domain meets a machine: what the battery supports, and where the
-//! shadow cache lies.
+//! Matches designs whose caches are in the persistence domain with machines: what the battery supports, and where the
+//! shadow cache is.
 
 use crate::cache;
 use crate::config::{BatterySupply, ByteSize, ConfigError, Geometry, Machine, RunConfig};
 use crate::message::{LINE_BYTES, Line, ShadowRegion};
 use crate::parts::{Battery, Design};
 
-/// Checks `config` against what `design` asks of its machine; the error is one sentence.
+/// Checks that the machine of `config` has what `design` needs; the error is one sentence.
 pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
     let RunConfig { machine, cores, footprint, .. } = config;
     cache::check(machine, design.cache_pads)
@@ -29,7 +29,7 @@ pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> 
     Ok(())
 }
 
-/// What the battery of `machine` supports under `design`.
+/// What the battery of `machine` supports with `design`.
 pub fn supplied(design: &Design, machine: &Machine) -> Battery {
     match machine.eadr.battery {
         BatterySupply::AsNeeded => needed(design),
@@ -43,7 +43,7 @@ fn needed(design: &Design) -> Battery {
     design.drain().map_or(Battery::WriteOnly, |drain| drain.needs())
 }
 
-/// The same; refuses a battery that does not support what the design's drain needs.
+/// The battery of `machine` with `design`; refuses one that does not support what the design's drain needs.
 pub fn battery(design: &Design, machine: &Machine) -> Result<Battery, ConfigError> {
     let (needs, has) = (needed(design), supplied(design, machine));
     if has >= needs {
@@ -62,7 +62,7 @@ pub fn battery(design: &Design, machine: &Machine) -> Result<Battery, ConfigErro
     )))
 }
 
-/// The name of a battery, as in the configuration.
+/// The battery's name, as in the configuration.
 pub fn name(battery: Battery) -> &'static str {
     match battery {
         Battery::WriteOnly => "write-only",
@@ -71,8 +71,7 @@ pub fn name(battery: Battery) -> &'static str {
     }
 }
 
-/// The shadow cache of `design` on `machine`, whose last line lies before the hardware's log; `None` if the design has
-/// none.
+/// The shadow cache of `design` on `machine`, which ends before the hardware's log; `None` if the design has none.
 pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<ShadowRegion> {
     design.drain().filter(|drain| drain.uses_shadow())?;
     Some(ShadowRegion {
@@ -82,7 +81,7 @@ pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<S
     })
 }
 
-/// Bytes for programs under `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing, which
+/// Bytes for programs with `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing, which
 /// [`validate`] refuses.
 pub fn program_capacity(machine: &Machine, design: &Design, cores: u16) -> u64 {
     Geometry::of(machine).program_capacity().saturating_sub(shadow_bytes(machine, design, cores))
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_footprint_that_reaches_into_the_shadow_cache_is_refused() {
-        // bbe at one core: 50 Ki slots of 64 bytes and 16 for each slot's metadata, in whole pages.
+        // bbe with one core: 50 Ki slots of 64 bytes and 16 bytes of metadata for each slot, in whole pages.
         let shadow = (50 << 10) * (64 + 16);
         let machine = with(&["device.capacity=64MiB"]);
         let room = Geometry::of(&machine).program_capacity() - shadow - (64 << 10);

@@ -1,4 +1,4 @@
-//! From a design and a machine to something that runs: the stages put together, whole or controller and device alone.
+//! Assembles a design and a machine into a system that runs: all stages, or controller and device alone.
 //!
 //! ```text
 //! parts of a design + machine -> encryption (pads, counters, log) -> LineSystem: controller and device

@@ -1,4 +1,4 @@
-//! The only file that sees every stage: it owns them and routes what flows between them.
+//! The only file that knows every stage: it owns them and routes messages between them.
 
 use super::encryption_parts;
 use super::memory_map::shadow_region;
@@ -16,7 +16,7 @@ use crate::parts::{Counter, Design};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What runs on a system: a program per core, the memory they start from, and where they keep what.
+/// What runs on a system: one program per core, the memory they start from, and where they keep their data.
 pub struct Job {
     /// Populated memory.
     pub base: Arc<dyn BaseImage>,
@@ -28,7 +28,7 @@ pub struct Job {
 
 /// A machine running a design, from the first event to the last.
 pub struct System<O> {
-    /// Time and events.
+    /// The event queue, which also holds the time.
     pub queue: Queue<Event>,
     /// The cores.
     pub cores: Vec<Core>,
@@ -36,11 +36,11 @@ pub struct System<O> {
     pub cache: Hierarchy,
     /// The memory controller.
     pub controller: Controller,
-    /// The media.
+    /// The non-volatile device.
     pub device: Device,
-    /// Who watches.
+    /// The observer of all events.
     pub observer: O,
-    /// Warm-up transactions per core; measuring begins when every core has ended them.
+    /// Warm-up transactions per core; measuring begins when every core has completed them.
     warmup: u64,
     measuring_since: Option<Ps>,
     flushed: bool,
@@ -71,11 +71,11 @@ impl<O: Observer> System<O> {
         })
     }
 
-    /// The dirty lines of the caches as they rest there, should power fail now, in the order of their slots.
+    /// The dirty lines of the caches as stored there if power fails now, in the order of their slots.
     pub fn on_chip(&self) -> Vec<OnChipLine> {
         let mut lines = self.cache.on_chip();
         for line in &mut lines {
-            // What the simulator's caches hold in the clear was encrypted when it turned dirty.
+            // Lines that the simulator's caches hold unencrypted were encrypted when they became dirty.
             if let Some(resident) = self.controller.encrypt_resident(line.line, &line.resident) {
                 line.resident = resident;
             }
@@ -83,9 +83,9 @@ impl<O: Observer> System<O> {
         lines
     }
 
-    /// A prefetch by `core`, which nobody waits for.
+    /// Starts a prefetch by `core`, for which nothing waits.
     pub(crate) fn prefetch(&mut self, core: CoreId, line: Line) {
-        // Whether there is a register for it or not: nobody is told.
+        // Nothing waits for it, whether there was a free register or not.
         let _ = self.cache.own(self.queue.now(), core, line, true);
         self.route();
     }
@@ -95,19 +95,19 @@ impl<O: Observer> System<O> {
         self.measuring_since
     }
 
-    /// Transactions ended on all cores since the start.
+    /// Number of transactions that all cores have ended since the start.
     pub fn transactions_ended(&self) -> u64 {
         self.cores.iter().map(Core::transactions_ended).sum()
     }
 
-    /// Runs until nothing is left to happen, or until `after`, called after each event, breaks off. A power failure
+    /// Runs until no event is left, or until `after`, which is called after each event, stops the run. A power failure
     /// may fall wherever `after` is called.
     pub fn run(&mut self, after: impl FnMut(&mut Self) -> ControlFlow<()>) {
         self.run_noting_rest(after, |_| {});
     }
 
-    /// The same; `rest` is called when the programs are over and nothing is under way any more, before what the queues
-    /// still hold is written out.
+    /// Runs like [`Self::run`], and calls `rest` when the programs have ended and nothing is in flight, before the
+    /// contents of the queues are written out.
     pub fn run_noting_rest(
         &mut self,
         mut after: impl FnMut(&mut Self) -> ControlFlow<()>,
@@ -137,7 +137,7 @@ impl<O: Observer> System<O> {
         }
     }
 
-    /// The next event. When the programs are over, what the queue still holds is written out.
+    /// The next event. When the programs have ended, the contents of the queues are written out.
     fn next_event(&mut self, rest: &mut impl FnMut(&Self)) -> Option<Event> {
         self.queue.pop().or_else(|| {
             if std::mem::replace(&mut self.flushed, true) {
@@ -161,7 +161,7 @@ impl<O: Observer> System<O> {
         }
     }
 
-    /// One event. A core that can go on says when.
+    /// Handles one event. Returns when a core that can continue wants to.
     fn handle(&mut self, event: Event) -> Option<Ps> {
         let Self { queue, cores, cache, controller, device, observer, .. } = self;
         match event {
@@ -182,7 +182,7 @@ impl<O: Observer> System<O> {
         None
     }
 
-    /// Carries requests down and answers up until nothing is under way between stages.
+    /// Passes requests down and answers up until nothing is in flight between stages.
     fn route(&mut self) {
         while !self.cache.quiet() || self.controller.has_responses() {
             let Self { queue, cores, cache, controller, observer, responses, wakes, .. } = self;
@@ -215,7 +215,7 @@ impl<O: Observer> System<O> {
     }
 }
 
-/// The caches of `design`, empty, with the pads of a first boot if lines rest under pads.
+/// The empty caches of `design`, with the pads of a first boot if the caches use pads.
 fn caches(
     machine: &Machine,
     design: &Design,

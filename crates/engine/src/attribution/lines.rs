@@ -1,6 +1,6 @@
-//! From code and its callers to the source line that is shown: the innermost frame whose line is known and lies neither in a
-//! header nor in a library of the system, inlined functions being frames too. A flush in libpmem is thus shown at the call in
-//! the program, with or without debug information of libpmem; so is one by an intrinsic of the compiler.
+//! Finds the source line to show for code and its callers: the innermost frame whose line is known and is neither in a
+//! header nor in a system library. Inlined functions count as frames. So a flush in libpmem is shown at the call in the
+//! program, with or without debug information of libpmem, and so is a flush by an intrinsic of the compiler.
 
 use super::object_file::{Found, find};
 use crate::workload::trace::{Frame, Sites};
@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Folders whose sources and object files are not the program's own.
+/// Folders whose sources and object files do not belong to the program.
 const OF_THE_SYSTEM: [&str; 7] =
     ["/usr/include/", "/usr/local/include/", "/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/rustc/"];
 
-/// A place in the program, as people name it.
+/// A place in the program, as shown to users.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
-    /// `file:line`, else `symbol+0x..`, else `object+0x..`, else the address.
+    /// The place as text: `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise the address.
     pub text: String,
     /// `file:line` with the whole path.
     pub source: Option<String>,
@@ -26,13 +26,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of operations that come from nowhere in the recorded code.
+    /// The place of operations that come from nowhere in the recorded code.
     pub fn unknown() -> Self {
         Place { text: "unknown".to_owned(), source: None, function: None, object: None }
     }
 }
 
-/// The places of recordings, each found once though many runs ask.
+/// A cache of the places of recordings, because many runs ask for the same ones.
 #[derive(Default)]
 pub struct Places(Mutex<Vec<(Sites, Arc<[Place]>)>>);
 
@@ -68,7 +68,7 @@ fn places(sites: &Sites) -> Vec<Place> {
     std::iter::once(Place::unknown()).chain(shown).collect()
 }
 
-/// The place that is shown for `frames`, innermost first.
+/// The place to show for `frames`, innermost first.
 pub(super) fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>) -> Place {
     let object_of = |frame: &Frame| {
         let path = sites.objects.get(frame.object? as usize)?;

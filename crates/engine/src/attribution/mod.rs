@@ -1,11 +1,11 @@
-//! Which source line of a recorded program waits, and for how long.
+//! Reports which source lines of a recorded program wait, and for how long.
 //!
 //! ```text
 //! operations with their sites -> cpu -> observer stream -> watch (counts and times of each site)
 //! sites (code and its callers, as the recording has them) -> lines (what the object files say) -> merged by line
 //! ```
 //!
-//! Only watches: with or without it a run has the same events.
+//! Only observes: a run has the same events with or without it.
 
 mod lines;
 mod object_file;
@@ -21,7 +21,7 @@ use crate::kernel::ps_to_ns;
 use crate::stats::LineCost;
 use rustc_hash::FxHashMap;
 
-/// What each line cost, the one that was waited for most first. `places` says where each site lies.
+/// The cost of each line, with the longest wait first. `places` has the place of each site.
 pub fn by_line(watch: &SiteWatch, places: &[Place]) -> Vec<LineCost> {
     let nowhere = Place::unknown();
     let mut merged: FxHashMap<&Place, SiteCost> = FxHashMap::default();

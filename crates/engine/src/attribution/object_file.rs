@@ -1,8 +1,9 @@
-//! What an object file (ELF) says about its code: source lines with inlined functions (DWARF), and symbols.
+//! Reads from an object file (ELF) what it says about its code: source lines with inlined functions (DWARF), and
+//! symbols.
 //!
-//! A recording names the files; they may be gone, be others than those that ran, or be made to do harm. What cannot be read
-//! says nothing. Files are read, not mapped: nobody can cut them short under us. The debug information nests as deep as its
-//! author likes and is walked by recursion, so it gets a thread with a large stack.
+//! A recording names the files; they may be missing, differ from those that ran, or be malicious. Unreadable
+//! information is ignored. Files are read, not mapped, so that nobody can truncate them during the read. Debug
+//! information may be nested arbitrarily deep and is walked recursively, so a thread with a large stack reads it.
 
 use addr2line::Context;
 use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
@@ -14,12 +15,12 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The largest object file that is read, and the most that its debug information may unpack to: far above what programs
-/// have.
+/// The largest object file that is read, in bytes, and the largest size of its unpacked debug information: far above
+/// that of real programs.
 const BYTES_MAX: u64 = 1 << 30;
-/// Stack of the thread that reads debug information; address space only until it is needed.
+/// Stack of the thread that reads debug information, in bytes; only address space until it is used.
 const STACK_BYTES: usize = 256 << 20;
-/// Frames that are taken from one address: more functions are hardly inlined into each other.
+/// Most frames that are taken from one address: deeper inlining is unlikely.
 const INLINED_MAX: usize = 64;
 /// Where distributions keep debug information by build id.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/.build-id";
@@ -32,16 +33,16 @@ pub(super) struct SourceLine {
     pub function: Option<String>,
 }
 
-/// What is known of one address.
+/// What was found for one address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Found {
-    /// The innermost inlined function first.
+    /// The source lines, innermost inlined function first.
     pub sources: Vec<SourceLine>,
-    /// The symbol and how far behind it.
+    /// The symbol, and the offset from its start.
     pub symbol: Option<(String, u64)>,
 }
 
-/// What the object file at `path` says of the code at each of the byte `offsets` in it.
+/// What the object file at `path` says about the code at each of the byte `offsets` in the file.
 pub(super) fn find(path: &[u8], offsets: &[u64]) -> Vec<Found> {
     let nothing = || vec![Found::default(); offsets.len()];
     if offsets.is_empty() {
@@ -55,7 +56,7 @@ pub(super) fn find(path: &[u8], offsets: &[u64]) -> Vec<Found> {
     })
 }
 
-/// The bytes of a regular file.
+/// The contents of a regular file.
 fn read(path: &Path) -> Option<Vec<u8>> {
     if !path.is_absolute() || !std::fs::metadata(path).ok()?.is_file() {
         return None;
@@ -83,7 +84,7 @@ pub(super) fn look_up(bytes: &[u8], offsets: &[u64]) -> Option<Vec<Found>> {
     Some(found)
 }
 
-/// Where byte `offset` of the file lies in the memory of the object.
+/// The address in the object's memory of byte `offset` of the file.
 fn address_of(object: &object::File<'_>, offset: u64) -> Option<u64> {
     object.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
@@ -96,7 +97,7 @@ fn has_lines(object: &object::File<'_>) -> bool {
     object.section_by_name(SectionId::DebugLine.name()).is_some()
 }
 
-/// The debug information that the distribution keeps apart.
+/// The separate debug information of the distribution.
 fn separate(object: &object::File<'_>) -> Option<Vec<u8>> {
     let id = object.build_id().ok()??;
     let (first, rest) = id.split_first()?;
@@ -105,7 +106,7 @@ fn separate(object: &object::File<'_>) -> Option<Vec<u8>> {
     read(&folder.join(format!("{}.debug", hex(rest))))
 }
 
-/// A section, unpacked if it takes at most `left` bytes, which are then fewer.
+/// A section, unpacked if that takes at most `left` bytes, which it then reduces.
 fn section<'a>(object: &object::File<'a>, id: SectionId, left: &mut u64) -> Cow<'a, [u8]> {
     let data = object.section_by_name(id.name()).and_then(|section| section.compressed_data().ok());
     let Some((data, rest)) = data.and_then(|data| Some((data, left.checked_sub(data.uncompressed_size)?))) else {
@@ -115,7 +116,7 @@ fn section<'a>(object: &object::File<'a>, id: SectionId, left: &mut u64) -> Cow<
     data.decompress().unwrap_or_default()
 }
 
-/// Adds the source lines of `addresses` to what was found of them.
+/// Adds the source lines of `addresses` to `found`.
 fn add_lines(object: &object::File<'_>, addresses: &[Option<u64>], found: &mut [Found]) {
     let endian = if object.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let mut left = BYTES_MAX;

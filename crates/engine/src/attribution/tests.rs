@@ -1,4 +1,4 @@
-//! Lines and functions of a program that is compiled for the purpose, and object files that are none.
+//! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
 use super::lines::{Place, Places, place};
 use super::object_file::{Found, SourceLine, find, look_up};
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A flush in a header of the system, inlined into `library`, which `program` calls.
+/// A flush in a system header, inlined into `library`, which `program` calls.
 const SOURCE: &str = r#"
 #line 3 "/usr/lib/gcc/intrinsics.h"
 static inline __attribute__((always_inline)) void flush(volatile char* line) { __asm__ volatile(".byte 1,2,3,4,5,6,7,8,9" : "+m"(*line)); }
@@ -26,7 +26,7 @@ void program(volatile char* line)
 }
 "#;
 
-/// A compiled object, gone when dropped.
+/// A compiled object file, removed when this is dropped.
 struct Compiled(PathBuf);
 
 impl Compiled {
@@ -46,13 +46,13 @@ impl Compiled {
         self.0.as_os_str().as_bytes()
     }
 
-    /// Byte offset of the flush.
+    /// Byte offset of the flush in the file.
     fn flush(&self) -> u64 {
         let bytes = std::fs::read(&self.0).unwrap();
         bytes.windows(9).position(|window| window == [1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap() as u64
     }
 
-    /// Byte offset of the last byte of the call of `library`, which follows it in the file and calls backwards.
+    /// Byte offset of the last byte of the call of `library`, which follows it in the file.
     fn call(&self) -> u64 {
         let bytes = std::fs::read(&self.0).unwrap();
         let from = self.flush() as usize + 9;
@@ -177,7 +177,7 @@ fn costs_are_merged_by_line_and_sorted_by_what_was_waited_for() {
     assert_eq!((first.flush_latency_ns, first.flush_latency_max_ns), (Some(2.0), Some(3.0)));
     let loads = (second.load_stall_ns, second.fence_stall_ns, second.flush_latency_ns);
     assert_eq!((second.place.as_str(), loads, second.waited_for_ns), ("fence", (0.5, 2.2, None), 0.0));
-    // A site that nobody has placed is unknown.
+    // A site without a place is unknown.
     assert_eq!(by_line(&watch, &[]).iter().map(|line| line.place.as_str()).collect::<Vec<_>>(), ["unknown"]);
     assert_eq!(watch.costs().map(|(site, _)| site).collect::<Vec<Site>>(), [flush, fence, same]);
 }

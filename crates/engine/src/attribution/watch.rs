@@ -1,39 +1,39 @@
 //! Counts and times of each site, from the observer stream.
 //!
-//! A fence waits until stores have left for the cache and flushes are acknowledged. Whatever of the core was done last when
-//! commit went on is what it waited for: its site gets the stall, and the fence's own does if everything had been done when
-//! commit reached the fence.
+//! A fence waits until stores have left for the cache and flushes are acknowledged. When commit continues, the core's
+//! last completed operation is what it waited for: the site of that operation gets the stall. If everything was
+//! complete when commit reached the fence, the fence's own site gets it.
 
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, NO_SITE, Observer, Op, Site};
 
-/// What the operations of one site did and cost. Times in picoseconds.
+/// What the operations of one site did and cost. Times are in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SiteCost {
     /// Loads and stores, each within a line.
     pub loads: u64,
     pub stores: u64,
-    /// Lines flushed, or written past the caches.
+    /// Lines that were flushed or written past the caches.
     pub flushes: u64,
     pub fences: u64,
-    /// Sum and largest of the times from when a flush was sent to the caches until it was acknowledged.
+    /// Sum and maximum of the time from when a flush was sent to the caches until it was acknowledged.
     pub flush_latency_ps: Ps,
     pub flush_latency_max_ps: Ps,
-    /// Time that its fences held up commit.
+    /// Time that the site's fences stalled commit.
     pub fence_stall_ps: Ps,
-    /// Time that fences, of any site, held up commit because of it.
+    /// Time that fences of any site stalled commit because of this site.
     pub waited_for_ps: Ps,
-    /// Time that its loads held up commit.
+    /// Time that the site's loads stalled commit.
     pub load_stall_ps: Ps,
 }
 
 impl SiteCost {
-    /// Time that commit waited for it.
+    /// Total time that commit waited for the site.
     pub fn waited_ps(&self) -> Ps {
         self.waited_for_ps + self.load_stall_ps
     }
 
-    /// Both together.
+    /// Adds the counts and times of `other`.
     pub fn add(&mut self, other: &SiteCost) {
         self.loads += other.loads;
         self.stores += other.stores;
@@ -59,7 +59,7 @@ struct Sent {
 #[derive(Default)]
 struct OfCore {
     sent: Vec<Sent>,
-    /// What is done last of all so far, and when.
+    /// The time and site of the operation that completes last so far.
     last_done: (Ps, Site),
 }
 
@@ -71,7 +71,7 @@ impl OfCore {
     }
 }
 
-/// Watches one run.
+/// Observes one run.
 #[derive(Default)]
 pub struct SiteWatch {
     costs: Vec<SiteCost>,
@@ -79,7 +79,7 @@ pub struct SiteWatch {
 }
 
 impl SiteWatch {
-    /// The sites that did anything, in order.
+    /// The sites that did something, in order.
     pub fn costs(&self) -> impl Iterator<Item = (Site, &SiteCost)> {
         let used = |(_, cost): &(Site, &SiteCost)| **cost != SiteCost::default();
         (NO_SITE..).zip(&self.costs).filter(used)
@@ -117,7 +117,7 @@ impl Observer for SiteWatch {
             }
             Op::Sfence | Op::Mfence | Op::LoggedTxEnd => self.cost(site).fences += 1,
             Op::TxBegin | Op::TxEnd | Op::LoggedTxBegin | Op::Compute { .. } => {}
-            // Counted when they are sent.
+            // Flushes are counted when they are sent.
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::FlushData { .. } => {}
             Op::CounterCacheWriteback { .. } => {}
         }

@@ -1,16 +1,17 @@
-//! Watches one possible boot. Its writes are part of the life of the memory: what they encrypt must be secret, and
-//! their pads must differ from every pad used before, at the power failure too. So is what leaves if power fails again.
+//! Watches one possible boot. The boot's writes are part of the life of the memory: what they encrypt must stay secret,
+//! and their pads must differ from every pad used before, including those used at the power failure. The same holds for
+//! what leaves the chip if power fails again.
 
 use super::branch::Branch;
 use super::secrecy::Leak;
 use crate::kernel::Ps;
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer};
 
-/// What a boot let out.
+/// The leaks of a boot.
 #[derive(Clone, Default)]
 pub struct BootLeaks(pub(super) Vec<(Line, Leak)>);
 
-/// The observer of a boot. A clone watches another future of what has happened so far.
+/// The observer of a boot. A clone watches a different future of the same past.
 #[derive(Clone)]
 pub struct BootWatch<'a> {
     secrecy: Option<Branch<'a>>,
@@ -23,9 +24,9 @@ impl<'a> BootWatch<'a> {
         Self { secrecy, crash_event, leaks: BootLeaks::default() }
     }
 
-    /// After the boot, the first write of `line` would be encrypted under the first of `pads` if it is the first write
-    /// of all, under the second if one write of another line comes before it, and so on. The first pad that repeats is
-    /// noted; those after it are not looked at.
+    /// Checks the pads of the first write of `line` after the boot. The write would use the first of `pads` if it is
+    /// the first write of all, the second if one write of another line comes before it, and so on. Reports the first
+    /// pad that repeats and ignores those after it.
     pub fn next_write(&mut self, line: Line, pads: impl Iterator<Item = LineBytes>) {
         let Some(secrecy) = &mut self.secrecy else { return };
         if let Some(leak) = (1..).zip(pads).find_map(|(place, pad)| secrecy.first_write(line, place, &pad)) {
@@ -33,15 +34,15 @@ impl<'a> BootWatch<'a> {
         }
     }
 
-    /// After the boot, what the next power loss lets leave for `line` (of the shadow cache, or a line's own address) would
-    /// be encrypted under `pad`. If that was used before, for whatever bytes, it is noted.
+    /// Checks the pad of what the next power loss would write for `line` (of the shadow cache, or a line's own
+    /// address). Reports any earlier use of it, for whatever bytes.
     pub fn next_pad(&mut self, line: Line, pad: &LineBytes) {
         if let Some(leak) = self.secrecy.as_ref().and_then(|secrecy| secrecy.next_loss(pad)) {
             self.leaks.0.push((line, leak));
         }
     }
 
-    /// Power is lost again: `left` leaves the chip on battery. The boot that follows may be told to the same watch.
+    /// Power is lost again: `left` leaves the chip on battery. The same watch may observe the boot that follows.
     pub fn power_lost(&mut self, left: &[DrainedWrite]) {
         let leaks = &mut self.leaks.0;
         if let Some(secrecy) = &mut self.secrecy {
@@ -49,23 +50,23 @@ impl<'a> BootWatch<'a> {
         }
     }
 
-    /// A hash of all that this future adds to what the auditors know and that can decide what they say of what follows: equal
+    /// A hash of everything that this future adds to the auditors' knowledge and that may affect later reports: equal
     /// for two futures of one power loss in which the same pads were used for the same bytes.
     pub fn state_hash(&self) -> u128 {
         self.secrecy.as_ref().map_or(0, Branch::state_hash)
     }
 
-    /// Whether pads matter: the design promises secrecy.
+    /// Whether pads matter, because the design promises secrecy.
     pub fn watches_pads(&self) -> bool {
         self.secrecy.is_some()
     }
 
-    /// Whether nothing was let out so far.
+    /// Whether nothing has leaked so far.
     pub fn clean(&self) -> bool {
         self.leaks.0.is_empty()
     }
 
-    /// The boot is over: what it let out, for [`super::Auditor::boot_over`].
+    /// Ends the boot and returns its leaks, for [`super::Auditor::boot_over`].
     pub fn finish(self) -> BootLeaks {
         self.leaks
     }

@@ -1,6 +1,6 @@
-//! Possible futures of one past: what leaves on battery if power is lost now, what the boot after it writes, what leaves
-//! if power is lost again. A future sees every pad used before it and adds its own to itself only, because other futures
-//! of the same past do not happen together with it.
+//! Possible futures of one past: what leaves on battery if power is lost now, what the boot after it writes, and what
+//! leaves if power is lost again. A future knows every pad that was used before it and keeps its own pads to itself,
+//! because different futures of the same past do not happen together.
 
 use super::counter::CounterCipher;
 use super::durable::{mix, unit_hash};
@@ -9,7 +9,7 @@ use super::secrecy::{Earlier, InFlight, Leak, Pads, Secrecy, Use, Way, block_of,
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, ShadowRegion};
 use rustc_hash::FxHashMap;
 
-/// What has happened in a future beyond its past.
+/// What has happened in a future since its past.
 #[derive(Clone, Default)]
 pub(super) struct Future {
     lines: FxHashMap<Line, InFlight>,
@@ -17,14 +17,14 @@ pub(super) struct Future {
 }
 
 impl Future {
-    /// Nothing has happened in it.
+    /// Resets the future to its past.
     pub fn clear(&mut self) {
         self.lines.clear();
         self.pads.clear();
     }
 }
 
-/// What has to be known to judge what leaves.
+/// The context that is needed to judge what leaves.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub lines: &'a Lines,
@@ -33,7 +33,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// `line` holds metadata of the shadow cache, which are no secret.
+    /// Whether `line` holds metadata of the shadow cache, which are not secret.
     fn is_metadata(&self, line: Line) -> bool {
         self.shadow.is_some_and(|region| region.contains(line) && region.slot_of(line).is_none())
     }
@@ -67,7 +67,7 @@ impl Layers<'_> {
         self.loss.and_then(|loss| loss.lines.get(&line)).into_iter().chain(self.past.lines.get(&line))
     }
 
-    /// A populated line lies on the media under its first counter, whether the run has written it or not.
+    /// Notes the pad of a populated line, which is stored with its first counter whether the run has written it or not.
     fn note_base(&mut self, line: Line) {
         let (Some(base), Some(cipher)) = (self.around.lines.base(line), self.around.cipher) else { return };
         if self.before(line).any(|known| known.base_used) {
@@ -80,7 +80,7 @@ impl Layers<'_> {
         }
     }
 
-    /// `write` leaves on battery; gives the line whose secret it tells.
+    /// Handles that `write` leaves on battery. Returns the line that it reveals, if it leaks.
     fn left(&mut self, event: u64, way: Way, write: &DrainedWrite) -> Option<(Line, Leak)> {
         let place = write.media.as_line().filter(|&place| !self.around.is_metadata(place))?;
         let at = Earlier { line: place, event, way };
@@ -94,7 +94,7 @@ impl Layers<'_> {
                 self.examine(at, &write.bytes, [plaintext].into_iter(), program_data)
             }
             None if self.around.is_shadow(place) => None,
-            // A line of a page that is encrypted anew on battery: it holds what it held, which may have left just now.
+            // A line of a page that is re-encrypted on battery: it keeps its contents, which may just have left.
             None => {
                 let own = self.own.lines.get(&place);
                 let known = own.or_else(|| self.before(place).next()).cloned();
@@ -118,7 +118,7 @@ fn meet_in(past: &Secrecy, loss: Option<&Future>, own: &mut Pads, pad: u128, use
     }
 }
 
-/// Power is lost after `event` and `left` leaves on battery: begins `future` anew and adds what is told to `leaks`.
+/// Power is lost after `event` and `left` leaves on battery: starts `future` again and adds the leaks to `leaks`.
 pub(super) fn power_lost(
     past: &Secrecy,
     future: &mut Future,
@@ -132,7 +132,7 @@ pub(super) fn power_lost(
     leaks.extend(left.iter().filter_map(|write| layers.left(event, Way::Battery, write)));
 }
 
-/// Watches the writes of one boot and what leaves when power is lost in it.
+/// Watches the writes of one boot, and what leaves when power is lost during it.
 #[derive(Clone)]
 pub(super) struct Branch<'a> {
     past: &'a Secrecy,
@@ -147,7 +147,7 @@ impl<'a> Branch<'a> {
         Self { past, loss, own: Future::default(), around }
     }
 
-    /// See [`super::BootWatch::state_hash`]. Where and when a pad was used only words what is told.
+    /// See [`super::BootWatch::state_hash`]. Where and when a pad was used affects only the wording of reports.
     pub fn state_hash(&self) -> u128 {
         let of_pad = |seed: u64, pad: u128, plaintext: u128| {
             let words = [pad as u64, (pad >> 64) as u64, plaintext as u64, (plaintext >> 64) as u64];
@@ -169,12 +169,12 @@ impl<'a> Branch<'a> {
         Layers { past: self.past, loss: Some(self.loss), own: &mut self.own, around: self.around }
     }
 
-    /// The boot is about to write `plaintext`.
+    /// Handles that the boot is about to write `plaintext`.
     pub fn arrived(&mut self, line: Line, plaintext: &LineBytes) {
         self.own.lines.entry(line).or_insert_with(|| InFlight::new(None)).arrived(plaintext);
     }
 
-    /// The boot stored `bytes`.
+    /// Handles that the boot stored `bytes`.
     pub fn persisted(&mut self, event: u64, line: Line, bytes: &LineBytes) -> Option<Leak> {
         if self.around.is_metadata(line) {
             return None;
@@ -184,12 +184,12 @@ impl<'a> Branch<'a> {
         let in_flight = layers.own.lines.entry(line).or_insert_with(|| InFlight::new(None));
         let plaintext = in_flight.pending.pop_front().unwrap_or(in_flight.current);
         in_flight.current = plaintext;
-        // A boot rewrites never-written lines of a page too; what it read as zero is no program data.
+        // A boot also rewrites never-written lines of a page; the zeros that it reads there are not program data.
         let at = Earlier { line, event, way: Way::Boot };
         layers.examine(at, bytes, [&plaintext].into_iter(), plaintext != [0; 64])
     }
 
-    /// Power is lost again, and `left` leaves on battery; writes on their way are lost.
+    /// Power is lost again, and `left` leaves on battery; writes in flight are lost.
     pub fn power_lost(&mut self, event: u64, left: &[DrainedWrite], mut leaks: impl FnMut(Line, Leak)) {
         self.own.lines.values_mut().for_each(|line| line.pending.clear());
         let mut layers = self.layers();
@@ -200,14 +200,14 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// Whether the first write of `line`, write `place` of all, would repeat a pad under `pad`. It may hold anything,
-    /// so that any earlier use counts.
+    /// Whether the first write of `line`, as write `place` of all, would repeat `pad`. Any earlier use counts, because
+    /// the write may hold anything.
     pub fn first_write(&mut self, line: Line, place: u64, pad: &LineBytes) -> Option<Leak> {
         self.layers().note_base(line);
         self.used(pad).map(|(block, earlier)| Leak::FirstWrite { place, block, earlier })
     }
 
-    /// The same for `pad` of something that leaves at the next power loss.
+    /// Whether something that leaves at the next power loss would repeat `pad`.
     pub fn next_loss(&self, pad: &LineBytes) -> Option<Leak> {
         self.used(pad).map(|(block, earlier)| Leak::NextLoss { block, earlier })
     }

@@ -1,12 +1,12 @@
 //! The auditor's own counter-mode cryptography: it unpacks counter blocks and makes pads with the `aes` crate, and
-//! shares no line of code with the mechanisms it checks. A mistake would have to be made twice, in the same way, to
-//! go unseen.
+//! shares no code with the mechanisms that it checks. A mistake would have to be made twice in the same way to go
+//! unnoticed.
 
 use super::CounterLayout;
 use crate::message::{Coverage, Line, LineBytes};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
-/// The counter of one line. A global counter is all major; its minor is 0.
+/// The counter of one line. A global counter is stored in `major`, with `minor` 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct AuditedCounter {
     pub major: u64,
@@ -18,14 +18,14 @@ impl AuditedCounter {
     pub const NEVER: AuditedCounter = AuditedCounter { major: 0, minor: 0 };
 }
 
-/// The block cipher under one key.
+/// The block cipher with one key.
 pub(super) enum Aes {
     Bits128(Box<aes::Aes128>),
     Bits256(Box<aes::Aes256>),
 }
 
 impl Aes {
-    /// With a key of 16 or 32 bytes.
+    /// The cipher for a key of 16 or 32 bytes.
     pub fn new(key: &[u8]) -> Self {
         match key.len() {
             16 => Self::Bits128(Box::new(aes::Aes128::new_from_slice(key).expect("16 bytes are an AES-128 key"))),
@@ -41,7 +41,7 @@ impl Aes {
         }
     }
 
-    /// The encryption of one block.
+    /// Encrypts one block.
     pub fn block(&self, input: &[u8; 16]) -> [u8; 16] {
         let mut block = (*input).into();
         match self {
@@ -59,7 +59,8 @@ pub(super) struct CounterCipher {
 }
 
 impl CounterCipher {
-    /// A cipher with a key of 16 or 32 bytes; minors have 1 to 7 bits, global counters cover at most eight lines.
+    /// A cipher with a key of 16 or 32 bytes. Minor counters have 1 to 7 bits; a block of global counters covers at
+    /// most eight lines.
     pub fn new(key: &[u8], layout: CounterLayout) -> Self {
         match layout {
             CounterLayout::Split { minor_bits } => {
@@ -72,7 +73,7 @@ impl CounterCipher {
         Self { aes: Aes::new(key), layout }
     }
 
-    /// How counters lie on the media.
+    /// How counters are laid out in a block.
     pub fn layout(&self) -> CounterLayout {
         self.layout
     }
@@ -93,8 +94,8 @@ impl CounterCipher {
         }
     }
 
-    /// The one-time pad of `line` under `counter`: four AES blocks over line, counter and block number, packed
-    /// into 128 bits (model.md section 6).
+    /// The one-time pad of `line` with `counter`: four AES blocks over line, counter and block number, packed into 128
+    /// bits (model.md section 6).
     pub fn pad(&self, line: Line, counter: AuditedCounter) -> LineBytes {
         let tweak = u128::from(counter.major) << 64 | u128::from(line.0) << 10 | u128::from(counter.minor) << 2;
         let mut blocks: [aes::Block; 4] = std::array::from_fn(|k| (tweak | k as u128).to_be_bytes().into());
@@ -106,13 +107,13 @@ impl CounterCipher {
         pad
     }
 
-    /// `bytes` exclusive-ored with the pad: encryption and decryption are the same.
+    /// Exclusive-ors `bytes` with the pad: encrypts or decrypts.
     pub fn apply(&self, line: Line, counter: AuditedCounter, bytes: &LineBytes) -> LineBytes {
         xor(bytes, &self.pad(line, counter))
     }
 
-    /// The counter of line `index` in a counter block: split counters are a little-endian 64-bit major and 64 minors
-    /// packed least significant bit first, global ones are little-endian words side by side.
+    /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and 64
+    /// minor counters, packed from the least significant bit. Global counters are little-endian words.
     pub fn unpack(&self, block: &LineBytes, index: usize) -> AuditedCounter {
         let word = |n: usize| {
             let mut bytes = [0; 8];
@@ -145,7 +146,7 @@ pub(super) mod tests {
 
     const SEVEN_BITS: CounterLayout = CounterLayout::Split { minor_bits: 7 };
 
-    /// Packs bit by bit: slow, obvious, and written the other way round than `unpack`.
+    /// Packs bit by bit: slow and simple, and independent of `unpack`.
     pub fn pack(major: u64, minors: &[u8; 64], minor_bits: u32) -> LineBytes {
         let mut block = [0u8; 64];
         block[..8].copy_from_slice(&major.to_le_bytes());

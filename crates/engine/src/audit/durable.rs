@@ -1,27 +1,28 @@
-//! The durable view: what every line would decrypt to if power failed now. It is kept up to date from the observer
-//! stream alone: a unit of the media holds the bytes last told to have persisted, and what was never told of holds
-//! the populated base. Only lines whose bytes or whose counter changed are decrypted again.
+//! The durable view: what every line would decrypt to if power failed now. It is updated from the observer stream
+//! alone. A unit of the media holds the bytes that were last reported as persisted, or the populated base if there was
+//! no report. Only lines whose bytes or counter have changed are decrypted again.
 //!
 //! Decoding rule (secpm sections 3.4.1 and 3.5; counter-atomicity section 5.2.1): a line decrypts with its counter in
-//! the durable counter block: the major and its minor, or its eight bytes. While the re-encryption status register
-//! survives and names the page, the major comes from there instead: the old one for a line whose done bit is clear, the
-//! next for a line whose done bit is set. A counter of zero means never written: the line reads as zero. A line of the hardware's log decrypts the same way under the log's key,
-//! or, if the log has no counters, is shown as it lies on the media.
+//! the durable counter block: the major and its minor counter, or its eight bytes. While the re-encryption status
+//! register survives and names the page, the major counter comes from there instead: the old one for a line whose done
+//! bit is clear, the next one for a line whose done bit is set. A counter of zero means never written: the line reads
+//! as zero. A line of the hardware's log decrypts the same way with the log's key or, if the log has no counters, is
+//! shown as stored on the media.
 //!
-//! What leaves on battery when power is lost lies over what has persisted, until the next power loss is told of: the run
-//! goes on as if power had not been lost. A line that left flagged as lying in the clear reads as it lies.
+//! What leaves on battery at a power loss replaces what has persisted, until the next power loss is reported: the run
+//! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
 use super::counter::{AuditedCounter, CounterCipher, xor};
 use super::lines::{Id, Lines, Role};
 use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 
-/// What of one unit leaves on battery.
+/// What leaves on battery for one unit.
 pub(super) struct Left {
     pub bytes: LineBytes,
     in_the_clear: bool,
     /// Contribution to the hash of the durable state.
     hash: u64,
-    /// The power loss that told of it last.
+    /// The latest power loss in which it left.
     loss: u64,
 }
 
@@ -37,15 +38,15 @@ impl Left {
     }
 }
 
-/// What of one line would survive.
+/// What would survive of one line.
 pub(super) struct DurableLine {
-    /// What it decrypts to, as of the last settling.
+    /// What the line decrypts to, as of the last settling.
     pub plain: LineBytes,
-    /// The bytes on the media or in the persistence domain; `None` while nothing of this run is.
+    /// The bytes on the media or in the persistence domain; `None` if the run has not written the line.
     pub stored: Option<LineBytes>,
-    /// What takes their place when power is lost now.
+    /// What replaces those bytes if power is lost now.
     pub left: Option<Left>,
-    /// The event that persisted them.
+    /// The event in which the bytes persisted.
     pub persisted_at: Option<u64>,
     hash: u64,
     stale: bool,
@@ -61,13 +62,13 @@ impl DurableLine {
         self.left.as_ref().map(|left| &left.bytes).or(self.stored.as_ref())
     }
 
-    /// They are flagged as lying in the clear.
+    /// Whether the bytes are flagged as unencrypted.
     pub fn in_the_clear(&self) -> bool {
         self.left.as_ref().is_some_and(|left| left.in_the_clear)
     }
 }
 
-/// The re-encryption status register as last told.
+/// The re-encryption status register as last reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Status {
     pub page: Page,
@@ -76,41 +77,41 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// Whether `line` belongs to the page and has not been encrypted anew.
+    /// Whether `line` belongs to the page and has not been re-encrypted.
     pub fn awaits(&self, line: Line) -> bool {
         line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
     }
 }
 
-/// Keeps the durable view.
+/// Maintains the durable view.
 pub(super) struct Durable {
     cipher: Option<CounterCipher>,
     /// The cipher of the hardware's log, if its lines have counters.
     log: Option<CounterCipher>,
     status_survives: bool,
-    /// The register as last told of, if it survives.
+    /// The register as last reported, if it survives.
     told_status: Option<Status>,
     /// The register as a crash now would leave it.
     pub status: Option<Status>,
-    /// Power losses told of.
+    /// Number of reported power losses.
     losses: u64,
-    /// What left at the last of them, and what left before it.
+    /// The lines that left in the last power loss, and those of the one before.
     left_lines: Vec<Id>,
     left_rows: Vec<usize>,
-    /// What it changes in the hash.
+    /// The change of the hash that they cause.
     left_hash: u64,
-    /// Blocks of which entries were removed in this event.
+    /// Blocks whose entries were removed in this event.
     removed: Vec<usize>,
     stale_lines: Vec<Id>,
     stale_rows: Vec<usize>,
-    /// The largest major counter that has persisted: where explanations look for counters.
+    /// The largest major counter that has persisted: explanations search for counters near it.
     pub largest: u64,
     hash: u64,
 }
 
 impl Durable {
-    /// `cipher`: `None` for a design whose memory is plaintext. `log`: the same for the hardware's log.
-    /// `status_survives`: the register's domain is ADR.
+    /// `cipher`: `None` for a design with plaintext memory. `log`: the cipher of the hardware's log. `status_survives`:
+    /// the register is in the ADR domain.
     pub fn new(cipher: Option<CounterCipher>, log: Option<CounterCipher>, status_survives: bool) -> Self {
         Self {
             cipher,
@@ -139,7 +140,7 @@ impl Durable {
         self.log.is_some()
     }
 
-    /// `media` entered the persistence domain.
+    /// Handles that `media` entered the persistence domain.
     pub fn persisted(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
         let hash = unit_hash(media, bytes);
         match media.unit() {
@@ -169,8 +170,8 @@ impl Durable {
         }
     }
 
-    /// The queued entry of a counter block that holds `bytes` was removed because a newer one, of whatever block, takes its
-    /// place.
+    /// Handles that the queued entry of a counter block with these `bytes` was removed because a newer entry, of any
+    /// block, replaces it.
     pub fn removed(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
         let MediaUnit::Counter(block) = media.unit() else { return };
         let slot = lines.slot(block);
@@ -181,7 +182,7 @@ impl Durable {
         self.removed.push(slot);
     }
 
-    /// The oldest queued entry of `media`, which holds `bytes`, has reached the media.
+    /// Handles that the oldest queued entry of `media`, with these `bytes`, has reached the media.
     pub fn written(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
         if let MediaUnit::Counter(block) = media.unit()
             && self.cipher.is_some()
@@ -193,8 +194,8 @@ impl Durable {
         }
     }
 
-    /// An event is over: blocks of which an entry was removed in it are what the newest of the other entries holds, or what
-    /// lies on the media.
+    /// Handles the end of an event: a block whose entry was removed now holds what the newest of its other entries
+    /// holds, or what is on the media.
     pub fn event_over(&mut self, lines: &mut Lines) {
         while let Some(slot) = self.removed.pop() {
             let row = &mut lines.rows[slot];
@@ -258,7 +259,7 @@ impl Durable {
         self.left_hash = of_lines.chain(of_rows).fold(0, |hash, unit| hash ^ unit);
     }
 
-    /// The register after what left: as it was, or what the battery made of it.
+    /// Sets the register after the power loss: unchanged, or as the battery left it.
     pub fn status_left(&mut self, lines: &mut Lines, made: Option<Option<Status>>) {
         let told = self.told_status;
         self.set_status(lines, made.filter(|_| self.status_survives).unwrap_or(told));
@@ -296,7 +297,7 @@ impl Durable {
         }
     }
 
-    /// The status register changed.
+    /// Handles a change of the status register.
     pub fn reencryption(&mut self, lines: &mut Lines, status: Option<Status>) {
         if !self.status_survives || self.cipher.is_none() {
             return;
@@ -354,7 +355,7 @@ impl Durable {
         }
     }
 
-    /// A hash of the whole durable state: equal states have equal hashes whatever way led to them.
+    /// A hash of the whole durable state: equal states have equal hashes, whatever events led to them.
     pub fn state_hash(&self) -> u64 {
         self.hash ^ self.left_hash
     }
@@ -376,7 +377,7 @@ impl Durable {
     }
 }
 
-/// Puts the counters of a block into the cells of its row; gives the largest major of them.
+/// Stores the counters of a block in the cells of its row; returns the largest major counter.
 fn unpack_row(cipher: &CounterCipher, lines: &mut Lines, slot: usize, block: &LineBytes) -> u64 {
     let cells = lines.cells_of(slot);
     let mut largest = 0;
@@ -390,7 +391,8 @@ fn unpack_row(cipher: &CounterCipher, lines: &mut Lines, slot: usize, block: &Li
 fn effective(stored: AuditedCounter, status: Option<Status>, line: Line) -> AuditedCounter {
     match status {
         Some(status) if status.awaits(line) => AuditedCounter { major: status.old_major, ..stored },
-        // Whatever block is durable: the boot goes on under the new major counter, and keeps what the lines read as.
+        // Whichever block is durable, the boot continues with the new major counter and keeps the contents of the
+        // lines.
         Some(status) if status.page == line.page() => AuditedCounter { major: status.old_major + 1, ..stored },
         _ => stored,
     }
@@ -409,14 +411,14 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
     }
     match (record.durable.found(), lines.base(line)) {
         (Some(stored), _) => cipher.apply(line, counter, stored),
-        // A populated line that the run did not write lies on the media under its first counter.
+        // A populated line that the run did not write is stored with its first counter.
         (None, Some(base)) if counter == cipher.base() => *base,
         (None, Some(base)) => cipher.apply(line, counter, &xor(base, &cipher.pad(line, cipher.base()))),
         (None, None) => cipher.pad(line, counter),
     }
 }
 
-/// One more word of a hash.
+/// Mixes one more word into a hash.
 pub(super) fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31)
 }

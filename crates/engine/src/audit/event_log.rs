@@ -1,11 +1,12 @@
-//! The last things that happened, kept so that a violation can tell its story. A fixed ring: old notes go.
+//! The latest things that happened, so that the explanation of a violation can list them. A fixed ring: old notes are
+//! dropped.
 
 use crate::message::{CoreId, Coverage, Line, MediaLine, Page};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
 const NOTES: usize = 1024;
-/// Notes told in one explanation.
+/// Most notes in one explanation.
 const TOLD: usize = 8;
 
 /// One thing that happened.
@@ -24,7 +25,7 @@ pub(super) enum Note {
     Reencryption { page: Page, old_major: u64, done: u32, finished: bool },
 }
 
-/// The ring.
+/// The ring of notes.
 pub(super) struct EventLog {
     notes: VecDeque<(u64, Note)>,
     coverage: Coverage,
@@ -36,10 +37,10 @@ impl EventLog {
         Self { notes: VecDeque::with_capacity(NOTES), coverage }
     }
 
-    /// `note` happened in `event`.
+    /// Adds a note of `event`.
     pub fn push(&mut self, event: u64, note: Note) {
         if let (Note::Stored(..), Some(&(_, last))) = (note, self.notes.back()) {
-            // A block copy is many stores to one line; one note tells of them.
+            // A block copy is many stores to one line; one note covers them.
             if last == note {
                 return;
             }
@@ -55,7 +56,7 @@ impl EventLog {
         let mut told: Vec<&(u64, Note)> =
             self.notes.iter().rev().filter(|(_, note)| self.concerns(note, line)).take(TOLD).collect();
         told.reverse();
-        // Fences that lead the story order nothing in it.
+        // Fences at the start of the story order nothing in it.
         let lead = told.iter().take_while(|(_, note)| matches!(note, Note::Fenced(_) | Note::LogFreed(_))).count();
         let mut story = String::new();
         for (event, note) in &told[lead..] {
@@ -130,7 +131,7 @@ mod tests {
             "event 2: core 0 stored to the line; event 4: the page's counter block entered the persistence domain."
         );
         assert_eq!(event_log.about(Line(900)), "");
-        // Of eight lines per block, the line is in block 0 too, and no page is spoken of.
+        // With eight lines per block, the line is also in block 0, and no page is mentioned.
         event_log.coverage = Coverage::EIGHT_LINES;
         assert!(
             event_log.about(Line(3)).ends_with("event 4: the line's counter block entered the persistence domain.")

@@ -1,4 +1,4 @@
-//! Violations in one possible future of a crash point: told to whoever explores it, and counted there.
+//! Violations in one possible future of a crash point. They are returned to the explorer, which counts them.
 
 use super::boot::BootLeaks;
 use super::secrecy::Leak;
@@ -7,7 +7,7 @@ use super::{Auditor, Rule, Violation, explain};
 use crate::message::{CoreId, Line};
 
 impl Auditor {
-    /// What a [`super::BootWatch`] found, as violations that nobody has counted.
+    /// The findings of a [`super::BootWatch`] as violations, which are not counted yet.
     pub fn leaks_told(&self, leaks: BootLeaks) -> Vec<Violation> {
         let told = |(line, leak): (Line, Leak)| {
             let explanation = with_event_log(explain::leak(self.events, line, leak), &self.event_log, line);
@@ -16,8 +16,8 @@ impl Auditor {
         leaks.0.into_iter().map(told).collect()
     }
 
-    /// A violation of `rule` after the event that is just over, of `core` or of that whose memory `line` is. Nobody has
-    /// counted it.
+    /// A violation of `rule` after the last event, of `core` or of the core whose memory `line` is. It is not counted
+    /// yet.
     pub fn broken(&self, rule: Rule, core: Option<CoreId>, line: Option<Line>, explanation: String) -> Violation {
         Violation { explanation, ..self.unexplained(rule, core, line) }
     }

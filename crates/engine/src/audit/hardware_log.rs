@@ -1,14 +1,16 @@
-//! The auditors' own reading of the log that hardware writes (easy-pm section III), sharing no code with the
-//! mechanisms: own addresses, own reading of headers, and cipher feedback put together from single AES blocks.
+//! The auditors' own reading of the log that hardware writes (easy-pm section III). It shares no code with the
+//! mechanisms: it has its own addresses, its own reading of headers, and cipher feedback mode built from single AES
+//! blocks.
 //!
-//! It follows what the log metadata registers hold, and keeps for every line what it would hold once a boot has undone
-//! the transactions in flight ([`Record::booted`]). A set of registers is walked again only if the registers or a line
-//! that its last walk read have changed.
+//! It tracks the log metadata registers, and keeps for every line what it would hold once a boot has undone the
+//! transactions in flight ([`Record::booted`]). A set of registers is walked again only if the registers or a line that
+//! its last walk read have changed.
 //!
-//! Layout, in lines of a bucket: records apart are a header and seven logged lines each, in counter mode; chains are a
-//! line of metadata, all headers, and all logged lines without gaps, each chain in cipher feedback mode. A header is
-//! seven addresses of eight bytes, then four bytes that say how many are valid and four that number the transaction's
-//! records; metadata are the initial vector of the headers, that of the lines, and four bytes of Valid Header Number.
+//! Layout, in lines of a bucket: separate records are a header and seven logged lines each, in counter mode. Chains are
+//! a line of metadata, all headers, and all logged lines without gaps, each chain in cipher feedback mode. A header is
+//! seven addresses of eight bytes, then four bytes with the number of valid ones and four with the number of the record
+//! in its transaction. Metadata are the initial vector of the headers, that of the lines, and four bytes of Valid
+//! Header Number.
 //!
 //! [`Record::booted`]: super::lines::Record::booted
 
@@ -27,21 +29,21 @@ const HEADER_IV: Range<usize> = 0..16;
 const LOG_IV: Range<usize> = 16..32;
 const VALID_HEADERS: Range<usize> = 32..36;
 
-/// The undo log that hardware writes, as far as an auditor has to know. Records apart are encrypted in counter mode,
+/// What an auditor must know about the undo log that hardware writes. Separate records are encrypted in counter mode,
 /// chains in cipher feedback mode.
 #[derive(Clone, Debug)]
 pub struct LogFacts {
-    /// Its first line; programs write only in front of it.
+    /// The log's first line; programs write only before it.
     pub first: Line,
-    /// Buckets.
+    /// Number of buckets.
     pub buckets: u32,
-    /// Records in a bucket.
+    /// Number of records in a bucket.
     pub records: u32,
-    /// How records lie in a bucket.
+    /// How records are laid out in a bucket.
     pub layout: LogLayout,
     /// The log's key: 16 or 32 bytes.
     pub key: Vec<u8>,
-    /// The log metadata registers are in the ADR domain.
+    /// Whether the log metadata registers are in the ADR domain.
     pub registers_survive: bool,
 }
 
@@ -59,14 +61,14 @@ impl LogFacts {
         self.first.0..self.first.0 + u64::from(self.buckets) * self.bucket_lines()
     }
 
-    /// Whether `line` holds metadata of chains: security metadata, which may leave the chip in the clear.
+    /// Whether `line` holds metadata of chains: security metadata, which may leave the chip unencrypted.
     pub(super) fn is_metadata(&self, line: Line) -> bool {
         self.layout == LogLayout::Chains
             && self.lines().contains(&line.0)
             && (line.0 - self.first.0).is_multiple_of(self.bucket_lines())
     }
 
-    /// The cipher of log lines that have counters; chains have none.
+    /// The cipher of log lines that have counters; `None` for chains, whose lines have none.
     pub(super) fn counter_cipher(&self, counters: CounterLayout) -> Option<CounterCipher> {
         (self.layout == LogLayout::Records).then(|| CounterCipher::new(&self.key, counters))
     }
@@ -75,29 +77,29 @@ impl LogFacts {
 /// What a boot's undo of one core's transaction finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct UndoReport {
-    /// Logged lines put back, every entry counted.
+    /// Number of restored log entries.
     pub entries: u32,
-    /// Headers that should be valid and cannot be headers.
+    /// Number of headers that should be valid but cannot be headers.
     pub unreadable: u32,
 }
 
-/// The registers of one core's transaction and what a boot would do with them.
+/// The registers of one core's transaction, and what a boot would do with them.
 #[derive(Default)]
 struct Set {
     /// Buckets and their valid headers, in the order in which the transaction got them.
     buckets: Vec<(u32, u32)>,
     stale: bool,
-    /// Lines put back, in the order of the boot; a line may be put back more than once.
+    /// Restored lines, in the order of the boot; a line may be restored more than once.
     restored: Vec<(Id, LineBytes)>,
     report: UndoReport,
     hash: u64,
 }
 
-/// Follows the hardware's log.
+/// Tracks the hardware's log.
 pub(super) struct HardwareLog {
     facts: LogFacts,
     aes: Aes,
-    /// By core.
+    /// The registers of each core.
     sets: Vec<Set>,
     any_stale: bool,
     hash: u64,
@@ -116,7 +118,7 @@ impl HardwareLog {
         &self.facts
     }
 
-    /// The registers say that `bucket` belongs to the transaction of `core` and has `records` valid headers.
+    /// The registers now record that `bucket` belongs to the transaction of `core` and has `records` valid headers.
     pub fn extended(&mut self, core: CoreId, bucket: u32, records: u32) {
         self.change(core, |buckets| match buckets.iter_mut().find(|(known, _)| *known == bucket) {
             Some((_, valid)) => *valid = records,
@@ -124,13 +126,13 @@ impl HardwareLog {
         });
     }
 
-    /// The registers of the transaction of `core` are free.
+    /// The registers of the transaction of `core` are freed.
     pub fn freed(&mut self, core: CoreId) {
         self.change(core, Vec::clear);
     }
 
     fn change(&mut self, core: CoreId, change: impl FnOnce(&mut Vec<(u32, u32)>)) {
-        // Registers that do not survive are as good as empty, whatever they say.
+        // Registers that do not survive count as empty.
         let Some(set) = self.sets.get_mut(usize::from(core)).filter(|_| self.facts.registers_survive) else { return };
         change(&mut set.buckets);
         set.stale = true;
@@ -149,13 +151,13 @@ impl HardwareLog {
         self.hash
     }
 
-    /// What the undo finds of `core`.
+    /// What the undo finds for `core`.
     pub fn report(&self, core: CoreId) -> UndoReport {
         self.sets.get(usize::from(core)).map_or(UndoReport::default(), |set| set.report)
     }
 
-    /// Brings [`super::lines::Record::booted`] up to date. `changed` has the lines whose durable bytes have changed;
-    /// lines that the undo now leaves otherwise are added.
+    /// Updates [`super::lines::Record::booted`]. `changed` contains the lines whose durable bytes have changed; lines
+    /// with a new result of the undo are added.
     pub fn settle(&mut self, lines: &mut Lines, changed: &mut Vec<Id>) {
         for &id in &*changed {
             let readers = std::mem::take(&mut lines.record_mut(id).undo_readers);
@@ -183,7 +185,7 @@ impl HardwareLog {
                 lines.record_mut(id).restored = None;
             }
         }
-        // Transactions do not share lines; if a broken log says that they do, the last to be put back stays.
+        // Transactions do not share lines. If a broken log says that they do, the last restored bytes stay.
         for &(id, bytes) in self.sets.iter().flat_map(|set| &set.restored) {
             lines.record_mut(id).restored = Some(bytes);
         }
@@ -192,7 +194,7 @@ impl HardwareLog {
         self.before.clear();
     }
 
-    /// Reads the log of `core`.
+    /// Walks the log of `core`.
     fn walk(&self, lines: &mut Lines, core: usize) -> (Vec<(Id, LineBytes)>, UndoReport) {
         let mut walk = Walk { facts: &self.facts, aes: &self.aes, lines, core, entries: Vec::new(), unreadable: 0 };
         for &(bucket, records) in &self.sets[core].buckets {
@@ -209,8 +211,8 @@ impl HardwareLog {
     }
 }
 
-/// The bit of a set in the records of lines that its walk has read; cores 64 apart share one, which costs a walk too
-/// many.
+/// The bit of a set in the records of the lines that its walk has read. Cores 64 apart share a bit, which costs an
+/// unnecessary walk.
 fn reader(core: usize) -> u64 {
     1 << (core % 64)
 }
@@ -277,8 +279,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The lines that a header names; `None` if it cannot be one: it names no line or too many, an address within a
-    /// line, or one that is no program's.
+    /// The lines that a header names; `None` if it cannot be a header: it names no line or too many, an address inside
+    /// a line, or a line that is not a program's.
     fn named(&self, header: &LineBytes) -> Option<Vec<Line>> {
         let count = u64::from(word(header, COUNT));
         if !(1..=LINES_OF_RECORD).contains(&count) {
@@ -310,7 +312,7 @@ pub(super) fn feed_back(aes: &Aes, recent: &mut [u8; 16], ciphertext: &LineBytes
     plain
 }
 
-/// What the explanations call the log's part in a finding.
+/// The log's part of an explanation.
 pub(super) fn told(report: UndoReport) -> String {
     let unreadable = match report.unreadable {
         0 => String::new(),

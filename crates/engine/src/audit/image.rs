@@ -1,29 +1,29 @@
-//! A digest of the memory that a program finds when the boot is over, kept as lines change: equal for two power failures
-//! after which its own recovery finds the same bytes.
+//! A digest of the memory that a program finds after the boot, updated as lines change: equal for two power failures
+//! after which the program's own recovery finds the same bytes.
 
 use super::lines::{Id, Lines};
 use crate::kernel::keyed_digest;
 use crate::message::LineBytes;
 
-/// The sum, over the program's lines, of the digest of what a line holds less that of what it held before the run. So a
-/// line that is as it was counts nothing, whether anything happened to it or not.
+/// The sum, over the program's lines, of the digest of a line's contents minus the digest of its contents before the
+/// run. An unchanged line contributes nothing.
 pub(super) struct ImageDigest {
     /// One past the program's last byte address.
     end: u64,
     sum: u128,
-    /// What each line adds, by its record.
+    /// What each line contributes, by its record.
     terms: Vec<u128>,
 }
 
 const EMPTY: LineBytes = [0; 64];
 
 impl ImageDigest {
-    /// Of memory before the run, in which the program has the bytes up to `end`.
+    /// The digest before the run; `end` is one past the program's last byte address.
     pub fn new(end: u64) -> Self {
         Self { end, sum: 0, terms: Vec::new() }
     }
 
-    /// What the line of record `id` holds may have changed.
+    /// Updates the contribution of the line of record `id`, which may have changed.
     pub fn changed(&mut self, lines: &Lines, id: Id) {
         let record = lines.record(id);
         if record.line.address() >= self.end {

@@ -1,5 +1,5 @@
-//! The ledger: what the program means to write, taken from its operations before any cache or core has seen them.
-//! It stands between the program and its core, passes every operation on unchanged, and sends the write set of each
+//! The ledger: what the program intends to write, taken from its operations before a cache or core has seen them. It is
+//! placed between the program and its core, passes every operation on unchanged, and sends the write set of each
 //! transaction to the auditor, so that the golden state after transaction k is known before it executes.
 
 use crate::message::{BaseImage, CoreId, Line, LineBytes, Op, OpBuffer, OpSource};
@@ -10,23 +10,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// What one buffer of operations writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionRecord {
-    /// The core that runs it.
+    /// The core that runs the transaction.
     pub core: CoreId,
-    /// Its number, from 0; `None` for operations outside any transaction (a trace's first part).
+    /// The transaction's number, from 0; `None` for operations outside any transaction (a trace's first part).
     pub number: Option<u64>,
-    /// Every line written and its bytes afterwards, in the order in which lines were first written.
+    /// Every line written, with its bytes after the transaction, in the order of the first writes.
     pub writes: Vec<(Line, LineBytes)>,
-    /// The lines written before its first fence and their bytes then: of a program with a log, what Prepare writes. Empty
-    /// without a fence.
+    /// The lines written before the transaction's first fence, with their bytes at that time: for a program with a log,
+    /// what Prepare writes. Empty without a fence.
     pub prepared: Vec<(Line, LineBytes)>,
 }
 
-/// Where ledgers send to and the auditor reads from.
+/// The channel from the ledgers to the auditor.
 pub fn ledger_channel() -> (Sender<TransactionRecord>, Receiver<TransactionRecord>) {
     channel()
 }
 
-/// A program with a ledger kept about it.
+/// A program whose writes are recorded.
 pub struct Ledger<S> {
     program: S,
     core: CoreId,
@@ -37,7 +37,7 @@ pub struct Ledger<S> {
 }
 
 impl<S: OpSource> Ledger<S> {
-    /// Watches `program`, which runs on `core` over `base`.
+    /// Records the writes of `program`, which runs on `core` over `base`.
     pub fn new(program: S, core: CoreId, base: Arc<dyn BaseImage>, records: Sender<TransactionRecord>) -> Self {
         Self { program, core, base, memory: FxHashMap::default(), transactions: 0, records }
     }
@@ -79,7 +79,7 @@ impl<S: OpSource> OpSource for Ledger<S> {
             return false;
         }
         let record = self.record(buffer);
-        // The auditor may be gone already (the run was stopped early); the program goes on all the same.
+        // The auditor may be gone already, if the run was stopped early; the program continues.
         let _ = self.records.send(record);
         true
     }

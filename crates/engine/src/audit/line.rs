@@ -1,14 +1,14 @@
-//! The line rule. A line whose last store is covered by a completed fence must decrypt to that store's result at every
-//! crash point. While stores are uncovered, a design that promises line atomicity must show the covered version or
-//! a later one, never a mixture; a design that does not is left alone until the next fence covers the line.
+//! The line rule. A line whose last store is covered by a completed fence must decrypt to the result of that store at
+//! every crash point. While there are uncovered stores, a design that promises line atomicity must show the covered
+//! version or a later one, never a mixture. For other designs the line is not checked until the next fence covers it.
 //!
-//! A design may promise that for marked lines alone: those with a `CounterAtomic` variable (counter-atomicity section
-//! 4.3). What was stored to a line before it was marked is not part of the promise, so the line is held to it from the
-//! fence on that covers those stores.
+//! A design may make this promise only for marked lines: those with a `CounterAtomic` variable (counter-atomicity
+//! section 4.3). Stores before the line was marked are not part of the promise, so it applies from the fence that
+//! covers those stores.
 //!
-//! If the caches are in the persistence domain, a store is covered in the event in which it becomes visible. Then fences
-//! add nothing, nothing is in flight, and the rule asks what a boot makes of memory rather than what lies at the line's
-//! own address, because lines may leave for other places.
+//! If the caches are in the persistence domain, a store is covered in the event in which it becomes visible. Then
+//! fences add nothing, nothing is in flight, and the rule checks the memory that a boot produces instead of the bytes
+//! at the line's own address, because lines may leave for other places.
 
 use super::lines::{Id, Lines, Record};
 use crate::message::{CoreId, LineBytes};
@@ -18,15 +18,15 @@ use crate::parts::LineAtomicity;
 pub(super) struct History {
     /// The newest version that a completed fence covers; the base until then.
     pub covered: LineBytes,
-    /// Everything stored since, in order.
+    /// Everything stored since that fence, in order.
     pub later: Vec<LineBytes>,
-    /// Number of the covered version: versions count from 0, the base.
+    /// Number of the covered version: versions count from 0, which is the base.
     number: u64,
     /// The event of the last store.
     pub stored_at: Option<u64>,
     /// The event of the fence that covers `covered`.
     pub covered_at: Option<u64>,
-    /// Once the line is marked, the number of the version that it held then.
+    /// If the line is marked, the number of the version that it held at that time.
     marked: Option<u64>,
     queued: bool,
     bad: bool,
@@ -46,35 +46,35 @@ impl History {
         }
     }
 
-    /// The line breaks the rule, as of the last judgement.
+    /// Whether the line breaks the rule, as of the last judgement.
     pub fn is_bad(&self) -> bool {
         self.bad
     }
 
-    /// What the program sees in the line.
+    /// The line's contents as the program sees them.
     pub fn latest(&self) -> &LineBytes {
         self.later.last().unwrap_or(&self.covered)
     }
 }
 
-/// Watches stores, flushes and fences.
+/// Checks the line rule from stores, flushes and fences.
 pub(super) struct LineRule {
     atomicity: LineAtomicity,
-    /// Stores are durable once they are visible.
+    /// Whether stores are durable as soon as they are visible.
     at_once: bool,
-    /// Per core: flushed lines and the version that each held, waiting for a fence.
+    /// For each core: flushed lines and the version that each held, waiting for a fence.
     flushed: Vec<Vec<(Id, u64)>>,
     queue: Vec<Id>,
     bad: u64,
 }
 
 impl LineRule {
-    /// `at_once`: the caches are in the persistence domain.
+    /// `at_once`: whether the caches are in the persistence domain.
     pub fn new(atomicity: LineAtomicity, at_once: bool, cores: usize) -> Self {
         Self { atomicity, at_once, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
     }
 
-    /// A store of `data` at `offset` became visible.
+    /// Handles that a store of `data` at `offset` became visible.
     pub fn stored(&mut self, lines: &mut Lines, event: u64, id: Id, offset: usize, data: &[u8]) {
         let history = &mut lines.record_mut(id).history;
         let mut version = *history.latest();
@@ -87,25 +87,26 @@ impl LineRule {
             return;
         }
         history.later.push(version);
-        // More is allowed now: a line that was wrong for want of this store may be right.
+        // A new version is allowed: a line that was wrong without this store may be right now.
         if history.bad {
             self.recheck(lines, id);
         }
     }
 
-    /// The line holds a `CounterAtomic` variable from now on. That takes nothing from what is allowed now.
+    /// Handles that the line holds a `CounterAtomic` variable from now on. All versions that are allowed now stay
+    /// allowed.
     pub fn marked(&mut self, lines: &mut Lines, id: Id) {
         let history = &mut lines.record_mut(id).history;
         history.marked = history.marked.or(Some(history.number + history.later.len() as u64));
     }
 
-    /// `core` flushed the line.
+    /// Handles a flush of the line by `core`.
     pub fn flushed(&mut self, lines: &Lines, core: CoreId, id: Id) {
         let history = &lines.record(id).history;
         self.core(core).push((id, history.number + history.later.len() as u64));
     }
 
-    /// A fence of `core` completed.
+    /// Handles the completion of a fence of `core`.
     pub fn fenced(&mut self, lines: &mut Lines, event: u64, core: CoreId) {
         let mut flushed = std::mem::take(self.core(core));
         for (id, number) in flushed.drain(..) {
@@ -122,7 +123,7 @@ impl LineRule {
         *self.core(core) = flushed;
     }
 
-    /// The line's durable bytes or its obligations changed.
+    /// Schedules a new check of the line: its durable bytes or its obligations changed.
     pub fn recheck(&mut self, lines: &mut Lines, id: Id) {
         let history = &mut lines.record_mut(id).history;
         if !history.queued {
@@ -131,7 +132,7 @@ impl LineRule {
         }
     }
 
-    /// Judges what changed; gives the lines that have turned wrong.
+    /// Checks what changed; adds the lines that are now wrong to `turned_bad`.
     pub fn judge(&mut self, lines: &mut Lines, turned_bad: &mut Vec<Id>) {
         for id in self.queue.drain(..) {
             let record = lines.record_mut(id);
@@ -150,7 +151,7 @@ impl LineRule {
         }
     }
 
-    /// How many lines are wrong now.
+    /// Number of lines that are wrong now.
     pub fn bad(&self) -> u64 {
         self.bad
     }
@@ -164,7 +165,7 @@ impl LineRule {
     }
 }
 
-/// Whether the line's durable bytes are among those that a crash may show.
+/// Whether the line's durable bytes are among the versions that a crash may show.
 fn allowed(record: &Record, atomicity: LineAtomicity) -> bool {
     let history = &record.history;
     let line_atomic = match atomicity {

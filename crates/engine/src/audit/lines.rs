@@ -1,7 +1,7 @@
-//! The table of everything that is known about lines and counter blocks. A line enters it when something first happens
-//! to it; until then its durable bytes are those of the populated base and nothing has to be remembered.
+//! The table of everything that is known about lines and counter blocks. A line is added when something first happens
+//! to it; until then its durable bytes are those of the populated base.
 //!
-//! Each auditor owns one part of a [`Record`]; the record is only where the parts of one line lie together.
+//! Each auditor owns one part of a [`Record`]; the record only stores the parts of one line together.
 
 use super::counter::AuditedCounter;
 use super::durable::{DurableLine, Left};
@@ -17,12 +17,12 @@ use std::sync::Arc;
 pub(super) type Id = u32;
 const NONE: Id = Id::MAX;
 
-/// Whose memory a line is, and what for.
+/// To which core a line belongs, and its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Heap(CoreId),
     Log(CoreId),
-    /// The undo log that hardware writes, which is nobody's.
+    /// The undo log that hardware writes, which belongs to no core.
     HardwareLog,
     Other,
 }
@@ -34,11 +34,11 @@ pub(super) struct Record {
     pub durable: DurableLine,
     pub history: History,
     pub golden: GoldenLine,
-    /// What a boot puts there: from the hardware's log, or from the shadow cache.
+    /// What a boot writes there, from the hardware's log or from the shadow cache.
     pub restored: Option<LineBytes>,
     /// The power loss since which the shadow cache holds the line.
     pub shadowed: u64,
-    /// Which walks of the hardware's log have read the line.
+    /// The walks of the hardware's log that have read the line.
     pub undo_readers: u64,
 }
 
@@ -56,30 +56,30 @@ pub(super) struct BlockRow {
     pub hash: u64,
     /// The event that persisted the block last; `None` if it never was.
     pub persisted_at: Option<u64>,
-    /// The block as it persisted last.
+    /// The block as it last persisted.
     pub stored: Option<LineBytes>,
-    /// Those in the queue, the last of which is that one, oldest first ...
+    /// The queued copies of the block, oldest first; the last one equals `stored`.
     pub queued: VecDeque<LineBytes>,
-    /// ... and the one on the media, which lies under them should they be removed.
+    /// The block on the media, which remains if the queued copies are removed.
     pub written: Option<LineBytes>,
-    /// What takes its place when power is lost now.
+    /// What replaces the block if power is lost now.
     pub left: Option<Left>,
-    /// Counters may have changed since the effective ones were computed.
+    /// Whether counters may have changed since the effective ones were computed.
     pub stale: bool,
 }
 
 /// One line of a counter block.
 pub(super) struct Cell {
-    /// Which record the line has.
+    /// The line's record.
     id: Id,
-    /// Its counter in the durable block, or in what a block reads as that was never stored.
+    /// The line's counter in the durable block, or in the initial block if it was never stored.
     pub stored: AuditedCounter,
-    /// The counter with which it decrypts after a crash now: the stored one, seen through the status register.
+    /// The counter that decrypts the line after a crash now: the stored one, adjusted by the status register.
     pub effective: AuditedCounter,
 }
 
-/// Bytes of the host's memory that a line takes of which the auditors know something: half as much again as its record,
-/// because a table that grows is copied, and its place in the index.
+/// Bytes of the host's memory for each line that the auditors track: one and a half times its record, because a growing
+/// table is copied, plus its place in the index.
 pub(crate) const BYTES_PER_LINE: u64 = (size_of::<Record>() + size_of::<Cell>()) as u64 * 3 / 2 + 32;
 
 /// All lines and counter blocks that something happened to.
@@ -94,14 +94,14 @@ pub(super) struct Lines {
     slots: FxHashMap<u64, u32>,
     last: (u64, u32),
     pub rows: Vec<BlockRow>,
-    /// The lines of each row, one row after another.
+    /// The lines of each row, row by row.
     pub cells: Vec<Cell>,
     pub records: Vec<Record>,
 }
 
 impl Lines {
-    /// `base_counter`: the counter under which a populated line lies on the media; `hardware_log`: the lines of the log
-    /// that hardware writes.
+    /// `base_counter`: the counter that populated lines are stored with; `hardware_log`: the lines of the log that
+    /// hardware writes.
     pub fn new(
         base: Arc<dyn BaseImage>,
         layouts: &[ProgramLayout],
@@ -141,7 +141,7 @@ impl Lines {
         self.coverage
     }
 
-    /// The row of `block`, made on first use.
+    /// The row of `block`, created on first use.
     pub fn slot(&mut self, block: CounterBlock) -> usize {
         if self.last.0 == block.0 {
             return self.last.1 as usize;
@@ -177,7 +177,7 @@ impl Lines {
         if self.base.populated(self.coverage.line(block, index)) { self.base_counter } else { AuditedCounter::NEVER }
     }
 
-    /// The block of the row in `slot` reads as one that was never stored.
+    /// Resets the row in `slot` to a block that was never stored.
     pub fn forget_block(&mut self, slot: usize) {
         let block = self.rows[slot].block;
         for (index, cell) in self.cells_of(slot).enumerate() {
@@ -200,23 +200,23 @@ impl Lines {
         self.slots.get(&self.coverage.block(line).0).map(|&slot| slot as usize)
     }
 
-    /// The row of the counter block of `line`, if anything happened in it.
+    /// The row of the counter block of `line`, if something happened in it.
     pub fn row(&self, line: Line) -> Option<&BlockRow> {
         self.known_slot(line).map(|slot| &self.rows[slot])
     }
 
-    /// The cell of `line`, if anything happened in its counter block.
+    /// The cell of `line`, if something happened in its counter block.
     pub fn cell(&self, line: Line) -> Option<&Cell> {
         self.known_slot(line).map(|slot| &self.cells[slot * self.coverage.lines() + self.coverage.index(line)])
     }
 
-    /// The record of `line`, made on first use.
+    /// The record of `line`, created on first use.
     pub fn id(&mut self, line: Line) -> Id {
         let slot = self.slot(self.coverage.block(line));
         self.id_in(slot, self.coverage.index(line))
     }
 
-    /// The record of line `index` of the block in `slot`, made on first use.
+    /// The record of line `index` of the block in `slot`, created on first use.
     pub fn id_in(&mut self, slot: usize, index: usize) -> Id {
         let cell = slot * self.coverage.lines() + index;
         let known = self.cells[cell].id;

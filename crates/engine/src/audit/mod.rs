@@ -1,6 +1,6 @@
-//! The auditors: they watch what stages say ([`crate::message::Observer`]), know what the program meant ([`Ledger`]), and
-//! judge at any instant what a power failure would leave. They recompute truth from bytes, with their own reading of
-//! counters and their own use of AES, and share no code with the mechanisms they check.
+//! The auditors: they observe what stages report ([`crate::message::Observer`]), know what the program intended
+//! ([`Ledger`]), and judge at any time what a power failure would leave. They recompute everything from bytes, with
+//! their own reading of counters and their own use of AES, and share no code with the mechanisms that they check.
 //!
 //! ```text
 //! program -> Ledger -> core                      golden states
@@ -65,25 +65,25 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use transaction::{Finding, Transactions};
 
-/// How memory is encrypted, as far as an auditor has to know.
+/// What an auditor must know about the encryption of memory.
 #[derive(Clone, Debug)]
 pub struct CipherFacts {
     /// The data key: 16 or 32 bytes.
     pub key: Vec<u8>,
-    /// How counters lie on the media.
+    /// How counters are laid out on the media.
     pub counters: CounterLayout,
 }
 
-/// How counters lie in a block of 64 bytes.
+/// How counters are laid out in a block of 64 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterLayout {
-    /// A 64-bit major counter and a minor of `minor_bits` bits for each line of a page (secpm section 3.4.1).
+    /// A 64-bit major counter and a minor counter of `minor_bits` bits for each line of a page (secpm section 3.4.1).
     Split {
         /// Bits of a minor counter, 1 to 7.
         minor_bits: u32,
     },
-    /// A value of 8 bytes for each of `coverage` lines, at most eight: of one global counter (counter-atomicity section
-    /// 5.2.1), or of the line's own (easy-pm section II-B).
+    /// An 8-byte value for each of `coverage` lines, at most eight: of a global counter (counter-atomicity section
+    /// 5.2.1), or of the line's own counter (easy-pm section II-B).
     Words {
         /// Lines per block.
         coverage: Coverage,
@@ -92,39 +92,39 @@ pub enum CounterLayout {
 
 /// A program with a layout, whose transactions can be judged. Traces have none.
 pub struct ProgramFacts {
-    /// Its layouts, recovery and self-check.
+    /// The program's layouts, recovery and self-check.
     pub recovery: Arc<dyn ProgramRecovery>,
-    /// The other end of its cores' ledgers.
+    /// The receiving end of the ledgers of its cores.
     pub records: Receiver<TransactionRecord>,
 }
 
-/// What an audit is about.
+/// What an auditor is created from.
 pub struct AuditSetup {
     /// Memory before the run.
     pub base: Arc<dyn BaseImage>,
-    /// Cores of the machine.
+    /// Number of cores of the machine.
     pub cores: usize,
-    /// `None`: memory holds plaintext.
+    /// The encryption of memory; `None` if memory holds plaintext.
     pub cipher: Option<CipherFacts>,
     /// The log that hardware writes, if it writes one.
     pub log: Option<LogFacts>,
-    /// Of which lines the design promises that they show their old or their new value while in flight.
+    /// Which lines must show their old or their new value while they are in flight.
     pub line_atomic: LineAtomicity,
-    /// The design promises that nothing leaves the chip in the clear and no pad is used twice.
+    /// Whether the design promises that nothing leaves the chip unencrypted and no pad is used twice.
     pub secret: bool,
-    /// The re-encryption status register is in the ADR domain.
+    /// Whether the re-encryption status register is in the ADR domain.
     pub status_survives: bool,
-    /// The caches are in the persistence domain.
+    /// Present if the caches are in the persistence domain.
     pub eadr: Option<EadrFacts>,
     /// The program, if its transactions can be judged.
     pub program: Option<ProgramFacts>,
 }
 
-/// What an auditor has to know of caches in the persistence domain: then every store counts as durable once it is visible,
-/// and what is left of it shows when power is lost ([`Auditor::power_lost`]).
+/// What an auditor must know about caches in the persistence domain. Every store then counts as durable once it is
+/// visible, and what is left of it is known when power is lost ([`Auditor::power_lost`]).
 #[derive(Clone, Copy, Debug)]
 pub struct EadrFacts {
-    /// The shadow cache and where the counter of a slot's pad is found; `None` if lines leave in place.
+    /// The shadow cache and the source of the counter of a slot's pad; `None` if lines leave for their own addresses.
     pub shadow: Option<(ShadowRegion, StampSource)>,
 }
 
@@ -138,23 +138,23 @@ pub struct Auditor {
     secrecy: Option<Secrecy>,
     stages: Option<Stages>,
     image: Option<ImageDigest>,
-    /// The caches are in the persistence domain.
+    /// Whether the caches are in the persistence domain.
     eadr: bool,
     shadow: Option<ShadowCache>,
-    /// What left at the power loss that was told of last.
+    /// What left at the last reported power loss.
     loss: Future,
-    /// What that told, by line, then by rule, and what the one before it told.
+    /// The leaks of that power loss, by line, then by rule, and those of the one before.
     loss_leaks: Vec<(Line, Leak)>,
     known_leaks: Vec<(Line, Leak)>,
-    /// The registers that it left.
+    /// A hash of the registers that the power loss left.
     registers: u64,
-    /// After how many events it fell.
+    /// After how many events the power loss happened.
     lost_after: Option<u64>,
-    /// What the battery made of the re-encryption status register in it.
+    /// The re-encryption status register as the battery left it.
     status_made: Option<Option<Status>>,
     event_log: EventLog,
     collector: Collector,
-    /// Events that are over; what is told now belongs to event `events + 1`.
+    /// Number of completed events; reports now belong to event `events + 1`.
     events: u64,
     changed: Vec<Id>,
     turned_bad: Vec<Id>,
@@ -200,7 +200,8 @@ impl Auditor {
         }
     }
 
-    /// Judges a power failure now, between two events; true if the machine would recover with every rule kept.
+    /// Judges a power failure now, between two events; returns whether the machine would recover without breaking a
+    /// rule.
     pub fn judge(&mut self) -> bool {
         debug_assert!(!self.eadr || self.lost_after == Some(self.events), "nobody told what left when power was lost");
         self.durable.settle(&mut self.lines, &mut self.changed);
@@ -220,7 +221,7 @@ impl Auditor {
             }
         }
         self.line_rule.judge(&mut self.lines, &mut self.turned_bad);
-        // Oldest address first, so that the report does not depend on the order of bookkeeping.
+        // Lowest address first, so that the report does not depend on the order of bookkeeping.
         self.turned_bad.sort_by_key(|&id| self.lines.record(id).line);
         for id in std::mem::take(&mut self.turned_bad) {
             self.report_line(id);
@@ -236,10 +237,10 @@ impl Auditor {
         bad == 0 && self.loss_leaks.is_empty()
     }
 
-    /// Power is lost after the event that is just over: `left` leaves the chip on battery, in this order, dirty counter
-    /// blocks included, and these registers are kept. To be told before [`Auditor::judge`] at each crash point of a design
-    /// whose caches are in the persistence domain; it replaces what was told of the crash point before, because the run
-    /// goes on as if power had not been lost.
+    /// Reports that power is lost after the last event: `left` leaves the chip on battery, in this order, including
+    /// dirty counter blocks, and these registers are kept. Must be called before [`Auditor::judge`] at each crash point
+    /// of a design whose caches are in the persistence domain. It replaces the report of the previous crash point,
+    /// because the run continues as if power had not been lost.
     pub fn power_lost(&mut self, left: &[DrainedWrite], registers: &ShadowRegisters) {
         let Self { lines, durable, shadow, secrecy, .. } = self;
         let region = shadow.as_ref().map(ShadowCache::region);
@@ -260,7 +261,7 @@ impl Auditor {
             let around = Surroundings { lines, cipher: durable.cipher(), shadow: region };
             branch::power_lost(secrecy, &mut self.loss, around, self.events, left, &mut self.loss_leaks);
         }
-        // What the power loss before told, too, is no news.
+        // Leaks that the previous power loss had too are not new.
         self.loss_leaks.sort_by_key(leak_key);
         self.loss_leaks.dedup_by_key(|leak| leak_key(leak));
         let known = |leak: &(Line, Leak)| self.known_leaks.binary_search_by_key(&leak_key(leak), leak_key).is_ok();
@@ -270,30 +271,30 @@ impl Auditor {
         }
     }
 
-    /// What the battery makes of the re-encryption status register in the power loss that is told of next: page, old major
-    /// counter and done bits, or `None` if the register is free. If this is not told, the register stays as it was.
+    /// Sets the re-encryption status register as the battery leaves it in the next reported power loss: page, old major
+    /// counter and done bits, or `None` if the register is free. Without this call, the register stays as it was.
     pub fn reencryption_left(&mut self, status: Option<(Page, u64, u64)>) {
         self.status_made = Some(status.map(|(page, old_major, done)| Status { page, old_major, done }));
     }
 
-    /// Keeps a digest of the memory that a boot leaves to the program, whose bytes end at address `end`, from now on. To be
-    /// told before the run begins.
+    /// Starts a digest of the memory that a boot leaves to the program, whose bytes end at address `end`. Must be
+    /// called before the run begins.
     pub fn watch_image(&mut self, end: u64) {
         self.image = Some(ImageDigest::new(end));
     }
 
-    /// That digest as of the last judgement, if it is kept.
+    /// The digest of [`Auditor::watch_image`] as of the last judgement, if it is kept.
     pub fn image_digest(&self) -> Option<u128> {
         self.image.as_ref().map(ImageDigest::get)
     }
 
-    /// Tallies crash points by the stage of the transaction in flight from now on, if programs keep logs.
+    /// Starts counting crash points by the stage of the transaction in flight, if programs keep logs.
     pub fn tally_stages(&mut self) {
         let cores: Vec<CoreId> = self.transactions.iter().flat_map(Transactions::cores_with_log).collect();
         self.stages = (!cores.is_empty()).then(|| Stages::new(&cores, !self.eadr));
     }
 
-    /// The state that was judged last is a crash point; the machine would recover from it or not.
+    /// Counts the last judged state as a crash point; `recovers`: whether the machine would recover from it.
     pub fn tally(&mut self, recovers: bool) {
         let Self { lines, durable, transactions, stages, .. } = self;
         if let Some((stages, transactions)) = stages.as_mut().zip(transactions.as_ref()) {
@@ -301,19 +302,19 @@ impl Auditor {
         }
     }
 
-    /// From the crash point that was tallied last as one that the machine recovers from, it does not.
+    /// Corrects the last counted crash point: the machine does not recover from it.
     pub fn tallied_point_failed(&mut self) {
         if let Some(stages) = &mut self.stages {
             stages.failed();
         }
     }
 
-    /// What was tallied, in the order of the stages; empty if nothing was to be.
+    /// The counts by stage, in the order of the stages; empty if they were not requested.
     pub fn stages(&self) -> Vec<StageTally> {
         self.stages.as_ref().map_or_else(Vec::new, Stages::tallies)
     }
 
-    /// How many events are over.
+    /// Number of completed events.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -325,30 +326,30 @@ impl Auditor {
         self.durable.state_hash() ^ log ^ shadow ^ self.registers
     }
 
-    /// The violations explained so far, in the order in which they were found.
+    /// The explained violations so far, in the order in which they were found.
     pub fn violations(&self) -> &[Violation] {
         &self.collector.explained
     }
 
-    /// How many violations were found, explained or not.
+    /// Number of violations, explained or not.
     pub fn violation_count(&self) -> u64 {
         self.collector.count
     }
 
-    /// Every line that anything happened to and what it would decrypt to after a power failure now, as of the last
+    /// Every line that something happened to, with what it would decrypt to after a power failure now, as of the last
     /// judgement; in a fixed order.
     pub fn durable_view(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
         self.lines.records.iter().map(|record| (record.line, &record.durable.plain))
     }
 
-    /// The same lines and what they would hold when the boot sequence is over: with the transactions undone that the
-    /// hardware's log tells of, and the lines put back that the shadow cache holds.
+    /// The lines of [`Auditor::durable_view`] with what they would hold after the boot sequence: transactions of the
+    /// hardware's log are undone, and the lines of the shadow cache are restored.
     pub fn booted_view(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
         self.lines.records.iter().map(|record| (record.line, record.booted()))
     }
 
-    /// What `line` would hold after the program's recovery too, as of the last judgement; `None` for a line that
-    /// nothing happened to.
+    /// What `line` would hold after the program's recovery, as of the last judgement; `None` for a line that nothing
+    /// happened to.
     pub fn recovered_line(&self, line: Line) -> Option<LineBytes> {
         match &self.transactions {
             Some(transactions) => transactions.recovered(&self.lines, line),
@@ -366,7 +367,7 @@ impl Auditor {
         self.transactions.as_ref().is_some_and(Transactions::recovery_writes)
     }
 
-    /// Whether pads matter: the design promises secrecy.
+    /// Whether pads matter, because the design promises secrecy.
     pub fn watches_pads(&self) -> bool {
         self.secrecy.is_some()
     }
@@ -376,7 +377,7 @@ impl Auditor {
         self.hardware_log.as_ref().is_some_and(|log| log.facts().lines().contains(&line.0))
     }
 
-    /// Watches a boot after a power failure now; give it back to [`Auditor::boot_over`] with what it found.
+    /// Watches a boot after a power failure now; pass its result to [`Auditor::boot_over`].
     pub fn boot_watch(&self) -> BootWatch<'_> {
         let around = Surroundings {
             lines: &self.lines,
@@ -387,7 +388,7 @@ impl Auditor {
         BootWatch::new(branch, self.events)
     }
 
-    /// Takes over what a [`BootWatch`] found; true if it found nothing.
+    /// Takes over the leaks that a [`BootWatch`] found; returns true if there are none.
     pub fn boot_over(&mut self, leaks: boot::BootLeaks) -> bool {
         let clean = leaks.0.is_empty();
         for (line, leak) in leaks.0 {
@@ -396,7 +397,7 @@ impl Auditor {
         clean
     }
 
-    /// The line is watched for what leaves the chip: a data line, or a log line that is no security metadata.
+    /// The line to watch for leaks, if `media` is a data line, or a log line that is not security metadata.
     fn is_secret(&self, media: MediaLine) -> Option<Line> {
         let line = media.as_line()?;
         let metadata = self.hardware_log.as_ref().is_some_and(|log| log.facts().is_metadata(line));
@@ -408,7 +409,7 @@ impl Auditor {
     }
 }
 
-/// By line, then by rule.
+/// Sorts by line, then by rule.
 fn leak_key((line, leak): &(Line, Leak)) -> (Line, bool) {
     (*line, matches!(leak, Leak::Plaintext { .. }))
 }

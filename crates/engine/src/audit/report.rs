@@ -1,4 +1,4 @@
-//! Turns what the auditors find into violations: which rule, whose, when, and told in sentences.
+//! Turns the findings of the auditors into violations: the rule, the core and the explanation.
 
 use super::explain::Evidence;
 use super::lines::{Id, Role};
@@ -47,7 +47,7 @@ impl Auditor {
         });
     }
 
-    /// The self-check of the program of `core` failed on the really booted memory.
+    /// Reports that the self-check of the program of `core` failed on the memory of a real boot.
     pub fn structure_broken(&mut self, core: CoreId, what: &str) {
         let violation = self.unexplained(Rule::Structure, Some(core), None);
         self.collector.add(Rule::Structure, None, || Violation {
@@ -59,7 +59,7 @@ impl Auditor {
         });
     }
 
-    /// A violation of `rule` after the event that is just over, of `core` or of that whose memory `line` is, without its
+    /// A violation of `rule` after the last event, of `core` or of the core whose memory `line` is, without its
     /// explanation.
     pub(super) fn unexplained(&self, rule: Rule, core: Option<CoreId>, line: Option<Line>) -> Violation {
         let owner = line.and_then(|line| self.lines.find(line)).and_then(|id| match self.lines.record(id).role {

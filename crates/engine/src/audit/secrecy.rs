@@ -1,15 +1,15 @@
-//! Plaintext and pad reuse, computed from the bytes that leave the chip and not from what a mechanism says of its
+//! Plaintext and pad reuse, computed from the bytes that leave the chip and not from what a mechanism reports about its
 //! inputs: pad = ciphertext exclusive-or plaintext, for every 16-byte block of program data.
 //!
-//! - plaintext: no block equals the program's plaintext of its place. No block needs excusing as trivial: a correct
-//!   ciphertext block equals its plaintext with probability 2^-128. Only a line that the program has never written
-//!   holds no program data, and may be stored as zeroes.
-//! - pad reuse: no pad value is ever met with two different plaintexts, over the whole life of the memory.
+//! - plaintext: no block equals the program's plaintext at its place. No block needs an exception as trivial: a
+//!   correct ciphertext block equals its plaintext with probability 2^-128. Only a line that the program has never
+//!   written holds no program data, and may be stored as zeros.
+//! - pad reuse: no pad value is ever found with two different plaintexts, over the whole life of the memory.
 //!
-//! Which write a ciphertext belongs to is not always told (a page re-encryption may overtake a write of the same
-//! line that waits for it), so every plaintext that it can belong to is tried. That is complete, because the true
-//! one is among them, and sound: a pad computed with a wrong plaintext is the true pad exclusive-or a difference of
-//! plaintexts, and meets another pad only if the true pads are related, which for AES means equal.
+//! It is not always reported which write a ciphertext belongs to (a page re-encryption may overtake a write of the same
+//! line that waits for it), so every plaintext that it can belong to is tried. That is complete, because the true one
+//! is among them, and sound: a pad computed with a wrong plaintext is the true pad exclusive-or a difference of
+//! plaintexts, and equals another pad only if the true pads are related, which for AES means equal.
 
 use super::Rule;
 use super::counter::CounterCipher;
@@ -19,39 +19,39 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-/// Writes of one line that may be on their way at once; older ones are dropped (caches merge writes long before).
+/// Most writes of one line in flight; older ones are dropped (caches merge writes long before).
 const IN_FLIGHT_MAX: usize = 8;
 
-/// On which way bytes leave the chip.
+/// How bytes leave the chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// While the machine runs.
     Run,
     /// On battery, when power is lost.
     Battery,
-    /// A boot writes them.
+    /// Written by a boot.
     Boot,
     /// On battery, when power is lost again.
     BatteryAgain,
 }
 
-/// What was broken.
+/// A leak: what was broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Leak {
-    /// Block `block` of the line left the chip in the clear.
+    /// Block `block` of the line left the chip unencrypted.
     Plaintext { block: usize, way: Way },
-    /// Block `block` was encrypted under a pad that had been used for another plaintext.
+    /// Block `block` was encrypted with a pad that had been used for another plaintext.
     PadReuse { block: usize, way: Way, earlier: Earlier },
     /// After a boot, the first write of the line, if it is write `place` of all (counted from 1), would encrypt block
-    /// `block` under a pad that had been used.
+    /// `block` with a pad that had been used.
     FirstWrite { place: u64, block: usize, earlier: Earlier },
-    /// After a boot, what the next power loss lets leave for the line would have block `block` encrypted under a pad that
-    /// had been used.
+    /// After a boot, the next power loss would write the line with block `block` encrypted with a pad that had been
+    /// used.
     NextLoss { block: usize, earlier: Earlier },
 }
 
 impl Leak {
-    /// The rule that it breaks.
+    /// The rule that the leak breaks.
     pub fn rule(self) -> Rule {
         match self {
             Leak::Plaintext { .. } => Rule::Plaintext,
@@ -76,14 +76,14 @@ pub(super) struct Use {
 
 pub(super) type Pads = FxHashMap<u128, Use>;
 
-/// What the controller was handed for one line.
+/// The plaintexts that the controller has received for one line.
 #[derive(Clone)]
 pub(super) struct InFlight {
     /// The plaintext of the last write that persisted, or the base.
     pub current: LineBytes,
-    /// The program has written the line, or it was populated.
+    /// Whether the program has written the line, or it was populated.
     pub program_data: bool,
-    /// The pad of the populated base has been noted.
+    /// Whether the pad of the populated base has been noted.
     pub base_used: bool,
     pub pending: VecDeque<LineBytes>,
 }
@@ -98,7 +98,7 @@ impl InFlight {
         }
     }
 
-    /// What a ciphertext of the line may stand for.
+    /// The plaintexts that a ciphertext of the line may belong to.
     pub fn plaintexts(&self) -> impl Iterator<Item = &LineBytes> + Clone {
         self.pending.iter().chain([&self.current])
     }
@@ -112,28 +112,28 @@ impl InFlight {
     }
 }
 
-/// Watches what leaves the chip.
+/// Checks what leaves the chip.
 #[derive(Default)]
 pub(super) struct Secrecy {
     pub lines: FxHashMap<Line, InFlight>,
     pub pads: Pads,
-    /// Ciphertexts that persisted and have yet to cross the bus: they need not be looked at twice.
+    /// Ciphertexts that persisted and have not crossed the bus yet: they need not be checked twice.
     persisted: FxHashSet<u64>,
     status: Option<Status>,
 }
 
 impl Secrecy {
-    /// The status register changed.
+    /// Handles a change of the status register.
     pub fn reencryption(&mut self, status: Option<Status>) {
         self.status = status;
     }
 
-    /// The controller was handed `plaintext` for `line`.
+    /// Handles that the controller received `plaintext` for `line`.
     pub fn arrived(&mut self, line: Line, plaintext: &LineBytes, base: Option<&LineBytes>) {
         self.lines.entry(line).or_insert_with(|| InFlight::new(base)).arrived(plaintext);
     }
 
-    /// `bytes` entered the persistence domain as the content of `line`.
+    /// Checks `bytes`, which entered the persistence domain as the content of `line`.
     pub fn persisted(
         &mut self,
         event: u64,
@@ -145,7 +145,7 @@ impl Secrecy {
         let pads = &mut self.pads;
         let mut meet = |pad, user| meet(pads, pad, user);
         let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(base));
-        // What populating left on the media counts as used: a populated line lies there under its first counter.
+        // The initial contents of the media count as used: a populated line is stored with its first counter.
         if let (Some(base), Some(cipher), false) = (base, cipher, in_flight.base_used) {
             note_base(&mut meet, line, cipher, base);
         }
@@ -155,14 +155,15 @@ impl Secrecy {
             examine(&mut meet, at, bytes, in_flight.plaintexts(), in_flight.program_data)
         });
         let being_reencrypted = self.status.is_some_and(|status| status.awaits(line));
-        // Told before the done bit is set, this is the old plaintext under the new counter: a write waits behind it.
+        // Reported before the done bit is set, so this is the old plaintext with the new counter: a write waits behind
+        // it.
         if !being_reencrypted && let Some(plaintext) = in_flight.pending.pop_front() {
             in_flight.current = plaintext;
         }
         leak.flatten()
     }
 
-    /// `bytes` crossed the bus towards `line`.
+    /// Checks `bytes`, which crossed the bus towards `line`.
     pub fn crossed(&mut self, event: u64, line: Line, bytes: &LineBytes, base: Option<&LineBytes>) -> Option<Leak> {
         if self.persisted.remove(&fingerprint(line, bytes)) {
             return None;
@@ -174,13 +175,13 @@ impl Secrecy {
     }
 }
 
-/// Notes that `pad` was used; gives the earlier use if it was for another plaintext.
+/// Notes a use of `pad`; returns the earlier use if it was for another plaintext.
 pub(super) fn meet(pads: &mut Pads, pad: u128, user: Use) -> Option<Use> {
     let earlier = *pads.entry(pad).or_insert(user);
     (earlier.plaintext != user.plaintext).then_some(earlier)
 }
 
-/// Notes the pad under which populating left `line` on the media.
+/// Notes the pad that the populated `line` was initially stored with.
 pub(super) fn note_base(
     meet: &mut impl FnMut(u128, Use) -> Option<Use>,
     line: Line,
@@ -191,7 +192,7 @@ pub(super) fn note_base(
     let _ = examine(meet, at, &cipher.apply(line, cipher.base(), base), [base].into_iter(), true);
 }
 
-/// Computes the pads of `bytes` against every plaintext it can belong to and gives the first leak.
+/// Computes the pads of `bytes` for every plaintext that it can belong to, and returns the first leak.
 pub(super) fn examine<'a>(
     meet: &mut impl FnMut(u128, Use) -> Option<Use>,
     at: Earlier,

@@ -1,10 +1,11 @@
-//! The auditors' own reading of the shadow cache (sepencr sections IV-C and IV-D), sharing no code with the mechanisms
-//! but the arithmetic of its addresses: what a boot finds there after the power loss that was told of last.
+//! The auditors' own reading of the shadow cache (sepencr sections IV-C and IV-D): what a boot finds there after the
+//! last reported power loss. It shares no code with the mechanisms except the arithmetic of its addresses.
 //!
-//! Metadata are sixteen bytes a slot, four slots a line: a tag whose highest bit says that the slot holds something, then
-//! the stamp, both little-endian words. A slot that counts is decrypted for an address of its own outside the memory,
-//! under the counter that the design takes from the metadata, from the slot's place, or from a register, and lies over
-//! what its tag names. Slots are numbered from the first level on, so that of several copies the lowest slot's is newest.
+//! Metadata are sixteen bytes per slot, four slots per line: a tag whose highest bit says that the slot holds
+//! something, then the stamp, both little-endian words. A live slot is decrypted for its own address outside memory,
+//! with the counter that the design takes from the metadata, from the slot's position, or from a register, and replaces
+//! the line that its tag names. Slots are numbered from the first level, so of several copies the one in the lowest
+//! slot is newest.
 
 use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::{mix, unit_hash};
@@ -15,7 +16,7 @@ use crate::parts::StampSource;
 const HOLDS: u64 = 1 << 63;
 const SLOT_BYTES: usize = 16;
 
-/// A slot that counts.
+/// A slot that holds a line to be restored.
 struct Slot {
     number: u64,
     id: Id,
@@ -24,17 +25,17 @@ struct Slot {
     plain: LineBytes,
 }
 
-/// Follows the shadow cache.
+/// Tracks the shadow cache.
 pub(super) struct ShadowCache {
     region: ShadowRegion,
     source: StampSource,
     losses: u64,
-    /// Slots that count, lowest first.
+    /// The live slots, lowest first.
     slots: Vec<Slot>,
     before: Vec<Slot>,
-    /// The lines that they hold.
+    /// The lines that the live slots hold.
     restored: Vec<Id>,
-    /// Slot and place in the list of what left, of lines with data and of lines with metadata.
+    /// Slot and position in the list of what left, for lines with data and for lines with metadata.
     data: Vec<(u64, usize)>,
     metadata: Vec<(u64, usize)>,
     hash: u64,
@@ -59,13 +60,13 @@ impl ShadowCache {
         self.region
     }
 
-    /// A hash of what the shadow cache holds; metadata that say nothing count as never written.
+    /// A hash of the contents of the shadow cache; empty metadata count as never written.
     pub fn state_hash(&self) -> u64 {
         self.hash
     }
 
-    /// Power is lost: of `left`, the lines of the shadow cache are read as a boot will that finds `registers`. Adds the
-    /// lines to `changed` that the boot now leaves otherwise.
+    /// Power is lost: reads the lines of the shadow cache in `left` as a boot that finds `registers` will. Adds the
+    /// lines with a new result of the boot to `changed`.
     pub fn power_lost(
         &mut self,
         lines: &mut Lines,
@@ -79,7 +80,7 @@ impl ShadowCache {
         self.put_back(lines, changed);
     }
 
-    /// Finds the lines of the shadow cache in `left`: of several writes of one, the last.
+    /// Finds the lines of the shadow cache in `left`; if one was written several times, the last write.
     fn sort(&mut self, left: &[DrainedWrite]) {
         self.data.clear();
         self.metadata.clear();
@@ -121,7 +122,7 @@ impl ShadowCache {
                 }
                 let counter = match self.source {
                     StampSource::Nowhere => continue,
-                    // After the first power loss of a life no stamp is older than one that its lowest bit tells.
+                    // After the first power loss, no stamp is older than its lowest bit can tell.
                     StampSource::Metadata | StampSource::LowestBit if stamp <= registers.consumed => continue,
                     StampSource::Metadata | StampSource::LowestBit => stamp,
                     StampSource::Location => {
@@ -130,7 +131,7 @@ impl ShadowCache {
                     StampSource::BootCounter => registers.boot_counter,
                 };
                 while data.next_if(|&&(slot, _)| slot < number).is_some() {}
-                // What never left reads as zeroes.
+                // What was never written reads as zeros.
                 let bytes = data.next_if(|&&(slot, _)| slot == number).map_or([0; 64], |&(_, place)| left[place].bytes);
                 while before.next_if(|slot| slot.number < number).is_some() {}
                 let known = before.next_if(|slot| slot.number == number);
@@ -148,7 +149,7 @@ impl ShadowCache {
         }
     }
 
-    /// Puts the slots' lines back, and undoes what the power loss before had put back.
+    /// Restores the lines of the slots, and cancels what the previous power loss had restored.
     fn put_back(&mut self, lines: &mut Lines, changed: &mut Vec<Id>) {
         self.losses += 1;
         let known = self.restored.len();
@@ -174,7 +175,7 @@ impl ShadowCache {
         }
     }
 
-    /// Where the boot finds the line, and under which counter: the slot that it takes.
+    /// The slot in which the boot finds the line, and the counter that decrypts it.
     pub fn slot_with(&self, id: Id) -> Option<(u64, u64)> {
         self.slots.iter().find(|slot| slot.id == id).map(|slot| (slot.number, slot.counter))
     }

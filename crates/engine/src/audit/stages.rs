@@ -1,15 +1,15 @@
-//! What a power failure would leave of a transaction's log and of its data, by the stage that it is in: Tables 1 and 2 of
-//! secpm, measured. Each has four cells:
+//! What a power failure would leave of a transaction's log and of its data, by the transaction's stage: Tables 1 and 2
+//! of secpm, measured. Each has four cells:
 //!
-//! - content: the line lies on the media, encrypted or not, with the bytes that the newest completed fence over it covers,
+//! - content: the media hold the line, encrypted or not, with the bytes that the newest completed fence over it covers,
 //!   or with newer ones;
 //! - counter: the durable counter is the one that these bytes were encrypted with.
 //!
-//! While a stage is there to write the lines (Prepare the log, Mutate the data), they may hold their old bytes or the new
-//! ones: those that do not hold the new ones yet are pending. Before a transaction the papers take its memory for intact;
-//! where an earlier transaction has lost some, it is tallied here, too.
+//! In the stage that writes the lines (Prepare the log, Mutate the data), they may hold their old bytes or the new
+//! ones: those that do not hold the new ones yet are pending. The papers assume that the memory is intact before a
+//! transaction; if an earlier transaction has lost some of it, that is counted here, too.
 //!
-//! Tallying is incremental: lines are looked at again when something happened to them, their counter block or their
+//! Counting is incremental: lines are checked again when something happened to them, their counter block or their
 //! fences, and each crash point adds sums.
 
 use super::counter::{AuditedCounter, CounterCipher};
@@ -22,37 +22,38 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// Writes of one line that are remembered; one that persists is among the last few.
+/// Most writes of one line that are remembered; one that persists is among the last few.
 const ARRIVED_MAX: usize = 16;
 
-/// A transaction's log or its data, over crash points: each line counts once at each of them.
+/// Counts over a transaction's log or its data at all crash points: each line counts once at each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PartTally {
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// Those that the stage is to write and whose content is not there yet.
+    /// Lines that the stage must write and whose content is not there yet.
     pub pending: u64,
-    /// Those whose durable content is older than the newest completed fence over them demands, or nothing known.
+    /// Lines whose durable content is older than the newest completed fence over them requires, or is unknown.
     pub content_lost: u64,
-    /// Those whose durable counter is not the one that the durable content was encrypted with; null without counters.
+    /// Lines whose durable counter is not the one that the durable content was encrypted with; null without counters.
     pub counter_lost: Option<u64>,
 }
 
-/// The crash points at which a transaction was in one stage. With several cores a point counts for each that is in it.
+/// The crash points at which a transaction was in one stage. With several cores, a point counts for each of them in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct StageTally {
     /// "prepare", "mutate" or "commit".
     pub stage: &'static str,
-    /// How many.
+    /// Number of crash points in the stage.
     pub crash_points: u64,
-    /// Those after which a rule was broken.
+    /// Crash points after which a rule was broken.
     pub failed: u64,
-    /// Those after which the program's recovery left its heap neither as before nor as after a transaction: the tables'
-    /// "recoverable". The program may recover and another rule be broken all the same, about pads first of all.
+    /// Crash points after which the program's recovery left its heap neither as before nor as after a transaction: the
+    /// opposite of the tables' "recoverable". The program may recover although another rule is broken, most often about
+    /// pads.
     pub unrecoverable: u64,
-    /// The lines of the transaction's log entry; null where caches are in the persistence domain.
+    /// The lines of the transaction's log entry; null if caches are in the persistence domain.
     pub log: Option<PartTally>,
-    /// The lines that it writes in place; null likewise.
+    /// The lines that it writes in place; null if caches are in the persistence domain.
     pub data: Option<PartTally>,
 }
 
@@ -62,7 +63,7 @@ enum Part {
     Data,
 }
 
-/// What was found of one line.
+/// What was found for one line.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Found {
     pending: bool,
@@ -70,7 +71,7 @@ struct Found {
     counter_lost: bool,
 }
 
-/// What a ciphertext stands for.
+/// What a ciphertext decrypts to.
 #[derive(Clone, Copy)]
 struct Reading {
     content: LineBytes,
@@ -80,41 +81,41 @@ struct Reading {
 struct Watched {
     id: Id,
     part: Part,
-    /// What the transaction is to write there.
+    /// What the transaction will write there.
     target: LineBytes,
     found: Found,
     stale: bool,
-    /// The ciphertext that was read last, and what it stands for; `None`: nothing known.
+    /// The ciphertext that was read last, and what it decrypts to; `None` if it is unknown.
     read: Option<(LineBytes, Option<Reading>)>,
 }
 
-/// The transaction of one core.
+/// The transaction in flight of one core.
 struct InFlight {
     core: CoreId,
     watched: Vec<Watched>,
     stale: Vec<usize>,
-    /// Sums over the lines of log and data.
+    /// Sums over the lines of the log and of the data.
     sums: [PartTally; 2],
 }
 
-/// The tally of a run.
+/// The counts of a run, by stage.
 pub(super) struct Stages {
     cores: Vec<InFlight>,
-    /// Which core watches a line, and where.
+    /// The core that watches a line, and its position there.
     places: FxHashMap<Id, (usize, usize)>,
-    /// What the controller was handed last of each line, oldest first.
+    /// The last plaintexts that the controller received for each line, oldest first.
     arrived: FxHashMap<Line, VecDeque<LineBytes>>,
     tallies: [StageTally; 3],
-    /// What the last crash point fell into.
+    /// The stages that the last crash point was counted for.
     last: Vec<usize>,
-    /// Lines are looked at: what a crash leaves has left before it.
+    /// Whether lines are checked; not if caches are in the persistence domain, because the drain changes what is there.
     looks: bool,
 }
 
 const STAGES: [Stage; 3] = [Stage::Prepare, Stage::Mutate, Stage::Commit];
 
 impl Stages {
-    /// For programs of `cores`; log and data are looked at if `looks`.
+    /// Counts for programs of `cores`; log and data are checked if `looks`.
     pub fn new(cores: &[CoreId], looks: bool) -> Self {
         let in_flight =
             |&core| InFlight { core, watched: Vec::new(), stale: Vec::new(), sums: [PartTally::default(); 2] };
@@ -136,7 +137,7 @@ impl Stages {
         }
     }
 
-    /// The next transaction of `core` is to write this, into its log and into its data.
+    /// Records what the next transaction of `core` will write, to its log and to its data.
     pub fn began(&mut self, core: CoreId, [log, data]: [&[(Id, LineBytes)]; 2]) {
         let Some(place) = self.cores.iter().position(|of| of.core == core).filter(|_| self.looks) else { return };
         let of = &mut self.cores[place];
@@ -163,7 +164,7 @@ impl Stages {
         self.places.extend(of.watched.iter().enumerate().map(|(n, watched)| (watched.id, (place, n))));
     }
 
-    /// The controller was handed a write.
+    /// Handles that the controller received a write.
     pub fn arrived(&mut self, line: Line, plaintext: &LineBytes) {
         if !self.looks {
             return;
@@ -175,21 +176,21 @@ impl Stages {
         arrived.push_back(*plaintext);
     }
 
-    /// Something happened to the line.
+    /// Marks the line for a new check.
     pub fn touch(&mut self, id: Id) {
         if let Some(&(core, place)) = self.places.get(&id) {
             self.cores[core].touch(place);
         }
     }
 
-    /// Something happened to every line.
+    /// Marks every line for a new check.
     pub fn touch_all(&mut self) {
         for of in &mut self.cores {
             (0..of.watched.len()).for_each(|place| of.touch(place));
         }
     }
 
-    /// What is durable of a line or of a counter block changed.
+    /// Handles a change of the durable bytes of a line or of a counter block.
     pub fn media_changed(&mut self, lines: &Lines, media: MediaLine) {
         match media.unit() {
             MediaUnit::Data(line) => {
@@ -210,7 +211,7 @@ impl Stages {
         }
     }
 
-    /// A crash point, as it was judged last.
+    /// Counts a crash point, as it was last judged.
     pub fn tally(&mut self, lines: &Lines, durable: &Durable, transactions: &Transactions, recovers: bool) {
         self.last.clear();
         for of in &mut self.cores {
@@ -235,14 +236,14 @@ impl Stages {
         }
     }
 
-    /// The last crash point failed after all.
+    /// Corrects the last crash point: it failed.
     pub fn failed(&mut self) {
         for &place in &self.last {
             self.tallies[place].failed += 1;
         }
     }
 
-    /// What was tallied.
+    /// The counts of all stages.
     pub fn tallies(&self) -> Vec<StageTally> {
         self.tallies.to_vec()
     }
@@ -255,7 +256,7 @@ impl InFlight {
         }
     }
 
-    /// Looks at what happened.
+    /// Checks the lines that something happened to.
     fn look(&mut self, lines: &Lines, durable: &Durable, arrived: &FxHashMap<Line, VecDeque<LineBytes>>) {
         for place in self.stale.drain(..) {
             let watched = &mut self.watched[place];
@@ -290,7 +291,7 @@ impl Watched {
         Found { pending: content != Some(self.target), content_lost: !kept, counter_lost }
     }
 
-    /// What lies on the media, or would when power was lost.
+    /// Decrypts what is on the media, or would be when power is lost.
     fn reading(
         &mut self,
         lines: &Lines,

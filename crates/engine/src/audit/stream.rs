@@ -1,4 +1,4 @@
-//! What the auditors make of each thing that a stage says.
+//! How the auditors handle each report of a stage.
 
 use super::Auditor;
 use super::durable::Status;

@@ -1,13 +1,13 @@
-//! Atomicity and durability. After power failure, boot (with its undo of what hardware logged) and the program's own
-//! recovery, a core's heap must equal the golden state after its c committed transactions, or after c + 1 of them if
-//! the next one has started.
+//! Atomicity and durability. After power failure, boot (including its undo of what hardware logged) and the program's
+//! own recovery, a core's heap must equal the golden state after its c committed transactions, or after c + 1 if the
+//! next one has started.
 //!
-//! The golden states come from the ledger. Judging is incremental: `diff` holds the heap lines whose durable bytes
-//! differ from golden state c; recovery runs over a copy-on-write view and is repeated only when something it read
-//! has changed; and only `diff`, the lines that recovery wrote and the write set in flight are compared.
+//! The golden states come from the ledger. Judging is incremental: `diff` has the heap lines whose durable bytes differ
+//! from golden state c; recovery runs on a copy-on-write view and is repeated only if something that it read has
+//! changed; and only `diff`, the lines that recovery wrote and the write set in flight are compared.
 //!
-//! The domain of state k is the populated base and every line written by the first k transactions: fresh memory that
-//! an unfinished transaction has filled belongs to no state yet and may hold anything.
+//! The domain of state k is the populated base and every line written by the first k transactions. New memory that an
+//! unfinished transaction has filled belongs to no state yet and may hold anything.
 
 use super::ledger::TransactionRecord;
 use super::lines::{Id, Lines, Role};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 const NOWHERE: u32 = u32::MAX;
-/// How many committed transactions back a violation is compared with, to tell a lost transaction from a torn one.
+/// How many earlier states a violation is compared with, to distinguish a lost transaction from a torn one.
 const HISTORY_TRANSACTIONS: usize = 8;
 
 /// The golden state of one line and its place in the judge's lists.
 pub(super) struct GoldenLine {
     /// Its bytes after the committed transactions.
     pub bytes: LineBytes,
-    /// It belongs to the domain of the committed state.
+    /// Whether the line belongs to the domain of the committed state.
     pub in_domain: bool,
     diff_slot: u32,
     read_stamp: u32,
@@ -42,9 +42,9 @@ impl GoldenLine {
 /// What was found wrong with one core.
 pub(super) struct Finding {
     pub core: CoreId,
-    /// Committed state is missing, rather than the transaction in flight torn.
+    /// Whether committed state is missing, instead of the transaction in flight being torn.
     pub durability: bool,
-    /// How many committed transactions are missing, where the heap equals an older state exactly.
+    /// How many committed transactions are missing, if the heap equals an older state exactly.
     pub missing: Option<usize>,
     /// Heap lines that hold neither their committed bytes nor those of the transaction in flight, lowest address first.
     pub mismatches: Vec<Id>,
@@ -61,7 +61,7 @@ impl Finding {
     }
 }
 
-/// Which part of its transaction a core is in (Figure 1 of secpm).
+/// The part of its transaction that a core is in (Figure 1 of secpm).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     Idle,
@@ -70,15 +70,15 @@ pub(super) enum Stage {
     Commit,
     /// A program without a log, with this many fences completed.
     Unlogged(u32),
-    /// A program whose log hardware keeps; when that is freed, the transaction has committed.
+    /// A program whose log hardware keeps; when the log is freed, the transaction has committed.
     HardwareLogged {
         freed: bool,
     },
 }
 
 impl Stage {
-    /// Its name in a report; `None` between transactions. Without a log, making the new data durable is Prepare and
-    /// the swap that publishes it is Commit.
+    /// The stage's name in a report; `None` between transactions. Without a log, Prepare makes the new data durable and
+    /// Commit is the swap that publishes it.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Stage::Idle => None,
@@ -103,11 +103,11 @@ struct CoreState {
     started: bool,
     /// The write set in flight, heap lines only.
     writes: Vec<(Id, LineBytes)>,
-    /// What it writes into its log in Prepare.
+    /// What the transaction writes to its log in Prepare.
     prepared: Vec<(Id, LineBytes)>,
-    /// Fences completed since it began: the first ends Prepare, the second Mutate (secpm Figure 1).
+    /// Fences completed since the transaction began: the first ends Prepare, the second Mutate (secpm Figure 1).
     fences: u32,
-    /// The hardware's log of the transaction in flight has been freed.
+    /// Whether the hardware's log of the transaction in flight has been freed.
     log_freed: bool,
     past: VecDeque<Vec<UndoLine>>,
     diff: Vec<Id>,
@@ -125,12 +125,12 @@ pub(super) struct Transactions {
     records: Receiver<TransactionRecord>,
     cores: Vec<CoreState>,
     stamp: u32,
-    /// Hardware keeps the log.
+    /// Whether hardware keeps the log.
     hardware_logged: bool,
 }
 
 impl Transactions {
-    /// `hardware_logged`: hardware keeps the log.
+    /// `hardware_logged`: whether hardware keeps the log.
     pub fn new(program: Arc<dyn ProgramRecovery>, records: Receiver<TransactionRecord>, hardware_logged: bool) -> Self {
         let cores = program
             .layouts()
@@ -158,7 +158,7 @@ impl Transactions {
         Self { program, records, cores, stamp: 0, hardware_logged }
     }
 
-    /// `core` began transaction `number`.
+    /// Handles that `core` began transaction `number`.
     pub fn began(&mut self, lines: &mut Lines, core: CoreId, number: u64) {
         let Some(state) = self.cores.iter().position(|state| state.core == core) else { return };
         for record in self.records.try_iter() {
@@ -181,21 +181,21 @@ impl Transactions {
         state.dirty = true;
     }
 
-    /// A fence of `core` completed.
+    /// Handles the completion of a fence of `core`.
     pub fn fenced(&mut self, core: CoreId) {
         if let Some(state) = self.cores.iter_mut().find(|state| state.core == core) {
             state.fences += 1;
         }
     }
 
-    /// The hardware's log of the transaction of `core` was freed.
+    /// Handles that the hardware's log of the transaction of `core` was freed.
     pub fn log_freed(&mut self, core: CoreId) {
         if let Some(state) = self.cores.iter_mut().find(|state| state.core == core) {
             state.log_freed = true;
         }
     }
 
-    /// `core` ended its transaction: from now on it must be there.
+    /// Handles that `core` ended its transaction, which must survive from now on.
     pub fn ended(&mut self, lines: &mut Lines, core: CoreId) {
         let Some(state) = self.cores.iter_mut().find(|state| state.core == core) else { return };
         let mut undo = Vec::with_capacity(state.writes.len());
@@ -213,7 +213,7 @@ impl Transactions {
         state.dirty = true;
     }
 
-    /// What the program's recovery would find in the line changed.
+    /// Handles a change of what the program's recovery would find in the line.
     pub fn changed(&mut self, lines: &mut Lines, id: Id) {
         let record = lines.record(id);
         let (role, read_stamp) = (record.role, record.golden.read_stamp);
@@ -229,7 +229,7 @@ impl Transactions {
         }
     }
 
-    /// Judges every core about which something changed; gives those that have turned wrong or are wrong in a new way.
+    /// Judges every core with changes; adds those that are now wrong, or wrong in a new way, to `findings`.
     pub fn judge(&mut self, lines: &mut Lines, findings: &mut Vec<Finding>) {
         for state in &mut self.cores {
             if !std::mem::take(&mut state.dirty) {
@@ -245,7 +245,7 @@ impl Transactions {
         }
     }
 
-    /// How many cores are wrong now.
+    /// Number of cores that are wrong now.
     pub fn bad(&self) -> u64 {
         self.cores.iter().filter(|state| state.bad).count() as u64
     }
@@ -265,7 +265,7 @@ impl Transactions {
         self.cores.iter().find(|state| state.core == core).map(|state| state.committed)
     }
 
-    /// Which part of its transaction `core` is in.
+    /// The part of its transaction that `core` is in.
     pub fn stage(&self, core: CoreId) -> Stage {
         let Some(state) = self.cores.iter().find(|state| state.core == core) else { return Stage::Idle };
         match state.fences {
@@ -284,13 +284,13 @@ impl Transactions {
         self.cores.iter().filter(move |state| kept_by_program && state.has_log).map(|state| state.core)
     }
 
-    /// What the transaction in flight of `core` writes into its log in Prepare, and what into its heap by its end.
+    /// What the transaction in flight of `core` writes to its log in Prepare, and to its heap by its end.
     pub fn written(&self, core: CoreId) -> [&[(Id, LineBytes)]; 2] {
         let state = self.cores.iter().find(|state| state.core == core);
         state.map_or([&[], &[]], |state| [&state.prepared, &state.writes])
     }
 
-    /// What `line` holds after boot and the last judged recovery.
+    /// What `line` holds after the boot and the last judged recovery.
     pub fn recovered(&self, lines: &Lines, line: Line) -> Option<LineBytes> {
         let id = lines.find(line)?;
         let record = lines.record(id);
@@ -332,8 +332,8 @@ impl CoreState {
             return None;
         }
         if self.started {
-            // Without a hash map: a line of the write set must hold its new bytes, every other touched line must
-            // be committed or belong to the write set.
+            // Without a hash map: a line of the write set must hold its new bytes, and every other changed line must be
+            // committed or belong to the write set.
             let written = self.writes.iter().all(|(id, bytes)| self.after(lines, *id) == bytes);
             if written && touched().all(|id| is_committed(id) || self.writes.iter().any(|&(of, _)| of == id)) {
                 return None;
@@ -342,7 +342,7 @@ impl CoreState {
         Some(self.explain(lines))
     }
 
-    /// Only for violations: which lines fit nothing, and whether the heap equals an older state.
+    /// Only for violations: finds the lines that match no state, and whether the heap equals an older state.
     fn explain(&self, lines: &Lines) -> Finding {
         let mut touched: Vec<Id> = self.diff.clone();
         touched.extend(self.overlay.iter().map(|&(id, _)| id));
@@ -394,7 +394,7 @@ impl CoreState {
     }
 }
 
-/// Replaces `taken` by those of `writes` whose lines have this role.
+/// Replaces `taken` with those of `writes` whose lines have this role.
 fn take_those_of(role: Role, lines: &mut Lines, writes: Vec<(Line, LineBytes)>, taken: &mut Vec<(Id, LineBytes)>) {
     taken.clear();
     for (line, bytes) in writes {
@@ -405,7 +405,7 @@ fn take_those_of(role: Role, lines: &mut Lines, writes: Vec<(Line, LineBytes)>, 
     }
 }
 
-/// Puts the line into `diff`, or takes it out, as its durable bytes now demand.
+/// Adds the line to `diff` or removes it, depending on its durable bytes.
 fn place_in_diff(lines: &mut Lines, diff: &mut Vec<Id>, id: Id) {
     let record = lines.record_mut(id);
     let differs = record.golden.in_domain && *record.booted() != record.golden.bytes;
@@ -422,7 +422,7 @@ fn place_in_diff(lines: &mut Lines, diff: &mut Vec<Id>, id: Id) {
     }
 }
 
-/// The durable view, after the boot's undo of what hardware logged, as the program's recovery sees it; its writes stay
+/// The durable view after the boot's undo of what hardware logged, as the program's recovery sees it. Its writes stay
 /// in the overlay.
 struct RecoveryView<'a> {
     lines: &'a mut Lines,

@@ -1,34 +1,34 @@
-//! What the auditors know, to be looked at: every line as a power failure would leave it, and which violations still stand.
+//! Access to the auditors' knowledge: every line as a power failure would leave it, and which violations still hold.
 
 use super::counter::AuditedCounter;
 use super::lines::{Id, Role};
 use super::{Auditor, CounterLayout, Rule, Violation, explain};
 use crate::message::{CoreId, Line, LineBytes};
 
-/// One line after a power failure now, as of the last judgement. Counters are major and minor; a global one, or one of the
-/// line's own, is all major.
+/// One line after a power failure now, as of the last judgement. Counters are major and minor; a global counter, or a
+/// line's own 8-byte counter, is all major.
 #[derive(Clone, Copy, Debug)]
 pub struct LineView<'a> {
-    /// The line.
+    /// The line's number.
     pub line: Line,
-    /// What a boot makes of it: what it decrypts to, or what the shadow cache holds of it.
+    /// What a boot finds for the line: what it decrypts to, or what the shadow cache holds.
     pub found: &'a LineBytes,
-    /// What the newest completed fence covers.
+    /// The version that the newest completed fence covers.
     pub covered: &'a LineBytes,
-    /// Everything stored since, in order.
+    /// Everything stored since that fence, in order.
     pub later: &'a [LineBytes],
-    /// The boot puts it back: from the shadow cache, or its old bytes from the hardware's log.
+    /// Whether the boot restores the line, from the shadow cache or from the hardware's log.
     pub restored: bool,
-    /// It is flagged as lying in the clear.
+    /// Whether the line is flagged as unencrypted.
     pub in_the_clear: bool,
-    /// The counter with which it decrypts: the durable one, seen through the status register. `None`: it has none.
+    /// The counter that decrypts the line: the durable one, adjusted by the status register. `None` if it has none.
     pub counter: Option<(u64, u8)>,
-    /// It breaks the line rule.
+    /// Whether the line breaks the line rule.
     pub wrong: bool,
 }
 
 impl Auditor {
-    /// Every line that anything happened to, in a fixed order.
+    /// Every line that something happened to, in a fixed order.
     pub fn line_views(&self) -> impl Iterator<Item = LineView<'_>> {
         self.lines.records.iter().map(|record| {
             let cell = self.lines.cell(record.line).filter(|_| self.durable.cipher().is_some());
@@ -45,8 +45,8 @@ impl Auditor {
         })
     }
 
-    /// The counter under which the bytes that a boot finds of `line` were encrypted; `None` if it has none, or if it is
-    /// neither near the durable one nor gives anything that the program has stored since the last fence over the line.
+    /// The counter that the bytes which a boot finds for `line` were encrypted with. `None` if the line has none, or if
+    /// no counter near the durable one gives something that the program has stored since the last fence over the line.
     pub fn counter_used(&self, line: Line) -> Option<(u64, u8)> {
         let (cipher, id) = (self.durable.cipher()?, self.lines.find(line)?);
         let record = self.lines.record(id);
@@ -64,7 +64,7 @@ impl Auditor {
         explain::counter_used(&self.lines, cipher, &self.durable, id).map(plain)
     }
 
-    /// Whose memory `line` is and what for.
+    /// The owner and the purpose of `line`.
     pub fn role(&self, line: Line) -> String {
         match self.lines.find(line).map(|id| self.lines.record(id).role) {
             Some(Role::Heap(core)) => format!("heap of core {core}"),
@@ -74,18 +74,18 @@ impl Auditor {
         }
     }
 
-    /// How counters lie on the media; `None`: memory holds plaintext.
+    /// How counters are laid out on the media; `None` if memory holds plaintext.
     pub fn counter_layout(&self) -> Option<CounterLayout> {
         self.durable.cipher().map(|cipher| cipher.layout())
     }
 
-    /// The transaction of `core` that is in flight or would be next, and the stage it is in.
+    /// The transaction of `core` that is in flight or would be next, and its stage.
     pub fn transaction_of(&self, core: CoreId) -> (Option<u64>, Option<&'static str>) {
         self.in_flight(Some(core))
     }
 
-    /// Whether what `violation` tells is still so, as of the last judgement; of the violations of a boot or of a battery
-    /// this says nothing, and what has leaked during the run has leaked for ever.
+    /// Whether `violation` still holds, as of the last judgement. Not defined for violations of a boot or of a battery;
+    /// a leak during the run holds forever.
     pub fn stands(&self, violation: &Violation) -> bool {
         match violation.rule {
             Rule::Line => violation.line.and_then(|line| self.lines.find(line)).is_some_and(|id| self.is_wrong(id)),
@@ -107,7 +107,7 @@ impl Auditor {
         self.collector.keep_all();
     }
 
-    /// Takes the violations found since the last call, all of them explained; none if nobody asked to keep them.
+    /// Takes the violations since the last call, all of them explained; empty unless [`Auditor::keep_all`] was called.
     pub fn take_told(&mut self) -> Vec<Violation> {
         self.collector.take_told()
     }
@@ -116,7 +116,7 @@ impl Auditor {
         self.lines.record(id).history.is_bad()
     }
 
-    /// A line of the hardware's log that has no counter.
+    /// Whether the line belongs to a hardware log without counters.
     fn is_chained_log(&self, role: Role) -> bool {
         role == Role::HardwareLog && !self.durable.log_has_counters()
     }

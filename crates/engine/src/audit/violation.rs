@@ -5,34 +5,34 @@ use crate::message::{CoreId, Line};
 use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
 
-/// Distinct violations (by rule and line) that are explained, and after them the first of every rule that is not among
-/// them; all are counted.
+/// The most distinct violations (by rule and line) that are explained. In addition, the first violation of every other
+/// rule is explained. All are counted.
 const EXPLAINED_MAX: usize = 20;
 
-/// Which rule was broken (model.md section 9).
+/// The rule that was broken (model.md section 9).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// A line does not decrypt to what it must.
+    /// A line does not decrypt to a value that it must have.
     Line,
-    /// The transaction in flight is there in part.
+    /// The transaction in flight is only partly there.
     Atomicity,
-    /// A committed transaction is not there.
+    /// A committed transaction is missing.
     Durability,
-    /// Program data left the chip in the clear.
+    /// Program data left the chip unencrypted.
     Plaintext,
     /// A pad was used for two different plaintexts.
     PadReuse,
     /// The recovered structure breaks its own invariants.
     Structure,
-    /// What is to leave after power is lost takes more than the battery supports.
+    /// What must leave after power loss needs more than the battery supports.
     Battery,
     /// The user's own recovery fails.
     Recovery,
 }
 
 impl Rule {
-    /// Its name, as in JSON.
+    /// The rule's name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Rule::Line => "line",
@@ -47,25 +47,24 @@ impl Rule {
     }
 }
 
-/// One broken rule: the same value from the auditor that finds it to the reports and pages that show it.
+/// One violation of a rule. The auditor that finds it, the reports and the pages that show it use the same value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The rule broken.
+    /// The rule that was broken.
     pub rule: Rule,
     /// Power fails after this event, counted from 1.
     pub crash_event: u64,
-    /// Power fails again after these steps, first to last: of the recovery, of the recovery from that, and so on. Empty:
-    /// it fails once. A report of crashes has its own keys for it.
+    /// The steps after which power fails again: of the recovery, of the recovery from that failure, and so on. Empty if
+    /// it fails once. A report of crashes has its own keys for them.
     #[serde(skip)]
     pub nested_events: Vec<u64>,
-    /// The core concerned, where there is one.
+    /// The core that is affected, if there is one.
     pub core: Option<CoreId>,
     /// The transaction of that core that was in flight, or would have been next.
     pub transaction: Option<u64>,
-    /// The stage that the transaction was in: "prepare", "mutate" or "commit"; null between transactions and where it is
-    /// unknown.
+    /// The stage of the transaction: "prepare", "mutate" or "commit"; null between transactions and if it is unknown.
     pub stage: Option<&'static str>,
-    /// The line concerned; in JSON, its byte address.
+    /// The line that is affected; in JSON, its byte address.
     #[serde(serialize_with = "as_address")]
     pub line: Option<Line>,
     /// What happened, in sentences.
@@ -76,18 +75,18 @@ fn as_address<S: Serializer>(line: &Option<Line>, serializer: S) -> Result<S::Ok
     line.map(Line::address).serialize(serializer)
 }
 
-/// Gathers violations: keeps the first, and the first of each rule; counts all.
+/// Collects violations: keeps the first ones, and the first of each rule; counts all.
 #[derive(Default)]
 pub(crate) struct Collector {
     seen: FxHashSet<(Rule, Option<Line>)>,
     pub explained: Vec<Violation>,
     pub count: u64,
-    /// What was added since this was last taken, all of it explained; `None`: nobody wants it.
+    /// The violations since the last call of [`Self::take_told`], all of them explained; `None` if they are not kept.
     told: Option<Vec<Violation>>,
 }
 
 impl Collector {
-    /// Counts a violation; `explain` is called if it is a new one and there is room.
+    /// Counts a violation; calls `explain` if it is new and there is room.
     pub fn add(&mut self, rule: Rule, line: Option<Line>, explain: impl FnOnce() -> Violation) {
         self.count += 1;
         let room = self.explained.len() < EXPLAINED_MAX || !self.seen.iter().any(|(known, _)| *known == rule);
@@ -104,7 +103,7 @@ impl Collector {
         }
     }
 
-    /// Counts a violation of no line that differs from those before it; `explain` is called if there is room.
+    /// Counts a violation without a line, which differs from those before it; calls `explain` if there is room.
     pub fn add_each(&mut self, rule: Rule, explain: impl FnOnce() -> Violation) {
         self.count += 1;
         if self.explained.len() < EXPLAINED_MAX || self.seen.insert((rule, None)) {
@@ -118,7 +117,7 @@ impl Collector {
         self.told = Some(Vec::new());
     }
 
-    /// Takes what was added since the last call, all of it explained; nothing if nobody asked to keep it.
+    /// Takes what was added since the last call, all of it explained; empty if violations are not kept.
     pub fn take_told(&mut self) -> Vec<Violation> {
         self.told.as_mut().map(std::mem::take).unwrap_or_default()
     }

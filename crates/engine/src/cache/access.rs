@@ -1,4 +1,4 @@
-//! What happens when the first level cannot answer at once: find the line on the chip and bring it up, or take a miss
+//! Accesses that the first level cannot answer at once: find the line on the chip and bring it up, or take a miss
 //! register.
 
 use super::hierarchy::Hierarchy;
@@ -6,37 +6,37 @@ use super::mshr::{Phase, Waiter, Want};
 use crate::kernel::Ps;
 use crate::message::{Access, CoreId, Line, MemoryRequest};
 
-/// Who had the line.
+/// Where a line was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FoundIn {
-    /// The core's own first level, without the right to write.
+    /// The core's own first level, without write permission.
     L1,
     /// The second level.
     L2,
     /// The third level.
     L3,
-    /// Another core's private caches.
+    /// The private caches of another core.
     Other,
 }
 
 /// Outcome of bringing a line up to a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Promotion {
-    /// The core has it from this time on.
+    /// The core has the line from this time on.
     Done { source: FoundIn, at: Ps },
     /// No cache holds it.
     Absent,
-    /// A way has to become free first, or a line to be written.
+    /// A way must become free first, or another core must write the line first.
     NoWay,
 }
 
 impl Hierarchy {
-    /// An access that the first level could not answer.
+    /// Handles an access that the first level could not answer.
     #[cold]
     pub(super) fn miss(&mut self, now: Ps, core: CoreId, line: Line, want: Want) -> Access {
         let c = usize::from(core);
-        // A core that has reserved the line has it on the chip, and others may be waiting behind this very core: it
-        // must not queue up behind them.
+        // A core that has reserved the line has it on the chip, and others may be waiting for this core: it must not
+        // queue behind them.
         if self.reserved[c] != line
             && let Some(id) = self.mshrs.find(line)
         {
@@ -58,7 +58,7 @@ impl Hierarchy {
         }
     }
 
-    /// Makes a line of which `core` holds a reservation writable again, after another core has read it.
+    /// Makes a line that `core` has reserved writable again, after another core has read it.
     #[cold]
     pub(super) fn regain(&mut self, now: Ps, core: usize, line: Line) -> usize {
         self.promote(now, core, line, true);
@@ -124,8 +124,8 @@ impl Hierarchy {
         level.latency_ps += latency;
     }
 
-    /// Brings `line` up to the first level of `core`, writable if `own`, from wherever on the chip it is. Nothing is
-    /// changed about the line itself unless this succeeds.
+    /// Brings `line` up to the first level of `core`, writable if `own`, from any cache on the chip. The line itself is
+    /// not changed unless this succeeds.
     pub(super) fn promote(&mut self, now: Ps, core: usize, line: Line, own: bool) -> Promotion {
         let (l2, l3) = (self.l2_of(core), self.l3_of(core));
         let others = self.others(core, line);
@@ -144,7 +144,7 @@ impl Hierarchy {
                     return Promotion::Absent;
                 }
                 let Some(slot) = self.make_l2_way(now, core, line) else { return Promotion::NoWay };
-                // Making room may have pushed this very line out of the third level.
+                // Making room may have evicted this very line from the third level.
                 if absent(self) {
                     return Promotion::Absent;
                 }
@@ -172,12 +172,12 @@ impl Hierarchy {
         Promotion::Done { source, at }
     }
 
-    /// The line is in the second level of `core`: settles who else may keep it.
+    /// Decides who may keep the line, which is in the second level of `core`.
     fn claim(&mut self, now: Ps, core: usize, line: Line, slot: usize, own: bool, others: u64) -> (FoundIn, Ps) {
         let from = if self.l1[core].find(line).is_some() { FoundIn::L1 } else { FoundIn::L2 };
         if self.l2_private() {
             if own && others != 0 {
-                // The copies are equal; the directory beside the third level has to be asked.
+                // The copies are equal; the directory of the third level must be asked.
                 if self.take_from(others, line).1 {
                     self.l2[core].set_dirty(slot);
                 }
@@ -195,9 +195,9 @@ impl Hierarchy {
         (from, now + self.latency.l2)
     }
 
-    /// The line is in the third level or with other cores: copies it into the empty way `slot` of the second level, and
-    /// says whether `core` has taken it over from its owner though it only reads. None if the owner can neither share it
-    /// now nor give it away.
+    /// Copies a line of the third level or of other cores into the empty way `slot` of the second level. Returns
+    /// whether `core` has taken the line over from its owner although it only reads. `None` if the owner can neither
+    /// share the line now nor give it away.
     fn bring_into_l2(
         &mut self,
         now: Ps,

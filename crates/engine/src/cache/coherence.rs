@@ -1,8 +1,8 @@
 //! Coherence between private caches: one writer or many readers of a line.
 //!
-//! Within one core's private caches the topmost copy is the newest, and only the owner's copies may be dirty.
-//! A dirty line that another core reads moves down into the shared level, so that readers hold clean copies only; where
-//! the caches lie in the persistence domain and that level has no room, it moves to the reader.
+//! Within one core's private caches the topmost copy is the newest, and only the owner's copies may be dirty. When
+//! another core reads a dirty line, the line moves down into the shared level, so that readers hold only clean copies.
+//! If the caches are in the persistence domain and that level has no room, it moves to the reader.
 
 use super::hierarchy::{Hierarchy, NO_LINE};
 use super::mshr::cores_of;
@@ -15,7 +15,7 @@ impl Hierarchy {
         self.directory.as_ref().map_or(0, |directory| directory.sharers(line) & !(1 << core))
     }
 
-    /// The core of `cores` that alone may write `line`.
+    /// The core among `cores` that has the exclusive right to write `line`.
     pub(super) fn owner_among(&self, cores: u64, line: Line) -> Option<usize> {
         self.directory.as_ref()?.owner(line).filter(|owner| cores & 1 << owner != 0)
     }
@@ -31,14 +31,14 @@ impl Hierarchy {
         if self.l2_private() { self.reserved[l2] == line } else { self.reserved.contains(&line) }
     }
 
-    /// The newest copy in the caches that `core` uses, private or not.
+    /// The newest copy of `line` in the caches that `core` uses, private or shared.
     fn newest_of(&self, core: usize, line: Line) -> Option<LineBytes> {
         [&self.l1[core], &self.l2[self.l2_of(core)], &self.l3[self.l3_of(core)]]
             .into_iter()
             .find_map(|cache| cache.find(line).map(|slot| cache.bytes(slot)))
     }
 
-    /// What a load of `core` would find.
+    /// The bytes that a load of `core` would find.
     pub(super) fn newest_for(&self, core: usize, line: Line) -> Option<LineBytes> {
         let others = self.others(core, line);
         if let Some(owner) = self.owner_among(others, line) {
@@ -47,8 +47,9 @@ impl Hierarchy {
         std::iter::once(core).chain(cores_of(others)).find_map(|c| self.newest_of(c, line))
     }
 
-    /// Removes `line` from the private caches of `cores` and returns its newest bytes and whether memory (or the
-    /// shared level) may lack them. A private way that is leaving is given up too: its bytes live on with the taker.
+    /// Removes `line` from the private caches of `cores` and returns its newest bytes and whether memory (or the shared
+    /// level) may lack them. Also gives up a private way that is being written back, because the new holder keeps its
+    /// bytes.
     pub(super) fn take_from(&mut self, cores: u64, line: Line) -> (LineBytes, bool) {
         let mut newest = None;
         let mut dirty = false;
@@ -69,11 +70,11 @@ impl Hierarchy {
         (newest.unwrap_or_else(|| panic!("no core named by the directory holds line {:#x}", line.0)), dirty)
     }
 
-    /// Lets `cores`, who keep their copies, share `line`: the owner's newer bytes go down to the shared level or, if
-    /// that has no way free, to memory. Returns the newest bytes. For private second levels.
+    /// Makes `cores`, which keep their copies, share `line`: the owner's newer bytes go down to the shared level or, if
+    /// it has no free way, to memory. Returns the newest bytes. For private second levels.
     ///
-    /// Caches in the persistence domain let no line out of its place. There the line moves to the reader instead, who then
-    /// has it dirty: true. None if the owner is about to write it.
+    /// Caches in the persistence domain never lose a line before memory has it. There the line moves to the reader,
+    /// which then holds it dirty: true. `None` if the owner is about to write it.
     pub(super) fn share_with(&mut self, now: Ps, cores: u64, line: Line) -> Option<(LineBytes, bool)> {
         let Some(owner) = self.owner_among(cores, line) else {
             let newest = cores_of(cores).find_map(|core| self.newest_of(core, line));
@@ -110,8 +111,8 @@ impl Hierarchy {
         Some((bytes, false))
     }
 
-    /// First levels above a shared second level: removes their copies (`own`) or ends their right to write. Returns
-    /// the bytes that a first level had newer than the second.
+    /// Recalls a line from the first levels above a shared second level: removes their copies (`own`) or ends their
+    /// right to write. Returns the bytes if a first level had newer ones than the second.
     pub(super) fn recall_to_shared_l2(&mut self, cores: u64, line: Line, own: bool) -> Option<LineBytes> {
         let mut newer = None;
         for core in cores_of(cores) {

@@ -1,10 +1,10 @@
-//! Lines that rest encrypted under their own counters: a line that turns dirty gets its next counter first (sepencr section
-//! IV-A).
+//! Caches that encrypt lines with their own counters: a line that becomes dirty first gets its next counter (sepencr
+//! section IV-A).
 //!
-//! One counter serves one stay of a line on the chip, from the store that makes it dirty to the write that takes it out. So
-//! the newest copy alone is dirty in the third level's eyes: when a level above takes over from a dirty copy there, that
-//! copy turns clean and never leaves beside the newer one; and a copy that is leaving is no dirty one, because its counter
-//! goes with the write.
+//! One counter serves one period in which a line is dirty on the chip, from the store that makes it dirty to the write
+//! that sends it out. So only the newest copy counts as dirty in the third level: when a level above takes over from a
+//! dirty copy there, that copy becomes clean and is never written beside the newer one. A copy that is being written
+//! back is not dirty either, because its counter leaves with the write.
 
 use super::hierarchy::{Hierarchy, NO_LINE};
 use super::mshr::cores_of;
@@ -13,14 +13,14 @@ use crate::message::{Access, CoreId, Line, MemoryRequest, Wake};
 use crate::parts::CachePads;
 
 impl Hierarchy {
-    /// Whether lines rest encrypted under their own counters.
+    /// Whether lines are encrypted in the caches with their own counters.
     #[inline]
     pub(super) fn counters_in_caches(&self) -> bool {
         self.pads == CachePads::AesAtAccess
     }
 
-    /// `core` is about to write `line`, which it has reserved: makes it dirty in the first level, or asks for the counter
-    /// without which it may not be.
+    /// Makes `line`, which `core` has reserved and is about to write, dirty in the first level, or requests the counter
+    /// that it needs first.
     pub(super) fn turn_dirty(&mut self, now: Ps, core: CoreId, line: Line) -> Access {
         let c = usize::from(core);
         let slot = self.writable_slot(now, c, line);
@@ -42,8 +42,8 @@ impl Hierarchy {
         Access::At(now)
     }
 
-    /// The line that `core` is about to write has its next counter: it is dirty from now on, because what memory holds of
-    /// it is under the one before.
+    /// The line that `core` is about to write has its next counter: it is dirty from now on, because memory's copy is
+    /// encrypted with the previous counter.
     pub fn counter_bumped(&mut self, now: Ps, core: CoreId) {
         let c = usize::from(core);
         let line = self.reserved[c];
@@ -53,8 +53,8 @@ impl Hierarchy {
         self.wakes.push((core, Wake::Prepared { at: now }));
     }
 
-    /// Whether `line` is leaving one of the private third levels of `cores`. Who took it over then would have a dirty line
-    /// without a counter of its own; once it has left, there is a clean one to take.
+    /// Whether `line` is being written back from one of the private third levels of `cores`. A core that took it over
+    /// then would have a dirty line without a counter of its own. After the write-back there is a clean line to take.
     pub(super) fn leaves_private_l3(&self, cores: u64, line: Line) -> bool {
         self.l3_private()
             && cores_of(cores).any(|core| self.l3[core].find(line).is_some_and(|slot| self.l3[core].leaving(slot)))

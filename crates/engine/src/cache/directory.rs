@@ -1,10 +1,10 @@
-//! Which cores' private caches hold a line, and which of them alone may write it. Consulted on misses, upgrades and
-//! evictions only: the right to write also lies beside the line itself. A machine with one core has no directory.
+//! Which cores' private caches hold a line, and which core alone may write it. Used only on misses, upgrades and
+//! evictions, because the right to write is also stored with the line itself. A machine with one core has no directory.
 
 use crate::message::Line;
 use rustc_hash::FxHashMap;
 
-/// Cores a directory can tell apart: one bit each.
+/// The most cores of a directory: one bit for each.
 pub(super) const CORES_MAX: u16 = 64;
 const NO_OWNER: u8 = u8::MAX;
 
@@ -14,7 +14,7 @@ struct Entry {
     owner: u8,
 }
 
-/// The directory.
+/// The directory of all private caches.
 #[derive(Default)]
 pub(super) struct Directory {
     entries: FxHashMap<u64, Entry>,
@@ -26,12 +26,12 @@ impl Directory {
         self.entries.get(&line.0).map_or(0, |entry| entry.sharers)
     }
 
-    /// The core that alone may write `line`.
+    /// The core that has the exclusive right to write `line`.
     pub(super) fn owner(&self, line: Line) -> Option<usize> {
         self.entries.get(&line.0).filter(|entry| entry.owner != NO_OWNER).map(|entry| usize::from(entry.owner))
     }
 
-    /// `core` holds `line` from now on; `alone` if it may write it, which nobody else then holds.
+    /// Records that `core` holds `line`; `alone` if it may write it and no other core holds it.
     pub(super) fn add(&mut self, line: Line, core: usize, alone: bool) {
         let entry = self.entries.entry(line.0).or_insert(Entry { sharers: 0, owner: NO_OWNER });
         entry.sharers |= 1 << core;
@@ -39,14 +39,14 @@ impl Directory {
         entry.owner = if alone { core as u8 } else { NO_OWNER };
     }
 
-    /// The owner of `line` may no longer write it.
+    /// Ends the right of `line`'s owner to write it.
     pub(super) fn disown(&mut self, line: Line) {
         if let Some(entry) = self.entries.get_mut(&line.0) {
             entry.owner = NO_OWNER;
         }
     }
 
-    /// `core` holds `line` no longer.
+    /// Records that `core` no longer holds `line`.
     pub(super) fn remove(&mut self, line: Line, core: usize) {
         if let Some(entry) = self.entries.get_mut(&line.0) {
             entry.sharers &= !(1 << core);

@@ -1,11 +1,12 @@
-//! Room for lines: victims, write-backs that keep their place until acknowledged, and misses that complete once their
-//! ways are free.
+//! Room for lines: victims, write-backs that keep their way until they are acknowledged, and misses that complete once
+//! their ways are free.
 //!
-//! Why nothing waits for ever: a miss waits only for a leaving way, whose acknowledgement comes without the caches'
-//! help, or for a line that a core has reserved, and the `write` that ends a reservation needs no way and no register;
-//! it may wait for the log manager or for a counter, which come without the caches' help. Each of these two ends in `retry`. That holds
-//! however few sets a level has: once every way of a set is leaving, the misses of its lines wait for
-//! acknowledgements, and each frees a way unless a second level has put a newer line into it, which frees a way there.
+//! Why there is no deadlock: a miss waits only for a way that is being written back, whose acknowledgement does not
+//! depend on the caches, or for a line that a core has reserved. The `write` that ends a reservation needs no way and
+//! no register; it may wait for the log manager or for a counter, and these do not depend on the caches either. Each of
+//! the two ends in `retry`. This holds even if a level has few sets: once every way of a set is being written back, the
+//! misses of its lines wait for acknowledgements. Each acknowledgement frees a way, unless a second level has put a
+//! newer line into it, which frees a way there.
 
 use super::access::{FoundIn, Promotion};
 use super::hierarchy::Hierarchy;
@@ -14,12 +15,12 @@ use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MemoryRequest, Wake};
 
 impl Hierarchy {
-    /// Puts a clean copy of a line that memory has read on its own account (page re-encryption) into the third level,
-    /// if nobody on the chip has anything to do with the line and a way can be had without a write-back.
+    /// Puts a clean copy of a line that the controller has read itself (page re-encryption) into the third level, if no
+    /// cache or register on the chip uses the line and a way is available without a write-back.
     pub fn install_clean(&mut self, now: Ps, line: Line, bytes: &LineBytes) {
         let cached = self.newest_for(0, line).is_some();
         let on_its_way = self.mshrs.find(line).is_some() || self.writes.contains(line);
-        // Private third levels belong to somebody; nobody has asked for this line.
+        // Private third levels belong to a core, and no core has requested this line.
         if cached || on_its_way || self.l3_private() && self.directory.is_some() {
             return;
         }
@@ -30,8 +31,8 @@ impl Hierarchy {
         }
     }
 
-    /// Empties a way for `line` in the second level of `core`: its least recently used line leaves, taking the first
-    /// level's copies along. None if that line is dirty and the third level cannot take it now.
+    /// Empties a way for `line` in the second level of `core`: its least recently used line is evicted, and also from
+    /// the first level. `None` if that line is dirty and the third level cannot take it now.
     pub(super) fn make_l2_way(&mut self, now: Ps, core: usize, line: Line) -> Option<usize> {
         let l2 = self.l2_of(core);
         if let Some(slot) = self.l2[l2].empty_way(line) {
@@ -66,7 +67,7 @@ impl Hierarchy {
         if self.l2_private() { l2..l2 + 1 } else { 0..self.l1.len() }
     }
 
-    /// Copies a line from `slot` of the second level into the first. False if the core has reserved every way.
+    /// Copies a line from `slot` of the second level into the first. Returns false if the core has reserved every way.
     pub(super) fn copy_to_l1(&mut self, core: usize, line: Line, slot: usize, ready: Ps, writable: bool) -> bool {
         let l2 = self.l2_of(core);
         let cache = &mut self.l1[core];
@@ -92,9 +93,9 @@ impl Hierarchy {
         true
     }
 
-    /// An empty way for `line` in the third-level cache `l3`. A clean victim goes at once; a dirty one is written back
-    /// and keeps its way until that is acknowledged: then None. While a victim is on its way out, no second line of
-    /// the set is given up instead.
+    /// Finds an empty way for `line` in the third-level cache `l3`. A clean victim is dropped at once. A dirty victim
+    /// is written back and keeps its way until that is acknowledged; the result is then `None`. During a write-back, no
+    /// second line of the set is evicted.
     fn make_l3_way(&mut self, now: Ps, l3: usize, line: Line) -> Option<usize> {
         if let Some(slot) = self.l3[l3].empty_way(line) {
             return Some(slot);
@@ -115,7 +116,7 @@ impl Hierarchy {
         Some(slot)
     }
 
-    /// Moves a dirty line down into the third-level cache `l3`; false if no way is free.
+    /// Moves a dirty line down into the third-level cache `l3`; returns false if no way is free.
     pub(super) fn put_dirty_in_l3(&mut self, now: Ps, l3: usize, line: Line, bytes: &LineBytes) -> bool {
         let slot = match self.l3[l3].find(line) {
             Some(slot) => {
@@ -133,7 +134,8 @@ impl Hierarchy {
         true
     }
 
-    /// Writes the dirty line in `slot` of the third-level cache `l3` to memory; it keeps its place until acknowledged.
+    /// Writes the dirty line in `slot` of the third-level cache `l3` to memory; it keeps its way until that is
+    /// acknowledged.
     fn write_back(&mut self, now: Ps, l3: usize, slot: usize) {
         let line = self.l3[l3].line(slot);
         debug_assert!(
@@ -146,13 +148,13 @@ impl Hierarchy {
         self.l3[l3].set_leaving(slot, token);
     }
 
-    /// A dirty line leaves for memory without being asked to.
+    /// Counts and reports the eviction of a dirty line.
     pub(super) fn count_eviction(&mut self, line: Line) {
         self.evicted.push(line);
         self.counts.dirty_evictions += 1;
     }
 
-    /// Starts the write-backs that the fill of `line` will need, so that they overlap with the read of it.
+    /// Starts the write-backs that the fill of `line` will need, so that they overlap with its read.
     pub(super) fn prepare_ways(&mut self, now: Ps, core: usize, line: Line) {
         let (l2, l3) = (self.l2_of(core), self.l3_of(core));
         self.prepare_l3_way(now, l3, line);
@@ -179,7 +181,7 @@ impl Hierarchy {
         }
     }
 
-    /// Gives every register that waits for ways or reservations another chance, oldest first.
+    /// Retries every register that waits for ways or reservations, oldest first.
     pub(super) fn retry(&mut self, now: Ps) {
         if self.waiting.is_empty() {
             return;
@@ -189,8 +191,8 @@ impl Hierarchy {
         self.waiting = waiting;
     }
 
-    /// Carries register `id` as far as it goes. True if it is done with or waits for memory again; false if it has to
-    /// be retried.
+    /// Advances register `id` as far as possible. Returns true if it is finished or waits for memory again, false if it
+    /// must be retried.
     pub(super) fn advance(&mut self, now: Ps, id: u32) -> bool {
         if self.mshrs.get(id).phase == Phase::Arrived && !self.install_arrived(now, id) {
             return false;
@@ -200,7 +202,7 @@ impl Hierarchy {
         while let Some(&waiter) = self.mshrs.get(id).waiters.get(next) {
             let core = usize::from(waiter.core);
             if waiter.want.owns() && self.reserved_by_other(core, line) {
-                // A prefetch gives way; a store waits for the other core's.
+                // A prefetch gives up; a store waits for the other core's store.
                 if waiter.want == Want::Prefetch {
                     self.mshrs.get(id).waiters.remove(next);
                 } else {
@@ -234,8 +236,8 @@ impl Hierarchy {
         true
     }
 
-    /// Puts the line that memory has answered into the third level of the core that asked first, once that core's
-    /// second level has room as well.
+    /// Puts the line that memory has returned into the third level of the core that requested it first, once that
+    /// core's second level also has room.
     fn install_arrived(&mut self, now: Ps, id: u32) -> bool {
         let register = self.mshrs.get(id);
         let (line, core) = (register.line, register.first);
@@ -255,7 +257,8 @@ impl Hierarchy {
         true
     }
 
-    /// The line that a core waited for goes past the levels while they are filled: it is there now.
+    /// Returns when `core` has the line that it waited for: the line is forwarded to the core while the levels are
+    /// filled.
     fn arrive(&mut self, now: Ps, core: usize, line: Line) -> Ps {
         let l2 = self.l2_of(core);
         for cache in [&mut self.l1[core], &mut self.l2[l2]] {
@@ -279,7 +282,7 @@ impl Hierarchy {
         debug_assert!(at >= now);
     }
 
-    /// A register has become free: the cores that it helps ask again.
+    /// Wakes the cores that a free register helps: they ask again.
     fn wake_blocked(&mut self, now: Ps) {
         for core in super::mshr::cores_of(self.blocked) {
             if self.mshrs.has_room(core, false) {

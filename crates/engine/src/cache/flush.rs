@@ -1,4 +1,4 @@
-//! Flushes and non-temporal stores: what has to reach the persistence domain before a fence may complete.
+//! Flushes and non-temporal stores: what must reach the persistence domain before a fence may complete.
 
 use super::hierarchy::Hierarchy;
 use super::level::Resting;
@@ -7,9 +7,9 @@ use crate::kernel::Ps;
 use crate::message::{Access, CoreId, FlushKind, Line, LineBytes};
 
 impl Hierarchy {
-    /// Writes the newest copy of `line` back if it is dirty anywhere. A line that is clean everywhere may still be on
-    /// its way (an eviction, another core's flush): the flush completes with that write, because a fence must not
-    /// complete before what it covers is in the persistence domain.
+    /// Writes the newest copy of `line` back if any cache holds it dirty. A write of a line that is clean everywhere
+    /// may still be in flight (an eviction, another core's flush). The flush then completes with that write, because a
+    /// fence must not complete before everything it covers is in the persistence domain.
     pub(super) fn flush_line(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access {
         let dirty = self.clean(usize::from(core), line);
         if kind == FlushKind::Invalidate {
@@ -26,7 +26,7 @@ impl Hierarchy {
         }
     }
 
-    /// Writes a whole line past the caches. Older copies, dirty or not, are superseded; so is a read on its way.
+    /// Writes a whole line past the caches. Replaces older copies, dirty or clean, and the result of a read in flight.
     pub(super) fn write_past(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {
         self.drop_copies(line, Some(data));
         if let Some(id) = self.mshrs.find(line) {
@@ -37,10 +37,11 @@ impl Hierarchy {
         self.send_write(now, line, Resting::in_the_clear(*data), None, Some(core), false);
     }
 
-    /// If any cache holds `line` dirty: makes all its copies clean and equal to the newest, and returns its bytes
-    /// as the newest copy rests.
+    /// If any cache holds `line` dirty, makes all copies clean and equal to the newest, and returns its bytes as the
+    /// newest copy stores them.
     fn clean(&mut self, core: usize, line: Line) -> Option<Resting> {
-        // Dirty lines in private caches are the owner's; if nobody owns the line, only shared levels can be dirty.
+        // Dirty lines in private caches belong to the owner; if the line has no owner, only shared levels can hold it
+        // dirty.
         let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);
         let (l2, l3) = (self.l2_of(holder), self.l3_of(holder));
         let caches = [&mut self.l1[holder], &mut self.l2[l2], &mut self.l3[l3]];
@@ -57,8 +58,8 @@ impl Hierarchy {
         newest
     }
 
-    /// Drops every copy of `line`, except that a core about to write the line keeps its own, clean, and that a leaving
-    /// line keeps its place; what is kept gets the bytes `newer`.
+    /// Drops every copy of `line`. Two copies stay: that of a core about to write the line, which becomes clean, and
+    /// one that is being written back. They receive the bytes `newer`.
     fn drop_copies(&mut self, line: Line, newer: Option<&LineBytes>) {
         let holders = self.directory.as_ref().map_or(1, |directory| directory.sharers(line));
         let mut kept_above = false;

@@ -1,8 +1,8 @@
-//! The hierarchy as its neighbours see it: the port for the cores, the outboxes and answers for the controller, and
-//! the snapshot for crash code.
+//! The hierarchy as its neighbours see it: the port for the cores, the outboxes and answers for the controller, and the
+//! snapshot for crashes.
 //!
-//! The second level holds whatever a first level above it holds (inclusive). The third level is independent of the
-//! second: memory fills go into all three, dirty lines of the second level move down into the third.
+//! The second level holds every line that a first level above it holds (inclusive). The third level is independent of
+//! the second: memory fills go to all three, and dirty lines of the second level move down to the third.
 
 use super::directory::{CORES_MAX, Directory};
 use super::level::{Level, PadOfSlot, Resting};
@@ -17,7 +17,7 @@ use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, Memo
 use crate::parts::CachePads;
 use rustc_hash::FxHashSet;
 
-/// The line that no core has reserved.
+/// Marks a core that has reserved no line.
 pub(super) const NO_LINE: Line = Line(u64::MAX);
 
 /// The caches of all cores.
@@ -27,32 +27,35 @@ pub struct Hierarchy {
     pub(super) l3: Vec<Level>,
     pub(super) latency: Latency,
     pub(super) pads: CachePads,
-    /// The caches lie in the persistence domain.
+    /// Whether the caches are in the persistence domain.
     pub(super) persistent: bool,
-    /// None with one core.
+    /// `None` with one core.
     pub(super) directory: Option<Directory>,
-    /// Per core: the line that `own` has granted and that its `write` has not reached yet. It stays writable in the
-    /// core's caches until then.
+    /// For each core: the line that `own` has granted and that its `write` has not reached yet. It stays writable in
+    /// the core's caches until then.
     pub(super) reserved: Vec<Line>,
-    /// Per core.
+    /// The log trigger of each core.
     pub(super) log_triggers: Vec<LogTrigger>,
     pub(super) mshrs: Mshrs,
     /// Registers that wait for ways or for another core's write, oldest first.
     pub(super) waiting: Vec<u32>,
     pub(super) writes: Writes,
-    /// Lines that hold a `CounterAtomic` variable. While there is none, looking one up costs a comparison and no hash.
+    /// Lines that hold a `CounterAtomic` variable. While there is none, a lookup needs one comparison and no hash.
     pub(super) counter_atomic: FxHashSet<u64>,
-    /// Cores that found no register free, one bit each.
+    /// Cores that found no free register, one bit each.
     pub(super) blocked: u64,
     pub(super) requests: Vec<MemoryRequest>,
     pub(super) wakes: Vec<(CoreId, Wake)>,
-    /// Outbox: dirty lines that have left for memory without being asked to, in order. The reader empties it.
+    /// Outbox: evicted dirty lines, in order. The reader empties it.
     pub evicted: Vec<Line>,
     pub(super) counts: CacheCounts,
 }
 
 impl Hierarchy {
-    /// Empty caches for `cores` cores. Fails if the machine's geometry cannot be built or has no room for pads.
+    /// Empty caches for `cores` cores.
+    ///
+    /// # Errors
+    /// A sentence if the machine's geometry cannot be built or has no room for pads.
     pub fn new(machine: &Machine, cores: u16, of: CacheParts<'_>) -> Result<Self, ConfigError> {
         if cores == 0 || cores > CORES_MAX {
             return Err(ConfigError(format!("cores is {cores}; the caches serve 1 to {CORES_MAX} cores")));
@@ -109,17 +112,17 @@ impl Hierarchy {
         self.requests.is_empty() && self.wakes.is_empty() && self.evicted.is_empty()
     }
 
-    /// Outbox: what memory is asked for, in order. Requests for one line must arrive in this order.
+    /// Outbox: requests to memory, in order. Requests for one line must arrive in this order.
     pub fn requests(&mut self) -> std::vec::Drain<'_, MemoryRequest> {
         self.requests.drain(..)
     }
 
-    /// Outbox: what waiting cores are told, in order.
+    /// Outbox: messages to waiting cores, in order.
     pub fn wakes(&mut self) -> std::vec::Drain<'_, (CoreId, Wake)> {
         self.wakes.drain(..)
     }
 
-    /// Memory has answered the read `token`.
+    /// Handles memory's answer to the read `token`.
     pub fn read_done(&mut self, now: Ps, token: u32, bytes: &LineBytes) {
         let register = self.mshrs.get(token);
         debug_assert_eq!(register.phase, Phase::Reading);
@@ -132,7 +135,7 @@ impl Hierarchy {
         }
     }
 
-    /// The write `token` is in the persistence domain.
+    /// Handles the acknowledgement of the write `token`, which is in the persistence domain.
     pub fn write_acked(&mut self, now: Ps, token: WriteToken) {
         let record = self.writes.acknowledge(token.0);
         let (line, counters, place) = (record.line, record.counters, record.place);
@@ -148,22 +151,22 @@ impl Hierarchy {
         self.retry(now);
     }
 
-    /// What has been counted since the beginning or the last reset.
+    /// The counts since the beginning or the last reset.
     pub fn counts(&self) -> &CacheCounts {
         &self.counts
     }
 
-    /// Begins to count anew.
+    /// Resets the counts.
     pub fn reset_counts(&mut self) {
         self.counts = CacheCounts::default();
     }
 
-    /// Whether nothing waits: no miss, no unacknowledged write.
+    /// Whether nothing is in flight: no miss, no unacknowledged write.
     pub fn idle(&self) -> bool {
         self.mshrs.len() == 0 && self.writes.len() == 0
     }
 
-    /// Lines that the caches of `level` (1 to 3) can hold together: its data slots.
+    /// Lines that all caches of `level` (1 to 3) can hold together: their data slots.
     pub fn lines(&self, level: u8) -> usize {
         [&self.l1, &self.l2, &self.l3][usize::from(level) - 1].iter().map(Level::lines).sum()
     }
@@ -178,18 +181,18 @@ impl Hierarchy {
         if self.l3.len() == 1 { 0 } else { core }
     }
 
-    /// Whether the cores have second-level caches of their own.
+    /// Whether each core has its own second-level cache.
     pub(super) fn l2_private(&self) -> bool {
         self.l2.len() == self.l1.len()
     }
 
-    /// Whether the cores have third-level caches of their own.
+    /// Whether each core has its own third-level cache.
     pub(super) fn l3_private(&self) -> bool {
         self.l3.len() == self.l1.len()
     }
 
-    /// Sends a write to memory, `with_counter` or if the line is marked to persist together with its counter. All requests
-    /// leave with the same delay, so that those of one line arrive in the order in which they were sent.
+    /// Sends a write to memory, marked to persist together with its counter if `with_counter` or if the line is marked.
+    /// All requests leave with the same delay, so that those of one line arrive in the order in which they were sent.
     pub(super) fn send_write(
         &mut self,
         now: Ps,
@@ -212,7 +215,7 @@ impl Hierarchy {
         token
     }
 
-    /// Where `core` may write `line`, of which it holds a reservation.
+    /// The slot in which `core` may write `line`, which it has reserved.
     #[inline]
     pub(super) fn writable_slot(&mut self, now: Ps, core: usize, line: Line) -> usize {
         match self.l1[core].find(line) {
@@ -229,7 +232,7 @@ impl Hierarchy {
         }
     }
 
-    /// Ends the reservation of `core`; others may have waited for it.
+    /// Ends the reservation of `core`; others may be waiting for the line.
     pub(super) fn release(&mut self, now: Ps, core: usize) {
         if self.reserved[core] != NO_LINE {
             self.reserved[core] = NO_LINE;

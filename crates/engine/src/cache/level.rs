@@ -1,7 +1,7 @@
 //! One cache array: tags, true LRU order, line states and the bytes themselves. It knows nothing of other caches.
 //!
-//! With pads, half the ways hold pads, one for each slot of the other half, made once; bytes rest exclusive-ored with the
-//! pad of their slot (sepencr section IV-D). Slots are those of the ways that hold data.
+//! With pads, half of the ways hold pads, made once, one for each slot of the other half. Bytes are stored
+//! exclusive-ored with the pad of their slot (sepencr section IV-D). Only the ways that hold data have slots.
 
 use crate::config::{CacheLevel, ConfigError};
 use crate::kernel::Ps;
@@ -18,17 +18,17 @@ static ZERO: LineBytes = [0; 64];
 /// Makes the pad of a slot of one cache.
 pub(super) type PadOfSlot<'a> = &'a dyn Fn(usize) -> LineBytes;
 
-/// Bytes as they rest in a cache.
+/// Bytes as a cache stores them.
 #[derive(Clone, Copy)]
 pub(super) struct Resting {
-    /// Exclusive-ored with the pad.
+    /// The bytes, exclusive-ored with the pad.
     pub(super) bytes: LineBytes,
-    /// Zeros where lines rest in the clear.
+    /// The pad; zeros if the cache is not encrypted.
     pub(super) cache_pad: LineBytes,
 }
 
 impl Resting {
-    /// Bytes that rest in no cache.
+    /// Unencrypted bytes that no cache stores.
     pub(super) fn in_the_clear(bytes: LineBytes) -> Self {
         Resting { bytes, cache_pad: ZERO }
     }
@@ -41,28 +41,28 @@ impl Resting {
 /// One cache. A slot is the number of a way in the whole cache: set times ways plus way.
 pub(super) struct Level {
     set_mask: u64,
-    /// The number of sets, if it is no power of two; 0 if it is and the mask chooses the set.
+    /// The number of sets if it is not a power of two; otherwise 0, and the mask selects the set.
     set_modulus: u64,
     ways: usize,
-    /// The ways of a set lie next to each other, so that a lookup reads one or two host cache lines.
+    /// The tags. The ways of a set are adjacent, so that a lookup reads one or two cache lines of the host.
     tags: Vec<u64>,
-    /// Time of last use on the cache's own clock: the smallest of a set is its least recently used way.
+    /// Time of last use on the cache's own clock: the smallest of a set marks its least recently used way.
     stamps: Vec<u64>,
     flags: Vec<u8>,
-    /// When the line has arrived; earlier hits wait for it.
+    /// When the line arrives, in picoseconds; earlier hits wait for it.
     ready: Vec<Ps>,
-    /// The write-back that a leaving way waits for.
+    /// The write-back that the way waits for.
     tokens: Vec<u32>,
-    /// As they rest. Empty when the engine moves no bytes.
+    /// The stored bytes. Empty if the engine does not move bytes.
     bytes: Vec<LineBytes>,
-    /// One for each slot; empty when lines rest in the clear, or the engine moves no bytes.
+    /// One pad for each slot; empty if lines are not encrypted in the cache or the engine does not move bytes.
     pads: Vec<LineBytes>,
     clock: u64,
 }
 
 impl Level {
     /// An empty cache of `multiple` times the level's size. `name` is the level's name in the configuration. With
-    /// `pad_of_slot`, half the ways, of which there must be an even number, hold pads.
+    /// `pad_of_slot`, half of the ways hold pads; the number of ways must be even.
     pub(super) fn new(
         level: &CacheLevel,
         multiple: u64,
@@ -102,14 +102,14 @@ impl Level {
         })
     }
 
-    /// Bytes of the host's memory that a slot takes: what [`Level::new`] allocates.
+    /// Bytes of the host's memory for each slot that [`Level::new`] allocates.
     pub(super) const fn host_bytes_per_slot(keep_bytes: bool, pads: bool) -> u64 {
         let line = if keep_bytes { LINE_BYTES } else { 0 };
         let state = size_of::<u64>() + size_of::<u64>() + size_of::<u8>() + size_of::<Ps>() + size_of::<u32>();
         state as u64 + if pads { 2 * line } else { line }
     }
 
-    /// Lines the cache can hold.
+    /// The number of lines that the cache can hold.
     pub(super) fn lines(&self) -> usize {
         self.tags.len()
     }
@@ -125,7 +125,7 @@ impl Level {
         first..first + self.ways
     }
 
-    /// Where `line` lies.
+    /// The slot of `line`, if the cache holds it.
     #[inline]
     pub(super) fn find(&self, line: Line) -> Option<usize> {
         let first = self.first_slot(line);
@@ -144,20 +144,20 @@ impl Level {
         self.set_of(line).find(|&slot| self.tags[slot] == EMPTY)
     }
 
-    /// The least recently used way of `line`'s set among those that are neither leaving nor held by `held`.
-    /// The set must be full.
+    /// The least recently used way of `line`'s set that is neither being written back nor held by `held`. The set must
+    /// be full.
     pub(super) fn victim(&self, line: Line, held: impl Fn(Line) -> bool) -> Option<usize> {
         self.set_of(line)
             .filter(|&slot| !self.leaving(slot) && !held(Line(self.tags[slot])))
             .min_by_key(|&slot| self.stamps[slot])
     }
 
-    /// Whether some way of `line`'s set is leaving.
+    /// Whether a way of `line`'s set is being written back.
     pub(super) fn set_has_leaving(&self, line: Line) -> bool {
         self.set_of(line).any(|slot| self.leaving(slot))
     }
 
-    /// Puts a line into `slot` as the most recently used of its set.
+    /// Puts a line into `slot` as the most recently used one of its set.
     pub(super) fn insert(&mut self, slot: usize, line: Line, bytes: &LineBytes, ready: Ps) {
         self.tags[slot] = line.0;
         self.flags[slot] = 0;
@@ -172,7 +172,7 @@ impl Level {
         self.flags[slot] = 0;
     }
 
-    /// Removes `line`, or, if it is to be kept or is leaving, makes it clean and gives it the bytes `newer`.
+    /// Removes `line`, or, if it must be kept or is being written back, makes it clean and gives it the bytes `newer`.
     pub(super) fn drop_copy(&mut self, line: Line, keep: bool, newer: Option<&LineBytes>) {
         let Some(slot) = self.find(line) else { return };
         if !keep && !self.leaving(slot) {
@@ -181,7 +181,7 @@ impl Level {
         self.set_clean(slot);
         if let Some(bytes) = newer {
             self.set_bytes(slot, bytes);
-            // Somebody else's bytes have not been logged.
+            // Bytes of another source have not been logged.
             self.clear_logged(slot);
         }
     }
@@ -192,97 +192,97 @@ impl Level {
         Line(self.tags[slot])
     }
 
-    /// When the line in `slot` has arrived.
+    /// When the line in `slot` arrives, in picoseconds.
     #[inline]
     pub(super) fn ready(&self, slot: usize) -> Ps {
         self.ready[slot]
     }
 
-    /// Moves the arrival of the line in `slot` to `ready`.
+    /// Changes the arrival time of the line in `slot` to `ready`.
     pub(super) fn set_ready(&mut self, slot: usize, ready: Ps) {
         self.ready[slot] = ready;
     }
 
-    /// Newer than every lower level and memory.
+    /// Whether the line in `slot` is newer than every lower level and memory.
     pub(super) fn dirty(&self, slot: usize) -> bool {
         self.flags[slot] & DIRTY != 0
     }
 
-    /// Marks the line newer than what lies below. A write-back on its way carries older bytes: it no longer frees the
-    /// way.
+    /// Marks the line in `slot` as newer than the levels below. A write-back in flight carries older bytes and no
+    /// longer frees the way.
     #[inline]
     pub(super) fn set_dirty(&mut self, slot: usize) {
         self.flags[slot] = (self.flags[slot] | DIRTY) & !LEAVING;
     }
 
-    /// The line's newest bytes are on their way to memory by other means.
+    /// Marks the line in `slot` as clean: its newest bytes are already being sent to memory.
     pub(super) fn set_clean(&mut self, slot: usize) {
         self.flags[slot] &= !DIRTY;
     }
 
-    /// Written back, still readable, and in its place until the acknowledgement.
+    /// Whether the line in `slot` is being written back: still readable, and in its way until the acknowledgement.
     pub(super) fn leaving(&self, slot: usize) -> bool {
         self.flags[slot] & LEAVING != 0
     }
 
-    /// Marks `slot` as leaving with write-back `token`.
+    /// Marks `slot` as being written back by write `token`.
     pub(super) fn set_leaving(&mut self, slot: usize, token: u32) {
         self.flags[slot] = (self.flags[slot] | LEAVING) & !DIRTY;
         self.tokens[slot] = token;
     }
 
-    /// Whether `slot` is leaving with exactly this write-back.
+    /// Whether `slot` is being written back by exactly this write.
     pub(super) fn leaves_with(&self, slot: usize, token: u32) -> bool {
         self.leaving(slot) && self.tokens[slot] == token
     }
 
-    /// No other core holds the line.
+    /// Whether the line in `slot` may be written: no other core holds it.
     #[inline]
     pub(super) fn writable(&self, slot: usize) -> bool {
         self.flags[slot] & WRITABLE != 0
     }
 
-    /// Grants or revokes the right to write.
+    /// Grants or revokes the right to write the line in `slot`.
     pub(super) fn set_writable(&mut self, slot: usize, writable: bool) {
         self.flags[slot] = self.flags[slot] & !WRITABLE | if writable { WRITABLE } else { 0 };
     }
 
-    /// The log bit: the line's old bytes have been logged since it came into this cache.
+    /// The log bit of `slot`: whether the line's old bytes have been logged since it came into this cache.
     #[inline]
     pub(super) fn logged(&self, slot: usize) -> bool {
         self.flags[slot] & LOGGED != 0
     }
 
-    /// Sets the log bit.
+    /// Sets the log bit of `slot`.
     pub(super) fn set_logged(&mut self, slot: usize) {
         self.flags[slot] |= LOGGED;
     }
 
-    /// Clears it.
+    /// Clears the log bit of `slot`.
     pub(super) fn clear_logged(&mut self, slot: usize) {
         self.flags[slot] &= !LOGGED;
     }
 
-    /// The bytes in `slot`, in the clear; zeros when no bytes are kept.
+    /// The unencrypted bytes in `slot`; zeros if no bytes are kept.
     pub(super) fn bytes(&self, slot: usize) -> LineBytes {
         let bytes = self.bytes.get(slot).unwrap_or(&ZERO);
         self.pads.get(slot).map_or(*bytes, |pad| xor(bytes, pad))
     }
 
-    /// The bytes in `slot` as they rest there.
+    /// The bytes in `slot` as the cache stores them.
     pub(super) fn resting(&self, slot: usize) -> Resting {
         let of = |lines: &[LineBytes]| lines.get(slot).copied().unwrap_or(ZERO);
         Resting { bytes: of(&self.bytes), cache_pad: of(&self.pads) }
     }
 
-    /// Replaces the bytes in `slot` by `bytes`, which are in the clear.
+    /// Replaces the bytes in `slot` with the unencrypted `bytes`.
     pub(super) fn set_bytes(&mut self, slot: usize, bytes: &LineBytes) {
         if let Some(place) = self.bytes.get_mut(slot) {
             *place = self.pads.get(slot).map_or(*bytes, |pad| xor(bytes, pad));
         }
     }
 
-    /// Replaces some of the bytes in `slot` by `data`, which are in the clear.
+    /// Replaces some of the bytes in `slot` with the unencrypted `data`.
     #[inline]
     pub(super) fn patch(&mut self, slot: usize, offset: usize, data: &[u8]) {
         let Some(place) = self.bytes.get_mut(slot) else { return };
@@ -293,7 +293,7 @@ impl Level {
         }
     }
 
-    /// Slots whose line memory has not acknowledged: dirty ones and leaving ones.
+    /// Slots whose line memory has not acknowledged: dirty lines and lines being written back.
     pub(super) fn unsaved(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.tags.len()).filter(|&slot| self.flags[slot] & (DIRTY | LEAVING) != 0)
     }

@@ -1,29 +1,29 @@
 //! The log trigger of the first level: in a transaction, the first store to a line sends the line's old bytes to the
-//! log manager and waits until that has taken them (easy-pm section III-B).
+//! log manager and waits until it has taken them (easy-pm section III-B).
 //!
-//! The log manager is asked for registers at `tx_begin`. A store that comes before its answer keeps no line for itself
-//! while it waits: transactions that have registers may need the way.
+//! `tx_begin` asks the log manager for registers. A store that comes before the answer does not reserve its line while
+//! it waits, because transactions that have registers may need the way.
 //!
-//! "Each cache line is augmented with a Log Bit": it is set when the old bytes are sent and goes with the line. A line
-//! that comes back to the first level is logged again at its next store. That costs an entry and does no harm, because
-//! undoing goes from the newest entry to the oldest.
+//! "Each cache line is augmented with a Log Bit": it is set when the old bytes are sent, and leaves with the line. A
+//! line that comes back to the first level is logged again at its next store. That costs an entry but is correct,
+//! because undo goes from the newest entry to the oldest.
 
 use super::hierarchy::Hierarchy;
 use crate::kernel::Ps;
 use crate::message::{Access, CoreId, Line, MemoryRequest, Wake};
 
-/// What the trigger of one core knows besides the log bits.
+/// The state of one core's trigger, except the log bits.
 #[derive(Default)]
 pub(super) struct LogTrigger {
-    /// Between `tx_begin` and `tx_end`.
+    /// Whether the core is between `tx_begin` and `tx_end`.
     active: bool,
-    /// The log manager has registers for the transaction.
+    /// Whether the log manager has registers for the transaction.
     begun: bool,
-    /// A store waits for that.
+    /// Whether a store waits for the registers.
     waits: bool,
-    /// A store that was made to wait asks for its line again: that is no other access.
+    /// Whether a store that had to wait requests its line again, which is not counted as another access.
     again: bool,
-    /// Slots of the first level whose log bit has been set since `tx_begin`; a slot may come twice.
+    /// Slots of the first level whose log bit has been set since `tx_begin`; a slot may occur twice.
     slots: Vec<usize>,
 }
 
@@ -38,18 +38,18 @@ impl Hierarchy {
         self.requests.push(MemoryRequest::BeginTransaction { at: now + self.latency.l3, core });
     }
 
-    /// The store of `core` has to wait though the line is there.
+    /// Records that the store of `core` must wait although its line is there.
     pub(super) fn ask_again(&mut self, core: usize) {
         self.log_triggers[core].again = true;
     }
 
-    /// Whether `core` asks for a line again only because its store had to wait for the log or for a counter.
+    /// Whether `core` requests a line again only because its store had to wait for the log or for a counter.
     #[inline]
     pub(super) fn asks_again(&mut self, core: usize) -> bool {
         std::mem::take(&mut self.log_triggers[core].again)
     }
 
-    /// The log manager has registers for the transaction of `core`.
+    /// Handles the answer that the log manager has registers for the transaction of `core`.
     pub fn transaction_begun(&mut self, now: Ps, core: CoreId) {
         let trigger = &mut self.log_triggers[usize::from(core)];
         trigger.begun = true;
@@ -58,12 +58,12 @@ impl Hierarchy {
         }
     }
 
-    /// The log manager has taken what `core` sent.
+    /// Handles the answer that the log manager has taken the old bytes that `core` sent.
     pub fn logged(&mut self, now: Ps, core: CoreId) {
         self.wakes.push((core, Wake::Prepared { at: now }));
     }
 
-    /// The log of the transaction of `core` is freed.
+    /// Handles the answer that the log of the transaction of `core` is freed.
     pub fn transaction_ended(&mut self, now: Ps, core: CoreId) {
         self.wakes.push((core, Wake::TransactionEnded { at: now }));
     }

@@ -1,13 +1,13 @@
-//! The cache hierarchy: loads and stores flow in from the cores, missing lines and write-backs flow out to the
-//! memory controller (model.md section 3).
+//! The cache hierarchy: loads and stores come in from the cores; requests for missing lines and write-backs go out to
+//! the memory controller (model.md section 3).
 //!
 //! ```text
 //! core --CachePort--> L1 (private) -> L2 -> L3 --requests--> controller
 //!      <---wakes----                           <--read_done, write_acked---
 //! ```
 //!
-//! Hits change the caches at once and are answered with the time at which the line is there. Only what has to wait
-//! for memory (or for a way whose old line has not been acknowledged yet) takes a miss register.
+//! Hits change the caches at once and are answered with the time at which the line is there. Only accesses that must
+//! wait for memory, or for a way whose old line is not acknowledged yet, take a miss register.
 
 mod access;
 mod coherence;

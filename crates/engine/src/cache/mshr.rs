@@ -1,23 +1,23 @@
-//! Miss registers: one per line that somebody waits for, with everybody who waits for it.
+//! Miss registers: one for each line that is waited for, with all its waiters.
 //!
-//! A register counts against the limits of every cache on the way: the first level of each waiting core, and the
+//! A register counts against the limits of every cache that it passes: the first level of each waiting core, and the
 //! second and third level once per core if private, once per line if shared.
 
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes};
 use rustc_hash::FxHashMap;
 
-/// Miss registers that a prefetch leaves to demand accesses in every cache on its way.
+/// Miss registers that prefetches leave free for demand accesses, in every cache.
 const RESERVED_FOR_DEMAND: u32 = 2;
 
-/// What somebody wants of a line.
+/// What an access wants to do with a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Want {
     /// Read it; the core's own token.
     Load(u32),
     /// Write it.
     Own,
-    /// Write it later; nobody waits.
+    /// Write it later; nothing waits.
     Prefetch,
 }
 
@@ -28,7 +28,7 @@ impl Want {
     }
 }
 
-/// One who waits.
+/// A core that waits for a line, and what for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub(super) core: CoreId,
@@ -39,25 +39,25 @@ pub(super) struct Waiter {
 /// What a register waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Memory has been asked. No cache holds the line.
+    /// The read has been sent to memory. No cache holds the line.
     Reading,
-    /// Memory has answered; the line needs free ways. No cache holds the line.
+    /// Memory has returned the line, which needs free ways. No cache holds it.
     Arrived,
-    /// Some cache held the line when last looked at; it needs free ways, or another core is about to write it.
+    /// A cache held the line at the last check; it needs free ways, or another core is about to write it.
     OnChip,
 }
 
-/// A register.
+/// A miss register.
 pub(super) struct Mshr {
     pub(super) line: Line,
     pub(super) phase: Phase,
-    /// A non-temporal store has overtaken the read: `bytes` are newer than what memory will answer.
+    /// Whether a non-temporal store has overtaken the read: `bytes` are newer than what memory will return.
     pub(super) superseded: bool,
     pub(super) bytes: LineBytes,
     pub(super) waiters: Vec<Waiter>,
     /// Cores whose limits the register counts against.
     cores: u64,
-    /// The core whose caches the line comes into first.
+    /// The core whose caches receive the line first.
     pub(super) first: usize,
 }
 
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-/// All registers.
+/// All miss registers.
 pub(super) struct Mshrs {
     registers: Vec<Mshr>,
     free: Vec<u32>,
@@ -83,13 +83,13 @@ pub(super) struct Mshrs {
 }
 
 impl Mshrs {
-    /// No register in use. Each level: its limit per cache and whether it is shared.
+    /// Creates the registers, all free. For each level: its limit per cache and whether it is shared.
     pub(super) fn new(levels: [(u32, bool); 3], cores: usize) -> Self {
         let limits = levels.map(|(limit, shared)| Limit { used: vec![0; cores], limit, shared });
         Mshrs { registers: Vec::new(), free: Vec::new(), by_line: FxHashMap::default(), limits }
     }
 
-    /// The register of `line`.
+    /// The register of `line`, if it has one.
     pub(super) fn find(&self, line: Line) -> Option<u32> {
         if self.by_line.is_empty() { None } else { self.by_line.get(&line.0).copied() }
     }
@@ -99,7 +99,7 @@ impl Mshrs {
         &mut self.registers[id as usize]
     }
 
-    /// Registers in use.
+    /// Number of registers in use.
     pub(super) fn len(&self) -> usize {
         self.by_line.len()
     }
@@ -110,7 +110,7 @@ impl Mshrs {
         self.limits.iter().all(|limit| limit.has_room(core, reserve))
     }
 
-    /// Takes a register for `line`; [`Mshrs::has_room`] must have said yes.
+    /// Takes a register for `line`; [`Mshrs::has_room`] must have returned true.
     pub(super) fn start(&mut self, line: Line, phase: Phase, waiter: Waiter) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.registers.push(Mshr {
@@ -140,7 +140,7 @@ impl Mshrs {
         id
     }
 
-    /// Adds a waiter to register `id`; false if the core's private caches have no register left.
+    /// Adds a waiter to register `id`; returns false if the core's private caches have no register left.
     pub(super) fn join(&mut self, id: u32, waiter: Waiter) -> bool {
         let core = usize::from(waiter.core);
         let register = &mut self.registers[id as usize];

@@ -1,4 +1,4 @@
-//! What the caches hold that memory has not acknowledged: what a power failure finds.
+//! What the caches hold that memory has not acknowledged: the state at a power failure.
 
 use super::hierarchy::Hierarchy;
 use super::level::Level;
@@ -6,9 +6,9 @@ use crate::message::{CoreId, OnChipLine};
 use rustc_hash::FxHashSet;
 
 impl Hierarchy {
-    /// Every cached line whose bytes are not known to be in the persistence domain, in the order of slots: dirty lines, and
-    /// lines written back whose acknowledgement is out. A line may come once from each level; its first copy is the newest.
-    /// Lines that are encrypted at every access are handed over in the clear, as the arrays here hold them.
+    /// Every cached line whose bytes may not be in the persistence domain, in the order of slots: dirty lines, and
+    /// lines whose write-back is not acknowledged. A line may occur once per level; its first copy is the newest. Lines
+    /// that are encrypted at every access are returned unencrypted, because the arrays hold them so.
     pub fn on_chip(&self) -> Vec<OnChipLine> {
         let mut lines = Vec::new();
         let mut seen = FxHashSet::default();
@@ -30,7 +30,7 @@ impl Hierarchy {
         lines
     }
 
-    /// For each level, the slots of [`Hierarchy::on_chip`] in it and all its data slots.
+    /// For each level: the number of slots of [`Hierarchy::on_chip`] in it, and the number of all its data slots.
     pub fn dirty_per_level(&self) -> [(u64, u64); 3] {
         [&self.l1, &self.l2, &self.l3].map(|caches| {
             caches.iter().fold((0, 0), |(unsaved, slots), cache: &Level| {

@@ -1,4 +1,4 @@
-//! What a design says about the caches, and what follows from it: which ways hold data, and how long an access takes.
+//! What a design decides about the caches, and its consequences: which ways hold data, and how long an access takes.
 
 use super::level::Level;
 use crate::config::{CacheLevel, ConfigError, Machine};
@@ -6,24 +6,24 @@ use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{LINE_BYTES, LineBytes};
 use crate::parts::CachePads;
 
-/// What a design says about the caches.
+/// What a design decides about the caches.
 #[derive(Clone, Copy)]
 pub struct CacheParts<'a> {
-    /// How lines rest.
+    /// How lines are stored in the caches.
     pub pads: CachePads,
-    /// The caches lie in the persistence domain: no line leaves its place before memory has acknowledged it.
+    /// Whether the caches are in the persistence domain: then no line leaves its way before memory has acknowledged it.
     pub persistent: bool,
-    /// The pad of a data slot, asked once for each slot under [`CachePads::BootPads`].
+    /// Makes the pad of a data slot; called once for each slot with [`CachePads::BootPads`].
     pub pad_of_slot: &'a dyn Fn(u64) -> LineBytes,
 }
 
 impl CacheParts<'_> {
-    /// Lines rest in the clear and are lost with power.
+    /// Lines are not encrypted in the caches and are lost at power loss.
     pub const PLAIN: CacheParts<'static> =
         CacheParts { pads: CachePads::None, persistent: false, pad_of_slot: &|_| [0; 64] };
 }
 
-/// Whether the caches of `machine` have room for pads: an odd number of ways has no half.
+/// Checks that the caches of `machine` have room for pads: the number of ways must be even.
 pub fn check(machine: &Machine, pads: CachePads) -> Result<(), ConfigError> {
     let levels = [("l1", &machine.l1), ("l2", &machine.l2), ("l3", &machine.l3)];
     match levels.into_iter().find(|(_, level)| pads == CachePads::BootPads && !level.ways.is_multiple_of(2)) {
@@ -42,38 +42,40 @@ pub fn data_slots(machine: &Machine, cores: u16, pads: CachePads) -> u64 {
     if pads == CachePads::BootPads { slots / 2 } else { slots }
 }
 
-/// Bytes of the host's memory that all caches take together.
+/// Bytes of the host's memory that all caches need together.
 pub fn host_bytes(machine: &Machine, cores: u16, pads: CachePads) -> u64 {
     data_slots(machine, cores, pads) * Level::host_bytes_per_slot(machine.engine.bytes, pads == CachePads::BootPads)
 }
 
-/// Caches of a level.
+/// Number of caches of a level.
 pub(super) fn caches(level: &CacheLevel, cores: u16) -> u64 {
     if level.shared { 1 } else { u64::from(cores) }
 }
 
-/// How many times the level's size each of them has.
+/// The size of each cache of a level, as a multiple of the level's size.
 pub(super) fn multiple(level: &CacheLevel, cores: u16) -> u64 {
     if level.shared && level.size_per_core { u64::from(cores) } else { 1 }
 }
 
-/// From an access to its answer, in picoseconds. What a level adds to an access for encryption is part of its share.
+/// Time from an access to its answer, in picoseconds. Includes the time that a level needs for encryption.
 #[derive(Clone, Copy)]
 pub(super) struct Latency {
     /// Served by the first level.
     pub(super) l1: Ps,
-    /// Served by the second level, the first included.
+    /// Served by the second level, including the first.
     pub(super) l2: Ps,
-    /// Served by the third level, those above included; also until a request reaches the controller.
+    /// Served by the third level, including those above; also the time until a request reaches the controller.
     pub(super) l3: Ps,
-    /// On top, when another core's private cache had the line (its second level, or the first below a shared one).
+    /// Additional time if another core's private cache had the line (its second level, or the first above a shared
+    /// one).
     pub(super) transfer: Ps,
-    /// How long the first level encrypts a line that was stored to: until then it takes no other store of its core.
+    /// How long the first level needs to encrypt a line after a store; during this time it accepts no other store of
+    /// its core.
     pub(super) store: Ps,
 }
 
 impl Latency {
-    /// The latencies of `machine`, whose clock is not zero.
+    /// The latencies of `machine`, whose clock must not be zero.
     pub(super) fn of(machine: &Machine, pads: CachePads) -> Self {
         let mhz = u64::from(machine.core.clock_mhz);
         let ps = |cycles: u32| (u64::from(cycles) * 1_000_000 + mhz / 2) / mhz;

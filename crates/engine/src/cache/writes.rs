@@ -1,28 +1,28 @@
 //! Writes that memory has not acknowledged yet: evictions, flushes, non-temporal stores and write-backs of counters,
-//! and who waits for each.
+//! with the cores that wait for each.
 
 use crate::message::{CoreId, Line};
 use rustc_hash::FxHashMap;
 
-/// One write on its way.
+/// One write in flight.
 #[derive(Default)]
 pub(super) struct InFlight {
-    /// What is written, or with `counters` the line whose counters alone are.
+    /// The line that is written; with `counters`, the line whose counters alone are written.
     pub(super) line: Line,
     pub(super) counters: bool,
-    /// The third-level cache and slot that is free once the write is acknowledged.
+    /// The third-level cache and slot that become free when the write is acknowledged.
     pub(super) place: Option<(usize, usize)>,
-    /// Cores whose flush completes with it.
+    /// Cores whose flush completes with this write.
     pub(super) waiters: Vec<CoreId>,
 }
 
-/// All writes on their way.
+/// All writes in flight.
 #[derive(Default)]
 pub(super) struct Writes {
     records: Vec<InFlight>,
     free: Vec<u32>,
-    /// Per line: the newest write and how many there are. The controller keeps the writes of one line in the order in
-    /// which they were sent, so the newest is acknowledged last.
+    /// For each line: its newest write and the number of its writes. The controller keeps the writes of one line in the
+    /// order in which they were sent, so the newest is acknowledged last.
     by_line: FxHashMap<u64, (u32, u32)>,
 }
 
@@ -35,8 +35,8 @@ impl Writes {
         token
     }
 
-    /// Registers a write-back of the counters of `line` alone, for which `waiter` waits, and gives it a token. No flush of a line
-    /// waits for it.
+    /// Registers a write-back of the counters of `line` alone, for which `waiter` waits, and gives it a token. Flushes
+    /// of the line do not wait for it.
     pub(super) fn send_counters(&mut self, line: Line, waiter: CoreId) -> u32 {
         self.register(line, true, None, Some(waiter))
     }
@@ -54,19 +54,19 @@ impl Writes {
         token
     }
 
-    /// Whether a write of `line` is on its way.
+    /// Whether a write of `line` is in flight.
     pub(super) fn contains(&self, line: Line) -> bool {
         self.by_line.contains_key(&line.0)
     }
 
-    /// Lets `core` wait for the newest write of `line`; false if none is on its way.
+    /// Makes `core` wait for the newest write of `line`; returns false if none is in flight.
     pub(super) fn join(&mut self, line: Line, core: CoreId) -> bool {
         let Some(&(token, _)) = self.by_line.get(&line.0) else { return false };
         self.records[token as usize].waiters.push(core);
         true
     }
 
-    /// Takes note of the acknowledgement of `token` and returns the record, valid until the next write is sent.
+    /// Handles the acknowledgement of `token` and returns the record, which is valid until the next write is sent.
     pub(super) fn acknowledge(&mut self, token: u32) -> &InFlight {
         let record = &self.records[token as usize];
         if !record.counters {
@@ -83,7 +83,7 @@ impl Writes {
         record
     }
 
-    /// Writes on their way.
+    /// Number of writes in flight.
     pub(super) fn len(&self) -> usize {
         self.records.len() - self.free.len()
     }

@@ -1,5 +1,5 @@
-//! Cipher feedback mode over lines (easy-pm section II-B, Figure 2): CFB-128, each block exclusive-ored with the
-//! encryption of the ciphertext block before it, across the four blocks of a line and from line to line. The mode is
+//! Cipher feedback mode for lines (easy-pm section II-B, Figure 2): CFB-128, each block exclusive-ored with the
+//! encryption of the previous ciphertext block, within a line and from line to line. The implementation of the mode is
 //! RustCrypto's.
 
 use super::Key;
@@ -10,19 +10,19 @@ use aes::cipher::{Array, InnerIvInit};
 
 use cfb_mode::{Decryptor, Encryptor};
 
-/// Encrypts and decrypts chains of lines under one key.
+/// Encrypts and decrypts chains of lines with one key.
 #[derive(Clone)]
 pub struct FeedbackCipher {
     aes: Aes,
 }
 
 impl FeedbackCipher {
-    /// A cipher with `key_bits` (128 or 256) bits of `key`.
+    /// A cipher with the first `key_bits` (128 or 256) bits of `key`.
     pub fn new(key: &Key, key_bits: u32) -> Result<Self, ConfigError> {
         Ok(Self { aes: Aes::new(key, key_bits)? })
     }
 
-    /// The ciphertext of `plaintext` after the ciphertext block `previous`.
+    /// The ciphertext of `plaintext`, which follows the ciphertext block `previous`.
     pub fn encrypt(&self, previous: &CipherBlock, plaintext: &LineBytes) -> LineBytes {
         let (mut line, previous) = (*plaintext, Array::from(*previous));
         match &self.aes {
@@ -32,7 +32,7 @@ impl FeedbackCipher {
         line
     }
 
-    /// The plaintext of `ciphertext` after the ciphertext block `previous`.
+    /// The plaintext of `ciphertext`, which follows the ciphertext block `previous`.
     pub fn decrypt(&self, previous: &CipherBlock, ciphertext: &LineBytes) -> LineBytes {
         let (mut line, previous) = (*ciphertext, Array::from(*previous));
         match &self.aes {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(error.0, "controller.aes_key_bits: 192 is not a key length: 128 or 256");
     }
 
-    /// The mode made of the block cipher alone: each ciphertext block feeds the next.
+    /// The mode built from the block cipher alone: each ciphertext block is the input of the next.
     fn reference(key: &Key, bits: u32, iv: CipherBlock, plain: &[u8]) -> Vec<u8> {
         let (mut previous, mut out) = (iv, Vec::new());
         for block in plain.chunks_exact(16) {

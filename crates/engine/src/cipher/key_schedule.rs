@@ -1,11 +1,11 @@
-//! AES under a key of either length. The block cipher itself is RustCrypto's (AES-NI where the processor has it).
+//! AES with a key of 128 or 256 bits. The block cipher is RustCrypto's (AES-NI if the processor has it).
 
 use super::Key;
 use crate::config::ConfigError;
 use aes::cipher::{Array, KeyInit};
 use aes::{Aes128, Aes256};
 
-/// A key schedule.
+/// A key schedule of either length.
 #[derive(Clone)]
 pub(super) enum Aes {
     Bits128(Aes128),

@@ -2,15 +2,15 @@
 
 use crate::kernel::Random;
 
-/// Key material for one cipher: AES-256 takes all of it, AES-128 the first half.
+/// Key material for one cipher: AES-256 uses all of it, AES-128 the first half.
 pub type Key = [u8; 32];
 
-/// The keys of a run. Log and data never share one (model.md section 6).
+/// The keys of a run. Log and data never share a key (model.md section 6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// Encrypts data lines.
+    /// Key of data lines.
     pub data: Key,
-    /// Encrypts log lines that hardware writes.
+    /// Key of log lines that hardware writes.
     pub log: Key,
 }
 
@@ -38,7 +38,7 @@ mod tests {
     fn keys_repeat_by_seed_and_differ_by_seed_and_use() {
         assert_eq!(Keys::from_seed(1), Keys::from_seed(1));
         let (one, two) = (Keys::from_seed(1), Keys::from_seed(2));
-        // Halves are compared because AES-128 uses only the first.
+        // Only the first halves are compared, because AES-128 uses only those.
         let halves = [&one.data, &one.log, &two.data, &two.log].map(|key| key[..16].to_vec());
         for (i, a) in halves.iter().enumerate() {
             for b in &halves[i + 1..] {

@@ -1,6 +1,5 @@
-//! Pads over bytes. (line, major, minor) goes in, the 64-byte one-time pad of that line comes out; a line is
-//! encrypted and decrypted by exclusive-or with it. There is no time in here, and AES itself is the RustCrypto
-//! crate's (AES-NI where the processor has it).
+//! One-time pads: from (line, major, minor) to the 64-byte pad of that line, which encrypts and decrypts the line by
+//! exclusive-or. There is no timing here. AES is the RustCrypto crate's (AES-NI if the processor has it).
 
 mod feedback;
 mod key_schedule;

@@ -1,9 +1,9 @@
 //! Counter-mode pads (secpm section 2.2): four AES blocks over line number, counters and block number.
 //!
 //! The 128-bit AES input is, from the most significant bit: major counter (64 bits), line number (54 bits), minor
-//! counter (8 bits), block number (2 bits). Every field has bits of its own, so that different inputs never meet
-//! (decision: the papers do not state a layout). With the block number lowest, a pad is also exactly the key stream of
-//! standard big-endian AES-CTR, which the tests use.
+//! counter (8 bits), block number (2 bits). Every field has its own bits, so that different inputs are never equal
+//! (decision: the papers do not state a layout). Because the block number comes last, a pad is also exactly the key
+//! stream of standard big-endian AES-CTR, which the tests use.
 
 use super::Key;
 use super::key_schedule::Aes;
@@ -16,15 +16,18 @@ const BLOCK_BITS: u32 = 2;
 const MINOR_BITS: u32 = 8;
 const LINE_BITS: u32 = 64 - MINOR_BITS - BLOCK_BITS;
 
-/// Makes pads under one key.
+/// Makes pads with one key.
 #[derive(Clone)]
 pub struct PadCipher {
     aes: Aes,
 }
 
 impl PadCipher {
-    /// A cipher with `key_bits` (128 or 256) bits of `key` for a device of `capacity` bytes. A capacity whose line
-    /// numbers do not fit the pad's input is an error: a truncated address would use one pad for two lines.
+    /// A cipher with the first `key_bits` (128 or 256) bits of `key` for a device of `capacity` bytes.
+    ///
+    /// # Errors
+    /// The capacity is too large for line numbers to fit into the pad's input: with truncated numbers, two lines would
+    /// share a pad.
     pub fn new(key: &Key, key_bits: u32, capacity: u64) -> Result<Self, ConfigError> {
         if capacity / LINE_BYTES > 1 << LINE_BITS {
             return Err(ConfigError(format!(
@@ -35,7 +38,7 @@ impl PadCipher {
         Ok(Self { aes: Aes::new(key, key_bits)? })
     }
 
-    /// The pad of `line` under its counters.
+    /// The pad of `line` with the counters `major` and `minor`.
     pub fn pad(&self, line: Line, major: u64, minor: u8) -> LineBytes {
         let mut blocks = pad_inputs(line, major, minor).map(|input| Array::from(input.to_be_bytes()));
         self.encrypt(&mut blocks);

@@ -1,29 +1,35 @@
-//! What must hold of a configuration as a whole. Bounds of single values are in `fields`.
+//! Conditions on a configuration as a whole. The bounds of single values are in `fields`.
 
 use super::excerpt::shown_name;
 use super::fields::FIELDS;
 use super::{AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig};
 use crate::message::LINE_BYTES;
 
-/// A transaction's user data; larger ones are runs of several transactions.
+/// Largest user data of a transaction, in bytes. A program does more in several transactions.
 pub const TX_SIZE_MAX: u64 = 64 << 10;
-/// A transaction is at least this many simulated nanoseconds, so more would not end within a year.
+/// Most transactions per core: a run of more would not end within a year.
 pub const TRANSACTIONS_MAX: u64 = 1_000_000_000;
-/// A line that several cores share is known by one bit per core in a 64-bit word.
+/// Most cores: the cores that share a line are the bits of a 64-bit word.
 pub const CORES_MAX: u16 = 64;
-/// A cache that grows with the cores: what all of them have together.
+/// Largest total size of a cache that grows with the number of cores, in bytes.
 const SHARED_CACHE_MAX: u64 = 4 << 30;
-/// Bank numbers, and their number, have 16 bits.
+/// Most banks: bank numbers and their count have 16 bits.
 pub const BANKS_MAX: u64 = u16::MAX as u64;
-/// Clock periods are whole picoseconds: this many in a microsecond.
+/// Picoseconds in a microsecond. Clock periods are whole picoseconds.
 const PS_PER_US: u32 = 1_000_000;
 
 /// Checks every value of `machine`, and the values against each other.
+///
+/// # Errors
+/// One sentence about the first bad value.
 pub fn validate(machine: &Machine) -> Result<(), ConfigError> {
     check(machine).map_err(|what| ConfigError(format!("machine '{}': {what}", shown_name(&machine.name))))
 }
 
 /// Checks `run` and its machine.
+///
+/// # Errors
+/// One sentence about the first bad value.
 pub fn validate_run(run: &RunConfig) -> Result<(), ConfigError> {
     validate(&run.machine)?;
     check_run(run).map_err(ConfigError)

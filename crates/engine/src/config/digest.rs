@@ -1,9 +1,9 @@
-//! A short name for a configuration.
+//! A short identifier of a configuration.
 
 use super::RunConfig;
 
-/// Sixteen hexadecimal digits that are equal for equal configurations: FNV-1a over the configuration as JSON, whose
-/// fields are always in the order of the schema.
+/// Sixteen hexadecimal digits that are equal for equal configurations: FNV-1a over the configuration as JSON, with the
+/// fields in the order of the schema.
 pub fn config_digest(run: &RunConfig) -> String {
     let json = serde_json::to_string(run).expect("a configuration has string keys and finite numbers");
     let digest = json

@@ -1,9 +1,9 @@
-//! What a user wrote, fit for a sentence.
+//! Shortens user input so that an error sentence can quote it.
 
-/// The most characters of a name, a key or a value that an error shows.
+/// The most characters that an error shows of a name, a key or a value.
 pub const SHOWN_CHARS_MAX: usize = 100;
 
-/// `text` on one line: control characters escaped, and of what is then longer than `chars_max` the beginning.
+/// `text` on one line: control characters are escaped, and a result longer than `chars_max` is cut off.
 pub fn excerpt(text: &str, chars_max: usize) -> String {
     let mut shown = String::new();
     let mut left = chars_max;
@@ -26,7 +26,7 @@ pub fn excerpt(text: &str, chars_max: usize) -> String {
     shown
 }
 
-/// The same for a name, a key or a value.
+/// A name, a key or a value on one line, cut off after `SHOWN_CHARS_MAX` characters.
 pub fn shown_name(text: &str) -> String {
     excerpt(text, SHOWN_CHARS_MAX)
 }

@@ -1,4 +1,4 @@
-//! Every value of a machine that can be set: its path, what it may be, and the reason of each bound.
+//! Every value of a machine that can be set: its path, its allowed values, and the reason for each bound.
 
 use super::ByteSize;
 use super::excerpt::shown_name;
@@ -6,12 +6,12 @@ use toml::Value;
 
 /// One value of a machine.
 pub(super) struct Field {
-    /// As written after `--set`.
+    /// The path as written after `--set`.
     pub path: &'static str,
     pub kind: Kind,
 }
 
-/// What a value may be. Bounds are inclusive; `why` completes "because".
+/// The allowed values of a field. Bounds are inclusive; `why` completes "because".
 pub(super) enum Kind {
     Text,
     Flag,
@@ -39,7 +39,7 @@ const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
 const DRAIN_ENERGY: &str = "a million units for a byte are more than any battery gives";
 const BANKS: &str = "a bank's number has 16 bits";
 
-/// All of them, in the order of the schema.
+/// All fields, in the order of the schema.
 pub(super) const FIELDS: &[Field] = &[
     text("name"),
     text("source"),
@@ -176,7 +176,7 @@ const fn size(path: &'static str, min: u64, max: u64, multiple: u64, why: &'stat
     Field { path, kind: Kind::Size { min, max, multiple, why } }
 }
 
-/// Not negative, and finite.
+/// A field whose value is a finite number from 0 to `max`.
 const fn decimal(path: &'static str, max: f64, why: &'static str) -> Field {
     Field { path, kind: Kind::Decimal { max, why } }
 }
@@ -187,12 +187,12 @@ impl Field {
         FIELDS.iter().find(|field| field.path == path)
     }
 
-    /// Whether anything written is a text here.
+    /// Whether the field takes any text.
     pub fn is_text(&self) -> bool {
         matches!(self.kind, Kind::Text)
     }
 
-    /// Whether `value` may stand here; the error is a sentence.
+    /// Checks whether the field may have `value`; the error is a sentence.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         let whole = value.as_integer().and_then(|number| u64::try_from(number).ok());
         let (good, allowed) = match &self.kind {
@@ -231,7 +231,7 @@ impl Field {
     }
 }
 
-/// `value` on one line, or its beginning.
+/// `value` on one line, shortened if it is long.
 pub fn shown(value: &Value) -> String {
     shown_name(&value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}")))
 }
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// A value that differs from the secpm preset's and that every cross-check accepts.
+    /// A value that differs from the secpm preset's and that passes every cross-check.
     fn another(path: &str) -> &str {
         match path {
             "name" | "source" => "mine",

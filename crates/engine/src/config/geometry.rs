@@ -1,35 +1,35 @@
-//! How a device divides into banks, rows and pages, and how much of it counters take. Both the bounds of a
-//! configuration and the device's address mapping work with these numbers.
+//! How a device is divided into banks, rows and pages, and how much of it counters take. Both the bounds of a
+//! configuration and the device's address mapping use these numbers.
 
 use super::{CounterPlacement, Machine};
 use crate::message::{Line, LogRegion, PAGE_BYTES};
 
-/// Pages of data that a page of counter blocks serves, at the largest counters there are: 8 bytes for each line.
+/// Data pages per page of counter blocks, for the largest counters: 8 bytes for each line.
 const PAGES_PER_COUNTER_PAGE: u64 = 8;
 
-/// The numbers that follow from a machine's device table.
+/// The numbers that follow from the device table of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Banks over all channels and ranks.
     pub banks: u64,
     /// Rows in a bank.
     pub rows: u64,
-    /// Pages in a row; a page never lies in two rows.
+    /// Pages in a row; a page is never split over two rows.
     pub pages_per_row: u64,
     /// Rows of each bank, from row 0, over which the address mapping spreads pages.
     pub mapped_rows: u64,
     /// Pages for data.
     pub data_pages: u64,
-    /// Of these, the pages at the end for the log that hardware writes, in the larger of its two layouts. Every design
-    /// leaves them free (decision), so that programs have the same space under all.
+    /// The last of the data pages, which hold the log that hardware writes, in the larger of its two layouts. Every
+    /// design reserves them (decision), so that programs have the same space with all designs.
     pub log_pages: u64,
 }
 
 impl Geometry {
     /// The geometry of `machine`, whose values must lie within their bounds.
     ///
-    /// Every design gives up the space for the largest counters, those with small ones or none too, so that addresses
-    /// mean the same bank and row for all designs (decision).
+    /// Every design reserves the space of the largest counters, even if its counters are smaller or it has none, so
+    /// that an address means the same bank and row for all designs (decision).
     pub fn of(machine: &Machine) -> Self {
         let device = &machine.device;
         let banks = u64::from(device.channels) * u64::from(device.ranks) * u64::from(device.banks_per_rank);
@@ -53,7 +53,7 @@ impl Geometry {
         Self { banks, rows, pages_per_row, mapped_rows, data_pages, log_pages }
     }
 
-    /// Bytes for programs, from address 0: what is left of the data beside the hardware's log.
+    /// Bytes for programs, from address 0: the data pages without the hardware's log.
     pub fn program_capacity(&self) -> u64 {
         self.data_pages.saturating_sub(self.log_pages) * PAGE_BYTES
     }
@@ -63,7 +63,7 @@ impl Geometry {
         Line::containing(self.program_capacity())
     }
 
-    /// Bytes for data.
+    /// Bytes of all data pages.
     pub fn data_capacity(&self) -> u64 {
         self.data_pages * PAGE_BYTES
     }

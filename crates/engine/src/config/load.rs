@@ -1,4 +1,4 @@
-//! From what a user wrote to a machine: a preset or a file, then `--set` texts over it. Every error says where.
+//! Loads a machine from user input: a preset or a file, then `--set` texts on top of it. Every error says where.
 
 use super::bounds::validate;
 use super::excerpt::shown_name;
@@ -11,7 +11,10 @@ use toml::{Table, Value};
 
 /// The machine `name_or_path`, a preset or a TOML file, with each of `sets` ("path.to.key=value") applied in order.
 ///
-/// A file sets any part of a machine; the rest is that of `base = "PRESET"` (secpm if the file does not say).
+/// A file sets any part of a machine; the rest comes from `base = "PRESET"` (secpm if the file names none).
+///
+/// # Errors
+/// One sentence about the first bad value, with its place.
 pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, ConfigError> {
     let mut table = if preset_names().contains(&name_or_path) {
         presets::table(name_or_path)?
@@ -33,8 +36,8 @@ pub(super) fn from_table(table: Table) -> Result<Machine, ConfigError> {
     table.try_into().map_err(|error: toml::de::Error| ConfigError(format!("machine: {}", error.message())))
 }
 
-/// The complete table of values of the machine file `text`, a user's or a preset's: what it says, on top of its base.
-/// `path` is where it lies; unless it says otherwise, its machine has the file's name.
+/// The complete table of values of the machine file `text`, a user's or a preset's, on top of its base. `path` is the
+/// path of the file. Unless the file sets a name, the machine has the file's name.
 pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
     let leaves = toml_file::leaves(path, text, &is_section)?;
     let base = leaves.iter().find(|leaf| leaf.path == "base");
@@ -85,7 +88,7 @@ fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// TOML has other ways to write numbers; on a command line they are rather slips.
+/// TOML has other ways to write numbers; on a command line they are more likely typing errors.
 fn is_decimal(written: &str) -> bool {
     let digits = written.strip_prefix('-').unwrap_or(written);
     digits.starts_with(|c: char| c.is_ascii_digit())
@@ -96,7 +99,7 @@ fn is_section(path: &str) -> bool {
     FIELDS.iter().any(|field| field.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Whether `path` exists and `value` may stand there; the error is a sentence.
+/// Checks whether `path` exists and may have `value`; the error is a sentence.
 fn checked(path: &str, value: &Value) -> Result<(), String> {
     if let Some(field) = Field::at(path) {
         return field.check(value);
@@ -111,7 +114,7 @@ fn checked(path: &str, value: &Value) -> Result<(), String> {
     })
 }
 
-/// The key or table nearest to `path`; a key may have lost its table.
+/// The key or table nearest to `path`; the user may have left out the table of a key.
 fn nearest_path(path: &str) -> Option<String> {
     let sections = FIELDS.iter().filter_map(|field| field.path.split_once('.')).map(|(section, _)| section);
     if let Some(meant) = nearest(path, FIELDS.iter().map(|field| field.path).chain(sections)) {

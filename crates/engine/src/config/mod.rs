@@ -1,5 +1,5 @@
 //! Configuration: the schema, the bounds of each value with their reasons, presets (one per paper table), and the run
-//! that a user asks for. Texts and files come in, a checked [`Machine`] or one sentence goes out.
+//! that a user asks for. Input is text and files; output is a checked [`Machine`] or one error sentence.
 
 mod bounds;
 mod digest;
@@ -36,22 +36,22 @@ use crate::message::Omission;
 #[error("{0}")]
 pub struct ConfigError(pub String);
 
-/// Which reading of a paper is built where its text, read literally, is unsafe.
+/// Which reading of a paper is built if its text, read literally, is unsafe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// The text as printed.
     Published,
-    /// The text made safe; the default of `run` and `crash`.
+    /// The text, changed so that it is safe; the default of `run` and `crash`.
     #[default]
     Hardened,
 }
 
 impl Variant {
-    /// Both.
+    /// Both readings.
     pub const ALL: [Variant; 2] = [Variant::Published, Variant::Hardened];
 
-    /// Its name.
+    /// The variant's name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Variant::Published => "published",
@@ -69,33 +69,33 @@ impl Variant {
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
-    /// Design, by name.
+    /// The design's name.
     pub design: String,
     /// The parts of a design that is not built in, as a design file states them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<toml::Table>,
-    /// Reading of the paper.
+    /// The reading of the paper.
     pub variant: Variant,
-    /// Workload name, or path of a trace file.
+    /// Workload name, or path to a trace file.
     pub workload: String,
-    /// The machine.
+    /// The machine that is simulated.
     pub machine: Machine,
     /// Bytes of user data in a transaction: a multiple of 64.
     pub tx_size: u64,
-    /// Measured transactions per core.
+    /// Number of measured transactions per core.
     pub transactions: u64,
     /// Transactions per core before measuring begins.
     pub warmup: u64,
-    /// Cores, one program instance each.
+    /// Number of cores; each runs one program instance.
     pub cores: u16,
-    /// Bytes of populated structure, the total over all cores.
+    /// Bytes of the populated structures, in total over all cores.
     pub footprint: u64,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Accept a trace that is cut off and replay its good part.
+    /// Accept a trace that is cut off, and replay the part that is readable.
     #[serde(default)]
     pub allow_truncated: bool,
-    /// What the program leaves out, to see what it was there for.
+    /// What the program leaves out, to show why it is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave_out: Option<Omission>,
 }

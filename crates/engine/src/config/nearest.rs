@@ -1,16 +1,16 @@
-//! Names that were probably meant.
+//! Suggestions for names that were probably meant.
 
 use super::ConfigError;
 use super::excerpt::shown_name;
 
-/// The candidate that `name` most resembles, if one is close enough to be a slip of the keyboard or is begun by it.
+/// The candidate that is most similar to `name`, if it is close enough to be a typing error or begins with `name`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     let distance = |candidate: &str| match length >= 3 && candidate.starts_with(name) {
         true => 1,
         false => strsim::damerau_levenshtein(name, candidate),
     };
-    // A name may be of any length; the distance is no smaller than the difference of the lengths.
+    // A name may be of any length; the distance is at least the difference of the lengths.
     let close = |candidate: &&str| length < 3 || candidate.chars().count() * 3 + 3 >= length * 2;
     candidates
         .into_iter()
@@ -21,8 +21,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The sentence for a name that is not among `known`: "design 'secpn' does not exist: did you mean 'secpm'? (known:
-/// ...)".
+/// The error for a name that is not in `known`: "design 'secpn' does not exist: did you mean 'secpm'? (known: ...)".
 pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> ConfigError {
     let (list, meant) = (known.join(", "), nearest(name, known.iter().copied()));
     let name = shown_name(name);

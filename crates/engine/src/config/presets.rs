@@ -1,5 +1,5 @@
-//! The machines that come with the program, one per paper table. All but [`MOST_GENERAL`] are machine files as users
-//! write them, on top of a base.
+//! The built-in machines, one per paper table. All but [`MOST_GENERAL`] are machine files on top of a base, as users
+//! write them.
 
 use super::bounds::validate;
 use super::load::{from_table, parse_file};
@@ -16,15 +16,18 @@ const PRESETS: [(&str, &str); 6] = [
     ("small", include_str!("presets/small.toml")),
 ];
 
-/// The preset with every value, which all others build on; so does a machine file that names no base.
+/// The preset that sets every value. All others build on it, and so does a machine file that names no base.
 pub(super) const MOST_GENERAL: &str = "secpm";
 
-/// Names of all presets.
+/// The names of all presets.
 pub fn preset_names() -> Vec<&'static str> {
     PRESETS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The preset `name`; an error names the nearest one.
+/// The preset `name`.
+///
+/// # Errors
+/// A sentence that names the nearest preset.
 pub fn preset(name: &str) -> Result<Machine, ConfigError> {
     let machine = from_table(table(name)?)?;
     validate(&machine)?;
@@ -49,7 +52,7 @@ mod tests {
     use crate::config::fields::FIELDS;
     use crate::config::{AddressMapping, BatterySupply, CacheLevel, CounterOrganisation, CounterPlacement, Device};
 
-    /// The tables of the page have every value of every preset but its name and its source.
+    /// The tables of the page show every value of every preset except its name and its source.
     #[test]
     fn the_page_of_machine_files_has_the_values_of_the_presets() {
         let page =
@@ -82,7 +85,7 @@ mod tests {
         assert_eq!(seen, fields.collect::<Vec<_>>());
     }
 
-    /// A preset builds on one before it in the list, so that there is no circle.
+    /// A preset builds on one that comes before it in the list, so there is no cycle.
     #[test]
     fn a_preset_says_only_what_differs_from_its_base() {
         let presets = PRESETS.map(|(name, text)| (name, text.parse::<toml::Table>().unwrap()));
@@ -150,8 +153,8 @@ mod tests {
         );
         assert_eq!(eadr.controller_drain_nj_per_byte, 11.228);
         assert_eq!((eadr.aes_pj_per_byte, eadr.xor_fj_per_byte, eadr.recovery_ns_per_line), (192.0, 800.0, 200.0));
-        // Decisions where the table is silent, and the search changed nothing: latencies as in the same group's SecPM
-        // table, watermarks in its proportion.
+        // Decisions where the table is silent, which the search of docs/calibration.md did not change: latencies as in
+        // the same group's SecPM table, watermarks in the same proportion.
         let secpm = preset("secpm").unwrap();
         let cycles = |levels: [&CacheLevel; 2]| levels.map(|level| level.latency_cycles);
         assert_eq!(cycles([&l1, &l2]), cycles([&secpm.l1, &secpm.l2]));

@@ -12,17 +12,17 @@ pub struct Machine {
     pub name: String,
     /// Where its values come from (paper and table).
     pub source: String,
-    /// What the engine computes.
+    /// What the engine computes beside times.
     pub engine: Engine,
-    /// What the programs do besides their data structure.
+    /// What the programs do beside their data structure.
     pub program: Program,
-    /// Every core.
+    /// Each core.
     pub core: Core,
     /// First-level data cache, one per core.
     pub l1: CacheLevel,
-    /// Second level.
+    /// Second-level cache.
     pub l2: CacheLevel,
-    /// Third level.
+    /// Third-level cache.
     pub l3: CacheLevel,
     /// The memory controller.
     pub controller: Controller,
@@ -30,23 +30,23 @@ pub struct Machine {
     pub counters: Counters,
     /// The undo log that hardware writes.
     pub log: Log,
-    /// Caches in the persistence domain.
+    /// Caches in the persistence domain (eADR).
     pub eadr: Eadr,
     /// The non-volatile device.
     pub device: Device,
 }
 
-/// What the engine computes; no value here changes a simulated time.
+/// What the engine computes beside times; no value here changes a simulated time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
-    /// Move and encrypt real bytes. Off: timing only, with the same event digest.
+    /// Move and encrypt real bytes. If off, only times are simulated, with the same event digest.
     pub bytes: bool,
-    /// Compare what every load finds with what the program expects.
+    /// Compare the value of every load with the value that the program expects.
     pub check_loads: bool,
 }
 
-/// What the programs do besides their data structure.
+/// What the programs do beside their data structure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -54,13 +54,13 @@ pub struct Program {
     pub think_instructions: u32,
     /// Bytes that one load or store of a block copy moves. Decision: 16, the SSE2 copy of the x86-64 baseline.
     pub copy_bytes: u32,
-    /// Bytes of each core's undo-log ring. Decision.
+    /// Size of each core's undo-log ring in bytes. Decision.
     pub log_ring: ByteSize,
     /// What an undo-log record covers. Decision.
     pub log_granularity: LogGranularity,
-    /// Default footprint of a workload, the total over all cores ...
+    /// Default footprint of a workload in bytes: in total over all cores, or of each core with `footprint_per_core`.
     pub footprint: ByteSize,
-    /// ... or of each core.
+    /// Whether `footprint` is the size for each core.
     pub footprint_per_core: bool,
 }
 
@@ -71,14 +71,14 @@ impl Program {
     }
 }
 
-/// What an undo-log record covers at least.
+/// The smallest unit that an undo-log record covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogGranularity {
     /// The 8-byte words that are written.
     Word,
-    /// The whole lines that they lie in. The annotated program form always logs so: a line whose counter is not
-    /// durable is lost as a whole, its unwritten words too.
+    /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
+    /// counter is not durable is lost completely, including its unwritten words.
     Line,
 }
 
@@ -106,7 +106,7 @@ pub struct Core {
 pub struct CacheLevel {
     /// Capacity of one cache of the level.
     pub size: ByteSize,
-    /// A shared cache has that capacity for each core.
+    /// Whether a shared cache has this capacity for each core.
     pub size_per_core: bool,
     /// Associativity.
     pub ways: u32,
@@ -114,7 +114,7 @@ pub struct CacheLevel {
     pub latency_cycles: u32,
     /// Outstanding misses per cache.
     pub mshrs: u32,
-    /// One cache for all cores, instead of one for each. The first level is always private.
+    /// One cache for all cores instead of one for each core. The first level is always private.
     pub shared: bool,
 }
 
@@ -124,7 +124,7 @@ pub struct CacheLevel {
 pub struct Controller {
     /// Counter cache capacity.
     pub counter_cache_size: ByteSize,
-    /// It has that capacity for each core.
+    /// Whether the counter cache has this capacity for each core.
     pub counter_cache_size_per_core: bool,
     /// Counter cache associativity.
     pub counter_cache_ways: u32,
@@ -133,79 +133,79 @@ pub struct Controller {
     /// Write pending queue entries (64-byte lines): data and counters together, or data alone in designs with a
     /// counter write queue.
     pub wpq_entries: u32,
-    /// Draining begins when this many entries are queued ...
+    /// Draining begins when this many entries are queued. Decision, swept.
     pub wpq_high_watermark: u32,
-    /// ... and ends when this many are left. Decision, swept.
+    /// Draining ends when this many entries are left. Decision, swept.
     pub wpq_low_watermark: u32,
-    /// Below the high watermark, a write is issued to a bank that no read waits for. Off: writes leave only while
-    /// draining. Decision, swept.
+    /// Whether a write may be issued below the high watermark, to a bank that no read waits for. If off, writes leave
+    /// only while draining. Decision, swept.
     pub wpq_issue_when_idle: bool,
     /// Counter write queue entries, in designs that have one.
     pub counter_wpq_entries: u32,
-    /// Draining begins when this many of them are queued ...
+    /// Draining of the counter write queue begins when this many entries are queued. Decision, swept.
     pub counter_wpq_high_watermark: u32,
-    /// ... and ends when this many are left. Decision, swept.
+    /// Draining of the counter write queue ends when this many entries are left. Decision, swept.
     pub counter_wpq_low_watermark: u32,
-    /// A counter block that enters the counter write queue takes the place of an older one of the same address that is
+    /// Whether a counter block that enters the counter write queue replaces an older block of the same address that is
     /// ready and not issued. Decision, swept.
     pub counter_wpq_merging: bool,
-    /// Reads the controller keeps in flight.
+    /// Most reads that the controller keeps in flight.
     pub read_queue_entries: u32,
-    /// Encryption circuits, each with one line in flight and a staging register beside it. Decision.
+    /// Encryption circuits. Each has one line in flight and one staging register. Decision.
     pub aes_units: u32,
-    /// Decryption circuits for reads, each with one pad in flight. Decision.
+    /// Decryption circuits for reads. Each has one pad in flight. Decision.
     pub aes_read_units: u32,
     /// Latency of one pad (or of one decryption) in nanoseconds.
     pub aes_latency_ns: f64,
     /// Key length in bits: 128 or 256.
     pub aes_key_bits: u32,
-    /// Where counter blocks lie.
+    /// Where counter blocks are stored.
     pub counter_placement: CounterPlacement,
-    /// Lines of a page under re-encryption that may be on their way at once. Decision.
+    /// Most lines of a page under re-encryption in flight at once. Decision.
     pub reencryption_parallelism: u32,
 }
 
-/// Where the counter block of a page lies (model.md section 5).
+/// Where the counter block of a page is stored (model.md section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterPlacement {
-    /// In a reserved top part of the page's own bank.
+    /// In a reserved part at the top of the page's own bank.
     SameBank,
     /// In the reserved part of bank 0.
     SingleBank,
-    /// In the reserved part of the bank half way round.
+    /// In the reserved part of the bank that is half the number of banks away.
     CrossBank,
-    /// In a contiguous region after the data, under the ordinary mapping.
+    /// In a contiguous region after the data, with the ordinary address mapping.
     Interleaved,
 }
 
-/// The undo log of the designs whose hardware writes one (easy-pm section III).
+/// The undo log of designs whose hardware writes one (easy-pm section III).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
     /// Concurrent transactions: sets of log metadata registers (easy-pm section III-D: 32).
     pub transactions: u32,
-    /// Buckets of the log region. Decision: 256, what the registers of a transaction can name.
+    /// Buckets of the log region. Decision: 256, which is what the registers of a transaction can name.
     pub buckets: u32,
     /// Records in a bucket. Decision: 16.
     pub bucket_records: u32,
-    /// Logged lines of one transaction that the controller holds before they have persisted; one more waits, and its store
-    /// with it. Decision: 7, a record.
+    /// Logged lines of one transaction that the controller holds before they have persisted. Another line waits, and
+    /// its store waits with it. Decision: 7, one record.
     pub pending_entries: u32,
     /// Latency of encrypting a line in cipher feedback mode. Decision.
     pub cfb_latency: CfbLatency,
-    /// When a bucket gets initial vectors. The paper does not say: decision `per-allocation`; the other is there to be
-    /// audited.
+    /// When a bucket gets initial vectors. The paper does not say: decision `per-allocation`. The other value exists so
+    /// that the auditors can test it.
     pub iv: LogIv,
 }
 
-/// How long a line takes in cipher feedback mode.
+/// How long the encryption of a line takes in cipher feedback mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CfbLatency {
-    /// Four times `controller.aes_latency_ns`: each block needs the ciphertext of the one before.
+    /// Four times `controller.aes_latency_ns`: each block needs the ciphertext of the block before.
     Serial,
-    /// `controller.aes_latency_ns` once, as easy-pm's Table I has it for every encryption.
+    /// Once `controller.aes_latency_ns`, as easy-pm's Table I has for every encryption.
     Paper,
 }
 
@@ -219,30 +219,32 @@ pub enum LogIv {
     PerBucket,
 }
 
-/// Caches in the persistence domain (eADR), and what a battery may do once power is lost (sepencr sections II-D and IV).
+/// Caches in the persistence domain (eADR), and what a battery supports after power loss (sepencr sections II-D and
+/// IV).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Eadr {
     /// What the battery supports after power is lost (sepencr Table I).
     pub battery: BatterySupply,
-    /// How many levels, from the first, encrypt and decrypt at every access under `eadr-cme`. Decision: 3, all of them.
+    /// How many levels, from the first, encrypt and decrypt at every access with `eadr-cme`. Decision: 3, all levels.
     pub cme_levels: u32,
-    /// Core cycles that an access takes longer for the exclusive-or with a cache pad. Decision: 1 ("less than 1 cycle").
+    /// Extra core cycles of an access for the exclusive-or with a cache pad. Decision: 1 ("less than 1 cycle").
     pub xor_cycles: u32,
     /// Energy of moving a byte from the first level to the memory, in nJ (sepencr section V-C).
     pub l1_drain_nj_per_byte: f64,
-    /// The same from the second level.
+    /// Energy of moving a byte from the second level to the memory, in nJ (sepencr section V-C).
     pub l2_drain_nj_per_byte: f64,
-    /// The same from the third level.
+    /// Energy of moving a byte from the third level to the memory, in nJ (sepencr section V-C).
     pub l3_drain_nj_per_byte: f64,
-    /// The same from the memory controller: the counter cache.
+    /// Energy of moving a byte from the memory controller (its counter cache) to the memory, in nJ (sepencr section
+    /// V-C).
     pub controller_drain_nj_per_byte: f64,
-    /// Energy of making a byte of a pad, in pJ.
+    /// Energy of making one byte of a pad, in pJ.
     pub aes_pj_per_byte: f64,
-    /// Energy of the exclusive-or of a byte, in fJ. The paper's section V-C says 800, its section IV-C 100; Table III uses
-    /// the former.
+    /// Energy of the exclusive-or of one byte, in fJ. The paper's section V-C says 800, its section IV-C 100; Table III
+    /// uses 800.
     pub xor_fj_per_byte: f64,
-    /// Time to read a line of the shadow cache at recovery, by the paper's formula, in ns (sepencr section V-D).
+    /// Time to read a line of the shadow cache during recovery, by the paper's formula, in ns (sepencr section V-D).
     pub recovery_ns_per_line: f64,
 }
 
@@ -250,9 +252,9 @@ pub struct Eadr {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatterySupply {
-    /// What the design asks for, and no more: each design under the model that it is made for.
+    /// What the design needs and no more: each design has the battery that it was designed for.
     AsNeeded,
-    /// Writes.
+    /// Writes only.
     WriteOnly,
     /// Writes and computation.
     WriteComputeOrder,
@@ -264,12 +266,12 @@ pub enum BatterySupply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
-    /// Counters of the designs that bring none of their own (`write-back`, `ideal`): those of the machine's paper.
+    /// Counters of the designs that have none of their own (`write-back`, `ideal`): those of the machine's paper.
     pub organisation: CounterOrganisation,
     /// Width of a split counter's minor, 1 to 7 bits (secpm section 3.4.1: 7).
     pub minor_bits: u32,
-    /// Where the global counter's register lives at power loss. The paper does not say: decision `adr`; the others are
-    /// there to be audited.
+    /// What happens to the global counter's register at power loss. The paper does not say: decision `adr`. The other
+    /// values exist so that the auditors can test them.
     pub global_register: GlobalRegister,
 }
 
@@ -279,19 +281,19 @@ pub struct Counters {
 pub enum CounterOrganisation {
     /// A major counter per page and a minor per line (secpm section 3.4.1).
     Split,
-    /// A global counter, 8 bytes of it per line, eight lines per block (counter-atomicity section 5.2.1).
+    /// A global counter: 8 bytes for each line, eight lines per block (counter-atomicity section 5.2.1).
     Global,
     /// A counter of 8 bytes per line that counts the line's own writes, eight lines per block (easy-pm section II-B).
     PerLine,
 }
 
-/// What becomes of the global counter's register at power loss.
+/// What happens to the global counter's register at power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GlobalRegister {
     /// Drained on battery and loaded at boot.
     Adr,
-    /// Lost: counting begins anew.
+    /// Lost: counting starts again from the beginning.
     Volatile,
     /// Lost, and set to the largest counter found on the media at boot.
     MaxScan,
@@ -301,7 +303,7 @@ pub enum GlobalRegister {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Capacity in bytes, counters included.
+    /// Capacity in bytes, including counters.
     pub capacity: ByteSize,
     /// Channels, each with its own bus.
     pub channels: u32,
@@ -309,9 +311,9 @@ pub struct Device {
     pub ranks: u32,
     /// Banks per rank.
     pub banks_per_rank: u32,
-    /// Bytes in a row of one bank. Decision: 4 KiB, a page lies in one row of one bank unless lines are interleaved.
+    /// Bytes in a row of one bank. Decision: 4 KiB; a page is in one row of one bank unless lines are interleaved.
     pub row: ByteSize,
-    /// How pages spread over banks.
+    /// How pages are spread over banks.
     pub mapping: AddressMapping,
     /// Interface clock in MHz; no timing is shorter than the cycles this gives.
     pub interface_mhz: u32,
@@ -329,7 +331,7 @@ pub struct Device {
     pub t_wtr_ns: f64,
     /// End of write data until the cells are programmed, in ns.
     pub t_wr_ns: f64,
-    /// What waits for that. Decision.
+    /// What waits until the cells are programmed. Decision.
     pub write_recovery: WriteRecovery,
     /// Energy of reading one bit of the array into the row buffer, in pJ.
     pub array_read_pj_per_bit: f64,
@@ -342,7 +344,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A cycle of the interface clock in picoseconds, to the nearest: 533 MHz is 1,876 ps.
+    /// The period of the interface clock in picoseconds, rounded to the nearest: 533 MHz is 1,876 ps.
     pub fn interface_cycle_ps(&self) -> u64 {
         let mhz = u64::from(self.interface_mhz);
         (1_000_000 + mhz / 2) / mhz
@@ -353,14 +355,14 @@ impl Device {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteRecovery {
-    /// The bank: it is busy to the end of tWR after every write.
+    /// The bank: it is busy until tWR after every write.
     EachWrite,
-    /// The next row: writes into the open row follow one another from the row buffer, and another row is activated tWR
+    /// The next row: writes to the open row follow one another in the row buffer, and another row is activated tWR
     /// after the last of them (DDR3's write recovery before a precharge, as in gem5).
     RowClose,
 }
 
-/// How pages spread over banks.
+/// How pages are spread over banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressMapping {
@@ -368,8 +370,9 @@ pub enum AddressMapping {
     PageInterleaved,
     /// Consecutive lines in consecutive banks (DRAMSim2's scheme 2, row:column:bank).
     LineInterleaved,
-    /// The same, with the bank number exclusive-ored with the low row bits (permutation-based interleaving).
+    /// Consecutive pages in consecutive banks, with the bank number exclusive-ored with the low row bits
+    /// (permutation-based interleaving).
     PageXor,
-    /// Each bank holds one contiguous stretch of pages.
+    /// Each bank holds one contiguous range of pages.
     BankContiguous,
 }

@@ -1,4 +1,4 @@
-//! Every kind of bad input and its exact sentence.
+//! Every kind of bad input, and its exact error sentence.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn set_error(text: &str) -> String {
     set(&[text]).unwrap_err().0
 }
 
-/// Loads a machine file `name` of these contents; its folder is taken out of the error.
+/// The result of loading a machine file `name` with this text. The folder is removed from the error.
 fn file(name: &str, text: &str) -> Result<Machine, String> {
     let folder = std::env::temp_dir().join(format!("counterpoint-config-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -122,7 +122,7 @@ fn mistakes_in_a_file_come_with_their_line() {
             "mine.toml:4: device.mapping = \"page\" must be page-interleaved, line-interleaved, page-xor or \
              bank-contiguous",
         ),
-        // The first mistake of the file is told.
+        // The first mistake of the file is reported.
         (
             "[l2]\nways = 0\n[l1]\nways = 0\n",
             "mine.toml:2: l2.ways = 0 must be a whole number from 1 to 256, because a set is searched way by way",
@@ -467,7 +467,7 @@ fn bad_values_of_the_persistence_domain_get_a_sentence() {
     }
 }
 
-/// Keys, names and values may be of any characters and any length; an error stays one line.
+/// Keys, names and values may have any characters and any length; an error is always one line.
 #[test]
 fn an_error_is_one_line_whatever_was_written() {
     let long = "x".repeat(1 << 20);

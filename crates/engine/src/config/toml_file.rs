@@ -1,4 +1,4 @@
-//! A TOML file that a user wrote: its values, each with the line on which its key stands.
+//! A TOML file that a user wrote: its values, each with the line of its key.
 
 use super::ConfigError;
 use super::excerpt::excerpt;
@@ -7,29 +7,30 @@ use std::io::Read;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-/// The most characters of what the parser says.
+/// The most characters that an error quotes from the TOML parser's message.
 const PARSER_CHARS_MAX: usize = 300;
-/// The most bytes of a file; a machine with every value takes some ten thousand.
+/// The most bytes of a file; a machine with every value takes about ten thousand.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A value of a file. A table that is no section counts as a value.
+/// A value of a file. A table that is not a section counts as a value.
 pub struct Leaf {
-    /// Its key with the sections around it, as in `device.t_wr_ns`.
+    /// The key with its sections, as in `device.t_wr_ns`.
     pub path: String,
     /// The value.
     pub value: Value,
-    /// Where its key stands, as in `mine.toml:7`.
+    /// The place of the key, as in `mine.toml:7`.
     pub place: String,
 }
 
 impl Leaf {
-    /// The sentence `what` about this value.
+    /// An error about this value: its place and the sentence `what`.
     pub fn error(&self, what: impl std::fmt::Display) -> ConfigError {
         ConfigError(format!("{}: {what}", self.place))
     }
 }
 
-/// The text of the file at `path`; `what` it is: "machine file". A file may be anything, also one without an end.
+/// The text of the file at `path`. `what` names its kind in errors: "machine file". Any path may be given, also one
+/// that never ends, such as a device.
 ///
 /// # Errors
 /// A sentence if it cannot be read, is too long or is not UTF-8.
@@ -45,8 +46,8 @@ pub fn read(what: &str, path: &str) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
 }
 
-/// The values of `text`, which lies at `path`, in the order of the file, so that the first mistake is the one to tell.
-/// `is_section` says of a table's path whether its keys are values of their own.
+/// The values of `text`, which is the file at `path`, in the order of the file, so that an error reports the first
+/// mistake. `is_section` says whether the keys of the table at a path are values of their own.
 ///
 /// # Errors
 /// A sentence with file and line if the text is not TOML.

@@ -1,5 +1,5 @@
-//! Admission to the write pending queue: who goes next, how many slots that takes, what happens in that one event.
-//! From here on a line survives a power failure.
+//! Admission to the write pending queue: which claim is next, how many slots it takes, and what happens in that one
+//! event. From then on a line survives a power failure.
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
@@ -9,78 +9,79 @@ use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
-/// Who asks for entries of the write pending queue.
+/// The requests for entries of the write pending queue.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// Writes, for their data or for the counter block that they owe.
+    /// Writes that claim an entry for their data or for their counter block.
     pub asking: Vec<u32>,
-    /// Dirty blocks that left the counter cache.
+    /// Dirty blocks that were evicted from the counter cache.
     pub evictions: VecDeque<CounterEviction>,
-    /// Blocks for the counter write queue.
+    /// Blocks that claim an entry of the counter write queue.
     counters: VecDeque<CounterRequest>,
-    /// Something has changed since nothing fitted.
+    /// Whether something has changed since no claim fitted.
     changed: bool,
 }
 
 impl Admission {
-    /// The write in `slot` asks.
+    /// Adds a claim of the write in `slot`.
     pub fn ask(&mut self, slot: u32) {
         self.asking.push(slot);
         self.changed = true;
     }
 
-    /// The write in `slot` asks no more.
+    /// Removes the claim of the write in `slot`.
     pub fn ask_no_more(&mut self, slot: u32) {
         self.asking.retain(|&other| other != slot);
     }
 
-    /// A block asks for an entry of the counter write queue.
+    /// Adds a block's claim for an entry of the counter write queue.
     pub fn ask_counter(&mut self, claim: CounterRequest) {
         self.counters.push_back(claim);
         self.changed = true;
     }
 
-    /// A dirty block has left the counter cache.
+    /// Adds a dirty block that was evicted from the counter cache.
     pub fn evict(&mut self, eviction: CounterEviction) {
         self.evictions.push_back(eviction);
         self.changed = true;
     }
 
-    /// An entry has become free, or what is asked for has changed.
+    /// Records that an entry has become free, or that the requests have changed.
     pub fn look_again(&mut self) {
         self.changed = true;
     }
 
-    /// Nothing fits until something changes.
+    /// Records that no claim fits until something changes.
     pub fn settled(&mut self) {
         self.changed = false;
     }
 
-    /// Whether something may fit.
+    /// Whether a claim may fit.
     pub fn changed(&self) -> bool {
         self.changed
     }
 }
 
-/// What asks for entries.
+/// A claim for entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Claim {
     /// The counter block of a write whose data is still being encrypted.
     CounterOf(u32),
-    /// The data of a write whose counter needs nothing more, or goes beside it.
+    /// The data of a write whose counter needs no entry, or is stored beside the data.
     Data(u32),
-    /// The data of a write whose counter block follows; `ready`: its ready bit does not wait for that.
+    /// The data of a write whose counter block follows. `ready`: whether its ready bit is set at once.
     CounterFollows { slot: u32, ready: bool },
-    /// Both in one event.
+    /// The data and the counter block of a write, in one event.
     Pair(u32),
-    /// A dirty block that left the counter cache.
+    /// A dirty block that was evicted from the counter cache.
     Eviction,
     /// A block for the counter write queue.
     Counter(CounterRequest),
 }
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// Admits what goes next in the design's order, if it fits. Each admission belongs to the event being handled.
+    /// Admits the next claim in the design's order, if it fits. Each admission is part of the event that is being
+    /// handled.
     pub fn admit_next(&mut self) -> bool {
         if !self.memory.admission.changed() {
             return false;
@@ -94,13 +95,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         false
     }
 
-    /// Whether [`Encrypted::admit_next`] would admit something if it looked.
+    /// Whether [`Encrypted::admit_next`] would admit something.
     pub fn something_fits(&self) -> bool {
         self.next_requests().into_iter().flatten().any(|claim| self.fits(claim))
     }
 
-    /// The counter block and the data that go next. Where counters have a queue of their own, neither queue waits for the
-    /// other's room; in one queue nobody passes a counter block that asks for itself.
+    /// The next counter block and the next data. If counters have a separate queue, neither queue waits for room in the
+    /// other; in one queue, no claim overtakes a counter block that requests an entry for itself.
     fn next_requests(&self) -> [Option<Claim>; 2] {
         let counter = self.next_counter_request();
         let data = if counter.is_some() && !self.memory.banks.wpq.apart() { None } else { self.next_data_request() };
@@ -127,8 +128,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// The block `id` has entered its queue alone, as it was after bump `bump`: the block that a staged pair of an earlier
-    /// bump holds is older, and must not be put over it.
+    /// Handles that the block `id` has entered its queue alone, as it was after bump `bump`. A staged pair of an
+    /// earlier bump holds an older block, which must not overwrite this one.
     pub fn block_went_alone(&mut self, id: CounterBlock, bump: u64) {
         for &slot in &self.engine.units.held_by {
             let write = &mut self.memory.writes[slot];
@@ -156,7 +157,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 }
             }
             Claim::Data(slot) if self.lacks_block(slot) => {
-                // It has been evicted since; the write asks again when it is back.
+                // The block has been evicted since; the write asks again when it is back.
                 self.memory.admission.ask_no_more(slot);
                 let id = self.engine.counters.block(self.memory.writes[slot].line);
                 self.fetch_counter(id, Some(CounterWaiter::Append(slot)));
@@ -191,7 +192,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// Evicted counter blocks first: a fetch may be waiting for what they overwrite. Then in the order of asking.
+    /// Evicted counter blocks go first, because a fetch may be waiting for what they overwrite. The others follow in
+    /// the order of their requests.
     fn next_counter_request(&self) -> Option<Claim> {
         if !self.memory.admission.evictions.is_empty() {
             return Some(Claim::Eviction);
@@ -199,12 +201,12 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.admission.counters.front().copied().map(Claim::Counter)
     }
 
-    /// The write that goes next.
+    /// The write whose data is admitted next.
     fn next_data_request(&self) -> Option<Claim> {
         let writes = &self.memory.writes;
         let ready = self.memory.admission.asking.iter().copied();
         let chosen = match self.engine.rules.append_order {
-            // A write whose pad is not done holds back the later ones of its page.
+            // A write whose pad is not ready holds back the later writes of its page.
             AppendOrder::BumpOrder => ready
                 .filter(|&slot| {
                     let write = &writes[slot];
@@ -244,7 +246,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         })
     }
 
-    /// The queued counter entry whose place a new block `id` takes.
+    /// The queued counter entry that a new block `id` replaces.
     fn merges(&self, id: CounterBlock) -> Option<u32> {
         match self.engine.rules.coalescing {
             CounterCoalescing::ReadyEntries => self.memory.banks.wpq.superseded(MediaLine::counter(id)),
@@ -261,13 +263,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// The block that the write in `slot` bumped enters its queue.
+    /// Puts the block that the write in `slot` incremented into its queue.
     fn append_counter_of(&mut self, slot: u32) {
         let Write { line, block, bump, .. } = self.memory.writes[slot];
         self.append_counter(self.engine.counters.block(line), block, bump);
     }
 
-    /// A counter block enters its queue.
+    /// Puts a counter block into its queue.
     pub fn append_counter(&mut self, id: CounterBlock, block: LineBytes, bump: u64) {
         let media = MediaLine::counter(id);
         let now = self.memory.now();
@@ -290,7 +292,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.append(media, block, bump, true, None);
     }
 
-    /// The data of write `slot` enters its queue, and its circuit is free.
+    /// Puts the data of write `slot` into its queue and frees its circuit.
     fn append_data(&mut self, slot: u32, ready: bool) {
         self.memory.account_occupancy();
         let cipher = self.engine.cipher_of(self.memory.writes[slot].origin);
@@ -316,8 +318,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.admission.ask_no_more(slot);
     }
 
-    /// The counter cache takes a counter of the write in `slot` with its data, the block is the only place that has the
-    /// line's page, and it is not there.
+    /// Whether the write in `slot` lacks its counter block: the counter cache takes its counter together with its data,
+    /// the block is the only place that has the line's page, and it is not in the cache.
     fn lacks_block(&self, slot: u32) -> bool {
         let Write { line, origin, .. } = self.memory.writes[slot];
         let counters = &self.engine.counters;
@@ -327,9 +329,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             && !counters.cache.contains(counters.block(line))
     }
 
-    /// The counter of a line as its block takes it. The page's major counter may have advanced since the line was
-    /// encrypted: until the line's done bit is set, its minor belongs to the old major counter, for which re-encryption keeps
-    /// a copy of the block.
+    /// The counter of a line as its block stores it. The page's major counter may have advanced since the line was
+    /// encrypted: until the line's done bit is set, its minor counter belongs to the old major counter, for which
+    /// re-encryption keeps a copy of the block.
     fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
         let (counters, rsr) = (&self.engine.counters, &mut self.engine.rsr);
         if counters.scheme.global() || !rsr.pending(line) || counter.major != rsr.old_major {
@@ -341,7 +343,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         Counter { major: counter.major + 1, ..counter }
     }
 
-    /// The write in `slot` is in the persistence domain.
+    /// Completes the write in `slot`, which is in the persistence domain.
     pub fn finish_write(&mut self, slot: u32) {
         let Write { line, origin, .. } = self.memory.writes[slot];
         self.memory.writes.finish(slot);

@@ -1,21 +1,21 @@
-//! The counter cache: counter blocks by number, set-associative, true LRU, with the blocks' real bytes.
+//! The counter cache: counter blocks by number, set-associative, true LRU, with their real bytes.
 
 use crate::message::{CounterBlock, LineBytes};
 
 const EMPTY: u64 = u64::MAX;
 
-/// A block that had to make room.
+/// A block that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// Which block.
+    /// The block's number.
     pub id: CounterBlock,
-    /// Its bytes.
+    /// The block's bytes.
     pub block: LineBytes,
-    /// It holds counters that memory has not seen.
+    /// Whether it holds counters that memory does not have.
     pub dirty: bool,
 }
 
-/// The cache. Time is the controller's.
+/// The counter cache. The controller adds its latency.
 pub struct CounterCache {
     ways: usize,
     sets: u64,
@@ -43,13 +43,14 @@ impl CounterCache {
         }
     }
 
-    /// Bytes of the host's memory that a cache takes: what [`CounterCache::new`] allocates.
+    /// Bytes of the host's memory that [`CounterCache::new`] allocates.
     pub const fn host_bytes(bytes: u64, entry_bytes: u64) -> u64 {
         let slot = size_of::<u64>() + size_of::<u64>() + size_of::<bool>() + size_of::<LineBytes>();
         bytes / entry_bytes * slot as u64
     }
 
-    /// A cache that grows with the cores need not have a power of two of sets.
+    /// The first slot of the set of `id`. A cache that grows with the cores may have a number of sets that is no power
+    /// of two.
     fn first_of(&self, id: CounterBlock) -> usize {
         let set = if self.sets.is_power_of_two() { id.0 & (self.sets - 1) } else { id.0 % self.sets };
         set as usize * self.ways
@@ -60,12 +61,12 @@ impl CounterCache {
         (first..first + self.ways).find(|&slot| self.tags[slot] == id.0)
     }
 
-    /// Whether the block `id` is here; does not count as a use.
+    /// Whether the block `id` is in the cache; does not count as a use.
     pub fn contains(&self, id: CounterBlock) -> bool {
         self.find(id).is_some()
     }
 
-    /// The block `id`, as a use of it.
+    /// The block `id`, if it is in the cache; counts as a use.
     pub fn get_mut(&mut self, id: CounterBlock) -> Option<&mut LineBytes> {
         let slot = self.find(id)?;
         self.clock += 1;
@@ -73,24 +74,24 @@ impl CounterCache {
         Some(&mut self.blocks[slot])
     }
 
-    /// The block `id` without counting as a use.
+    /// The block `id`, if it is in the cache; does not count as a use.
     pub fn peek(&self, id: CounterBlock) -> Option<&LineBytes> {
         self.find(id).map(|slot| &self.blocks[slot])
     }
 
-    /// Whether the block `id` is here and newer than memory.
+    /// Whether the block `id` is in the cache and newer than memory.
     pub fn is_dirty(&self, id: CounterBlock) -> bool {
         self.find(id).is_some_and(|slot| self.dirty[slot])
     }
 
-    /// Marks the block `id` as equal to what has just entered the persistence domain.
+    /// Marks the block `id` as equal to the copy that has just entered the persistence domain.
     pub fn set_clean(&mut self, id: CounterBlock) {
         if let Some(slot) = self.find(id) {
             self.dirty[slot] = false;
         }
     }
 
-    /// The block `id` to be changed, without counting as a use.
+    /// The block `id` for a change, if it is in the cache; does not count as a use.
     pub fn peek_mut(&mut self, id: CounterBlock) -> Option<&mut LineBytes> {
         self.find(id).map(|slot| &mut self.blocks[slot])
     }
@@ -108,7 +109,7 @@ impl CounterCache {
         dirty.map(|slot| (CounterBlock(self.tags[slot]), &self.blocks[slot]))
     }
 
-    /// Puts the block `id` in; returns the block that made room, if one did.
+    /// Inserts the block `id`; returns the block that was evicted, if any.
     pub fn insert(&mut self, id: CounterBlock, block: LineBytes) -> Option<Evicted> {
         debug_assert!(!self.contains(id));
         let first = self.first_of(id);

@@ -1,4 +1,5 @@
-//! Counter blocks on their way from the media into the counter cache, and new counters on their way into their blocks.
+//! Counter blocks that are fetched from the media into the counter cache, and new counters that are written to their
+//! blocks.
 
 use super::encrypted::Encrypted;
 use super::request::{BankRead, CounterEviction, CounterWaiter};
@@ -6,7 +7,7 @@ use crate::message::{CounterBlock, CounterCacheAct, DevicePort, Event, Line, Lin
 use crate::parts::{Counter, CounterStore};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// Has the block `id` brought into the counter cache and `waiter` told.
+    /// Fetches the block `id` into the counter cache and then informs `waiter`.
     pub fn fetch_counter(&mut self, id: CounterBlock, waiter: Option<CounterWaiter>) -> u32 {
         if let Some(slot) = self.engine.counters.fetch_of(id) {
             self.engine.counters.fetches[slot].waiters.extend(waiter);
@@ -25,8 +26,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         slot
     }
 
-    /// The counter cache takes the new counter of `line`. `defers`: it is the only copy. A block that is not there is
-    /// fetched if need be, and takes the counter when it arrives (counter-atomicity section 5.2.1).
+    /// Writes the new counter of `line` to the counter cache. `defers`: the cache has the only copy. A block that is
+    /// not cached is fetched if necessary, and takes the counter when it arrives (counter-atomicity section 5.2.1).
     pub fn update_counter(&mut self, line: Line, counter: Counter, defers: bool) {
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
@@ -50,7 +51,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// Puts a block into the counter cache; a dirty one that makes room asks for an entry.
+    /// Puts a block into the counter cache. An evicted dirty block requests an entry of the queue.
     fn put_in_cache(&mut self, id: CounterBlock, block: LineBytes) {
         let now = self.memory.now();
         self.memory.observer.counter_cache(now, id, CounterCacheAct::Filled);
@@ -65,7 +66,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// `Event::CounterFetched`.
+    /// `Event::CounterFetched`: a counter block has arrived.
     pub fn counter_fetched(&mut self, slot: u32) {
         let fetch = self.engine.counters.end_fetch(slot);
         if !self.engine.counters.cache.contains(fetch.id) {

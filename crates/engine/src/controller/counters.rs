@@ -1,4 +1,4 @@
-//! The counter side: the counter cache, the global counter's register, and counter blocks on their way from the media.
+//! The counter side of the controller: the counter cache, the global counter's register, and fetches of counter blocks.
 
 use super::counter_cache::CounterCache;
 use super::request::Fetch;
@@ -7,28 +7,28 @@ use crate::kernel::{Ps, Slab};
 use crate::message::{CounterBlock, Coverage, Line, LineBytes};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
 
-/// Counters and where they are.
+/// The counters on the chip.
 pub(super) struct Counters {
     pub scheme: Box<dyn CounterScheme>,
-    /// Where they lie.
+    /// Where counters are stored.
     pub store: CounterStore,
-    /// When the cache takes a new one.
+    /// When the cache takes a new counter.
     pub update: CounterUpdate,
     /// Lines per counter block.
     coverage: Coverage,
     pub cache: CounterCache,
-    /// Latency of the cache.
+    /// Latency of the counter cache, in picoseconds.
     pub latency: Ps,
-    /// The global counter: the last value given out.
+    /// The global counter: the last value that was used.
     pub register: u64,
     pub fetches: Slab<Fetch>,
-    /// Slots of the fetches under way.
+    /// Slots of the fetches in flight.
     fetching: Vec<u32>,
-    /// Fetches that are over, for the memory of their lists.
+    /// Finished fetches, kept to reuse the memory of their lists.
     spare: Vec<Fetch>,
 }
 
-/// Bytes of the counter cache, and of an entry of it.
+/// Bytes of the counter cache, and bytes of an entry.
 fn cache_shape(machine: &Machine, store: CounterStore, cores: u16) -> (u64, u64) {
     let config = &machine.controller;
     let sharers = if config.counter_cache_size_per_core { u64::from(cores) } else { 1 };
@@ -39,13 +39,13 @@ fn cache_shape(machine: &Machine, store: CounterStore, cores: u16) -> (u64, u64)
     }
 }
 
-/// Bytes of the host's memory that the counter cache takes.
+/// Bytes of the host's memory that the counter cache needs.
 pub fn counter_cache_host_bytes(machine: &Machine, store: CounterStore, cores: u16) -> u64 {
     let (bytes, entry_bytes) = cache_shape(machine, store, cores);
     CounterCache::host_bytes(bytes, entry_bytes)
 }
 
-/// Latency of the counter cache.
+/// Latency of the counter cache, in picoseconds.
 pub(super) fn latency(machine: &Machine) -> Ps {
     let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
     u64::from(machine.controller.counter_cache_latency_cycles) * cycle
@@ -74,7 +74,7 @@ impl Counters {
         self.coverage.block(line)
     }
 
-    /// The place of the counter of `line` in its block.
+    /// The position of the counter of `line` in its block.
     pub fn index(&self, line: Line) -> usize {
         self.coverage.index(line)
     }
@@ -84,19 +84,19 @@ impl Counters {
         self.coverage.line(id, index)
     }
 
-    /// The block, as the media know it, of a counter that lies beside its line.
+    /// The block, as the media store it, of a counter that is stored beside its line.
     pub fn block_of_one(&self, counter: Counter) -> LineBytes {
         let mut block = [0; 64];
         self.scheme.set(&mut block, 0, counter);
         block
     }
 
-    /// The block `id` as it is before the run has written it; `populated` says which lines hold data.
+    /// The initial block `id`, before the run has written it; `populated` says which lines hold data.
     pub fn initial(&self, id: CounterBlock, populated: impl Fn(Line) -> bool) -> LineBytes {
         self.scheme.initial(self.coverage.mask(id, populated))
     }
 
-    /// The fetch of the block `id` that is under way.
+    /// The fetch in flight of the block `id`, if there is one.
     pub fn fetch_of(&self, id: CounterBlock) -> Option<u32> {
         self.fetching.iter().copied().find(|&slot| self.fetches[slot].id == id)
     }
@@ -109,7 +109,7 @@ impl Counters {
         slot
     }
 
-    /// The fetch in `slot` is over. It is to be given to [`Counters::recycle`].
+    /// Ends the fetch in `slot`. The caller must pass it to [`Counters::recycle`].
     pub fn end_fetch(&mut self, slot: u32) -> Fetch {
         let at = self.fetching.iter().position(|&other| other == slot).expect("a fetch under way");
         self.fetching.remove(at);
@@ -118,7 +118,7 @@ impl Counters {
         fetch
     }
 
-    /// Keeps the memory of the lists of a fetch that is over.
+    /// Keeps the memory of the lists of a finished fetch.
     pub fn recycle(&mut self, mut fetch: Fetch) {
         fetch.waiters.clear();
         fetch.updates.clear();

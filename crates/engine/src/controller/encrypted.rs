@@ -1,4 +1,5 @@
-//! The controller of a machine that encrypts: what it has besides its queues, and in which order it works an event off.
+//! The controller of a machine that encrypts: what it has besides its queues, and the order in which it processes an
+//! event.
 
 use super::aes_units::AesUnits;
 use super::counters::Counters;
@@ -15,11 +16,11 @@ use crate::parts::{
 };
 use rustc_hash::FxHashMap;
 
-/// What a design decides about the order of things.
+/// A design's decisions about the order of writes.
 pub(super) struct Rules {
-    /// How the counter of a line of data becomes durable.
+    /// How the counter of a data line becomes durable.
     write_path: WritePath,
-    /// The same of a line of the log, where it has one.
+    /// How the counter of a log line becomes durable, if log lines have counters.
     log_write_path: Option<WritePath>,
     pub append_order: AppendOrder,
     pub coalescing: CounterCoalescing,
@@ -49,16 +50,16 @@ impl Rules {
     }
 }
 
-/// The memory encryption engine: what only a machine that encrypts has.
+/// The memory encryption engine: what only a machine with encryption has.
 pub(super) struct EncryptionEngine {
     pub rules: Rules,
     pub pads: Box<dyn PadSource>,
     pub counters: Counters,
     pub units: AesUnits,
     pub rsr: Rsr,
-    /// The counters under which dirty lines rest encrypted in the caches, by line.
+    /// The counters of the lines that are encrypted in the caches, by line.
     pub resident: FxHashMap<u64, Counter>,
-    /// Writes the undo log, where hardware keeps it.
+    /// Writes the undo log; `None` if hardware keeps none.
     pub log: Option<LogManager>,
 }
 
@@ -75,12 +76,12 @@ impl EncryptionEngine {
         }
     }
 
-    /// The log manager, for what only designs with a hardware log have.
+    /// The log manager. Only designs with a hardware log may call this.
     pub fn log(&mut self) -> &mut LogManager {
         self.log.as_mut().expect("only designs with a hardware log are sent log entries")
     }
 
-    /// How what `origin` writes is encrypted.
+    /// How a write of `origin` is encrypted.
     pub fn cipher_of(&self, origin: Origin) -> Cipher {
         match origin {
             Origin::Turn(turn) => Cipher::Turn(turn),
@@ -91,7 +92,7 @@ impl EncryptionEngine {
         }
     }
 
-    /// How the counter of a write of `origin`, encrypted in counter mode, becomes durable.
+    /// How the counter of a write of `origin` becomes durable, if it is encrypted in counter mode.
     pub fn write_path_of(&self, origin: Origin) -> WritePath {
         match (origin, self.rules.log_write_path) {
             (Origin::Log(_), Some(of_log)) => of_log,
@@ -100,14 +101,14 @@ impl EncryptionEngine {
     }
 }
 
-/// A controller that encrypts, with what it acts on in an event.
+/// A controller with encryption, together with what it works on during an event.
 pub(super) struct Encrypted<'a, D, O> {
     pub memory: Memory<'a, D, O>,
     pub engine: &'a mut EncryptionEngine,
 }
 
 impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
-    /// One event: its handler marks what follows from it, and [`Encrypted::settle`] does that.
+    /// Handles one event: its handler marks the consequences, and [`Encrypted::settle`] performs them.
     pub fn handle(&mut self, event: Event) {
         match event {
             // Reads on their way and banks mark nothing.
@@ -135,17 +136,17 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
         self.settle();
     }
 
-    /// Does what the handler of an event has marked, until nothing is left:
+    /// Performs everything that the handler of an event has marked, until nothing is left:
     ///
-    /// 1. Free AES circuits go to the writes that have waited longest; their counters are bumped.
-    /// 2. A write whose turn in its line has come asks for its counter, for its place in a chain, or for an entry.
-    /// 3. The log manager hears that a line of its own has persisted; a header follows, or held writes may start.
-    /// 4. The next line of the page under re-encryption is sent on its way.
-    /// 5. What goes next enters the write pending queue, if it fits. Its write may be over with that: its circuit is free,
-    ///    and the next write of its line may start.
+    /// 1. Free AES circuits go to the writes that have waited longest; their counters are incremented.
+    /// 2. A write that is now first in its line requests its counter, its place in a chain, or an entry.
+    /// 3. The log manager learns that a log line has persisted; a header follows, or held writes may start.
+    /// 4. The next line of the page under re-encryption is sent.
+    /// 5. The next request enters the write pending queue, if it fits. This may complete its write: its circuit is
+    /// free, and the next write of its line may start.
     ///
-    /// Steps 2 to 5 do one thing at a time and begin again at 2; when they have nothing left to do, the circuits that have
-    /// become free are handed out. No step calls another: it marks what follows from it.
+    /// Steps 2 to 5 do one thing at a time and then start again at 2. When they have nothing left to do, free circuits
+    /// are assigned. No step calls another: it marks what must follow.
     fn settle(&mut self) {
         loop {
             self.hand_out_units();
@@ -166,12 +167,12 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
         write.map(|write| self.logging().persisted(write)).is_some()
     }
 
-    /// The log manager with what it acts on.
+    /// The log manager, together with what it works on.
     pub fn logging(&mut self) -> Logging<'_, 'a, D, O> {
         Logging { log: self.engine.log(), memory: &mut self.memory }
     }
 
-    /// Where everything is, to be asked without changing anything.
+    /// A read-only view of where everything is.
     pub fn view(&self) -> View<'_> {
         View {
             writes: self.memory.writes,

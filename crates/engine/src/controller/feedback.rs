@@ -1,12 +1,13 @@
-//! Log lines in cipher feedback mode (easy-pm section III-C): each waits for the ciphertext of the one before it in its
-//! chain, which the recent-ciphertext register of its transaction holds, and takes a circuit for all its four blocks.
+//! Log lines in cipher feedback mode (easy-pm section III-C). Each line waits for the ciphertext of the previous line
+//! of its chain, which the recent-ciphertext register of its transaction holds, and uses one circuit for all its four
+//! blocks.
 
 use super::encrypted::Encrypted;
 use super::request::LogWrite;
 use crate::message::{DevicePort, Observer};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// The write in `slot` takes its place in the chain of headers or of logged lines of its transaction.
+    /// Appends the write in `slot` to the chain of headers or of logged lines of its transaction.
     pub fn join_chain(&mut self, slot: u32, of: LogWrite) {
         let line = self.memory.writes[slot].line;
         let log = self.engine.log();
@@ -18,13 +19,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// There is a circuit for the oldest line of a chain.
+    /// Starts the encryption of the oldest line of a chain, for which there is a circuit.
     pub fn begin_feedback(&mut self, slot: u32) {
         self.occupy_unit(slot, self.engine.units.feedback);
         self.memory.writes[slot].counter_admitted = true;
     }
 
-    /// The line in `slot` is encrypted, and the next of its chain can begin.
+    /// Ends the encryption of the line in `slot`: the next line of its chain can begin.
     pub fn feedback_done(&mut self, slot: u32, of: LogWrite) {
         let write = &mut self.memory.writes[slot];
         let log = self.engine.log();

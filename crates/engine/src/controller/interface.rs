@@ -1,4 +1,4 @@
-//! What the controller's callers hand in and what they get back.
+//! The requests and answers of the controller, and what it is built from.
 
 use crate::kernel::{Queue, Random};
 use crate::message::{
@@ -6,17 +6,17 @@ use crate::message::{
 };
 use crate::parts::{CounterScheme, Encryption, FeedbackSource, LogChains, LogEncryption, LogOrder, PadSource};
 
-/// What the controller acts on while it handles an event.
+/// What the controller works on while it handles an event.
 pub struct Context<'a, D, O> {
-    /// Time and events.
+    /// The event queue, which also holds the time.
     pub queue: &'a mut Queue<Event>,
     /// The media.
     pub device: &'a mut D,
-    /// Who watches.
+    /// The observer of what the controller does.
     pub observer: &'a mut O,
 }
 
-/// What the controller answers.
+/// An answer of the controller.
 #[derive(Clone, Copy, Debug)]
 pub enum Response {
     /// A read is done.
@@ -31,38 +31,38 @@ pub enum Response {
     CounterBumped { core: CoreId },
     /// The log of the transaction of `core` is freed.
     TransactionEnded { core: CoreId },
-    /// A line read for page re-encryption, for the last-level cache (secpm section 3.5).
+    /// A line that page re-encryption has read, for the last-level cache (secpm section 3.5).
     Install { line: Line, bytes: LineBytes },
 }
 
-/// The status register of page re-encryption as a power failure finds it.
+/// The status register of page re-encryption at a power failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RsrSnapshot {
     /// Page under re-encryption.
     pub page: Page,
-    /// Its major counter before.
+    /// The page's major counter before the overflow.
     pub old_major: u64,
-    /// Bit `i`: line `i` is under the new major counter.
+    /// Bit `i`: whether line `i` uses the new major counter.
     pub done: u64,
 }
 
 /// What the controller holds at a power failure.
 #[derive(Clone, Debug)]
 pub struct ControllerSnapshot {
-    /// What lies ready in the write pending queue, in admission order.
+    /// The ready entries of the write pending queue, in admission order.
     pub wpq: Vec<(MediaLine, LineBytes)>,
-    /// The global counter's register, if counters are global.
+    /// The global counter's register; `None` if counters are not global.
     pub global_counter: Option<u64>,
-    /// Status register, if it is in use.
+    /// The status register, if it is in use.
     pub rsr: Option<RsrSnapshot>,
-    /// Log metadata registers, a set for each transaction with a log.
+    /// The log metadata registers, one set for each transaction with a log.
     pub log: Vec<LogSnapshot>,
-    /// Counter blocks newer than the queue and the media: those that have left the counter cache and wait for a slot, then
-    /// the dirty ones in it.
+    /// Counter blocks that are newer than the queue and the media: first those that were evicted and wait for a slot,
+    /// then the dirty ones in the counter cache.
     pub counters: Vec<(CounterBlock, LineBytes)>,
 }
 
-/// What encryption needs, built once from the design's parts.
+/// Everything that encryption needs, built once from the design's parts.
 pub struct EncryptionParts {
     /// The design's choices.
     pub parts: Encryption,
@@ -70,22 +70,22 @@ pub struct EncryptionParts {
     pub scheme: Box<dyn CounterScheme>,
     /// The pads.
     pub pads: Box<dyn PadSource>,
-    /// The undo log that the controller writes, if it writes one.
+    /// The undo log that the controller writes; `None` if it writes none.
     pub log: Option<LogParts>,
 }
 
-/// What the log manager needs, built once from the design's parts.
+/// Everything that the log manager needs, built once from the design's parts.
 pub struct LogParts {
-    /// Where the log lies.
+    /// The region of the log.
     pub region: LogRegion,
-    /// How its lines are encrypted.
+    /// How log lines are encrypted.
     pub encryption: LogEncryption,
     /// What modified lines wait for.
     pub order: LogOrder,
-    /// How chains are linked.
+    /// How chains begin and continue.
     pub chains: LogChains,
-    /// Cipher feedback under the log's key.
+    /// Cipher feedback mode with the log's key.
     pub feedback: Box<dyn FeedbackSource>,
-    /// Where initial vectors come from: a hardware random number generator, repeatable here.
+    /// The origin of initial vectors: a hardware random number generator, repeatable in the simulation.
     pub random: Random,
 }

@@ -1,4 +1,4 @@
-//! The log manager (easy-pm sections III-B and III-D, after ATOM): it takes the old bytes that the first level's log
+//! The log manager (easy-pm sections III-B and III-D, after ATOM). It takes the old bytes that the first level's log
 //! trigger sends, writes them and the headers that name them, holds a modified line back until both have persisted, and
 //! frees the log of a transaction that ends.
 //!
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Decisions. The log metadata registers are in the ADR domain, so that freeing a log is one step and needs no write;
-//! they name a bucket from the event on in which its first header persists. Records of a transaction become durable in
-//! order. A store waits only until the log manager has taken its entry (ATOM's posted log). Buckets are used in turn, to
-//! spread wear.
+//! they contain a bucket from the event in which its first header persists. Records of a transaction become durable in
+//! order. A store waits only until the log manager has taken its entry (ATOM's posted log). Buckets are used in turn,
+//! to spread wear.
 
 use super::interface::{LogParts, Response};
 use super::log_set::{Chain, LogSet, Record};
@@ -25,7 +25,7 @@ use crate::message::{
 use crate::parts::{LogChains, LogOrder};
 use std::collections::VecDeque;
 
-/// Old bytes on their way into the log.
+/// The old bytes of a line that are to be logged.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     core: CoreId,
@@ -33,20 +33,20 @@ struct Entry {
     old: LineBytes,
 }
 
-/// The registers of all transactions, and the buckets that are free.
+/// The registers of all transactions, and the free buckets.
 pub(super) struct LogManager {
     pub parts: LogParts,
     sets: Vec<LogSet>,
     free: VecDeque<u32>,
     entries: Slab<Entry>,
-    /// Transactions that wait for a set.
+    /// Transactions that wait for a set of registers.
     beginning: VecDeque<CoreId>,
-    /// Entries that wait for a bucket, or for earlier ones to persist.
+    /// Entries that wait for a bucket, or for earlier entries to persist.
     waiting: VecDeque<u32>,
-    /// Log lines that have persisted in this event and that have yet to be heard of.
+    /// Log lines that have persisted in this event and are not handled yet.
     pub persisted: VecDeque<LogWrite>,
     pending_max: u32,
-    /// Initial vectors of each bucket, where it keeps them for its life.
+    /// The initial vectors of each bucket, if a bucket keeps them for its whole life.
     kept_vectors: Option<Vec<Option<[CipherBlock; 2]>>>,
 }
 
@@ -65,17 +65,17 @@ impl LogManager {
         }
     }
 
-    /// Old bytes that have yet to arrive.
+    /// Registers old bytes that will arrive later. Returns their slot.
     pub fn add(&mut self, core: CoreId, line: Line, old: &LineBytes) -> u32 {
         self.entries.insert(Entry { core, line, old: *old })
     }
 
-    /// Whether `line` belongs to the log.
+    /// Whether `line` belongs to the log region.
     pub fn has(&self, line: Line) -> bool {
         self.parts.region.contains(line)
     }
 
-    /// Why nothing goes on, if transactions wait for log space that none of them gives back.
+    /// The error if transactions wait for log space that none of them will free.
     pub fn exhausted(&self) -> Option<String> {
         (!self.waiting.is_empty()).then(|| {
             format!(
@@ -87,7 +87,7 @@ impl LogManager {
         })
     }
 
-    /// The log metadata registers as a power failure finds them, by core.
+    /// The log metadata registers at a power failure, by core.
     pub fn snapshot(&self) -> Vec<LogSnapshot> {
         let durable = self.sets.iter().filter(|set| !set.durable.is_empty());
         let mut sets: Vec<LogSnapshot> =
@@ -108,7 +108,7 @@ impl LogManager {
         })
     }
 
-    /// Makes sure that set `index` has an open record; false if that needs a bucket and none is free.
+    /// Ensures that set `index` has an open record; returns false if that needs a bucket and none is free.
     fn open_record(&mut self, index: usize) -> bool {
         let set = &self.sets[index];
         if set.records.back().is_some_and(|record| !record.closed) {
@@ -136,7 +136,7 @@ impl LogManager {
         }
     }
 
-    /// The initial vector of a line that begins its chain in a bucket, where it is the log's line `place`.
+    /// The initial vector of the line at `place`, if it begins its chain in a bucket.
     pub fn first_of_bucket(&mut self, of: LogWrite, place: Line) -> Option<CipherBlock> {
         let region = self.parts.region;
         let record = self.sets[usize::from(of.set)].record_mut(of.sequence);
@@ -147,13 +147,13 @@ impl LogManager {
         }
     }
 
-    /// The chain of headers or of logged lines that a write belongs to.
+    /// The chain that a write belongs to: that of headers or that of logged lines.
     pub fn chain(&mut self, of: LogWrite) -> &mut Chain {
         let set = &mut self.sets[usize::from(of.set)];
         if of.part == Part::Header { &mut set.headers } else { &mut set.lines }
     }
 
-    /// The oldest line of a chain is encrypted as `ciphertext`; the write of the next.
+    /// Advances a chain whose oldest line is encrypted as `ciphertext`; returns the write of its next line.
     pub fn advance_chain(&mut self, of: LogWrite, ciphertext: &LineBytes) -> Option<u32> {
         let linked = self.parts.chains != LogChains::Unlinked;
         let chain = self.chain(of);
@@ -162,20 +162,20 @@ impl LogManager {
     }
 }
 
-/// The log manager with what it acts on in an event.
+/// The log manager, together with what it works on during an event.
 pub(super) struct Logging<'m, 'a, D, O> {
     pub log: &'m mut LogManager,
     pub memory: &'m mut Memory<'a, D, O>,
 }
 
 impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
-    /// `Event::TransactionBeginArrives`.
+    /// `Event::TransactionBeginArrives`: a transaction needs a set of registers.
     pub fn begin_arrives(&mut self, core: CoreId) {
         self.log.beginning.push_back(core);
         self.begin_waiting();
     }
 
-    /// Gives an unused set to the transaction that has waited longest for one.
+    /// Gives free sets of registers to the transactions that have waited longest.
     fn begin_waiting(&mut self) {
         let Some(unused) = self.log.sets.iter().position(|set| set.core.is_none()) else { return };
         if let Some(core) = self.log.beginning.pop_front() {
@@ -184,13 +184,13 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         }
     }
 
-    /// `Event::LogEntryArrives`.
+    /// `Event::LogEntryArrives`: old bytes are to be logged.
     pub fn entry_arrives(&mut self, slot: u32) {
         self.log.waiting.push_back(slot);
         self.take_entries();
     }
 
-    /// Takes every waiting entry that can be had; one that cannot holds no other core's back.
+    /// Takes every waiting entry that is possible; an entry that must wait delays no other core's entries.
     fn take_entries(&mut self) {
         let mut at = 0;
         while let Some(&slot) = self.log.waiting.get(at) {
@@ -202,7 +202,7 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         }
     }
 
-    /// Puts an entry into the open record of its transaction; false if there is no room for it.
+    /// Puts an entry into the open record of its transaction; returns false if there is no room for it.
     fn take_entry(&mut self, slot: u32) -> bool {
         let Entry { core, line, old } = self.log.entries[slot];
         let index = self.log.set_of(core).expect("a transaction that logs has begun");
@@ -221,7 +221,7 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         true
     }
 
-    /// The open record of set `index` takes no more lines: its header follows once they have persisted.
+    /// Closes the open record of set `index`: its header follows once its lines have persisted.
     fn close_record(&mut self, index: usize) {
         if let Some(record) = self.log.sets[index].records.back_mut() {
             record.closed = true;
@@ -229,7 +229,7 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         self.send_header(index);
     }
 
-    /// Sends the header of the oldest record of set `index`, if it is its turn.
+    /// Sends the header of the oldest record of set `index`, if its turn has come.
     fn send_header(&mut self, index: usize) {
         let region = self.log.parts.region;
         let Some(record) = self.log.sets[index].records.front_mut() else { return };
@@ -244,12 +244,12 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
     fn send(&mut self, write: LogWrite, place: Line, bytes: &LineBytes) {
         let slot = self.memory.writes.add(place, bytes, Origin::Log(write));
         self.memory.writes[slot].counter_atomic = true;
-        // A step of its own, which power may fail before.
+        // A separate step: power may fail before it.
         self.memory.next(Event::WriteArrives { slot });
     }
 
-    /// Whether the write in `slot` has to wait for its log entry; if so, its stage becomes [`Stage::BehindLog`]. An open record
-    /// that names its line is closed.
+    /// Whether the write in `slot` must wait for its log entry; if so, marks it. Closes an open record that names its
+    /// line.
     pub fn holds(&mut self, slot: u32) -> bool {
         let Some((index, open)) = self.log.record_naming(self.memory.writes[slot].line) else { return false };
         let holds = self.log.parts.order != LogOrder::AnyOrder;
@@ -262,7 +262,7 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         holds
     }
 
-    /// A line of the log has persisted.
+    /// Handles that a log line has persisted.
     pub fn persisted(&mut self, write: LogWrite) {
         let index = usize::from(write.set);
         match write.part {
@@ -283,7 +283,8 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         }
     }
 
-    /// The oldest record of set `index` is durable with its header: the registers say so, and its lines may go.
+    /// Handles that the oldest record of set `index` is durable with its header: updates the registers and releases its
+    /// lines.
     fn record_durable(&mut self, index: usize) {
         let set = &mut self.log.sets[index];
         let extended = set.extend();
@@ -294,7 +295,7 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         self.end_if_over(index);
     }
 
-    /// The turn of the held writes that no record holds back any more has come.
+    /// Lets the held writes start that no record holds back any more.
     fn release_held(&mut self) {
         for at in 0..self.memory.writes.active.len() {
             let slot = self.memory.writes.active[at];
@@ -304,22 +305,22 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
         }
     }
 
-    /// `Event::TransactionEndArrives`.
+    /// `Event::TransactionEndArrives`: a transaction ends.
     pub fn end_arrives(&mut self, core: CoreId) {
         if let Some(index) = self.log.set_of(core) {
             self.log.sets[index].ending = true;
             self.end_if_over(index);
         } else {
-            // It logged nothing, so it may never have had registers.
+            // It logged nothing, so it may not have registers.
             self.log.beginning.retain(|&waiting| waiting != core);
             self.memory.responses.push(Response::TransactionEnded { core });
         }
     }
 
-    /// Frees the log of a transaction that ends, once nothing of it is on its way any more. That commits it.
+    /// Frees the log of a transaction that ends, once none of its writes is in flight. This commits the transaction.
     fn end_if_over(&mut self, index: usize) {
         let set = &mut self.log.sets[index];
-        // An open record whose lines were never written back dies with the transaction.
+        // An open record whose lines were never written back is dropped with the transaction.
         if !set.ending || set.pending() > 0 || set.records.iter().any(|record| record.closed) {
             return;
         }

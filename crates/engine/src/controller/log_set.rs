@@ -1,5 +1,5 @@
-//! One set of log metadata registers: the buckets of a transaction, its records that are not durable yet, and where its
-//! chains stand (easy-pm sections III-B to III-D).
+//! One set of log metadata registers: the buckets of a transaction, its records that are not durable yet, and the state
+//! of its chains (easy-pm sections III-B to III-D).
 
 use crate::message::{CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogRegion};
 use std::collections::VecDeque;
@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 pub(super) struct Record {
     pub header: LogHeader,
     pub bucket: u32,
-    /// Its number in the bucket.
+    /// The record's number in its bucket.
     pub place: u32,
-    /// Initial vectors of the bucket: headers, logged lines.
+    /// Initial vectors of the bucket: of the headers and of the logged lines.
     pub vectors: [CipherBlock; 2],
-    /// It takes no more lines.
+    /// Whether the record takes no more lines.
     pub closed: bool,
-    /// Of its lines, how many have yet to persist.
+    /// How many of the record's lines have not persisted yet.
     pub unpersisted: u32,
     pub header_sent: bool,
 }
@@ -26,33 +26,33 @@ impl Record {
     }
 }
 
-/// The bucket that a transaction fills.
+/// The bucket that a transaction is filling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     number: u32,
     vectors: [CipherBlock; 2],
-    /// Records begun in it.
+    /// Number of records that were begun in the bucket.
     pub records: u32,
-    /// Logged lines in it.
+    /// Number of logged lines in the bucket.
     lines: u32,
 }
 
-/// A chain in cipher feedback mode: one line at a time, in order.
+/// A chain in cipher feedback mode: encrypts one line at a time, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
-    /// Writes that have yet to be encrypted, oldest first, and the initial vector of one that begins a bucket.
+    /// Writes that are not encrypted yet, oldest first, each with an initial vector if it begins a bucket.
     pub waiting: VecDeque<(u32, Option<CipherBlock>)>,
     /// The recent-ciphertext register.
     recent: CipherBlock,
 }
 
 impl Chain {
-    /// The ciphertext block that the oldest waiting line follows.
+    /// The ciphertext block that precedes the oldest waiting line.
     pub fn previous(&self) -> CipherBlock {
         self.waiting.front().and_then(|(_, vector)| *vector).unwrap_or(self.recent)
     }
 
-    /// The oldest waiting line is encrypted; the register takes the end of `ciphertext`.
+    /// Removes the oldest waiting line, which is encrypted; the register takes the end of `ciphertext`.
     pub fn advance(&mut self, ciphertext: Option<&LineBytes>) {
         self.waiting.pop_front();
         if let Some(ciphertext) = ciphertext {
@@ -64,17 +64,17 @@ impl Chain {
 /// The registers of one transaction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogSet {
-    /// Whose transaction it is; `None`: the set is unused.
+    /// The core whose transaction it is; `None` if the set is unused.
     pub core: Option<CoreId>,
-    /// Buckets with a header that has persisted: what a power failure keeps.
+    /// Buckets with a persisted header: what survives a power failure.
     pub durable: Vec<LogBucket>,
-    /// All buckets that it has.
+    /// All buckets of the transaction.
     pub owned: Vec<u32>,
     pub bucket: Option<Bucket>,
-    /// Records that are not durable, oldest first; only the last can be open.
+    /// Records that are not durable, oldest first; only the last one can be open.
     pub records: VecDeque<Record>,
     sequence: u32,
-    /// The transaction waits for its end.
+    /// Whether the transaction waits for its end.
     pub ending: bool,
     pub headers: Chain,
     pub lines: Chain,
@@ -86,7 +86,7 @@ impl LogSet {
         self.bucket = Some(Bucket { number, vectors, records: 0, lines: 0 });
     }
 
-    /// Begins a record in the bucket, which has room for it.
+    /// Begins a record in the bucket, which must have room for it.
     pub fn open(&mut self) {
         let bucket = self.bucket.as_mut().expect("a record is opened in a bucket");
         self.records.push_back(Record {
@@ -102,7 +102,7 @@ impl LogSet {
         self.sequence += 1;
     }
 
-    /// Puts `line` into the open record: where its old bytes go, and the number of the record.
+    /// Adds `line` to the open record. Returns the place for its old bytes, and the number of the record.
     pub fn put(&mut self, region: LogRegion, line: Line) -> (Line, u32) {
         let bucket = self.bucket.as_mut().expect("an open record has a bucket");
         let record = self.records.back_mut().expect("a record is open");
@@ -115,18 +115,18 @@ impl LogSet {
         (place, record.header.sequence)
     }
 
-    /// Logged lines that have yet to persist.
+    /// Number of logged lines that have not persisted yet.
     pub fn pending(&self) -> u32 {
         self.records.iter().map(|record| record.unpersisted).sum()
     }
 
-    /// The record with this number, which is not durable.
+    /// The record with the number `sequence`, which must not be durable.
     pub fn record_mut(&mut self, sequence: u32) -> &mut Record {
         let first = self.records.front().expect("a record that is not durable").header.sequence;
         &mut self.records[(sequence - first) as usize]
     }
 
-    /// The oldest record has become durable.
+    /// Removes the oldest record, which has become durable. Returns its bucket's new state.
     pub fn extend(&mut self) -> LogBucket {
         let Record { bucket, place, .. } = self.records.pop_front().expect("a record has become durable");
         match self.durable.last_mut().filter(|last| last.bucket == bucket) {
@@ -136,7 +136,7 @@ impl LogSet {
         LogBucket { bucket, records: place + 1 }
     }
 
-    /// The transaction is over. Keeps the memory of its lists.
+    /// Ends the transaction. Keeps the memory of its lists.
     pub fn clear(&mut self) {
         self.core = None;
         self.durable.clear();

@@ -1,4 +1,4 @@
-//! What every memory controller does, whether it encrypts or not: its queues in front of the media.
+//! What every memory controller does, with or without encryption: its queues in front of the media.
 
 use super::admission::Admission;
 use super::interface::Response;
@@ -12,9 +12,9 @@ use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
 use crate::message::{CounterBlock, DevicePort, Event, LineBytes, MediaLine, Observer};
 
-/// The parts of the controller that every machine has, with what they act on in an event.
+/// The parts of the controller that every machine has, together with what they work on during an event.
 pub(super) struct Memory<'a, D, O> {
-    /// Real bytes are moved.
+    /// Whether real bytes are moved.
     pub bytes: bool,
     pub reads: &'a mut Reads,
     pub writes: &'a mut Writes,
@@ -33,12 +33,12 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         self.queue.now()
     }
 
-    /// Schedules an event of its own for the present: power may fail before it.
+    /// Schedules a separate event for the current time: power may fail before it.
     pub fn next(&mut self, event: Event) {
         self.queue.schedule(self.queue.now(), event);
     }
 
-    /// A write enters the write pending queue, which has an entry for it.
+    /// Puts a write into the write pending queue, which must have a free entry.
     pub fn append(
         &mut self,
         media: MediaLine,
@@ -62,12 +62,12 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         slot
     }
 
-    /// To be called before an entry enters the write pending queue or leaves it.
+    /// Must be called before an entry enters or leaves the write pending queue.
     pub fn account_occupancy(&mut self) {
         self.meter.account_occupancy(self.queue.now(), self.banks.wpq.len());
     }
 
-    /// `Event::WriteAccepted`: the bank has the data; the entry leaves the queue and a slot is free.
+    /// `Event::WriteAccepted`: the bank has the data. The entry leaves the queue and its slot is free.
     pub fn write_accepted(&mut self, slot: u32) {
         self.account_occupancy();
         let now = self.now();
@@ -81,7 +81,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         self.admission.look_again();
     }
 
-    /// Nothing that asks for an entry finds one; `waits`: something asks.
+    /// Records that no request for an entry fits; `waits`: whether there are requests.
     pub fn nothing_fits(&mut self, waits: bool) {
         self.admission.settled();
         self.meter.set_stalled(self.queue.now(), waits);
@@ -90,7 +90,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         }
     }
 
-    /// The read in `slot` finds its line in the write in `write`, which is not yet in the queue: still in the clear on the
+    /// Answers the read in `slot` from the write in `write`, which is not yet in the queue and still unencrypted on the
     /// chip.
     pub fn forward(&mut self, slot: u32, write: u32) {
         self.meter.stats.forwarded_reads += 1;
@@ -98,7 +98,8 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         self.queue.schedule(self.queue.now() + self.reads.forwarding, Event::ReadReady { slot });
     }
 
-    /// The line of the read in `slot` comes from the write pending queue, if it is `queued` there, or from its bank.
+    /// Reads the line of the read in `slot`: from the write pending queue if it is `queued` there, otherwise from its
+    /// bank.
     pub fn read_data(&mut self, slot: u32, queued: bool) {
         if queued {
             self.meter.stats.forwarded_reads += 1;
@@ -110,7 +111,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         }
     }
 
-    /// The read is over when both the line and its pad are known.
+    /// Completes the read in `slot` if both its line and its pad are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
         if let Read { data_at: Some(data), pad_at: Some(pad), .. } = self.reads[slot] {
             let at = data.max(pad).max(self.now());

@@ -1,4 +1,4 @@
-//! What the controller counts. Durations in picoseconds.
+//! The counts of the controller. Durations are in picoseconds.
 
 use super::wpq::Entry;
 use crate::kernel::Ps;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Counts of one measurement period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerStats {
-    /// Data lines, without the log, that reached the device.
+    /// Data lines that reached the device, without the log.
     pub data_writes: u64,
     /// Log lines that reached the device.
     pub log_writes: u64,
@@ -16,13 +16,13 @@ pub struct ControllerStats {
     pub counter_writes: u64,
     /// Entries admitted to the write pending queue.
     pub admitted: u64,
-    /// Counter entries removed from it because a newer one took their place.
+    /// Counter entries that were removed from the queue because a newer one replaced them.
     pub counter_writes_coalesced: u64,
-    /// Counter writes asked for: written, coalesced, or still queued.
+    /// Requested counter writes: written, coalesced, or still queued.
     pub counter_writes_asked: u64,
     /// Time during which at least one write waited for a slot.
     pub full_stall_ps: Ps,
-    /// Times that a write found the queue too full.
+    /// Number of times that a write found the queue too full.
     pub full_events: u64,
     /// Integral of occupancy over time, in entries times picoseconds.
     pub occupancy_ps: u128,
@@ -30,7 +30,7 @@ pub struct ControllerStats {
     pub data_reads: u64,
     /// Counter blocks read from the device.
     pub counter_reads: u64,
-    /// Reads answered from the write pending queue or from a write on its way into it.
+    /// Reads that were answered from the write pending queue or from a write that was not in it yet.
     pub forwarded_reads: u64,
     /// Counter cache hits.
     pub counter_hits: u64,
@@ -40,39 +40,39 @@ pub struct ControllerStats {
     pub counter_evictions: u64,
     /// Pads made.
     pub pads: u64,
-    /// Time that AES circuits spent making them.
+    /// Time during which AES circuits were making pads.
     pub aes_busy_ps: Ps,
     /// Page re-encryptions begun.
     pub reencryptions: u64,
 }
 
-/// The counts of the current measurement period, and what they are taken from.
+/// The counts of the current measurement period, and the state that they are computed from.
 pub(super) struct Meter {
     pub stats: ControllerStats,
-    /// The measurement period. Entries of the write pending queue that were admitted before it are not counted when they
-    /// leave.
+    /// The number of the measurement period. Entries of the write pending queue that were admitted in an earlier period
+    /// are not counted when they leave.
     pub epoch: u32,
-    /// Since when a write has waited for a slot.
+    /// Since when a write has been waiting for a slot.
     stalled_since: Option<Ps>,
-    /// Until when occupancy is accounted.
+    /// The time up to which occupancy is counted.
     occupancy_since: Ps,
-    /// Lines of undo logs.
+    /// The lines of undo logs.
     log: Vec<Range<Line>>,
 }
 
 impl Meter {
-    /// `log`: the lines that count as log writes.
+    /// A meter that counts the lines in `log` as log writes.
     pub fn new(log: Vec<Range<Line>>) -> Self {
         Self { stats: ControllerStats::default(), epoch: 0, stalled_since: None, occupancy_since: 0, log }
     }
 
-    /// To be called before the number of entries in the write pending queue changes, which is `entries`.
+    /// Must be called before the number of entries in the write pending queue changes; `entries` is the old number.
     pub fn account_occupancy(&mut self, now: Ps, entries: usize) {
         self.stats.occupancy_ps += u128::from(now - self.occupancy_since) * entries as u128;
         self.occupancy_since = now;
     }
 
-    /// Whether anything waits for a slot from now on.
+    /// Records whether anything waits for a slot from now on.
     pub fn set_stalled(&mut self, now: Ps, stalled: bool) {
         match (self.stalled_since, stalled) {
             (None, true) => {
@@ -87,13 +87,13 @@ impl Meter {
         }
     }
 
-    /// An AES circuit makes a pad, or encrypts a line, for `latency`.
+    /// Counts a pad, or a line in cipher feedback mode, that takes an AES circuit `latency`.
     pub fn count_pad(&mut self, latency: Ps) {
         self.stats.pads += 1;
         self.stats.aes_busy_ps += latency;
     }
 
-    /// `entry` has reached the device.
+    /// Counts `entry`, which has reached the device.
     pub fn count_written(&mut self, entry: &Entry) {
         if entry.epoch != self.epoch {
             return;
@@ -106,7 +106,7 @@ impl Meter {
         *written += 1;
     }
 
-    /// A newer counter block took the place of an entry that was admitted in period `epoch`.
+    /// Counts the replacement of an entry that was admitted in period `epoch` by a newer counter block.
     pub fn count_coalesced(&mut self, epoch: u32) {
         if epoch == self.epoch {
             self.stats.counter_writes_coalesced += 1;

@@ -1,18 +1,18 @@
-//! The memory controller: lines arrive from the caches in the clear, leave for the media encrypted.
+//! The memory controller: lines arrive unencrypted from the caches and leave encrypted for the media.
 //!
 //! ```text
 //! write: arrive -> counter (cache, or fetched) -> AES circuit: bump, pad -> slots in the WPQ -> ack -> bank
 //! read:  arrive -> forward from a write on its way or from the WPQ, or media read || pad -> answer
 //! ```
 //!
-//! A design decides at the marked points: when counter and data are admitted ([`crate::parts::WritePath`]),
-//! in which order, whether counter entries coalesce, and what an overflow does. Every state change that a power
-//! failure can separate from another is an event of its own; what hardware does at once is one event.
+//! A design decides at marked points: when counter and data are admitted ([`crate::parts::WritePath`]), in which order,
+//! whether counter entries coalesce, and what an overflow does. Every state change that a power failure can separate
+//! from another is a separate event; what hardware does at once is one event.
 //!
-//! [`Controller::handle`] decides once whether the machine encrypts: `plain.rs` is the controller of one that does not,
-//! `encrypted.rs` that of one that does, and both work on the queues of `memory.rs`. The handler of an event marks what
-//! follows from it, and `settle`, in both files, does that in an order that can be read there. A bank is served where
-//! something begins to wait for it: that issues a command and schedules its events, and nothing else follows.
+//! [`Controller::handle`] decides once whether the machine encrypts: `plain.rs` is the controller without encryption,
+//! `encrypted.rs` the one with it, and both work on the queues of `memory.rs`. The handler of an event marks the
+//! consequences, and `settle`, in both files, performs them in an order that is visible there. A bank is served where
+//! something begins to wait for it: that issues a command and schedules its events, and has no other consequences.
 
 mod admission;
 mod aes_units;

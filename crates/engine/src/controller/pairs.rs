@@ -1,9 +1,9 @@
 //! Counter-atomic writes with two queues (counter-atomicity section 5.2.2). The data of a write enters the data write
-//! queue with its ready bit clear; when its counter block enters the counter write queue, the same event sets both
+//! queue with its ready bit clear. When its counter block enters the counter write queue, the same event sets both
 //! ready bits, and the write is complete.
 //!
-//! Decision: a counter block enters only after its data. A queue full of counters whose data finds no room, before a
-//! queue full of data whose counters find none, would wait for ever.
+//! Decision: a counter block enters only after its data. Otherwise there could be a deadlock: a counter queue full of
+//! counters whose data finds no room, and a data queue full of data whose counters find no room.
 
 use super::encrypted::Encrypted;
 use super::request::{CounterRequest, CounterWaiter, Stage, Write};
@@ -11,7 +11,7 @@ use crate::message::{DevicePort, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, Counter};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// The data of write `slot` is queued: its counter block is wanted.
+    /// Requests an entry for the counter block of write `slot`, whose data is queued.
     pub fn want_counter_entry(&mut self, slot: u32) {
         self.memory.writes[slot].stage = Stage::Unready;
         let id = self.engine.counters.block(self.memory.writes[slot].line);
@@ -22,16 +22,17 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// There is an entry for the counter block of write `slot`: the pair becomes ready.
+    /// Completes the pair of write `slot`, for whose counter block there is an entry.
     pub fn complete_pair(&mut self, slot: u32) {
         let Write { line, ciphertext, counter, entry, origin, counter_atomic, .. } = self.memory.writes[slot];
         let id = self.engine.counters.block(line);
         let Some(block) = self.block_with(line, counter) else {
-            // It has left the chip while this write waited for an entry.
+            // The block has left the chip while this write waited for an entry.
             self.fetch_counter(id, Some(CounterWaiter::Pair(slot)));
             return;
         };
-        // No earlier counter of this line is on its way into the block, to be put over this one: see `Fetch::updates`.
+        // No earlier counter of this line is still to be written to the block, where it would overwrite this one: see
+        // `Fetch::updates`.
         debug_assert!({
             let counters = &self.engine.counters;
             let updates = counters.fetch_of(id).map(|fetch| &counters.fetches[fetch].updates);
@@ -40,7 +41,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let bump = self.memory.writes.next_bump();
         self.append_counter(id, block, bump);
         if self.engine.write_path_of(origin).at_encrypted(counter_atomic) != Admit::Unready {
-            // The data went its own way.
+            // The data has left separately.
             return self.finish_write(slot);
         }
         self.memory.banks.wpq.set_ready(entry);
@@ -51,14 +52,14 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.serve(bank);
     }
 
-    /// The newest block on the chip with `counter` as that of `line`; `None` if there is none on the chip.
+    /// The newest block on the chip, with `counter` as the counter of `line`; `None` if no block is on the chip.
     fn block_with(&mut self, line: Line, counter: Counter) -> Option<LineBytes> {
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
         if let Some(block) = counters.cache.peek_mut(id) {
             counters.scheme.set(block, index, counter);
             let block = *block;
-            // All that the cache knows of the block is durable with it.
+            // Everything that the cache knows about the block is durable with it.
             counters.cache.set_clean(id);
             return Some(block);
         }

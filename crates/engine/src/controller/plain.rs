@@ -1,17 +1,17 @@
-//! The controller of a machine that encrypts nothing: a write asks for an entry when it starts, a read needs no pad.
+//! The controller of a machine without encryption: a write requests an entry when it starts, a read needs no pad.
 
 use super::interface::Response;
 use super::memory::Memory;
 use super::request::{Origin, Stage, Write};
 use crate::message::{Content, DevicePort, Event, MediaLine, Observer, WriteToken};
 
-/// A controller without encryption, with what it acts on in an event.
+/// A controller without encryption, together with what it works on during an event.
 pub(super) struct Plain<'a, D, O> {
     pub memory: Memory<'a, D, O>,
 }
 
 impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
-    /// One event: its handler marks what follows from it, and [`Plain::settle`] does that.
+    /// Handles one event: its handler marks the consequences, and [`Plain::settle`] performs them.
     pub fn handle(&mut self, event: Event) {
         match event {
             // Reads and banks mark nothing.
@@ -28,8 +28,8 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
         self.settle();
     }
 
-    /// Does what the handler of an event has marked, until nothing is left: a write whose turn in its line has come asks for
-    /// an entry; the one that has asked longest enters the write pending queue, if it fits.
+    /// Performs everything that the handler of an event has marked, until nothing is left: a write that is now first in
+    /// its line requests an entry, and the oldest request enters the write pending queue, if it fits.
     fn settle(&mut self) {
         while self.start_next_write() || self.admit_next() {}
     }

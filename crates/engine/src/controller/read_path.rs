@@ -1,5 +1,5 @@
-//! A read from its arrival to its answer. Contents are settled at arrival, in one event, so that nothing that
-//! happens while the array is being read can tear them; the rest is time.
+//! A read from its arrival to its answer. Its contents are decided at arrival, in one event, so that nothing that
+//! happens while the array is being read can tear them; the rest is timing.
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
@@ -11,7 +11,7 @@ use crate::message::{
 use crate::parts::{Counter, CounterStore};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// `Event::ReadArrives`.
+    /// `Event::ReadArrives`: a read starts, or waits for room.
     pub fn read_arrives(&mut self, slot: u32) {
         if self.memory.reads.take_room(slot) {
             self.start_read(slot);
@@ -39,15 +39,16 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.read_counter(slot, queued.is_some());
     }
 
-    /// The read in `slot` needs its counter: as its line is `queued` in the write pending queue, or lies on the media.
+    /// Finds the counter of the read in `slot`: that of the line as it is `queued` in the write pending queue, or as it
+    /// is on the media.
     fn read_counter(&mut self, slot: u32, queued: bool) {
         let Read { line, origin, .. } = self.memory.reads[slot];
         if matches!(origin, Origin::Reencryption(_)) {
-            // Re-encryption keeps the old counters in its register; the pad starts at once.
+            // Re-encryption has the old counters in its register; the pad starts at once.
             return self.counter_known(slot);
         }
         if self.engine.counters.store == CounterStore::Inline {
-            // It comes with the line.
+            // The counter comes with the line.
             if queued {
                 self.counter_known(slot);
             }
@@ -63,7 +64,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// The counter cache was asked for the block `id`.
+    /// Counts a lookup of the block `id` in the counter cache.
     pub fn count_lookup(&mut self, id: CounterBlock, hit: bool) {
         let (counted, act) = if hit {
             (&mut self.memory.meter.stats.counter_hits, CounterCacheAct::Hit)
@@ -74,14 +75,14 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.observer.counter_cache(self.memory.queue.now(), id, act);
     }
 
-    /// The counter under which the stored copy of `line` is encrypted.
+    /// The counter that the stored copy of `line` is encrypted with.
     fn counter_for_read(&self, line: Line, origin: Origin) -> Counter {
         let view = self.view();
         let old = if matches!(origin, Origin::Reencryption(_)) { view.old_counter(line) } else { None };
         old.unwrap_or_else(|| view.counter_of(self.memory.device, line))
     }
 
-    /// The plaintext of a written line. A populated line that nothing has touched is encrypted first.
+    /// The plaintext of a written line. A populated line that nothing has accessed is encrypted first.
     fn decrypt(&mut self, line: Line, counter: Counter, queued: Option<LineBytes>) -> LineBytes {
         let media = MediaLine::data(line);
         let pad = self.engine.pads.pad(line, counter);
@@ -98,7 +99,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         xor(&stored, &pad)
     }
 
-    /// The counter of the read in `slot` is known now.
+    /// Handles that the counter of the read in `slot` is now known.
     pub fn counter_known(&mut self, slot: u32) {
         self.counter_known_at(slot, self.memory.now());
     }
@@ -118,7 +119,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.finish_read_if_known(slot);
     }
 
-    /// `Event::ReadReady`: the line is decrypted; whoever asked gets it.
+    /// `Event::ReadReady`: the line is decrypted and the read is answered.
     pub fn read_ready(&mut self, slot: u32) {
         let (origin, line, bytes, next) = self.memory.reads.finish(slot);
         if let Some(next) = next {
@@ -128,12 +129,12 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             Origin::Caches(token) => self.memory.responses.push(Response::Read { token, bytes }),
             Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => unreachable!("these read nothing"),
             Origin::Reencryption(index) => {
-                // The caches have nothing to do with the log.
+                // The log does not concern the caches.
                 if !self.engine.log.as_ref().is_some_and(|log| log.has(line)) {
                     self.memory.responses.push(Response::Install { line, bytes });
                 }
                 let write = self.memory.writes.add(line, &bytes, Origin::Reencryption(index));
-                // Its done bit says that both have persisted.
+                // The line's done bit shows that both have persisted.
                 self.memory.writes[write].counter_atomic = true;
                 self.write_arrives(write);
             }

@@ -1,4 +1,4 @@
-//! Reads between their arrival and their answer, and those that wait for room.
+//! Reads between their arrival and their answer, and reads that wait for room.
 
 use super::request::{Origin, Read};
 use crate::kernel::{Ps, Slab};
@@ -6,17 +6,17 @@ use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-/// The reads under way, by slot.
+/// The reads in flight, by slot.
 pub(super) struct Reads {
     slots: Slab<Read>,
-    /// How many are under way ...
+    /// Number of reads in flight.
     active: u32,
-    /// ... of at most so many.
+    /// Most reads in flight.
     entries: u32,
     waiting: VecDeque<u32>,
-    /// How long the answer from a write on its way takes.
+    /// How long an answer from a write in flight takes, in picoseconds.
     pub forwarding: Ps,
-    /// Each line brings its counter with it.
+    /// Whether each line brings its counter with it.
     pub with_counter: bool,
 }
 
@@ -25,12 +25,13 @@ impl Reads {
         Self { slots: Slab::default(), active: 0, entries, waiting: VecDeque::new(), forwarding, with_counter }
     }
 
-    /// A read that has yet to arrive.
+    /// Registers a read that will arrive later. Returns its slot.
     pub fn add(&mut self, line: Line, origin: Origin) -> u32 {
         self.slots.insert(Read { line, origin, bytes: [0; 64], data_at: None, pad_at: None, blank: false })
     }
 
-    /// Whether the read in `slot`, which has arrived, can start. If not, it waits. Re-encryption waits for no room.
+    /// Whether the read in `slot`, which has arrived, can start. If not, it waits. Reads for re-encryption need no
+    /// room.
     pub fn take_room(&mut self, slot: u32) -> bool {
         if self.active >= self.entries && matches!(self.slots[slot].origin, Origin::Caches(_)) {
             self.waiting.push_back(slot);
@@ -40,12 +41,12 @@ impl Reads {
         true
     }
 
-    /// A read gives its room back without being over.
+    /// Frees the room of a read that is not complete.
     pub fn give_room_back(&mut self) {
         self.active -= 1;
     }
 
-    /// The read in `slot` is over: who asked, for which line, and its bytes; and the read that starts in its place.
+    /// Completes the read in `slot`: returns its origin, its line, its bytes, and the read that starts in its place.
     pub fn finish(&mut self, slot: u32) -> (Origin, Line, LineBytes, Option<u32>) {
         let Read { origin, line, bytes, .. } = self.slots[slot];
         self.slots.release(slot);

@@ -1,8 +1,8 @@
-//! Page re-encryption after a minor counter overflowed (secpm section 3.5): the status register, who waits for it,
-//! and the lines on their way through the ordinary read and write paths.
+//! Page re-encryption after a minor counter overflow (secpm section 3.5): the status register, the waiters for it, and
+//! the lines that go through the ordinary read and write paths.
 //!
-//! The write that overflowed takes the new major counter with minor zero and so re-encrypts its own line; the other
-//! lines are read with the old counters and written with the new. Other pages go on.
+//! The write that caused the overflow takes the new major counter with minor counter zero and so re-encrypts its own
+//! line. The other lines are read with the old counters and written with the new ones. Other pages are not affected.
 
 use super::encrypted::Encrypted;
 use super::interface::RsrSnapshot;
@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 
 const LINES: usize = LINES_PER_PAGE as usize;
 
-/// The status register: page, old major, 64 done bits (secpm section 3.5). What lies beside it here (the old block, what is
-/// under way) is volatile.
+/// The status register: page, old major counter, 64 done bits (secpm section 3.5). The other fields (the old block, the
+/// lines in flight) are volatile.
 #[derive(Default)]
 pub(super) struct Rsr {
     pub active: bool,
@@ -23,15 +23,15 @@ pub(super) struct Rsr {
     done: u64,
     /// The block before the major counter advanced, for reading lines that are not done.
     pub old_block: Option<LineBytes>,
-    /// Lines are to be sent on their way in this event.
+    /// Whether lines are to be sent in this event.
     stepping: bool,
-    /// The line that is sent on its way next.
+    /// The line that is sent next.
     next: usize,
-    /// How many lines are on their way ...
+    /// Number of lines in flight.
     pub under_way: u32,
-    /// ... of at most so many.
+    /// Most lines in flight at once.
     parallelism: u32,
-    /// The line whose write caused it re-encrypts itself.
+    /// The line whose write caused the overflow; it re-encrypts itself.
     trigger: usize,
     waiters: Vec<(usize, LineWaiter)>,
     /// Writes whose own overflow waits for the register.
@@ -39,7 +39,7 @@ pub(super) struct Rsr {
 }
 
 impl Rsr {
-    /// A free register; `parallelism` lines may be on their way at once.
+    /// A free register; `parallelism` lines may be in flight at once.
     pub fn new(parallelism: u32) -> Self {
         Self { parallelism, ..Self::default() }
     }
@@ -49,7 +49,7 @@ impl Rsr {
         self.active && line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
     }
 
-    /// Whether `line` must wait for its done bit; if so `waiter` is told when it is set.
+    /// Whether `line` must wait for its done bit; if so, `waiter` is informed when it is set.
     pub fn holds_back(&mut self, line: Line, waiter: LineWaiter) -> bool {
         let waits = self.pending(line);
         if waits {
@@ -58,18 +58,18 @@ impl Rsr {
         waits
     }
 
-    /// The register as a power failure finds it, if it is in use.
+    /// The register at a power failure, if it is in use.
     pub fn snapshot(&self) -> Option<RsrSnapshot> {
         let Self { page, old_major, done, .. } = *self;
         self.active.then_some(RsrSnapshot { page, old_major, done })
     }
 
-    /// `Event::ReencryptStep`: the next lines are to be sent on their way.
+    /// `Event::ReencryptStep`: the next lines are to be sent.
     pub fn step(&mut self) {
         self.stepping = true;
     }
 
-    /// The next line to be sent on its way in this event.
+    /// The next line to send in this event.
     fn take_next(&mut self) -> Option<usize> {
         if !self.stepping {
             return None;
@@ -85,7 +85,7 @@ impl Rsr {
 }
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// Takes the status register for the page of `line`, whose block before was `old_block`.
+    /// Takes the status register for the page of `line`; `old_block` is its counter block before the overflow.
     pub fn begin_reencryption(&mut self, line: Line, old_block: LineBytes, old_major: u64) {
         let rsr = &mut self.engine.rsr;
         debug_assert!(!rsr.active);
@@ -102,7 +102,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.next(Event::ReencryptStep);
     }
 
-    /// Sends the next line on its way, if one is to be sent.
+    /// Sends the next line, if one is to be sent.
     pub fn renew_next_line(&mut self) -> bool {
         let next = self.engine.rsr.take_next();
         if let Some(index) = next
@@ -113,14 +113,15 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         next.is_some()
     }
 
-    /// Line `index` of the page is read, to be written under the new major counter.
+    /// Line `index` of the page has been read: writes it with the new major counter.
     pub fn reencrypt_line(&mut self, index: usize) {
         let read = self.memory.reads.add(self.engine.rsr.page.line(index), Origin::Reencryption(index));
         self.read_arrives(read);
     }
 
-    /// A line has been appended under the page's new major counter. With the hardened reading the done bit belongs to
-    /// the append, so that a power failure finds both or neither; as published it is a step of its own.
+    /// Handles that a line has been appended with the page's new major counter. In the hardened reading its done bit is
+    /// set by the append, so that a power failure finds both or neither; in the published reading that is a separate
+    /// step.
     pub fn line_renewed(&mut self, line: Line) {
         let index = line.index_in_page() as u32;
         match self.engine.rules.minor_reset {
@@ -129,8 +130,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// `Event::ReencryptDone`, or it belongs to this event: line `index` is done, and who waits for that goes on in an event
-    /// of its own.
+    /// `Event::ReencryptDone`, or part of the same event: line `index` is done, and its waiters continue in a separate
+    /// event.
     pub fn set_done(&mut self, index: u32) {
         let now = self.memory.now();
         let rsr = &mut self.engine.rsr;
@@ -145,7 +146,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         for (_, waiter) in rsr.waiters.extract_if(.., |(line, _)| *line == index as usize) {
             match waiter {
                 LineWaiter::Read(slot) => {
-                    // It arrives again.
+                    // The write arrives again.
                     self.memory.reads.give_room_back();
                     self.memory.queue.schedule(now, Event::ReadArrives { slot });
                 }

@@ -1,117 +1,117 @@
-//! What is on its way through the controller: writes, reads, counter fetches and write-backs, and who waits for what.
+//! What is in flight in the controller: writes, reads, counter fetches and write-backs, and who waits for what.
 
 use crate::kernel::Ps;
 use crate::message::{CoreId, CounterBlock, Line, LineBytes, MediaLine, WriteToken, xor};
 use crate::parts::Counter;
 
-/// Who asked for a read or a write.
+/// The origin of a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// The caches, by token.
+    /// The caches, with a token.
     Caches(u32),
-    /// The caches, where the line has rested encrypted, by token.
+    /// The caches, with a token, for a line that is encrypted there.
     Rested(u32),
-    /// Page re-encryption, by line index.
+    /// Page re-encryption, with the index of the line.
     Reencryption(usize),
     /// The log manager.
     Log(LogWrite),
-    /// A line that rests encrypted in the caches and needs a counter; nothing is written.
+    /// A line that is encrypted in the caches and needs a counter; nothing is written.
     Turn(Turn),
 }
 
 /// Why a line in the caches needs a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// It is about to turn dirty; this core waits.
+    /// The line is about to become dirty; this core waits.
     Dirty(CoreId),
-    /// Its page, of which it is line number so much, is re-encrypted.
+    /// The line's page is re-encrypted; the line has this index in the page.
     Renewed(usize),
 }
 
-/// What a write of the log manager is.
+/// Identifies a write of the log manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LogWrite {
-    /// The set of registers that it belongs to.
+    /// The set of registers of its transaction.
     pub set: u8,
     /// The record, by its number in the transaction.
     pub sequence: u32,
     pub part: Part,
 }
 
-/// The parts of a log.
+/// A part of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     /// The old bytes of a line.
     Entry,
     Header,
-    /// Valid Header Number and initial vectors, in the clear.
+    /// Valid Header Number and initial vectors, not encrypted.
     Metadata,
 }
 
-/// How the bytes of a write are encrypted, on a machine that encrypts.
+/// How the bytes of a write are encrypted on a machine with encryption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cipher {
-    /// Not at all: the metadata of a log.
+    /// Not encrypted: the metadata of a log.
     None,
-    /// With a pad under a counter.
+    /// With a pad for a counter.
     Counter,
-    /// In cipher feedback mode, as a link of a chain.
+    /// In cipher feedback mode, as part of a chain.
     Feedback(LogWrite),
-    /// They have been in the caches, under the line's counter.
+    /// Already encrypted in the caches, with the line's counter.
     Resident,
-    /// There are none; only a counter is wanted.
+    /// No bytes are written; only a counter is needed.
     Turn(Turn),
 }
 
-/// Where a write stands.
+/// The state of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// An earlier write of the same line goes first.
+    /// It waits for an earlier write of the same line.
     BehindSameLine,
-    /// The undo entry of its line has yet to persist.
+    /// It waits for the undo entry of its line to persist.
     BehindLog,
-    /// Its turn has come: it starts before the event is over.
+    /// Its turn has come: it starts in the current event.
     Starting,
-    /// Waits for its line's done bit, for a counter, or for a free status register.
+    /// It waits for its line's done bit, for a counter, or for a free status register.
     Waiting,
-    /// It can get its counter; it waits for an AES circuit.
+    /// Its counter is available; it waits for an AES circuit.
     WantsUnit,
-    /// Its counter has been bumped; circuit `unit` makes its pad.
+    /// Its counter has been incremented; circuit `unit` makes its pad.
     Encrypting,
-    /// Encrypted; it waits for slots.
+    /// It is encrypted and waits for slots.
     WantsSlots,
-    /// Its data is queued with the ready bit clear, in entry `entry`; it waits for its counter block to be queued.
+    /// Its data is queued in `entry` with the ready bit clear; it waits for its counter block to be queued.
     Unready,
 }
 
-/// A write on its way into the queue.
+/// A write that is not in the queue yet.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     pub line: Line,
-    /// As they came from the caches ...
+    /// The bytes as they came from the caches.
     pub resident: LineBytes,
-    /// ... under this pad.
+    /// The pad that `resident` is encrypted with.
     pub cache_pad: LineBytes,
     pub ciphertext: LineBytes,
     pub origin: Origin,
     pub stage: Stage,
     /// Arrival number.
     pub arrival: u64,
-    /// Order of the counter bump; meaningful from `Encrypting` on.
+    /// Number of the counter increment, which gives their order; valid from `Encrypting` on.
     pub bump: u64,
     pub unit: u32,
     pub entry: u32,
     pub counter: Counter,
-    /// It holds a `CounterAtomic` variable.
+    /// Whether the line holds a `CounterAtomic` variable.
     pub counter_atomic: bool,
-    /// The counter block as it was when this write bumped it: the staging register's second line, if it has one.
+    /// The counter block after this write incremented it: the staging register's second line, if it has one.
     pub block: LineBytes,
-    /// It puts its line under the page's new major counter: the append sets the line's done bit.
+    /// Whether the write moves its line to the page's new major counter: then the append sets the line's done bit.
     pub renews: bool,
-    /// The block is still to be appended on its own.
+    /// Whether the counter block is still to be appended separately.
     pub owes_counter: bool,
-    /// Nothing of its page has to wait until its counter is queued: that has happened, or its counter does not reach
-    /// the queue in a copy of the page's block.
+    /// Whether nothing of its page must wait until its counter is queued: because that has happened, or because its
+    /// counter does not reach the queue in a copy of the page's block.
     pub counter_admitted: bool,
 }
 
@@ -137,13 +137,13 @@ impl Write {
         }
     }
 
-    /// What is to be written, in the clear.
+    /// The unencrypted bytes that are to be written.
     pub fn plaintext(&self) -> LineBytes {
         xor(&self.resident, &self.cache_pad)
     }
 }
 
-/// A read on its way back.
+/// A read that is not answered yet.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub line: Line,
@@ -151,21 +151,21 @@ pub(super) struct Read {
     pub bytes: LineBytes,
     pub data_at: Option<Ps>,
     pub pad_at: Option<Ps>,
-    /// Never written: nothing to decrypt.
+    /// Whether the line was never written: then there is nothing to decrypt.
     pub blank: bool,
 }
 
 /// A read that waits for a bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BankRead {
-    /// Of a line, for the read in this slot.
+    /// The line of the read in this slot.
     Data(u32, Line),
-    /// Of a counter block, for the fetch in this slot.
+    /// The counter block of the fetch in this slot.
     Counter(u32, CounterBlock),
 }
 
 impl BankRead {
-    /// What is read.
+    /// The line or block that is read.
     pub fn media(self) -> MediaLine {
         match self {
             BankRead::Data(_, line) => MediaLine::data(line),
@@ -174,42 +174,43 @@ impl BankRead {
     }
 }
 
-/// Who waits for a counter block.
+/// What waits for a counter block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CounterWaiter {
     Write(u32),
     Read(u32),
-    /// A write that is encrypted and whose counter goes into the block when its data is queued.
+    /// An encrypted write whose counter is stored in the block when its data is queued.
     Append(u32),
-    /// A write whose data is queued and whose counter goes into the block.
+    /// A write whose data is queued and whose counter is to be stored in the block.
     Pair(u32),
-    /// A write-back of the block on demand.
+    /// A requested write-back of the block.
     Writeback(u32),
 }
 
-/// A counter block on its way from the media.
+/// A counter block that is being fetched from the media.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetch {
     pub id: CounterBlock,
     pub waiters: Vec<CounterWaiter>,
-    /// New counters of lines of the block, to be put into it when it arrives.
+    /// New counters of lines of the block, which are stored in it when it arrives.
     ///
-    /// A later write of such a line never gets its counter into the block before: while a block is fetched it is not in the
-    /// cache. If it comes from the media, nothing on the chip has it either, and the pair waits for it. If it comes from the
-    /// chip, it is there before the counter cache has answered the later write, which begins when the earlier one is queued.
+    /// The counter of a later write of such a line is never stored first: while a block is being fetched, it is not in
+    /// the cache. If it comes from the media, nothing else on the chip has it, and the pair waits for it. If it comes
+    /// from the chip, it is there before the counter cache has answered the later write, which begins when the earlier
+    /// one is queued.
     pub updates: Vec<(Line, Counter)>,
 }
 
-/// Who asks for an entry of the counter write queue.
+/// What requests an entry of the counter write queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CounterRequest {
     /// A write whose data is queued with its ready bit clear.
     Pair(u32),
-    /// A write-back on demand.
+    /// A requested write-back.
     Writeback(u32),
 }
 
-/// A `counter_cache_writeback` on its way.
+/// A `counter_cache_writeback` in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writeback {
     /// A line of the block.
@@ -219,14 +220,14 @@ pub(super) struct Writeback {
     pub after: u64,
 }
 
-/// Who waits for a line of the page under re-encryption.
+/// What waits for a line of the page under re-encryption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LineWaiter {
     Write(u32),
     Read(u32),
 }
 
-/// A dirty counter block that left the cache and waits for a slot; still the newest copy.
+/// A dirty counter block that was evicted and waits for a slot; still the newest copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CounterEviction {
     pub id: CounterBlock,

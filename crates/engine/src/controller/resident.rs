@@ -1,7 +1,7 @@
-//! Lines that rest in the caches as ciphertext under counters of their own (sepencr section IV-A). A line gets its next
-//! counter when it turns dirty, in the counter cache; what it later leaves as has been encrypted long before. A line of a page
-//! under re-encryption that is dirty in the caches needs no read and no write: its counter starts anew, and the AES engine of
-//! the cache encrypts it anew where it rests.
+//! Lines that are encrypted in the caches with their own counters (sepencr section IV-A). A line gets its next counter,
+//! in the counter cache, when it becomes dirty, so its bytes are already encrypted when it leaves. A line of a page
+//! under re-encryption that is dirty in the caches needs no read and no write: its counter starts again, and the AES
+//! engine of the cache re-encrypts it in place.
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
@@ -10,7 +10,7 @@ use super::write_path::Bumped;
 use crate::message::{DevicePort, Event, Observer, xor};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// A line that rested encrypted leaves as it rested.
+    /// Writes a line that was encrypted in the caches as it was stored there.
     pub fn take_from_caches(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
         write.counter = self.engine.resident.remove(&write.line.0).expect("a line that rests encrypted has a counter");
@@ -19,7 +19,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// Whether line `index` of the page under re-encryption is dirty in the caches: then all that it needs is a counter.
+    /// Whether line `index` of the page under re-encryption is dirty in the caches: then it needs only a counter.
     pub fn renews_in_caches(&mut self, index: usize) -> bool {
         let line = self.engine.rsr.page.line(index);
         let rests = self.engine.resident.contains_key(&line.0);
@@ -31,7 +31,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         rests
     }
 
-    /// The block of the line in `slot` may be in the counter cache: the line takes its next counter there, at once.
+    /// Gives the line in `slot` its next counter at once, if its block is in the counter cache.
     pub fn turn(&mut self, slot: u32, turn: Turn) {
         let line = self.memory.writes[slot].line;
         if matches!(turn, Turn::Dirty(_)) && self.engine.rsr.holds_back(line, LineWaiter::Write(slot)) {
@@ -41,7 +41,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if let Turn::Renewed(index) = turn
             && !self.engine.resident.contains_key(&line.0)
         {
-            // It has left meanwhile, under the old counter: it is read back and encrypted like any other.
+            // The line has left meanwhile, with the old counter: it is read back and encrypted like any other.
             self.reencrypt_line(index);
             return self.memory.writes.finish(slot);
         }

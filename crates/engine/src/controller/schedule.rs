@@ -1,7 +1,7 @@
-//! Which bank does what next. Reads first; writes drain from a high to a low watermark, or go to a bank that no read
-//! waits for (model.md section 4). Within a bank the open row goes first, but not past an older request for ever.
-//! Counter entries never jump the queue (decision: the open row of the counter blocks would otherwise send each new
-//! counter entry out before CWR could remove it).
+//! Which bank does what next. Reads go first; writes drain from a high to a low watermark, or go to a bank that no read
+//! waits for (model.md section 4). Within a bank, requests to the open row go first, but may overtake an older request
+//! only a limited number of times. Counter entries never overtake (decision: otherwise the open row of the counter
+//! blocks would send each new counter entry out before CWR could remove it).
 
 use super::memory::Memory;
 use super::request::BankRead;
@@ -9,15 +9,15 @@ use super::wpq::Wpq;
 use crate::message::{DevicePort, Event, Location, MediaOp, Observer};
 use std::collections::VecDeque;
 
-/// How often in a row an open-row request may pass an older one in its bank. Decision: half of a 32-entry queue,
-/// enough to keep a row open and too few to starve anyone.
+/// How often in succession a request to the open row may overtake an older request of its bank. Decision: half of a
+/// 32-entry queue, which is enough to keep a row open but does not starve a request.
 const ROW_HIT_STREAK_MAX: u32 = 16;
 
 struct Bank {
     busy: bool,
-    /// It is free and waits for its open row to be programmed; an event says when that is.
+    /// Whether the free bank waits for its open row to be programmed; an event reports the end.
     recovering: bool,
-    /// How often in a row an open-row request has passed an older one.
+    /// How often in succession a request to the open row has overtaken an older one.
     streak: u32,
     reads: VecDeque<BankRead>,
 }
@@ -26,11 +26,11 @@ struct Bank {
 pub(super) struct Banks {
     pub wpq: Wpq,
     banks: Vec<Bank>,
-    /// Writes go before reads until little is queued.
+    /// Whether writes go before reads until few are queued.
     draining: bool,
-    /// Nothing more will come.
+    /// Whether no more requests will come.
     flushing: bool,
-    /// A write goes to a bank that no read waits for, draining or not.
+    /// Whether a write may go to a bank that no read waits for when not draining.
     issue_when_idle: bool,
 }
 
@@ -42,7 +42,7 @@ impl Banks {
         Self { wpq, banks, draining: false, flushing: false, issue_when_idle }
     }
 
-    /// To be called when an entry has left the queue.
+    /// Must be called when an entry has left the queue.
     pub fn drain_until_low(&mut self) {
         if self.draining && self.wpq.is_low() {
             self.draining = false;
@@ -65,32 +65,32 @@ impl Banks {
 }
 
 impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
-    /// Nothing more will come: what is queued leaves whatever the watermarks say.
+    /// Declares that no more requests will come: queued writes leave regardless of the watermarks.
     pub fn flush(&mut self) {
         self.banks.flushing = true;
         self.serve_all();
     }
 
-    /// `Event::BankFree`.
+    /// `Event::BankFree`: serves the bank.
     pub fn bank_free(&mut self, bank: u16) {
         self.banks.banks[bank as usize].busy = false;
         self.serve(bank);
     }
 
-    /// `Event::BankRecovered`.
+    /// `Event::BankRecovered`: serves the bank.
     pub fn bank_recovered(&mut self, bank: u16) {
         self.banks.banks[bank as usize].recovering = false;
         self.serve(bank);
     }
 
-    /// To be called when an entry has become ready.
+    /// Must be called when an entry has become ready.
     pub fn drain_if_high(&mut self) {
         if self.banks.wpq.is_high() {
             self.start_draining();
         }
     }
 
-    /// Writes go before reads from now on, in every bank.
+    /// From now on, writes go before reads in every bank.
     pub fn start_draining(&mut self) {
         if !self.banks.draining {
             self.banks.draining = true;
@@ -104,7 +104,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         }
     }
 
-    /// `read` waits for its bank.
+    /// Adds `read` to the requests of its bank.
     pub fn ask_bank(&mut self, read: BankRead) {
         let bank = self.device.locate(read.media()).bank;
         self.banks.banks[bank as usize].reads.push_back(read);
@@ -120,7 +120,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         }
     }
 
-    /// Whether `location` can be had now. If not, its bank is served again when it can.
+    /// Whether `location` can be accessed now. If not, its bank is served again when it can.
     fn is_ready(&mut self, location: Location) -> bool {
         let (ready, now) = (self.device.ready_at(location), self.now());
         let state = &mut self.banks.banks[location.bank as usize];

@@ -1,4 +1,4 @@
-//! The controller as the rest of the machine sees it. Whether it encrypts is decided here, once.
+//! The controller as the rest of the machine sees it. The decision whether it encrypts is made here, once.
 
 use super::admission::Admission;
 use super::counters;
@@ -30,12 +30,12 @@ pub struct Controller {
     banks: Banks,
     meter: Meter,
     responses: Vec<Response>,
-    /// What a machine that encrypts has besides.
+    /// The parts that only a machine with encryption has.
     engine: Option<EncryptionEngine>,
 }
 
 impl Controller {
-    /// A controller for `cores` cores in front of `banks` banks. `log` lists the lines of undo logs, for statistics
+    /// A controller for `cores` cores in front of `banks` banks. `log` contains the lines of undo logs, for statistics
     /// only.
     pub fn new(
         machine: &Machine,
@@ -64,7 +64,8 @@ impl Controller {
         }
     }
 
-    /// Takes a request of the caches, which reaches the controller at the time that it says. A [`Response`] follows.
+    /// Accepts a request of the caches, which reaches the controller at the time that it states. A [`Response`]
+    /// follows.
     pub fn accept(&mut self, queue: &mut Queue<Event>, request: &MemoryRequest) {
         let (at, event) = match *request {
             MemoryRequest::Read { at, line, token } => {
@@ -93,7 +94,7 @@ impl Controller {
         queue.schedule(at, event);
     }
 
-    /// Handles an event of the controller's.
+    /// Handles an event of the controller.
     pub fn handle<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, event: Event) {
         match self.at_work(cx) {
             (memory, None) => Plain { memory }.handle(event),
@@ -101,12 +102,12 @@ impl Controller {
         }
     }
 
-    /// Nothing more will come: what is queued leaves whatever the watermarks say.
+    /// Declares that no more requests will come: queued writes leave regardless of the watermarks.
     pub fn flush<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
         self.at_work(cx).0.flush();
     }
 
-    /// The controller with what it acts on.
+    /// The controller, together with what it works on during an event.
     #[inline]
     fn at_work<'a, D, O>(
         &'a mut self,
@@ -128,37 +129,37 @@ impl Controller {
         (memory, self.engine.as_mut())
     }
 
-    /// Answers since the last call, in order. The caller hands the vector back empty through the same variable.
+    /// Swaps the answers since the last call, in order, into the empty vector `into`.
     pub fn take_responses(&mut self, into: &mut Vec<Response>) {
         debug_assert!(into.is_empty());
         std::mem::swap(into, &mut self.responses);
     }
 
-    /// Whether an answer waits.
+    /// Whether there are answers to take.
     pub fn has_responses(&self) -> bool {
         !self.responses.is_empty()
     }
 
-    /// Sets the global counter's register to `value`, the last one given out before a boot.
+    /// Sets the global counter's register to `value`, the last value that was used before a boot.
     pub fn load_global_counter(&mut self, value: u64) {
         if let Some(engine) = &mut self.engine {
             engine.counters.register = value;
         }
     }
 
-    /// Why nothing goes on, if transactions wait for log space that none of them gives back.
+    /// The error if transactions wait for log space that none of them will free.
     pub fn log_exhausted(&self) -> Option<String> {
         self.engine.as_ref()?.log.as_ref()?.exhausted()
     }
 
-    /// What `plaintext` is in the caches, where `line` rests encrypted; `None` if it does not.
+    /// The stored form of `plaintext` in the caches, if `line` is encrypted there; otherwise `None`.
     pub fn encrypt_resident(&self, line: Line, plaintext: &LineBytes) -> Option<LineBytes> {
         let engine = self.engine.as_ref()?;
         let counter = *engine.resident.get(&line.0)?;
         Some(xor(plaintext, &engine.pads.pad(line, counter)))
     }
 
-    /// What the controller holds, should power fail now. Which of it survives is the design's affair.
+    /// What the controller holds if power fails now. The design decides which of it survives.
     pub fn snapshot(&self) -> ControllerSnapshot {
         let entries = self.banks.wpq.in_order();
         let units = entries.iter().flat_map(|entry| entry.units());
@@ -180,8 +181,8 @@ impl Controller {
         snapshot
     }
 
-    /// What a read of `line` by the caches would find that was sent now and took no time to arrive: writes that are due now
-    /// arrive before it. Takes no time and changes nothing. Zeros without bytes.
+    /// The bytes that a read of `line` would find if it arrived now: writes that are due now arrive before it. Takes no
+    /// simulated time and changes nothing. Zeros if the engine does not move bytes.
     pub fn peek<D: DevicePort>(&self, queue: &Queue<Event>, device: &D, line: Line) -> LineBytes {
         if !self.bytes {
             return [0; 64];
@@ -194,7 +195,7 @@ impl Controller {
         let stored = match (self.banks.wpq.newest(media), device.content(media)) {
             (Some(entry), _) => &entry.bytes,
             (None, Content::Stored(bytes)) => bytes,
-            // Nothing has encrypted it yet.
+            // Nothing has encrypted the line yet.
             (None, Content::Base(plaintext)) => return *plaintext,
             (None, Content::Never) => return [0; 64],
         };
@@ -203,7 +204,7 @@ impl Controller {
         xor(stored, &view.pad_of(device, line))
     }
 
-    /// The last of the writes of `line` that reach the controller at this instant and have yet to.
+    /// The last write of `line` that reaches the controller at the current time and has not arrived yet.
     fn newest_due(&self, queue: &Queue<Event>, line: Line) -> Option<u32> {
         let of_line = queue.due().filter_map(|(sequence, event)| match event {
             Event::WriteArrives { slot } if self.writes[slot].line == line => Some((sequence, slot)),
@@ -218,7 +219,7 @@ impl Controller {
         self.meter.up_to(now, self.banks.wpq.len())
     }
 
-    /// Begins a new measurement period at `now`. Entries admitted before it are not counted when they leave.
+    /// Begins a new measurement period at `now`. Entries that were admitted earlier are not counted when they leave.
     pub fn reset_stats(&mut self, now: Ps) {
         self.meter.reset(now, self.banks.wpq.len());
     }

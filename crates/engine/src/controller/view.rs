@@ -1,4 +1,4 @@
-//! Where the newest copy of a line and of its counter is now. Asking changes nothing.
+//! Where the newest copy of a line and of its counter is now. Read-only.
 
 use super::encrypted::EncryptionEngine;
 use super::request::{CounterEviction, Origin};
@@ -17,8 +17,8 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The write on its way whose bytes a read of `line` finds. Re-encryption sees only what has been encrypted under the old
-    /// counter, because everything else goes after it.
+    /// The write in flight whose bytes a read of `line` finds. Re-encryption sees only what is encrypted with the old
+    /// counter, because everything else comes after it.
     pub fn newest_write(&self, line: Line, origin: Origin) -> Option<u32> {
         let reencryption = matches!(origin, Origin::Reencryption(_));
         let among = if reencryption { &self.engine.units.held_by } else { &self.writes.active };
@@ -26,7 +26,7 @@ impl View<'_> {
     }
 
     /// The newest block `id` that has not reached the media, outside the counter cache: in the staging register of a
-    /// write that bumped it, evicted and waiting for a slot, or queued.
+    /// write that incremented it, evicted and waiting for a slot, or queued.
     pub fn on_chip_block(&self, id: CounterBlock) -> Option<LineBytes> {
         let counters = &self.engine.counters;
         if counters.store != CounterStore::Region {
@@ -36,8 +36,8 @@ impl View<'_> {
         let queued = self.wpq.newest(MediaLine::counter(id)).map(|entry| (entry.bump, &entry.bytes));
         let evicted = self.evictions.iter().rev().find(|eviction| eviction.id == id);
         let evicted = evicted.map(|eviction| (eviction.bump, &eviction.block));
-        // A write under a global counter has no copy of the block, and one whose counter goes with its data none that is
-        // newer.
+        // A write with a global counter has no copy of the block, and a write whose counter is stored with its data has
+        // no newer one.
         let stage = !counters.scheme.global() && counters.update == CounterUpdate::AtBump;
         let staged = self.engine.units.held_by.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
         let staged = staged.filter(|write| counters.block(write.line) == id);
@@ -45,7 +45,7 @@ impl View<'_> {
         [queued, staged, evicted].into_iter().flatten().max_by_key(|(bump, _)| *bump).map(|(_, block)| *block)
     }
 
-    /// The newest block `id` outside the counter cache, wherever it lies.
+    /// The newest block `id` outside the counter cache, on the chip or on the media.
     pub fn newest_block<D: DevicePort>(&self, device: &D, id: CounterBlock) -> LineBytes {
         if let Some(block) = self.on_chip_block(id) {
             return block;
@@ -56,7 +56,7 @@ impl View<'_> {
         }
     }
 
-    /// The counter under which the newest queued or stored copy of `line` is encrypted.
+    /// The counter that the newest queued or stored copy of `line` is encrypted with.
     pub fn counter_of<D: DevicePort>(&self, device: &D, line: Line) -> Counter {
         let counters = &self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
@@ -76,7 +76,7 @@ impl View<'_> {
         self.engine.rsr.old_block.as_ref().map(|old| counters.scheme.counter(old, counters.index(line)))
     }
 
-    /// The pad of the newest queued or stored copy of `line`, as it lies there now.
+    /// The pad that the newest queued or stored copy of `line` is encrypted with.
     pub fn pad_of<D: DevicePort>(&self, device: &D, line: Line) -> LineBytes {
         let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line));
         let counter = old.unwrap_or_else(|| self.counter_of(device, line));

@@ -1,7 +1,7 @@
-//! The write pending queue: what lies here ready survives a power failure (ADR). Entries wait per bank in the order in
-//! which they became ready; counter entries carry one flag bit, so that CWR looks at them alone (secpm section 3.4.3).
+//! The write pending queue: its ready entries survive a power failure (ADR). Entries wait per bank, in the order in
+//! which they became ready. Counter entries have a flag bit, so that CWR compares only those (secpm section 3.4.3).
 //!
-//! Data and counters share the entries, or each kind has its own: then this is the data write queue and the counter
+//! Data and counters share the entries, or each kind has its own: then these are the data write queue and the counter
 //! write queue of counter-atomicity (section 5.2.2).
 
 use crate::config;
@@ -13,30 +13,30 @@ const NONE: u32 = u32::MAX;
 /// One queued write.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What is written.
+    /// The data line or counter block that is written.
     pub media: MediaLine,
-    /// Where it goes.
+    /// The bank and row that it is written to.
     pub location: Location,
-    /// Its bytes.
+    /// The bytes that are written.
     pub bytes: LineBytes,
-    /// Admission number: later entries have higher ones.
+    /// Admission number: later entries have higher numbers.
     pub sequence: u64,
-    /// Its ready bit: until it is set the entry neither leaves the chip nor survives a power failure.
+    /// The ready bit: until it is set, the entry neither leaves the chip nor survives a power failure.
     pub ready: bool,
-    /// A bank is taking its data.
+    /// Whether a bank is taking its data.
     pub issued: bool,
     /// Measurement period in which it was admitted.
     pub epoch: u32,
-    /// For a counter block, the bump it was copied after; zero for data.
+    /// For a counter block, the number of the increment after which it was copied; zero for data.
     pub bump: u64,
-    /// The counter that lies beside the line and moves with it, as the media know it: as a block.
+    /// The counter that is stored beside the line and moves with it, in the form of a block.
     pub beside: Option<(CounterBlock, LineBytes)>,
     next: u32,
     previous: u32,
 }
 
 impl Entry {
-    /// What it puts on the media: itself, and the counter beside it.
+    /// What the entry writes to the media: itself, and the counter beside it.
     pub fn units(&self) -> impl Iterator<Item = (MediaLine, &LineBytes)> {
         let beside = self.beside.as_ref().map(|(id, block)| (MediaLine::counter(*id), block));
         std::iter::once((self.media, &self.bytes)).chain(beside)
@@ -45,35 +45,35 @@ impl Entry {
 
 /// A write that enters the queue.
 pub struct Arrival {
-    /// What is written.
+    /// The data line or counter block that is written.
     pub media: MediaLine,
-    /// Where it goes.
+    /// The bank and row that it is written to.
     pub location: Location,
-    /// Its bytes.
+    /// The bytes that are written.
     pub bytes: LineBytes,
-    /// Its ready bit.
+    /// The entry's ready bit.
     pub ready: bool,
-    /// Measurement period.
+    /// Measurement period in which it is admitted.
     pub epoch: u32,
-    /// See [`Entry::bump`].
+    /// The increment number of a counter block, see [`Entry::bump`].
     pub bump: u64,
-    /// See [`Entry::beside`].
+    /// The counter beside the line, see [`Entry::beside`].
     pub beside: Option<(CounterBlock, LineBytes)>,
 }
 
-/// Entries of one kind, and when they drain.
+/// The entries of one kind, and their watermarks.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// How many there are.
+    /// Number of entries.
     pub entries: usize,
-    /// Draining begins with this many in use ...
+    /// Draining begins when this many are in use.
     pub high: usize,
-    /// ... and ends with this many.
+    /// Draining ends when this many are in use.
     pub low: usize,
 }
 
 impl Room {
-    /// The machine's room for data, or for everything.
+    /// The machine's entries for data, or for data and counters.
     pub fn data(config: &config::Controller) -> Self {
         Self {
             entries: config.wpq_entries as usize,
@@ -82,7 +82,7 @@ impl Room {
         }
     }
 
-    /// The machine's room for counters, where they have their own.
+    /// The machine's entries for counters, if they have separate ones.
     pub fn counters(config: &config::Controller) -> Self {
         Self {
             entries: config.counter_wpq_entries as usize,
@@ -92,15 +92,15 @@ impl Room {
     }
 }
 
-/// The queue.
+/// The write pending queue.
 pub struct Wpq {
-    /// Room for data (or for everything), and room for counters if they have their own.
+    /// Entries for data (or for everything), and entries for counters if they are separate.
     rooms: [Option<Room>; 2],
     used: [usize; 2],
     /// Data entries whose ready bit is clear: draining cannot move them.
     unready: usize,
     entries: Slab<Entry>,
-    /// Media codes by slot, for associative search; `EMPTY` where the slot is free.
+    /// Media codes by slot, for associative search; `EMPTY` if the slot is free.
     codes: Vec<u64>,
     heads: Vec<u32>,
     tails: Vec<u32>,
@@ -110,7 +110,7 @@ pub struct Wpq {
 const EMPTY: u64 = u64::MAX;
 
 impl Wpq {
-    /// A queue in front of `banks` banks. `counters`: counter blocks have entries of their own.
+    /// A queue in front of `banks` banks. `counters`: separate entries for counter blocks, if there are any.
     pub fn new(data: Room, counters: Option<Room>, banks: usize) -> Self {
         Self {
             rooms: [Some(data), counters],
@@ -124,12 +124,12 @@ impl Wpq {
         }
     }
 
-    /// Entries queued or on their way into a bank.
+    /// Number of entries that are queued or are being taken by a bank.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether counters have entries of their own.
+    /// Whether counters have separate entries.
     pub fn apart(&self) -> bool {
         self.rooms[1].is_some()
     }
@@ -138,20 +138,20 @@ impl Wpq {
         usize::from(counter && self.apart())
     }
 
-    /// Free entries for counter blocks or for data.
+    /// Number of free entries for counter blocks or for data.
     pub fn free(&self, counter: bool) -> usize {
         let kind = self.kind(counter);
         self.rooms[kind].map_or(0, |room| room.entries - self.used[kind])
     }
 
-    /// So much of some kind is ready that draining has to begin.
+    /// Whether so many entries of one kind are ready that draining must begin.
     pub fn is_high(&self) -> bool {
         let [data, counters] = self.rooms;
         data.is_some_and(|room| self.used[0] - self.unready >= room.high)
             || counters.is_some_and(|room| self.used[1] >= room.high)
     }
 
-    /// So little of every kind is ready that draining may end.
+    /// Whether so few entries of every kind are ready that draining may end.
     pub fn is_low(&self) -> bool {
         let [data, counters] = self.rooms;
         data.is_none_or(|room| self.used[0] - self.unready <= room.low)
@@ -163,7 +163,7 @@ impl Wpq {
         &self.entries[slot]
     }
 
-    /// Appends a write; the caller has checked that an entry is free.
+    /// Appends a write; the caller must have checked that an entry is free.
     pub fn push(&mut self, write: Arrival) -> u32 {
         let Arrival { media, location, bytes, ready, epoch, bump, beside } = write;
         debug_assert!(self.free(media.is_counter()) > 0, "an entry was pushed into a full write pending queue");
@@ -193,7 +193,7 @@ impl Wpq {
         slot
     }
 
-    /// Sets the ready bit of `slot`: it takes its place in its bank's line.
+    /// Sets the ready bit of `slot`: the entry now waits for its bank.
     pub fn set_ready(&mut self, slot: u32) {
         debug_assert!(!self.entries[slot].ready);
         self.unready -= 1;
@@ -211,7 +211,7 @@ impl Wpq {
         self.tails[bank] = slot;
     }
 
-    /// Gives a counter entry that has not been issued newer bytes; it keeps its place.
+    /// Gives newer bytes to a counter entry that has not been issued; it keeps its place.
     pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64) {
         let entry = &mut self.entries[slot];
         debug_assert!(entry.media.is_counter() && !entry.issued);
@@ -226,7 +226,7 @@ impl Wpq {
         slots.map(|(slot, _)| &self.entries[slot as u32]).max_by_key(|entry| entry.sequence)
     }
 
-    /// The entry that a new counter block of the same address makes superfluous: queued and not issued.
+    /// The queued entry, not issued, that a new counter block of the same address makes unnecessary.
     pub fn superseded(&self, media: MediaLine) -> Option<u32> {
         debug_assert!(media.is_counter());
         let code = media.code();
@@ -246,7 +246,8 @@ impl Wpq {
         (head != NONE).then_some(head)
     }
 
-    /// The oldest data entry that waits for `row` of `bank`. Same-address order is kept: equal addresses share a row.
+    /// The oldest data entry that waits for `row` of `bank`. The order of equal addresses is kept, because they share a
+    /// row.
     pub fn oldest_data_in(&self, bank: u16, row: u32) -> Option<u32> {
         let mut slot = self.heads[bank as usize];
         while slot != NONE {
@@ -264,13 +265,13 @@ impl Wpq {
         self.heads[bank as usize] != NONE
     }
 
-    /// Takes `slot` out of its bank's line: the bank is taking its data. The entry stays until [`Wpq::remove`].
+    /// Marks `slot` as issued: the bank is taking its data. The entry stays until [`Wpq::remove`].
     pub fn mark_issued(&mut self, slot: u32) {
         self.unlink(slot);
         self.entries[slot].issued = true;
     }
 
-    /// Removes an entry: accepted by its bank, or superseded.
+    /// Removes an entry that its bank has accepted or that a newer one replaces.
     pub fn remove(&mut self, slot: u32) -> &Entry {
         if !self.entries[slot].issued {
             self.unlink(slot);
@@ -282,7 +283,7 @@ impl Wpq {
         &self.entries[slot]
     }
 
-    /// Everything queued and ready, oldest first: what ADR drains.
+    /// All ready entries, oldest first: what ADR drains.
     pub fn in_order(&self) -> Vec<&Entry> {
         let slots = (0..self.codes.len() as u32).filter(|&slot| self.codes[slot as usize] != EMPTY);
         let mut entries: Vec<&Entry> = slots.map(|slot| &self.entries[slot]).filter(|entry| entry.ready).collect();

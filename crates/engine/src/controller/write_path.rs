@@ -1,4 +1,4 @@
-//! A write from its arrival to the moment its pad is done (model.md section 4; secpm Figures 6 and 7).
+//! A write from its arrival until its pad is ready (model.md section 4; secpm Figures 6 and 7).
 
 use super::encrypted::Encrypted;
 use super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
@@ -6,17 +6,17 @@ use crate::kernel::Ps;
 use crate::message::{Circuit, DevicePort, Event, Line, LineBytes, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
-/// What a write gets when its counter is bumped.
+/// The result of incrementing the counter of a write.
 pub(super) struct Bumped {
     pub counter: Counter,
-    /// The page's block, if the counter lies in one.
+    /// The page's block, if the counter is in one.
     pub block: LineBytes,
-    /// It puts its line under the page's new major counter.
+    /// Whether the write moves its line to the page's new major counter.
     pub renews: bool,
 }
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// `Event::WriteArrives`.
+    /// `Event::WriteArrives`: the write starts, or waits for an earlier one of its line.
     pub fn write_arrives(&mut self, slot: u32) {
         let write = &self.memory.writes[slot];
         let Write { line, origin, .. } = *write;
@@ -24,8 +24,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if !metadata && !matches!(origin, Origin::Reencryption(_) | Origin::Turn(_)) {
             self.memory.observer.write_arrived(self.memory.queue.now(), line, &write.plaintext());
         }
-        // A re-encrypted line goes before writes that wait for its done bit, but not before one that has been
-        // encrypted under the old counter already.
+        // A re-encrypted line goes before writes that wait for its done bit, but not before a write that is already
+        // encrypted with the old counter.
         let ahead = match origin {
             Origin::Caches(_) | Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => &self.memory.writes.active,
             Origin::Reencryption(_) => &self.engine.units.held_by,
@@ -34,7 +34,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.writes.arrive(slot, behind);
     }
 
-    /// The write is the oldest of its line: it asks for its counter, or for a slot if nothing is encrypted.
+    /// Starts a write that is the oldest of its line: it requests its counter, or a slot if nothing is encrypted.
     pub fn start_write(&mut self, slot: u32) {
         if let Write { origin: Origin::Caches(token), line, .. } = self.memory.writes[slot]
             && self.engine.resident.contains_key(&line.0)
@@ -65,14 +65,14 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             return;
         }
         if self.engine.counters.store == CounterStore::Inline {
-            // The next counter comes from the register and goes out beside the line.
+            // The next counter comes from the register and is stored beside the line.
             self.counter_ready(slot);
         } else {
             self.look_up_counter(slot, line);
         }
     }
 
-    /// The counter cache is asked for the block of the write in `slot`, of `line`.
+    /// Looks up the counter block of the write in `slot`, of `line`, in the counter cache.
     fn look_up_counter(&mut self, slot: u32, line: Line) {
         let counters = &mut self.engine.counters;
         let id = counters.block(line);
@@ -89,7 +89,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// `Event::CounterReady`: an AES circuit is wanted, if there is something to encrypt.
+    /// `Event::CounterReady`: the write requests an AES circuit, if it is to be encrypted.
     pub fn counter_ready(&mut self, slot: u32) {
         match self.memory.writes[slot].origin {
             Origin::Turn(turn) => self.turn(slot, turn),
@@ -97,14 +97,14 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// The write in `slot` can be encrypted: an AES circuit is wanted.
+    /// Requests an AES circuit for the write in `slot`, which can be encrypted.
     pub fn want_unit(&mut self, slot: u32) {
         self.memory.writes[slot].stage = Stage::WantsUnit;
         self.engine.units.want(slot);
     }
 
-    /// Free circuits go to the writes that have waited longest. One that owes its counter block lets that be admitted before
-    /// the next takes a circuit.
+    /// Gives free circuits to the writes that have waited longest. If a write must append its counter block separately,
+    /// that is admitted before the next write takes a circuit.
     pub fn hand_out_units(&mut self) {
         while let Some(slot) = self.engine.units.take_waiting() {
             match self.engine.cipher_of(self.memory.writes[slot].origin) {
@@ -118,8 +118,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// Bumps the counter and starts the pad, unless the block has been evicted meanwhile, the page has come under
-    /// re-encryption, or the minor overflows while the status register is taken.
+    /// Increments the counter and starts the pad. Not possible if the block has been evicted meanwhile, the page is now
+    /// under re-encryption, or the minor counter overflows while the status register is in use.
     fn begin_pad(&mut self, slot: u32) {
         let Write { line, origin, counter_atomic, .. } = self.memory.writes[slot];
         self.memory.writes[slot].stage = Stage::Waiting;
@@ -145,7 +145,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// The write in `slot` takes a free circuit, for `latency`.
+    /// Gives a free circuit to the write in `slot` for the time `latency`.
     pub fn occupy_unit(&mut self, slot: u32, latency: Ps) {
         self.memory.meter.count_pad(latency);
         let unit = self.engine.units.occupy(slot);
@@ -159,7 +159,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.queue.schedule(now + latency, Event::PadReady { slot });
     }
 
-    /// The write of `line` takes the next value of the global counter.
+    /// Gives the write of `line` the next value of the global counter.
     fn bump_register(&mut self, line: Line, defers: bool) -> Bumped {
         let counters = &mut self.engine.counters;
         let NextCounter::Is(counter) = counters.scheme.next(&[0; 64], 0, counters.register) else {
@@ -172,7 +172,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         Bumped { counter, block: [0; 64], renews: false }
     }
 
-    /// The write in `slot` takes its line's next counter in the block of its page; `None` if it has to wait.
+    /// Gives the write in `slot` its line's next counter in the block of its page; `None` if it must wait.
     pub fn bump_in_block(&mut self, slot: u32, defers: bool) -> Option<Bumped> {
         let Write { line, origin, .. } = self.memory.writes[slot];
         let counters = &mut self.engine.counters;
@@ -182,7 +182,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             return None;
         };
         let scheme = &counters.scheme;
-        // With the data, or now; always now if no data goes with it.
+        // With the data, or now; always now if no data follows.
         let now = counters.update == CounterUpdate::AtBump || matches!(origin, Origin::Turn(_));
         let renewed = matches!(origin, Origin::Reencryption(_) | Origin::Turn(Turn::Renewed(_)));
         let restarted = |block: &LineBytes| Counter { minor: 0, ..scheme.counter(block, index) };
@@ -212,12 +212,12 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         Some(bumped)
     }
 
-    /// `Event::PadReady`: the line is encrypted and wants its place in the queue.
+    /// `Event::PadReady`: the line is encrypted and requests an entry of the queue.
     pub fn pad_ready(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
         write.stage = Stage::WantsSlots;
         if write.owes_counter {
-            // It asks already, and holds no later write of its page back any more.
+            // It has requested one already, and no longer holds back later writes of its page.
             self.memory.admission.look_again();
         } else {
             self.memory.admission.ask(slot);
@@ -226,7 +226,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             self.feedback_done(slot, of);
         } else if self.memory.bytes {
             let pad = self.engine.pads.pad(write.line, write.counter);
-            // The pad of the memory takes the place of the cache's (sepencr section IV-D).
+            // The memory's pad replaces the cache's (sepencr section IV-D).
             write.ciphertext = xor(&write.resident, &xor(&write.cache_pad, &pad));
         }
     }

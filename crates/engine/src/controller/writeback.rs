@@ -1,5 +1,5 @@
-//! `counter_cache_writeback` (counter-atomicity sections 4.3 and 5.2.2): a dirty block of the counter cache goes to the
-//! counter write queue, ready, and stays in the cache.
+//! `counter_cache_writeback` (counter-atomicity sections 4.3 and 5.2.2): a dirty block of the counter cache is copied
+//! to the counter write queue, ready, and stays in the cache.
 
 use super::encrypted::Encrypted;
 use super::interface::Response;
@@ -10,23 +10,23 @@ use crate::message::{CounterBlock, DevicePort, Line, Observer, WriteToken};
 use crate::parts::WritebackOrder;
 use std::collections::VecDeque;
 
-/// Write-backs on their way.
+/// Write-backs in flight.
 #[derive(Default)]
 pub(super) struct Writebacks {
     pub slots: Slab<Writeback>,
-    /// Those that wait for earlier writes.
+    /// Write-backs that wait for earlier writes.
     waiting: VecDeque<u32>,
 }
 
 impl Writebacks {
-    /// A write-back of the counters around `line` that has yet to arrive.
+    /// Registers a write-back of the counters around `line` that will arrive later. Returns its slot.
     pub fn add(&mut self, line: Line, token: WriteToken) -> u32 {
         self.slots.insert(Writeback { line, token, after: 0 })
     }
 }
 
 impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
-    /// Nothing of the write-back in `slot` is left to write.
+    /// Acknowledges the write-back in `slot`, which has nothing left to write.
     pub fn acknowledge_writeback(&mut self, slot: u32) {
         self.responses.push(Response::Written { token: self.writebacks.slots[slot].token });
         self.writebacks.slots.release(slot);
@@ -34,13 +34,13 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
 }
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// `Event::CounterWritebackArrives`.
+    /// `Event::CounterWritebackArrives`: tries to write the block back.
     pub fn counter_writeback_arrives(&mut self, slot: u32) {
         self.memory.writebacks.slots[slot].after = self.memory.writes.arrivals();
         self.try_writeback(slot);
     }
 
-    /// The write-back looks for what it has to write, or waits for what must come before it.
+    /// Finds what the write-back must write, or makes it wait for earlier writes.
     pub fn try_writeback(&mut self, slot: u32) {
         let Writeback { line, after, .. } = self.memory.writebacks.slots[slot];
         let counters = &mut self.engine.counters;
@@ -66,7 +66,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// A write of the block `id`, or its eviction, is over: its write-backs may have waited for that.
+    /// Retries the write-backs of block `id` that may have waited for a write or an eviction of it that is now
+    /// complete.
     pub fn retry_writebacks(&mut self, id: CounterBlock) {
         for _ in 0..self.memory.writebacks.waiting.len() {
             let Some(slot) = self.memory.writebacks.waiting.pop_front() else { return };
@@ -78,11 +79,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// There is an entry for the block of write-back `slot`.
+    /// Completes write-back `slot`, for whose block there is an entry.
     pub fn complete_writeback(&mut self, slot: u32) {
         let counters = &mut self.engine.counters;
         let id = counters.block(self.memory.writebacks.slots[slot].line);
-        // Evicted, or written with a pair, while it waited for the entry: then there is nothing left to write.
+        // The block was evicted, or written with a pair, while the write-back waited: there is nothing left to write.
         if counters.cache.is_dirty(id) {
             let block = *counters.cache.peek(id).expect("a dirty block is in the cache");
             counters.cache.set_clean(id);

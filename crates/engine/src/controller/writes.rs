@@ -1,5 +1,5 @@
-//! Writes between their arrival and their entry in the write pending queue: one at a time for each line, in the order in
-//! which they arrived.
+//! Writes between their arrival and their entry into the write pending queue: one at a time for each line, in the order
+//! of their arrival.
 
 use super::request::{Origin, Stage, Write};
 use crate::kernel::Slab;
@@ -11,21 +11,21 @@ use std::ops::{Index, IndexMut};
 #[derive(Default)]
 pub(super) struct Writes {
     slots: Slab<Write>,
-    /// Those that have arrived, in that order.
+    /// Writes that have arrived, in order.
     pub active: Vec<u32>,
-    /// Those whose turn has come, in the order in which it came.
+    /// Writes whose turn has come, in order.
     starting: VecDeque<u32>,
     arrivals: u64,
     bumps: u64,
 }
 
 impl Writes {
-    /// A write that has yet to arrive.
+    /// Registers a write that will arrive later. Returns its slot.
     pub fn add(&mut self, line: Line, bytes: &LineBytes, origin: Origin) -> u32 {
         self.slots.insert(Write::new(line, bytes, origin))
     }
 
-    /// The write in `slot` has arrived. It starts unless it goes behind another one of its line.
+    /// Handles the arrival of the write in `slot`. It starts unless it is `behind` another write of its line.
     pub fn arrive(&mut self, slot: u32, behind: bool) {
         self.arrivals += 1;
         self.slots[slot].arrival = self.arrivals;
@@ -37,12 +37,12 @@ impl Writes {
         }
     }
 
-    /// How many have arrived.
+    /// Number of writes that have arrived.
     pub fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// The turn of the write in `slot` has come.
+    /// Marks the write in `slot` as starting.
     pub fn start(&mut self, slot: u32) {
         self.slots[slot].stage = Stage::Starting;
         self.starting.push_back(slot);
@@ -53,18 +53,18 @@ impl Writes {
         self.starting.pop_front()
     }
 
-    /// The number of the next counter bump, or of what takes a place in their order.
+    /// A new number in the order of counter increments.
     pub fn next_bump(&mut self) -> u64 {
         self.bumps += 1;
         self.bumps
     }
 
-    /// The number of the last one.
+    /// The last number in the order of counter increments.
     pub fn last_bump(&self) -> u64 {
         self.bumps
     }
 
-    /// What was in `slot` is over, and the next write of its line may start.
+    /// Ends the write in `slot`; the next write of its line may start.
     pub fn finish(&mut self, slot: u32) {
         let at = self.active.iter().position(|&other| other == slot).expect("what ends was active");
         self.active.remove(at);
@@ -75,7 +75,7 @@ impl Writes {
         }
     }
 
-    /// The write of `line` that starts when another one of that line is over: re-encryption first, then the oldest, unless
+    /// The write of `line` that starts when another one of that line ends: re-encryption first, then the oldest, unless
     /// that one waits for something else.
     fn next_of_line(&self, line: Line) -> Option<u32> {
         let behind = |&slot: &u32| self.slots[slot].stage == Stage::BehindSameLine;
@@ -85,8 +85,8 @@ impl Writes {
         reencryption.or(Some(oldest)).filter(behind)
     }
 
-    /// Of the writes in `among`, the one whose bytes a read of `line` finds: the newest that the caches sent; a line under
-    /// re-encryption itself only if there is none.
+    /// The write among `among` whose bytes a read of `line` finds: the newest one from the caches, or a line under
+    /// re-encryption if there is none.
     pub fn newest_of(&self, among: &[u32], line: Line) -> Option<u32> {
         let of_line = among
             .iter()

@@ -1,4 +1,4 @@
-//! A core's own time: ticks of one dispatch slot (a cycle divided by the core's width), so that instruction counts
+//! A core's own time, in ticks of one dispatch slot (a cycle divided by the core's width), so that instruction counts
 //! add up without rounding.
 
 use crate::kernel::Ps;
@@ -6,7 +6,7 @@ use crate::kernel::Ps;
 /// Converts between picoseconds and dispatch slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// One cycle in picoseconds.
+    /// Length of a cycle in picoseconds.
     pub cycle: Ps,
     /// Slots per cycle.
     pub width: u64,
@@ -18,7 +18,7 @@ impl Clock {
         (time * self.width).div_ceil(self.cycle)
     }
 
-    /// When `tick` begins, to the picosecond below.
+    /// When `tick` begins, in picoseconds, rounded down.
     pub fn time(self, tick: u64) -> Ps {
         tick * self.cycle / self.width
     }

@@ -8,13 +8,13 @@ use crate::kernel::{Ps, Queue, Slab};
 use crate::message::{CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Site, Wake};
 use std::collections::VecDeque;
 
-/// What a core works with besides itself.
+/// What a core works with: time, caches and observer.
 pub struct CoreContext<'a, C, O> {
-    /// Time and events.
+    /// The event queue, which also holds the time.
     pub queue: &'a mut Queue<Event>,
     /// The caches.
     pub cache: &'a mut C,
-    /// Who watches.
+    /// The observer of what the core does.
     pub observer: &'a mut O,
 }
 
@@ -39,13 +39,13 @@ pub(super) enum Kind {
 pub(super) struct InFlight {
     pub kind: Kind,
     pub instructions: u32,
-    /// Instructions dispatched up to and including this one.
+    /// Instructions dispatched up to and including this operation.
     pub through: u64,
-    /// Tick at which it has executed, once known; for a load, `load` names its slot until then; for a fence, its
-    /// dispatch, before which it cannot complete.
+    /// The tick at which it has executed, once known. For a load, `load` names its slot until then. For a fence, the
+    /// tick of its dispatch, before which it cannot complete.
     pub complete: Option<u64>,
     pub load: u32,
-    /// Where in the program it comes from.
+    /// The site of the operation in its program.
     pub site: Site,
 }
 
@@ -54,10 +54,10 @@ pub(super) struct InFlight {
 pub(super) struct Load {
     pub line: Line,
     pub offset: u8,
-    /// Bytes to be compared: 0 if the value is not known.
+    /// Number of bytes to compare; 0 if the value is not known.
     pub length: u8,
     pub expected: [u8; 8],
-    /// When the first level was first asked for it.
+    /// When the load first asked the first level.
     pub asked_at: Option<Ps>,
     pub complete: Option<u64>,
     /// The dependent load that waits for this one's value.
@@ -80,29 +80,29 @@ pub struct Core {
     pub(super) front: u64,
     pub(super) dispatched: u64,
     pub(super) window: VecDeque<InFlight>,
-    /// Committed entries by last instruction and commit tick, until the reorder buffer has passed them.
+    /// Committed entries by last instruction and commit tick, until they have left the reorder buffer.
     pub(super) retired: VecDeque<(u64, u64)>,
     pub(super) last_commit: u64,
     pub(super) loads: Slab<Load>,
     pub(super) loads_in_window: u32,
-    /// Commit ticks of loads that have been handled ahead of time and keep their load queue entries until then.
+    /// Commit ticks of loads that were handled ahead of time and keep their load queue entries until then.
     pub(super) load_commits: VecDeque<u64>,
     pub(super) last_load: Option<u32>,
     pub(super) blocked_loads: Vec<u32>,
     pub(super) stores: StoreQueue,
     pub(super) combining: VecDeque<CombiningBuffer>,
-    /// Between the begin and the end of a transaction that hardware logs.
+    /// Whether the core is between the begin and the end of a transaction that hardware logs.
     pub(super) logging: bool,
     pub(super) flushes_outstanding: u32,
     pub(super) store_step_scheduled: bool,
     pub(super) store_waits: StoreWait,
-    /// When the first level was first asked for the store at the head of the store buffer.
+    /// When the store at the head of the store buffer first asked the first level.
     pub(super) store_asked_at: Option<Ps>,
     pub(super) transaction_end: TransactionEnd,
-    /// The store buffer stands still until every flush is acknowledged: a clflush waits for earlier flushes, or
-    /// younger stores for a clflush.
+    /// Whether the store buffer is stopped until every flush is acknowledged: a clflush waits for earlier flushes, or
+    /// younger stores wait for a clflush.
     pub(super) ordered_flush_waits: bool,
-    /// Tick from which the first level takes the next entry of the store buffer.
+    /// Tick from which the first level accepts the next entry of the store buffer.
     pub(super) next_drain: u64,
     step_scheduled: bool,
     pub(super) fence_blocks_dispatch: bool,
@@ -116,7 +116,7 @@ pub struct Core {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StoreWait {
     No,
-    /// Its line.
+    /// The line of the store.
     Line,
     /// A miss register.
     Register,
@@ -124,27 +124,27 @@ pub(super) enum StoreWait {
     Preparation,
 }
 
-/// How far the end of a logged transaction at the head of the reorder buffer has come.
+/// The state of the end of a logged transaction at the head of the reorder buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TransactionEnd {
     /// Not sent: something before it is not complete.
     No,
-    /// On its way.
+    /// Sent, not answered yet.
     Sent,
-    /// Answered: it completes at this time.
+    /// Answered: the transaction completes at this time, in picoseconds.
     Answered(Ps),
 }
 
 pub(super) enum Dispatch {
     Done,
-    /// Nothing to do until something else happens.
+    /// Nothing can be dispatched until something else happens.
     Stall,
     /// The reorder buffer has room at this tick.
     At(u64),
 }
 
 impl Core {
-    /// Core `id`, running `source`.
+    /// Core `id`, which runs `source`.
     pub fn new(id: CoreId, machine: &config::Machine, source: Box<dyn OpSource>) -> Self {
         let config = machine.core.clone();
         Self {
@@ -186,7 +186,7 @@ impl Core {
         }
     }
 
-    /// Whether the program is over and everything it did has left the core.
+    /// Whether the program has ended and everything it did has left the core.
     pub fn finished(&self) -> bool {
         self.exhausted && self.window.is_empty() && self.stores.len() == 0 && self.flushes_outstanding == 0
     }
@@ -201,7 +201,7 @@ impl Core {
         &self.stats
     }
 
-    /// When the core's last commit happened.
+    /// When the core's last commit happened, in picoseconds.
     pub fn last_commit(&self) -> Ps {
         self.clock.time(self.last_commit)
     }
@@ -219,7 +219,7 @@ impl Core {
         queue.schedule(queue.now(), Event::CoreStep { core: self.id });
     }
 
-    /// `Event::CoreStep`: dispatches what one cycle takes. Returns when the next cycle's group can go.
+    /// `Event::CoreStep`: dispatches one cycle's operations. Returns when the next cycle's group can be dispatched.
     pub fn step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<Ps> {
         self.step_scheduled = false;
         self.front = self.front.max(self.clock.tick(cx.queue.now()));
@@ -228,7 +228,7 @@ impl Core {
             match self.dispatch(cx) {
                 Dispatch::Done => {}
                 Dispatch::Stall => {
-                    // What has executed may commit now and make room.
+                    // Executed operations may commit now and free entries.
                     let before = self.window.len();
                     self.retire(cx);
                     if self.window.len() == before {
@@ -249,7 +249,7 @@ impl Core {
         Some(self.clock.time(self.front).max(cx.queue.now()))
     }
 
-    /// Something moved: a stalled front may go on.
+    /// Resumes a stalled front end after a change.
     pub(super) fn resume(&mut self, queue: &mut Queue<Event>) {
         if !self.step_scheduled && !self.exhausted {
             self.step_scheduled = true;
@@ -319,7 +319,7 @@ impl Core {
         self.stores.len() >= self.config.store_queue_entries as usize
     }
 
-    /// `None` if `instructions` more fit into the reorder buffer at the front tick.
+    /// Checks for room in the reorder buffer at the front tick: `None` if `instructions` more fit.
     fn room_in_rob(&mut self, instructions: u64) -> Option<Dispatch> {
         let rob = u64::from(self.config.rob_entries);
         let must_have_committed = (self.dispatched + instructions).saturating_sub(rob);
@@ -334,7 +334,7 @@ impl Core {
             let tick = tick - (through - must_have_committed).min(tick);
             return (tick > self.front).then_some(Dispatch::At(tick));
         }
-        // Everything known to have committed is older than what must have: wait, unless nothing is in flight.
+        // Everything known to have committed is older than what must commit first: wait, unless nothing is in flight.
         (!self.window.is_empty()).then_some(Dispatch::Stall)
     }
 
@@ -409,14 +409,14 @@ impl Core {
         let mut bytes = [0; 64];
         bytes[..length as usize].copy_from_slice(self.buffer.slice(offset, length));
         if action.writes_the_cache() && self.stores.newest_store_line() != Some(line) {
-            // The read for ownership starts early, so that store misses overlap though stores drain in order.
+            // The read for ownership starts early, so that store misses overlap although stores drain in order.
             cx.cache.own(cx.queue.now(), self.id, line, true);
         }
         let (offset, site) = ((address % 64) as u8, self.site());
         self.stores.push(Entry { action, line, offset, length, bytes, committed: None, site });
     }
 
-    /// Where the operation that is being dispatched comes from.
+    /// The site of the operation that is being dispatched.
     fn site(&self) -> Site {
         self.buffer.site(self.next_op)
     }
@@ -425,7 +425,7 @@ impl Core {
         self.queue_unstored(address, Action::Flush { kind, ordered });
     }
 
-    /// What takes its turn among the stores and stores nothing.
+    /// Queues an action that is ordered with the stores but stores no bytes.
     fn queue_unstored(&mut self, address: u64, action: Action) {
         self.stores.push(Entry {
             action,
@@ -438,7 +438,7 @@ impl Core {
         });
     }
 
-    /// What the caches had to say.
+    /// Handles a message of the caches.
     pub fn wake<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, wake: Wake) {
         match wake {
             Wake::Load { token, at } => {
@@ -478,7 +478,7 @@ impl Core {
         self.resume(cx.queue);
     }
 
-    /// `Event::FlushDone`: a flush that had nothing to write.
+    /// `Event::FlushDone`: a flush that had nothing to write is complete.
     pub fn flush_done<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.flush_acknowledged(cx.queue);
         self.retire(cx);

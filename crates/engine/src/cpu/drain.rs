@@ -1,4 +1,4 @@
-//! The store buffer: committed stores and flushes leave for the cache in program order.
+//! The store buffer: committed stores and flushes go to the cache in program order.
 
 use super::core::{Core, CoreContext, StoreWait};
 use super::store_queue::{Action, CombiningBuffer, Entry};
@@ -14,7 +14,7 @@ impl Core {
         }
     }
 
-    /// `Event::StoreBufferStep`: the oldest committed entry does what it does.
+    /// `Event::StoreBufferStep`: performs the oldest committed entry.
     pub fn store_step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.store_step_scheduled = false;
         let now = cx.queue.now();
@@ -65,7 +65,7 @@ impl Core {
     fn drain_store<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
         let now = cx.queue.now();
         if let Some(at) = self.combining.iter().position(|buffer| buffer.line == entry.line) {
-            // Non-temporal stores to the line came first.
+            // Earlier non-temporal stores to the line go first.
             let buffer = self.combining.remove(at).expect("found above");
             self.write_combined(cx, &buffer);
             self.schedule_store_step(cx.queue, now);
@@ -74,7 +74,7 @@ impl Core {
         let asked_at = *self.store_asked_at.get_or_insert(now);
         let hit = now + cx.cache.first_level_latency();
         match cx.cache.own(now, self.id, entry.line, false) {
-            // A hit in the first level is pipelined: one store a cycle.
+            // A hit in the first level is pipelined: one store per cycle.
             Access::At(at) if at <= hit => {
                 if let Access::Pending = cx.cache.prepare_store(now, self.id, entry.line) {
                     self.store_waits = StoreWait::Preparation;
@@ -109,7 +109,7 @@ impl Core {
         }
     }
 
-    /// An access of the first level, first asked for at `asked_at`, has its line at `there`.
+    /// Counts an access of the first level that was first requested at `asked_at` and has its line at `there`.
     pub(super) fn count_l1_access(&mut self, asked_at: Ps, there: Ps) {
         self.stats.l1_accesses += 1;
         self.stats.l1_latency_ps += there - asked_at;
@@ -132,7 +132,7 @@ impl Core {
     ) -> bool {
         let now = cx.queue.now();
         if ordered && self.flushes_outstanding > 0 {
-            // The acknowledgement resumes the store buffer.
+            // The acknowledgement will resume the store buffer.
             self.ordered_flush_waits = true;
             return false;
         }
@@ -179,9 +179,10 @@ impl Core {
         self.schedule_store_step(cx.queue, cx.queue.now());
     }
 
-    /// A full buffer goes past the caches. A partly filled one becomes ordinary stores and a flush that drops the
-    /// line, because the controller encrypts whole lines (decision). In a transaction that hardware logs, so does a full one,
-    /// with flush_data: the log trigger sits in the first level.
+    /// Writes a write-combining buffer. A full buffer goes past the caches. A partly filled buffer becomes ordinary
+    /// stores and a flush that drops the line, because the controller encrypts whole lines (decision). In a transaction
+    /// that hardware logs, a full buffer is also written that way, with flush_data, because the log trigger is in the
+    /// first level.
     fn write_combined<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, buffer: &CombiningBuffer) {
         let now = cx.queue.now();
         if buffer.full() && !self.logging {

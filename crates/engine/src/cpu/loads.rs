@@ -4,7 +4,7 @@ use super::core::{Core, CoreContext, Dispatch, InFlight, Load};
 use crate::message::{Access, CachePort, Event, Line, Observer, UNKNOWN_VALUE};
 
 impl Core {
-    /// `None` if a load queue entry is free at the front tick.
+    /// Checks for a free load queue entry at the front tick: `None` if there is one.
     pub(super) fn room_in_load_queue(&mut self) -> Option<Dispatch> {
         while self.load_commits.front().is_some_and(|&tick| tick <= self.front) {
             self.load_commits.pop_front();
@@ -68,7 +68,7 @@ impl Core {
         let now = cx.queue.now();
         let line = self.loads[slot].line;
         if self.holds_store(line) {
-            // Forwarded from the store queue or a write-combining buffer in a cycle, like an L1 hit.
+            // Forwarded from the store queue or a write-combining buffer in one cycle, like an L1 hit.
             let tick = self.clock.next_cycle(self.clock.tick(now));
             self.load_completes(cx, slot, tick);
             return;
@@ -86,7 +86,7 @@ impl Core {
         }
     }
 
-    /// Whether the core itself holds bytes of `line` that its caches lack.
+    /// Whether the core holds bytes of `line` that its caches do not have yet.
     pub(super) fn holds_store(&self, line: Line) -> bool {
         self.stores.holds(line) || self.combining.iter().any(|buffer| buffer.line == line)
     }
@@ -104,7 +104,7 @@ impl Core {
         }
     }
 
-    /// The value checker: what a load finds must be what the program, which ran ahead, read there.
+    /// The value checker: a load must find what the program, which ran ahead, read there.
     pub(super) fn check_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
         if !self.check_loads {
             return;

@@ -5,10 +5,10 @@
 //!                                                        -> in-order commit -> store buffer -> cache
 //! ```
 //!
-//! Event-driven: a core costs one event per cycle in which it dispatches, none while it waits. Completion times that
-//! are known (cache hits, computation) are handled as numbers; commit order is kept by arithmetic, not by ticking.
-//! x86 persistency: stores enter the cache in order; clwb and clflushopt are ordered after older stores to the same
-//! line and by fences; a fence completes when the store buffer is empty and every earlier flush is acknowledged.
+//! Event-driven: a core costs one event per cycle in which it dispatches, and none while it waits. Completion times
+//! that are known (cache hits, computation) are computed, not simulated; commit order is kept by arithmetic. x86
+//! persistency: stores enter the cache in order; clwb and clflushopt are ordered after older stores to the same line
+//! and by fences; a fence completes when the store buffer is empty and every earlier flush is acknowledged.
 
 mod clock;
 mod core;

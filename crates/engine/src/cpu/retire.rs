@@ -4,7 +4,7 @@ use super::core::{Core, CoreContext, InFlight, Kind, TransactionEnd};
 use crate::message::{Access, CachePort, Observer};
 
 impl Core {
-    /// Commits everything at the head of the reorder buffer whose time is known.
+    /// Commits everything at the head of the reorder buffer whose completion time is known.
     pub(super) fn retire<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         let now = cx.queue.now();
         while let Some(head) = self.window.front().copied() {
@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// Commit stood still for the fence `head`, which commits at `commit`.
+    /// Counts the stall of commit for the fence `head`, which commits at `commit`.
     fn count_fence_stall<C: CachePort, O: Observer>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
@@ -81,7 +81,7 @@ impl Core {
         cx.observer.fence_stalled(self.id, head.site, from, until);
     }
 
-    /// The newest load stays known, because the next one may depend on it.
+    /// Releases the slot of a load. The newest load is kept, because the next one may depend on it.
     fn release_load(&mut self, slot: u32) {
         if self.last_load == Some(slot) {
             self.loads[slot].committed = true;
@@ -90,7 +90,7 @@ impl Core {
         }
     }
 
-    /// A fence at the head completes when the store buffer is empty and nothing is unacknowledged.
+    /// When a fence at the head completes: the store buffer is empty and every flush is acknowledged.
     fn fence_complete<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<u64> {
         if !self.stores.drained() || self.flushes_outstanding > 0 {
             return None;
@@ -102,8 +102,8 @@ impl Core {
         Some(self.clock.tick(cx.queue.now()))
     }
 
-    /// The end of a logged transaction at the head is sent when a fence there would be complete, and completes when it
-    /// has been answered.
+    /// When the end of a logged transaction at the head completes. It is sent when a fence at its place would be
+    /// complete, and completes when it has been answered.
     fn transaction_end_complete<C: CachePort, O: Observer>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,

@@ -1,4 +1,4 @@
-//! What a core counts. Durations in picoseconds.
+//! The counts of a core. Durations are in picoseconds.
 
 use crate::kernel::Ps;
 
@@ -9,12 +9,12 @@ pub struct CoreStats {
     pub instructions: u64,
     /// Loads, stores and flushes committed.
     pub memory_ops: u64,
-    /// Time that commit stood still for a fence.
+    /// Time that commit was stalled by fences.
     pub fence_stall_ps: Ps,
-    /// Loads and stores that the first level was asked for. What a store of the same core answered is none.
+    /// Accesses of loads and stores to the first level. Loads that a store of the same core answers are not counted.
     pub l1_accesses: u64,
-    /// Sum over them of the time from the first asking until the line was there: for a load its bytes, for a store the
-    /// right to write, the wait for the log manager included.
+    /// Sum, over these accesses, of the time from the first request until the line was there: for a load its bytes, for
+    /// a store the right to write, including the wait for the log manager.
     pub l1_latency_ps: Ps,
     /// Transactions ended.
     pub transactions: u64,

@@ -4,32 +4,32 @@
 use crate::message::{FlushKind, Line, NO_SITE, Site};
 use std::collections::VecDeque;
 
-/// What an entry does when it is its turn.
+/// What an entry does when its turn comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Write bytes into the cache.
     Store,
-    /// The same, to a variable that is declared `CounterAtomic`.
+    /// Write bytes of a variable that is declared `CounterAtomic` into the cache.
     CounterAtomicStore,
     /// Write bytes into a write-combining buffer.
     NonTemporal,
-    /// Write the line back. `ordered`: nothing younger passes it (clflush).
+    /// Write the line back. `ordered`: nothing younger overtakes it (clflush).
     Flush { kind: FlushKind, ordered: bool },
-    /// Have the line's counter block written back.
+    /// Write the line's counter block back.
     CounterWriteback,
-    /// Write the line back with its counter, and have its counter block written back.
+    /// Write the line back with its counter, and write its counter block back.
     FlushData,
-    /// Begin a transaction that hardware logs; of no line.
+    /// Begin a transaction that hardware logs; the entry has no line.
     BeginTransaction,
 }
 
 impl Action {
-    /// Whether it writes bytes into the cache.
+    /// Whether the action writes bytes into the cache.
     pub fn writes_the_cache(self) -> bool {
         matches!(self, Action::Store | Action::CounterAtomicStore)
     }
 
-    /// Whether it stores bytes, wherever they go.
+    /// Whether the action stores bytes, in the cache or elsewhere.
     pub fn stores(self) -> bool {
         self.writes_the_cache() || self == Action::NonTemporal
     }
@@ -38,9 +38,9 @@ impl Action {
 /// One store or flush.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What it does.
+    /// What the entry does.
     pub action: Action,
-    /// Its line.
+    /// The line that the entry accesses.
     pub line: Line,
     /// First byte in the line.
     pub offset: u8,
@@ -48,17 +48,17 @@ pub struct Entry {
     pub length: u8,
     /// The bytes, from index 0.
     pub bytes: [u8; 64],
-    /// Tick from which it may leave; known once it has committed.
+    /// Tick from which the entry may leave; known once it has committed.
     pub committed: Option<u64>,
-    /// Where in the program it comes from.
+    /// The site of the operation in its program.
     pub site: Site,
 }
 
-/// The queue. The committed part at its front is what the field calls the store buffer.
+/// The queue of stores and flushes. Its committed part, at the front, is usually called the store buffer.
 pub struct StoreQueue {
     entries: VecDeque<Entry>,
     committed: usize,
-    /// How many queued stores fall on a line, by a hash of it: most loads need no search.
+    /// Number of queued stores for each hash of a line: most loads need no search.
     lines: [u16; 256],
 }
 
@@ -73,7 +73,7 @@ fn hash(line: Line) -> usize {
 }
 
 impl StoreQueue {
-    /// Entries, committed or not.
+    /// Number of entries, committed or not.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -89,14 +89,14 @@ impl StoreQueue {
         self.entries.push_back(entry);
     }
 
-    /// Puts an entry before all others, already committed: what a write-combining buffer left behind.
+    /// Puts an already committed entry before all others: what a write-combining buffer left.
     pub fn push_front(&mut self, entry: Entry) {
         self.count(&entry, true);
         self.entries.push_front(entry);
         self.committed += 1;
     }
 
-    /// Commits the oldest entry that has not been.
+    /// Commits the oldest entry that has not committed.
     pub fn commit_next(&mut self, tick: u64) {
         self.entries[self.committed].committed = Some(tick);
         self.committed += 1;
@@ -135,13 +135,13 @@ impl StoreQueue {
 /// One write-combining buffer: a line being filled by non-temporal stores.
 #[derive(Clone, Copy, Debug)]
 pub struct CombiningBuffer {
-    /// The line.
+    /// The line that is being filled.
     pub line: Line,
-    /// Its bytes so far.
+    /// The bytes written so far.
     pub bytes: [u8; 64],
     /// Bit `i`: byte `i` has been written.
     pub mask: u64,
-    /// Where in the program the newest of its stores comes from.
+    /// The site of the newest store in the buffer.
     pub site: Site,
 }
 
@@ -161,12 +161,12 @@ impl CombiningBuffer {
         }
     }
 
-    /// Every byte has been written.
+    /// Whether every byte has been written.
     pub fn full(&self) -> bool {
         self.mask == u64::MAX
     }
 
-    /// The written stretches, as ordinary stores.
+    /// The written ranges of bytes, as ordinary stores.
     pub fn stretches(&self) -> impl Iterator<Item = Entry> + '_ {
         let mut at = 0u32;
         std::iter::from_fn(move || {

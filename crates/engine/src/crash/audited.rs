@@ -1,4 +1,4 @@
-//! A run with the auditors watching: its programs, each with a ledger before it, and what the auditors have to know of the
+//! A run with auditors: its programs, each with a ledger in front of it, and what the auditors must know about the
 //! design and the machine.
 
 use super::{CrashCase, Survival};
@@ -14,17 +14,17 @@ use crate::recovery::SchemeCodec;
 use crate::run::{Bases, Failure, Source};
 use std::sync::Arc;
 
-/// A run that auditors watch.
+/// A run that auditors observe.
 pub(crate) struct Audited {
-    /// Its programs, with a ledger before each.
+    /// The run, with a ledger in front of each program.
     pub job: Job,
     /// The auditors.
     pub auditor: Auditor,
-    /// The encryption as a boot needs it; `None`: memory holds plaintext.
+    /// The encryption as a boot needs it; `None` if memory holds plaintext.
     pub codec: Option<SchemeCodec>,
 }
 
-/// The run of `case` with auditors who have seen nothing yet.
+/// The run of `case`, with new auditors.
 pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Failure> {
     let CrashCase { config, design, source, .. } = *case;
     let mut job = source.job(bases, case.cancel)?;
@@ -69,7 +69,7 @@ fn stamp_of(design: &Design) -> Option<StampSource> {
     })
 }
 
-/// How the counters of `scheme` lie on the media, for those who read them on their own.
+/// How the counters of `scheme` are laid out, for the auditors' own reading.
 fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
     match scheme.coverage() {
         Coverage::PAGE => CounterLayout::Split { minor_bits },
@@ -77,7 +77,7 @@ fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
     }
 }
 
-/// Puts a ledger between each program and its core; a trace has transactions nobody could judge.
+/// Puts a ledger between each program and its core. `None` for a trace, whose transactions cannot be judged.
 pub(crate) fn keep_ledgers(job: &mut Job, source: &Source) -> Option<ProgramFacts> {
     let recovery = source.recovery()?;
     let (sender, records) = ledger_channel();

@@ -1,11 +1,11 @@
-//! The verdict told apart: who is to blame for what a crash exploration found. At most two more explorations answer it,
-//! each of which ends at the first violation of the rule that was broken first:
+//! Finds out who is to blame for the violations of a crash exploration. This takes at most two more explorations, each
+//! of which ends at the first violation of the rule that was broken first:
 //!
-//! 1. The same program over plaintext memory. If it fails there, too, the program is wrong, whatever the design is.
-//! 2. The same design with the complete program, if something was left out; or a recorded program, which has no
-//!    annotations, where every write is counter-atomic. If that holds, what was missing is to blame.
+//! 1. The same program on plaintext memory. If that fails too, the program is wrong, whatever the design is.
+//! 2. The same design with the complete program, if something was left out; or, for a recorded program, which has no
+//!    annotations, a design in which every write is counter-atomic. If that holds, what was missing is to blame.
 //!
-//! Otherwise the design is.
+//! Otherwise the design is to blame.
 
 use super::{Blame, Blamed, CrashPlan, CrashReport, Exploration};
 use crate::audit::Rule;
@@ -18,9 +18,10 @@ use crate::run::Failure;
 /// An exploration of a run on a design.
 pub type ExploreOn<'a> = dyn FnMut(&RunConfig, &Design, &Exploration) -> Result<CrashReport, Failure> + 'a;
 
-/// Who is to blame for the violations of `report`, which `explore` gave for `config` on `design`. `None` where there are
-/// none, or where the auditors themselves are at fault. `is_trace`: a recorded program. An event of one design is not the
-/// same moment on another, so where one event was asked for the others fail after every event.
+/// Who is to blame for the violations of `report`, which `explore` returned for `config` on `design`. `None` if there
+/// are none, or if the auditors themselves are at fault. `is_trace`: whether the program is recorded. An event of one
+/// design is not the same moment on another, so if one event was requested, the other runs fail power after every
+/// event.
 pub fn blame(
     config: &RunConfig,
     design: &Design,
@@ -41,20 +42,20 @@ pub fn blame(
     Ok(Some(Blame { who, why: inquiry.why }))
 }
 
-/// A run that breaks a rule, and the explorations of others that tell why.
+/// A run that breaks a rule, and the explorations of other runs that show why.
 struct Inquiry<'a, 'e> {
     config: &'a RunConfig,
     design: &'a Design,
     is_trace: bool,
-    /// It ends at the first violation of the rule that was broken first.
+    /// Ends at the first violation of the rule that was broken first.
     exploration: Exploration,
     explore: &'a mut ExploreOn<'e>,
-    /// What was run and what it showed, so far.
+    /// What was run so far, and what it showed.
     why: String,
 }
 
 impl Inquiry<'_, '_> {
-    /// Who is to blame; `seeded`: a mechanism of the design is switched off.
+    /// Who is to blame; `seeded`: whether a mechanism of the design is switched off.
     fn who(&mut self, seeded: bool) -> Result<Blamed, Failure> {
         if self.design.encryption.is_none() && !seeded {
             self.why = format!(
@@ -74,7 +75,7 @@ impl Inquiry<'_, '_> {
         Ok(who.unwrap_or(Blamed::Design))
     }
 
-    /// Tries the same program over plaintext memory.
+    /// Tries the same program on plaintext memory.
     fn over_plaintext(&mut self) -> Result<Option<Blamed>, Failure> {
         let Some(plaintext) = plaintext_of(self.design.form).and_then(|name| find(name, self.config.variant)) else {
             self.why.push_str(
@@ -83,7 +84,7 @@ impl Inquiry<'_, '_> {
             );
             return Ok(None);
         };
-        // Its programs have no annotations to leave out.
+        // Its programs have no annotations that could be left out.
         let leave_out = self.config.leave_out.filter(|omission| omission.is_in(plaintext.form));
         let run = RunConfig { design: plaintext.name.clone(), parts: None, leave_out, ..self.config.clone() };
         let program = program_of(&run);
@@ -111,7 +112,7 @@ impl Inquiry<'_, '_> {
         Ok(None)
     }
 
-    /// Tries the same design with the complete program, which has `omission`.
+    /// Tries the same design with the complete program, including `omission`.
     fn with_what_is_left_out(&mut self, omission: Omission) -> Result<Option<Blamed>, Failure> {
         let complete = RunConfig { leave_out: None, ..self.config.clone() };
         let design = self.design;
@@ -132,7 +133,7 @@ impl Inquiry<'_, '_> {
         }))
     }
 
-    /// Tries a recorded program for annotated designs where every write is counter-atomic.
+    /// Tries a recorded program for annotated designs with a design in which every write is counter-atomic.
     fn with_counter_atomic_writes(&mut self) -> Result<Option<Blamed>, Failure> {
         let form = self.design.form;
         let name = unannotated_of(form).filter(|_| form == ProgramForm::Annotated);
@@ -153,7 +154,8 @@ impl Inquiry<'_, '_> {
         Ok(Some(Blamed::Annotations))
     }
 
-    /// What was explored; `None` where this run cannot be, such as on a machine that the other design does not fit.
+    /// The report of another run; `None` if that run is not possible, such as on a machine that the design does not
+    /// fit.
     fn tried(&mut self, run: &RunConfig, design: &Design) -> Result<Option<CrashReport>, Failure> {
         match (self.explore)(run, design, &self.exploration) {
             Ok(report) => Ok(report.internal_errors.is_empty().then_some(report)),

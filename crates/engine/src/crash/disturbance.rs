@@ -1,6 +1,6 @@
-//! Another schedule of the same program: at random moments hardware prefetches, which may come at any time, take the places
-//! of dirty lines in the caches and of blocks in the counter cache, and keep banks, queues and circuits busy. What the
-//! program does stays the same, what leaves the chip when does not.
+//! Other schedules of the same program: at random times, hardware prefetches, which may come at any time, take the
+//! places of dirty lines in the caches and of blocks in the counter cache, and keep banks, queues and circuits busy.
+//! What the program does stays the same; when something leaves the chip changes.
 
 use crate::assembly::{System, memory_map};
 use crate::config::RunConfig;
@@ -8,27 +8,27 @@ use crate::kernel::Random;
 use crate::message::{CoreId, LINE_BYTES, Line, Observer};
 use crate::parts::Design;
 
-/// Prefetches for each way that a line may be in, until the next line is chosen.
+/// Number of prefetches for each way that a line may be in, before the next line is chosen.
 const PREFETCHES_PER_WAY: u64 = 4;
 
 /// The disturbances of one schedule.
 pub(crate) struct Disturbance {
-    /// `None`: the schedule of the machine by itself.
+    /// `None` for the undisturbed schedule.
     random: Option<Random>,
-    /// A prefetch follows one of so many events.
+    /// Average number of events between prefetches.
     events_between: u64,
-    /// Lines that programs may have.
+    /// Number of lines that programs may have.
     lines: u64,
-    /// Lines this far apart compete for the same ways, of which there are so many.
+    /// Lines this far apart compete for the same ways, and how many ways there are.
     stride: u64,
     ways: u64,
-    /// The line whose place is taken, and how many prefetches are still to do so.
+    /// The line whose place is to be taken, and how many prefetches are left for it.
     place: Line,
     left: u64,
 }
 
 impl Disturbance {
-    /// Those of schedule number `schedule` of a run of `design`; number 0 has none.
+    /// The disturbances of schedule number `schedule` of a run of `design`; number 0 has none.
     pub fn of(config: &RunConfig, design: &Design, schedule: u64) -> Self {
         let l3 = &config.machine.l3;
         let ways = u64::from(l3.ways);
@@ -43,7 +43,7 @@ impl Disturbance {
         }
     }
 
-    /// To be called after each event.
+    /// Must be called after each event.
     pub fn after<O: Observer>(&mut self, system: &mut System<O>) {
         let Some(random) = &mut self.random else { return };
         if random.below(self.events_between) > 0 {

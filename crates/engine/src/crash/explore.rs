@@ -1,4 +1,4 @@
-//! One crash exploration from configuration to report: the run of `simulate.rs` with the auditors watching.
+//! One crash exploration from configuration to report: the run of `simulate.rs` with auditors.
 
 use super::audited::{Audited, audited};
 use super::power::{Survivors, struck};
@@ -14,28 +14,29 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A run whose crashes are explored, or shown.
+/// A run whose crashes are explored or shown.
 #[derive(Clone, Copy)]
 pub struct CrashCase<'a> {
-    /// The run.
+    /// The run's configuration.
     pub config: &'a RunConfig,
     /// Its design, which may have a seeded fault.
     pub design: &'a Design,
-    /// What runs.
+    /// The workload that runs.
     pub source: &'a Source,
-    /// Is told how many transactions have ended since it was last told.
+    /// Called with the number of transactions that have ended since the last call.
     pub progress: &'a (dyn Fn(u64) + Sync),
     /// Set when the user interrupts.
     pub cancel: &'a AtomicBool,
 }
 
 impl CrashCase<'_> {
-    /// Lets power fail as `exploration` says.
+    /// Explores the power failures that `exploration` describes.
     pub fn explore(&self, exploration: &Exploration) -> Result<CrashReport, Failure> {
         self.explore_recovered(exploration, None)
     }
 
-    /// Lets power fail as `exploration` says, and runs `recovery`, if there is one, on every memory that a boot leaves.
+    /// Explores the power failures that `exploration` describes, and runs `recovery`, if given, on every memory that a
+    /// boot leaves.
     pub(crate) fn explore_recovered(
         &self,
         exploration: &Exploration,
@@ -44,8 +45,8 @@ impl CrashCase<'_> {
         self.explore_schedule(exploration, recovery, &mut KnownStates::default())
     }
 
-    /// Lets power fail in `schedules` schedules, of which the first is that of the machine by itself. A state that an
-    /// earlier one has met is not explored again. `recovery`, if there is one, is run on every memory that a boot leaves.
+    /// Explores the power failures of `schedules` schedules, the first of which is undisturbed. A state that an earlier
+    /// schedule has reached is not explored again. `recovery`, if given, is run on every memory that a boot leaves.
     pub(crate) fn explore_schedules(
         &self,
         exploration: &Exploration,
@@ -56,7 +57,7 @@ impl CrashCase<'_> {
         let mut all: Option<CrashReport> = None;
         for schedule in 0..schedules {
             let exploration = Exploration { schedule, ..*exploration };
-            // The bar shows transactions of one run.
+            // The progress bar shows transactions of one run.
             let share = |ended: u64| {
                 if schedule == 0 {
                     (self.progress)(ended)
@@ -79,7 +80,7 @@ impl CrashCase<'_> {
         Ok(all.expect("at least one schedule").over_schedules(schedules))
     }
 
-    /// Explores one schedule. Other runs have met the states `known`, and this one adds its own.
+    /// Explores one schedule. `known` has the states of other runs; this run adds its own.
     fn explore_schedule(
         &self,
         exploration: &Exploration,
@@ -125,8 +126,8 @@ impl CrashCase<'_> {
         Ok(report)
     }
 
-    /// Runs `system` to its end and judges what is left of it wherever its explorer asks for that. True if the user has
-    /// interrupted.
+    /// Runs `system` to its end and judges the survivors whenever its explorer asks for that. Returns whether the user
+    /// has interrupted.
     fn lose_power_throughout(
         &self,
         system: &mut System<Explorer<'_>>,
@@ -150,7 +151,7 @@ impl CrashCase<'_> {
         if let Err(Failure::Config(why)) = outcome {
             return Err(why.into());
         }
-        // A trace that cannot be read any further, because the user has interrupted, ends like one that is over.
+        // A trace that cannot be read further because the user has interrupted ends like a complete one.
         let interrupted = self.cancel.load(Ordering::Relaxed);
         if interrupted || system.observer.stopped() {
             watch.leave(system);
@@ -163,7 +164,7 @@ impl CrashCase<'_> {
         }
     }
 
-    /// Length of the run in this schedule, from the same run without anybody watching.
+    /// Number of events of the run in this schedule, from the same run without observers.
     fn events(&self, schedule: u64, bases: &Bases) -> Result<u64, Failure> {
         let job = self.source.job(bases, self.cancel)?;
         let mut system = System::new(self.config, self.design, job, NoObserver)?;
@@ -177,7 +178,7 @@ impl CrashCase<'_> {
         Ok(system.queue.events())
     }
 
-    /// The run as a report tells of it, in this schedule or in none in particular, before anything of it is known.
+    /// The description of the run in a report, with or without a certain schedule, before the exploration.
     pub(crate) fn run(&self, exploration: &Exploration, schedule: Option<u64>) -> CrashRun {
         CrashRun {
             design: self.config.design.clone(),
@@ -195,7 +196,7 @@ impl CrashCase<'_> {
     }
 }
 
-/// Refuses a run whose crashes say nothing.
+/// Refuses a run whose crashes would mean nothing.
 pub(crate) fn check_crashable(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
     if let Err(why) = &design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)));
@@ -206,7 +207,7 @@ pub(crate) fn check_crashable(config: &RunConfig, design: &Design) -> Result<(),
     Ok(())
 }
 
-/// What the run has met.
+/// What the run has exercised.
 pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
     let stats = system.controller.stats(system.queue.now());
     Exercised {
@@ -217,7 +218,7 @@ pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
     }
 }
 
-/// Hands the explorer the true survivors of a power failure now.
+/// Passes the true survivors of a power failure now to the explorer.
 fn with_survivors<'e, T>(
     system: &mut System<Explorer<'e>>,
     loss: &PowerLoss<'_>,

@@ -20,56 +20,56 @@ use early::EarlyChecks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::AtomicBool;
 
-/// By default every so many distinct durable states are booted for real.
+/// By default, one of this many distinct durable states is booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
-/// Events that a judgement is worth, for progress and interruption ...
+/// How many events a judgement counts as, for progress and interruption.
 const EVENTS_PER_JUDGEMENT: u64 = 16;
-/// ... with second power failures from the state ...
+/// How many events a judgement with second power failures counts as.
 const EVENTS_PER_NESTED_CHECK: u64 = 2048;
-/// ... and with a run of the user's own recovery: each is followed by a look for an interruption.
+/// How many events a run of the user's own recovery counts as: each is followed by a check for an interruption.
 const EVENTS_PER_OWN_RECOVERY: u64 = u64::MAX;
 
-/// Durable states that other runs have met: none of them is explored twice.
+/// Durable states that other runs have reached: none of them is explored twice.
 #[derive(Default)]
 pub struct KnownStates {
     durable: FxHashSet<u64>,
-    /// Those in whose recovery power has failed again.
+    /// States in whose recovery power has failed again.
     nested: FxHashSet<u64>,
-    /// What the user's own recovery finds in them, and whether it fails.
+    /// What the user's own recovery finds in the states, and whether it fails.
     images: FxHashMap<u128, bool>,
 }
 
-/// What a judgement gave.
+/// The result of a judgement.
 #[derive(Default)]
 pub struct Judgement {
-    /// Events that it is worth, for progress and interruption.
+    /// How many events it counts as, for progress and interruption.
     pub events: u64,
-    /// The violations found since the judgement before, if they are kept ([`Explorer::keep_all`]): by the auditors as the
-    /// run went on and at its crash point, ...
+    /// The violations since the last judgement that the auditors found during the run and at its crash point, if
+    /// violations are kept ([`Explorer::keep_all`]).
     pub by_run: Vec<Violation>,
-    /// ... in what left the caches when power was lost, ...
+    /// The violations in what left the caches when power was lost.
     pub by_loss: Vec<Violation>,
-    /// ... and by a real boot.
+    /// The violations that a real boot found.
     pub by_boot: Vec<Violation>,
 }
 
-/// What is to be done with the survivors of a power failure after the event that is just over.
+/// What the exploration needs the survivors of a power failure after the last event for.
 #[derive(Clone, Copy, Default)]
 struct Wants {
-    /// Caches persist, and the crash point is judged by what leaves them.
+    /// The crash point is judged by what leaves the caches, because they persist.
     power_loss: bool,
     /// A real boot.
     check: Option<Check>,
-    /// Second power failures, unless the point does not recover.
+    /// Second power failures, unless the machine does not recover from this point.
     nested: bool,
 }
 
-/// What a real boot is asked.
+/// What a real boot checks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
     /// Every line, the program's structure, and the next pads of every line.
     Everything,
-    /// The next pads of the lines that have persisted since the check before.
+    /// The next pads of the lines that have persisted since the last check.
     NextPads,
 }
 
@@ -83,10 +83,10 @@ pub struct Explorer<'a> {
     recovered: u64,
     /// The event of the program's first store.
     first_store: Option<u64>,
-    /// A crash point came after it.
+    /// Whether a crash point came after it.
     judged: bool,
     known: KnownStates,
-    /// New ones among them.
+    /// Number of new states among them.
     states: u64,
     full_checks: u64,
     wants: Wants,
@@ -94,23 +94,23 @@ pub struct Explorer<'a> {
     early: EarlyChecks,
     at_point: bool,
     last_point_recovered: bool,
-    /// Caches persist, so that a crash point is judged by what leaves them.
+    /// Whether caches persist, so that a crash point is judged by what leaves them.
     drains: bool,
-    /// The last event after which the auditors were told what leaves them.
+    /// The last event after which the auditors were informed of what leaves the caches.
     power_lost_at: Option<u64>,
     /// How many times in a row power fails again during recovery.
     nested: u32,
-    /// States explored so, and second power failures.
+    /// Number of states explored with second power failures, and of these failures.
     nested_states: u64,
     nested_points: u64,
-    /// The user's own recovery, where it is run.
+    /// The user's own recovery, if it is run.
     own: Option<Own<'a>>,
-    /// What the explorer found itself.
+    /// The violations that the explorer found itself.
     found: Collector,
     disagreements: Disagreements,
     /// The first violation of this rule ends the exploration.
     stop_at: Option<Rule>,
-    /// Violations when that was last looked for.
+    /// Number of violations at the last check for that rule.
     known_violations: u64,
     stopped: bool,
     cancel: Option<&'a AtomicBool>,
@@ -153,13 +153,13 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Other runs have met `known`.
+    /// Adds `known`, the states that other runs have reached.
     pub fn knowing(mut self, known: KnownStates) -> Self {
         self.known = known;
         self
     }
 
-    /// What this run and those before it have met.
+    /// The states that this run and those before it have reached.
     pub fn into_known(self) -> KnownStates {
         self.known
     }
@@ -170,26 +170,26 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Caches persist if `drains`: a crash point is judged by what leaves them.
+    /// `drains`: whether caches persist, so that a crash point is judged by what leaves them.
     pub fn drains(mut self, drains: bool) -> Self {
         self.drains = drains;
         self
     }
 
-    /// Power fails again `depth` times in a row during the recovery from every distinct state that recovers.
+    /// Fails power again `depth` times in a row during the recovery from every distinct state that recovers.
     pub fn nested(mut self, depth: u32) -> Self {
         self.nested = depth;
         self
     }
 
-    /// `recovery` is run on every memory that a boot leaves to the program, whose bytes end at address `end`.
+    /// Runs `recovery` on every memory that a boot leaves to the program, whose bytes end at address `end`.
     pub fn recovered_by(mut self, recovery: &'a mut OwnRecovery, end: u64) -> Self {
         self.auditor.watch_image(end);
         self.own = Some(Own::new(recovery, end));
         self
     }
 
-    /// Crash points are tallied by the stage of the transaction in flight if `wanted`.
+    /// `wanted`: whether to count crash points by the stage of the transaction in flight.
     pub fn tally_stages(mut self, wanted: bool) -> Self {
         if wanted {
             self.auditor.tally_stages();
@@ -197,25 +197,25 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// The first violation of `rule` ends the exploration.
+    /// Ends the exploration at the first violation of `rule`.
     pub fn stop_at(mut self, rule: Option<Rule>) -> Self {
         self.stop_at = rule;
         self
     }
 
-    /// Once `cancel` is set, a judgement ends early, and what it was about does not count as explored.
+    /// Once `cancel` is set, a judgement ends early, and its crash point does not count as explored.
     pub fn interrupted_by(mut self, cancel: &'a AtomicBool) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
-    /// Every violation from now on is given by the judgement that finds it, explained.
+    /// From now on, every judgement returns the violations that it finds, explained.
     pub fn keep_all(&mut self) {
         self.auditor.keep_all();
         self.found.keep_all();
     }
 
-    /// Whether the rule has been broken at whose first violation the exploration ends.
+    /// Whether the rule that ends the exploration has been broken.
     pub fn stopped(&mut self) -> bool {
         let Some(rule) = self.stop_at else { return false };
         let violations = self.violation_count();
@@ -232,15 +232,15 @@ impl<'a> Explorer<'a> {
         self.auditor.violation_count() + self.found.count
     }
 
-    /// Whether the exploration asks for the survivors of a power failure after the event that is just over.
+    /// Whether the exploration needs the survivors of a power failure after the last event.
     pub fn wants_survivors(&self) -> bool {
         self.wants.power_loss || self.wants.check.is_some() || self.wants_nested() || self.wants_own_recovery()
     }
 
-    /// Judges a power failure after the event that is just over, as far as the exploration asks for it: the crash point
-    /// itself where caches persist; a real boot from the first crash point, from every so many distinct states, from the
-    /// first violation, and in part, at first, whenever new data has persisted and pads matter; second power failures
-    /// during the recovery from a new state; a run of the user's own recovery on new memory. May be called after any event.
+    /// Judges a power failure after the last event, as far as the exploration needs it: the crash point itself, if
+    /// caches persist; a real boot from the first crash point, from one of so many distinct states, from the first
+    /// violation, and in part, at first, whenever new data has persisted and pads matter; second power failures during
+    /// the recovery from a new state; a run of the user's own recovery on new memory. May be called after any event.
     pub fn judge(&mut self, survivors: &Survivors<'_>) -> Result<Judgement, Failure> {
         let by_run = self.take_told();
         self.lose_power(&survivors.drained);
@@ -261,15 +261,15 @@ impl<'a> Explorer<'a> {
         Ok(Judgement { events, by_run, by_loss, by_boot: self.take_told() })
     }
 
-    /// The run has ended: judges a power failure after its last event with a real boot, whatever the plan says, and waits
-    /// for the verdicts of the user's own recovery.
+    /// Judges a power failure after the last event of the run with a real boot, whatever the plan says, and waits for
+    /// the verdicts of the user's own recovery.
     pub fn judge_end(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
         self.wants.check = Some(Check::Everything);
         self.judge(survivors)?;
         self.take_verdicts(0)
     }
 
-    /// Where caches persist: tells the auditors what left them, and judges the crash point if there is one.
+    /// If caches persist: informs the auditors of what left them, and judges the crash point if there is one.
     fn lose_power(&mut self, drained: &Drained) {
         let event = self.auditor.events();
         if !self.drains || self.power_lost_at.replace(event) == Some(event) {
@@ -292,13 +292,13 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Whether power should fail again during the recovery from the state that the event that is just over left: a new
-    /// one from which recovery succeeds.
+    /// Whether power should fail again during the recovery from the state after the last event: it is new, and recovery
+    /// succeeds.
     pub(super) fn wants_nested(&self) -> bool {
         self.wants.nested && self.last_point_recovered
     }
 
-    /// Lets power fail again after every step of the recovery from `survivors`.
+    /// Fails power again after every step of the recovery from `survivors`.
     fn fail_again(&mut self, survivors: &Survivors<'_>) {
         self.wants.nested = false;
         let never = AtomicBool::new(false);
@@ -313,13 +313,13 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Whether the event that is just over left memory that the user's own recovery has not been run on.
+    /// Whether the last event left memory that the user's own recovery has not been run on.
     fn wants_own_recovery(&self) -> bool {
         self.own.as_ref().is_some_and(Own::wants)
     }
 
-    /// Begins a run of the user's own recovery on what a boot makes of `survivors`, and takes the verdicts of those that are
-    /// over.
+    /// Starts a run of the user's own recovery on the memory that a boot makes of `survivors`, and takes the verdicts
+    /// of finished runs.
     fn begin_own_recovery(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
         let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered)?;
@@ -330,8 +330,8 @@ impl<'a> Explorer<'a> {
         self.take_verdicts(ahead)
     }
 
-    /// Takes the verdicts of the user's own recovery, in order, until one is not known; it is waited for if more than `ahead`
-    /// are to come.
+    /// Takes the verdicts of the user's own recovery, in order, until one is not known. Waits for it if more than
+    /// `ahead` are outstanding.
     fn take_verdicts(&mut self, ahead: usize) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
         let never = AtomicBool::new(false);
@@ -346,7 +346,8 @@ impl<'a> Explorer<'a> {
         Ok(())
     }
 
-    /// A point that the auditors' view found recovered is not, if something else found a broken rule there.
+    /// Corrects the verdict on a point that recovers according to the auditors' view, if another check found a broken
+    /// rule.
     fn point_broken_by(&mut self, broken: bool) {
         if broken && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
@@ -361,20 +362,20 @@ impl<'a> Explorer<'a> {
         &self.auditor
     }
 
-    /// Whether every rule held at the last crash point, the leaks of the run itself aside.
+    /// Whether every rule held at the last crash point, except for leaks of the run itself.
     pub fn recovers(&self) -> bool {
         self.last_point_recovered
     }
 
-    /// The violations found since the last call, if they are kept: the explorer's own last.
+    /// The violations since the last call, if they are kept; the explorer's own come last.
     fn take_told(&mut self) -> Vec<Violation> {
         let mut told = self.auditor.take_told();
         told.append(&mut self.found.take_told());
         told
     }
 
-    /// Where a real boot and the auditors' view disagreed. Not a fault of the design but of this program: the two
-    /// compute the same thing by different ways. Empty, or the results cannot be trusted.
+    /// Disagreements between a real boot and the auditors' view. They are faults of this program, not of the design,
+    /// because the two compute the same thing in different ways. The results can be trusted only if there are none.
     pub fn internal_errors(&self) -> &[String] {
         self.disagreements.told()
     }
@@ -384,14 +385,14 @@ impl<'a> Explorer<'a> {
         self.points > 0
     }
 
-    /// Forgets the crash points whose verdicts of the user's own recovery are still to come: the user has interrupted.
+    /// Drops the crash points whose verdicts of the user's own recovery are outstanding: the user has interrupted.
     pub fn forget_unjudged(&mut self) {
         let waiting = self.own.as_mut().map_or(0, Own::abandon);
         self.points -= waiting;
         self.recovered -= waiting;
     }
 
-    /// Judges the crash point after the event that is just over, and decides what else is wanted there.
+    /// Judges the crash point after the last event, and decides what else is needed there.
     fn judge_point(&mut self) {
         self.points += 1;
         self.judged |= self.first_store.is_some();
@@ -416,7 +417,7 @@ impl<'a> Explorer<'a> {
         };
     }
 
-    /// What the user's own recovery makes of the point, or that it is to be run.
+    /// Takes the known result of the user's own recovery for the point, or schedules its run.
     fn look_at_image(&mut self) {
         let Some((own, digest)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
         match self.known.images.get(&digest) {

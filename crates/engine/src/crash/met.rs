@@ -1,6 +1,6 @@
-//! States that a power failure during recovery has left before. Two that are equal have the same futures, and the auditors
-//! say the same of them: what lies in memory over what the run left, what is drained to it, the registers that survive, and
-//! every pad used so far with the bytes under it.
+//! States that an earlier power failure during recovery has left. Two equal states have the same futures, and the
+//! auditors report the same for them. A state consists of what memory holds in addition to the run, what is drained to
+//! it, the registers that survive, and every pad used so far with its bytes.
 
 use super::power::Drained;
 use crate::kernel::keyed_digest;
@@ -8,15 +8,15 @@ use crate::message::{LineBytes, MediaLine};
 use crate::recovery::Media;
 use rustc_hash::FxHashMap;
 
-/// States met, each with how many more power failures followed it.
+/// Known states, each with the number of further power failures that were explored from it.
 #[derive(Default)]
 pub(super) struct Met {
     states: FxHashMap<(u128, u128), Vec<(Drained, u32)>>,
 }
 
 impl Met {
-    /// Whether the state in which `drained` is left over a memory of this digest, with these pads used, was met with
-    /// at least `left` more power failures; if not, it is from now on.
+    /// Whether the state in which `drained` is left over a memory of this digest, with these used pads, is known with
+    /// at least `left` further power failures. If not, it becomes known.
     pub fn before(&mut self, memory: u128, pads: u128, drained: &Drained, left: u32) -> bool {
         let alike = self.states.entry((memory, pads)).or_default();
         match alike.iter_mut().find(|(known, _)| known == drained) {
@@ -33,7 +33,7 @@ impl Met {
     }
 }
 
-/// A digest of what boots have stored over the media, where `below`, whose digest is `known`, lies beneath the last of
+/// A digest of what boots have stored on the media. `below`, whose digest is `known`, is the memory under the last of
 /// them.
 pub(super) fn digest(memory: &dyn Media, below: &dyn Media, known: u128) -> u128 {
     let mut digest = known;

@@ -1,8 +1,8 @@
-//! Crash exploration: lets power fail after any event of a run and has the auditors judge what is left.
+//! Crash exploration: fails power after any event of a run and lets the auditors judge what is left.
 //!
-//! The run itself is never disturbed. [`Explorer`] sits on the observer stream; at each event that the [`CrashPlan`]
-//! names, the auditors judge the durable view they keep. At some of those points the run loop is asked for the true
-//! survivors, and a real boot from them is compared with that view:
+//! The run itself is never disturbed. [`Explorer`] is part of the observer stream. At each event that the [`CrashPlan`]
+//! names, the auditors judge their durable view. At some of those points the run loop is asked for the true survivors,
+//! and a real boot from them is compared with that view:
 //!
 //! ```text
 //! loop { event happens; explorer.event_over(now)

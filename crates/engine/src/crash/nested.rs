@@ -1,12 +1,12 @@
-//! Power fails again during recovery. From one durable state the boot goes step by step, then the program's recovery
-//! write by write; after each, power is lost, a second boot runs to its end, the program recovers, and what is then in
-//! memory is compared with what the auditors expect of a recovery that nobody disturbs. Below a state whose recovery
-//! keeps every rule the same happens to that recovery, and so on to a depth: a tree of lives, along each way through which
-//! the auditors remember every pad.
+//! Power fails again during recovery. From one durable state, the boot is performed step by step, then the program's
+//! recovery write by write. After each step power is lost, a second boot runs to its end, the program recovers, and
+//! memory is compared with the result of an undisturbed recovery. Below a state whose recovery breaks no rule, the same
+//! is repeated for that recovery, and so on to a given depth: a tree of power cycles. On every path through it, the
+//! auditors remember every pad.
 //!
-//! Lines that no boot from this state writes read as they did at the first power failure, of which the auditors have
-//! judged every line; so only those are compared that the undisturbed recovery or one of those on the way touches, or that
-//! left the caches.
+//! Lines that no boot from this state writes read as they did at the first power failure, where the auditors have
+//! judged every line. So only those lines are compared that the undisturbed recovery or one of the recoveries on the
+//! path writes, or that left the caches.
 
 use super::met::{Met, digest};
 use super::next_writes::watch_next_writes;
@@ -20,40 +20,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the exploration of one state gave.
+/// The result of exploring one state.
 pub(super) struct NestedResult {
-    /// Power failures during recovery that were judged.
+    /// Number of power failures during recovery that were judged.
     pub points: u64,
-    /// What broke.
+    /// The violations that were found.
     pub found: Vec<Violation>,
-    /// The user interrupted it.
+    /// Whether the user interrupted.
     pub interrupted: bool,
 }
 
-/// A recovery on the way: its boot begins with what the last loss of power on `path` left over `media`.
+/// A recovery on the path: its boot begins with what the last power loss of `path` left over `media`.
 struct Life<'b, 'a> {
     media: &'b dyn Media,
-    /// Of what boots have stored over the media of the run.
+    /// Digest of what boots have stored on the media of the run.
     digest: u128,
     path: &'b Path<'b>,
     watch: BootWatch<'a>,
-    /// What the recoveries before it have stored.
+    /// What the earlier recoveries have stored.
     touched: BTreeSet<MediaLine>,
 }
 
-/// Explores the power failures during recovery after one loss of power.
+/// Explores the power failures during recovery after one power loss.
 pub(super) struct Nested<'a> {
     auditor: &'a Auditor,
     loss: &'a PowerLoss<'a>,
     first: &'a Drained,
-    /// What lies below it.
+    /// The media of the run.
     media: &'a dyn Media,
     program: Option<Arc<dyn ProgramRecovery>>,
-    /// Compare every line and let the program check its structure, too.
+    /// Whether to compare every line and let the program check its structure, too.
     thorough: bool,
-    /// Lines that an undisturbed recovery writes, and those that share a counter block with them.
+    /// Lines that an undisturbed recovery writes, and lines that share a counter block with them.
     expected: BTreeSet<Line>,
-    /// Those that it writes.
+    /// Lines that an undisturbed recovery writes.
     written: BTreeSet<Line>,
     /// How many times in a row power fails.
     depth: u32,
@@ -64,7 +64,7 @@ pub(super) struct Nested<'a> {
 }
 
 impl<'a> Nested<'a> {
-    /// Of what `survivors` have.
+    /// An exploration of the state of `survivors`.
     pub fn new(auditor: &'a Auditor, survivors: &'a Survivors<'a>, thorough: bool, cancel: &'a AtomicBool) -> Self {
         let Survivors { drained: first, media, loss } = survivors;
         Self {
@@ -84,25 +84,26 @@ impl<'a> Nested<'a> {
         }
     }
 
-    /// Power fails so many times in a row.
+    /// Sets how many times in a row power fails.
     pub fn depth(mut self, depth: u32) -> Self {
         self.depth = depth;
         self
     }
 
-    /// States that were met before are explored again.
+    /// Explores known states again.
     #[cfg(test)]
     pub fn without_pruning(mut self) -> Self {
         self.prunes = false;
         self
     }
 
-    /// Explores all of them.
+    /// Explores all power failures.
     pub fn explore(mut self) -> NestedResult {
         let (media, snapshot) = (self.media, &self.first.snapshot);
         let mut whole = self.loss.boot(media, snapshot, self.touching(self.auditor.boot_watch()));
         let steps = self.recover(&mut whole);
-        // A leak of the boot itself needs no second power failure; one of the next loss of power is one after the last step.
+        // A leak of the boot itself needs no second power failure; a leak of the next power loss is one after the last
+        // step.
         let by_itself = !whole.watcher().watch.clean();
         self.ask_next_pads(&mut whole, &[self.first]);
         self.live_again(&whole, steps);
@@ -121,13 +122,13 @@ impl<'a> Nested<'a> {
         self.result
     }
 
-    /// Lets power fail after every step of a recovery, `left` times in a row.
+    /// Fails power after every step of a recovery, `left` times in a row.
     fn fail_everywhere(&mut self, life: Life<'_, 'a>, left: u32) {
         let Life { media, digest, path, watch, touched } = life;
         let snapshot = &path.losses.last().expect("a life begins with a loss of power").snapshot;
         let mut boot = self.loss.boot(media, snapshot, Touching { watch, touched });
         let program = self.program.clone();
-        // Steps so far, and writes with what was left when power was last lost.
+        // Number of steps so far, and of writes including what was left at the last power loss.
         let (mut event, mut last) = (0, None);
         let mut fail = |boot: &Boot<'_, Touching<'a>>, step| {
             event += 1;
@@ -150,7 +151,7 @@ impl<'a> Nested<'a> {
         }
     }
 
-    /// Power is lost at the end of `path`, with which `boot` has come this far over `below`, and leaves `drained`.
+    /// Power is lost at the end of `path`, which `boot` has reached over `below`, and leaves `drained`.
     fn fail_again(
         &mut self,
         boot: &Boot<'_, Touching<'a>>,
@@ -177,14 +178,14 @@ impl<'a> Nested<'a> {
         }
     }
 
-    /// A whole second life: the machine has recovered and runs on, the slots that were dirty are dirty again with other bytes,
-    /// and power is lost. These bytes must leave under pads of their own and come back, and a third life must have pads of
-    /// its own, too. `steps`: those of the recovery, all of which have been performed.
+    /// A complete second power cycle: the machine has recovered and continues, the slots that were dirty are dirty
+    /// again with other bytes, and power is lost. These bytes must leave with new pads and be restored, and a third
+    /// cycle must have new pads, too. `steps`: the number of steps of the recovery, all of which have been performed.
     fn live_again(&mut self, boot: &Boot<'_, Touching<'a>>, steps: u64) {
         let Some((codec, region)) = self.loss.codec.and_then(|codec| Some((codec, codec.shadow()?))) else { return };
         let mut held = boot.power_lost();
         if !held.lines.is_empty() {
-            // What was put back into the caches is the first life's still.
+            // What was restored to the caches is from the first power cycle.
             return;
         }
         let slots: BTreeMap<u64, Line> = self.first.slots(region).collect();
@@ -220,7 +221,7 @@ impl<'a> Nested<'a> {
         self.tell_leaks(again.into_observer().watch, &when, vec![steps]);
     }
 
-    /// What `watch` saw leave the chip when power failed `when`, again after these steps of recoveries.
+    /// Reports what `watch` saw leave the chip when power failed `when`, again after these steps of recoveries.
     fn tell_leaks(&mut self, watch: BootWatch<'_>, when: &str, events: Vec<u64>) {
         for mut violation in self.auditor.leaks_told(watch.finish()) {
             violation.explanation.push_str(&format!(" This is so if power fails {when}."));
@@ -228,7 +229,7 @@ impl<'a> Nested<'a> {
         }
     }
 
-    /// The whole recovery and what it must show; whether it does.
+    /// Performs the whole recovery and checks its result; returns whether it is right.
     fn judge(&mut self, life: &Life<'_, 'a>) -> bool {
         let before = self.result.found.len();
         let Life { media, path, watch, touched, .. } = life;
@@ -286,7 +287,7 @@ impl<'a> Nested<'a> {
         self.result.found.len() == before
     }
 
-    /// The boot, then the program's recovery; gives the number of steps after which power may fail again.
+    /// The boot, then the program's recovery. Returns the number of steps after which power may fail again.
     fn recover(&self, boot: &mut Boot<'_, Touching<'a>>) -> u64 {
         let mut steps = 0;
         while let Some(step) = boot.step() {
@@ -300,8 +301,8 @@ impl<'a> Nested<'a> {
         steps
     }
 
-    /// Has the auditors look at the pads of the next power loss, for the slots that these losses of power wrote, and at
-    /// those of the next writes of the lines that left or that recovery wrote.
+    /// Lets the auditors check the pads of the next power loss, for the slots that `losses` wrote, and the pads of the
+    /// next writes of the lines that left or that recovery wrote.
     fn ask_next_pads(&self, boot: &mut Boot<'_, Touching<'a>>, losses: &[&Drained]) {
         if !boot.watcher().watch.watches_pads() {
             return;
@@ -319,7 +320,7 @@ impl<'a> Nested<'a> {
         watch_next_writes(boot, |observer| &mut observer.watch, lines.into_iter());
     }
 
-    /// Data lines among `touched`, and the lines of counter blocks among them.
+    /// The data lines in `touched`, and the lines of the counter blocks in it.
     fn lines_of(&self, touched: &BTreeSet<MediaLine>) -> BTreeSet<Line> {
         let mut lines = BTreeSet::new();
         for media in touched {

@@ -1,16 +1,16 @@
-//! Which pads a machine that has booted would use next.
+//! The pads that a booted machine would use next.
 
 use crate::audit::BootWatch;
 use crate::message::{Line, Observer};
 use crate::recovery::Boot;
 
-/// A boot is asked under which pads a line may first be written if that is one of so many next writes of all; with
-/// counters of the line's own it is always the same pad. A global register that comes back behind is behind by the
-/// writes whose values it or the media had yet to learn of, and the last of these may have been to any line. That is
-/// about as many as write queues hold; a register that is further behind repeats the values in between, too.
+/// How many next writes of all are considered for the first write of a line after a boot. With per-line counters the
+/// pad is always the same. A global register that is restored with too small a value is behind by the writes whose
+/// values it or the media had not received, and the last of these may have been to any line. That is about as many as
+/// write queues hold; a register that is further behind repeats the values in between, too.
 const WRITES_AHEAD: usize = 64;
 
-/// Lets the auditors, whom `watch` finds in the boot's observer, see the pads that the first write of each of `lines` might
+/// Shows the auditors, through `watch` in the boot's observer, the pads that the first write of each of `lines` might
 /// have.
 pub(super) fn watch_next_writes<'a, O: Observer>(
     boot: &mut Boot<'_, O>,

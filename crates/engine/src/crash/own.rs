@@ -1,4 +1,4 @@
-//! The crash points of one run as the user's own recovery judges them.
+//! The crash points of one run as judged by the user's own recovery.
 
 use super::report::Recoveries;
 use crate::audit::{Auditor, Rule, Violation};
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// What is known of them.
+/// The state of the judgement by the user's own recovery.
 pub(super) struct Own<'a> {
     recovery: &'a mut OwnRecovery,
     /// One past the program's last byte address.
@@ -19,32 +19,32 @@ pub(super) struct Own<'a> {
     wanted: Option<u128>,
     /// The transaction that the program is in.
     pub transaction: Option<u64>,
-    /// The memory, among those waited for, to which this crash point counts.
+    /// The memory, among those with outstanding verdicts, that this crash point counts for.
     counted: Option<u128>,
-    /// Runs whose verdicts have not been taken, the first that began first.
+    /// Runs whose verdicts have not been taken, oldest first.
     pending: VecDeque<Pending>,
     recoveries: Recoveries,
 }
 
-/// A run that has begun: what is to be known when it is over.
+/// A started run, with what must be known when it ends.
 struct Pending {
     digest: u128,
     event: u64,
     transaction: Option<u64>,
-    /// No rule of the auditors is broken at the event.
+    /// Whether no rule of the auditors is broken at the event.
     others_held: bool,
-    /// Crash points that leave this memory and at which everything else held.
+    /// Number of crash points that leave this memory and at which everything else held.
     held: u64,
-    /// The run of the command is for it: no other exploration has begun it.
+    /// Whether this exploration started the run of the command for it.
     begun: bool,
 }
 
-/// What became of one image.
+/// The result for one image.
 pub(super) struct Judged {
     pub digest: u128,
-    /// It fails.
+    /// The violation, if the command fails.
     pub violation: Option<Violation>,
-    /// Crash points that leave it and at which everything else held.
+    /// Number of crash points that leave the image and at which everything else held.
     pub held: u64,
 }
 
@@ -61,12 +61,12 @@ impl<'a> Own<'a> {
         Self { recovery, end, wanted: None, transaction: None, counted: None, pending: VecDeque::new(), recoveries }
     }
 
-    /// The command is to be run on the memory of this digest.
+    /// Requests a run of the command on the memory of this digest.
     pub fn want(&mut self, digest: u128) {
         self.wanted = Some(digest);
     }
 
-    /// Another event is over.
+    /// Starts the next event: nothing is requested.
     pub fn want_nothing(&mut self) {
         (self.wanted, self.counted) = (None, None);
     }
@@ -75,7 +75,7 @@ impl<'a> Own<'a> {
         self.wanted.is_some()
     }
 
-    /// How many verdicts may be waited for before the next run begins.
+    /// How many verdicts may be outstanding before the next run begins.
     pub fn ahead(&self) -> usize {
         self.recovery.ahead()
     }
@@ -84,8 +84,8 @@ impl<'a> Own<'a> {
         self.recoveries.clone()
     }
 
-    /// A crash point leaves the memory of this digest, and everything else holds there or not. True if its verdict is
-    /// waited for.
+    /// Records that a crash point leaves the memory of this digest; `held`: whether everything else holds there.
+    /// Returns whether its verdict is outstanding.
     pub fn leaves(&mut self, digest: u128, held: bool) -> bool {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.digest == digest) else {
             return false;
@@ -95,7 +95,7 @@ impl<'a> Own<'a> {
         true
     }
 
-    /// At this crash point something else does not hold after all.
+    /// Corrects the last crash point: something else does not hold there.
     pub fn does_not_hold(&mut self) {
         let Some(digest) = self.counted.take() else { return };
         if let Some(pending) = self.pending.iter_mut().find(|pending| pending.digest == digest) {
@@ -103,8 +103,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Begins a run on what `boot` makes of memory, if that is wanted and its verdict is not known. `held`: no other rule is
-    /// broken. Gives the lines in which the boot and the auditors disagree.
+    /// Starts a run on the memory that `boot` makes, if that is requested and its verdict is not known. `held`: no
+    /// other rule is broken. Returns the lines on which the boot and the auditors disagree.
     pub fn begin(
         &mut self,
         auditor: &Auditor,
@@ -133,7 +133,7 @@ impl<'a> Own<'a> {
         Ok(disagreements)
     }
 
-    /// Gives up on the verdicts that are waited for, and says how many crash points counted on them.
+    /// Drops the outstanding verdicts. Returns how many crash points depended on them.
     pub fn abandon(&mut self) -> u64 {
         self.wanted = None;
         self.recoveries.images -= self.pending.len() as u64;
@@ -141,7 +141,7 @@ impl<'a> Own<'a> {
         self.pending.drain(..).map(|pending| pending.held).sum()
     }
 
-    /// Takes the next verdict: waits for it if more than `ahead` are waited for.
+    /// Takes the next verdict; waits for it if more than `ahead` are outstanding.
     pub fn next(&mut self, auditor: &Auditor, ahead: usize, cancel: &AtomicBool) -> Result<Option<Judged>, Failure> {
         let Some(first) = self.pending.front() else { return Ok(None) };
         let Some(verdict) = self.recovery.verdict(first.digest, self.pending.len() > ahead, cancel)? else {

@@ -1,4 +1,4 @@
-//! The way to a power failure: after which step of which recovery power was lost before, in words, too.
+//! The path to a power failure: after which step of which recovery power was lost before, also in words.
 
 use super::power::Drained;
 use crate::assembly::memory_map;
@@ -9,22 +9,22 @@ use crate::parts::Forbidden;
 use crate::recovery::BootStep;
 use std::collections::BTreeSet;
 
-/// The losses of power of one future, first to last.
+/// The power losses of one future, first to last.
 #[derive(Clone)]
 pub(super) struct Path<'p> {
-    /// What each left, that of the run included.
+    /// What each power loss left, including that of the run.
     pub losses: Vec<&'p Drained>,
-    /// After which step of its recovery power was lost again, counted from 1, and what that step was.
+    /// After which step of its recovery power was lost again, counted from 1, and which step that was.
     pub steps: Vec<(u64, BootStep)>,
 }
 
 impl<'p> Path<'p> {
-    /// Power was lost in the run.
+    /// The path of a power loss in the run.
     pub fn from(first: &'p Drained) -> Self {
         Self { losses: vec![first], steps: Vec::new() }
     }
 
-    /// It is lost again after step `event` of the recovery, which was `step`, and that leaves `drained`.
+    /// This path, followed by a power loss after step `event` of the recovery, which was `step`, that leaves `drained`.
     pub fn and<'q>(&self, event: u64, step: BootStep, drained: &'q Drained) -> Path<'q>
     where
         'p: 'q,
@@ -34,7 +34,7 @@ impl<'p> Path<'p> {
         Path { losses, steps }
     }
 
-    /// The steps of the recoveries.
+    /// The numbers of the steps of the recoveries.
     pub fn events(&self) -> Vec<u64> {
         self.steps.iter().map(|(event, _)| *event).collect()
     }
@@ -49,13 +49,13 @@ impl<'p> Path<'p> {
         when
     }
 
-    /// The recovery that follows, counted in words.
+    /// The name of the recovery that follows: "the second recovery".
     pub fn last_recovery(&self) -> &'static str {
         ["first", "second", "third", "fourth", "fifth"].get(self.steps.len()).copied().unwrap_or("last")
     }
 }
 
-/// The sentence about a battery that gave up.
+/// The sentence about an operation that the battery does not support.
 pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
     let Forbidden { act, needs, has } = forbidden;
     format!(
@@ -66,7 +66,7 @@ pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
     )
 }
 
-/// An observer that remembers what is written.
+/// An observer that records what is written.
 pub(super) struct Touching<'a> {
     pub watch: BootWatch<'a>,
     pub touched: BTreeSet<MediaLine>,
@@ -94,13 +94,13 @@ fn told(step: BootStep) -> String {
         BootStep::Drained(_) => "a queued write was drained".to_owned(),
         BootStep::RegistersLoaded => "the registers were loaded".to_owned(),
         BootStep::ReencryptionBegan(page) => format!("the re-encryption of page {:#x} began", page.0),
-        BootStep::Reencrypted(line) => format!("{} was encrypted anew with its page", at(line)),
+        BootStep::Reencrypted(line) => format!("{} was re-encrypted with its page", at(line)),
         BootStep::ReencryptionFinished => "the re-encryption of a page ended".to_owned(),
-        BootStep::Undone(line) => format!("{} was put back from the hardware's log", at(line)),
+        BootStep::Undone(line) => format!("{} was restored from the hardware's log", at(line)),
         BootStep::LogFreed(core) => format!("the log of core {core} was freed"),
-        BootStep::Encrypted(line) => format!("{}, which lay in the clear, was encrypted", at(line)),
-        BootStep::BootCounterAdvanced => "the boot counter went up".to_owned(),
-        BootStep::Restored { slot, line } => format!("{} was put back from slot {slot} of the shadow cache", at(line)),
+        BootStep::Encrypted(line) => format!("{}, which was unencrypted, was encrypted", at(line)),
+        BootStep::BootCounterAdvanced => "the boot counter was incremented".to_owned(),
+        BootStep::Restored { slot, line } => format!("{} was restored from slot {slot} of the shadow cache", at(line)),
         BootStep::ShadowConsumed => "the shadow cache was declared consumed".to_owned(),
         BootStep::CachePadRenewed(slot) => format!("slot {slot} of the caches got its new pad"),
         BootStep::Written(line) => format!("the program wrote {}", at(line)),

@@ -8,54 +8,54 @@ use std::str::FromStr;
 /// Which events are followed by a power failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CrashPlan {
-    /// Every one.
+    /// Every event.
     All,
-    /// So many, evenly spaced over the whole run and ending with its last event. The run's length must be known: the
-    /// same run without an observer has the same number of events.
+    /// This many events, evenly spaced over the whole run and ending with its last event. The length of the run must be
+    /// known: the same run without an observer has the same number of events.
     Sample(NonZeroU64),
-    /// This one only, counted from 1.
+    /// Only this event, counted from 1.
     At(u64),
-    /// Those from `first` to `last`, counted from 1.
+    /// The events from `first` to `last`, counted from 1.
     Between {
-        /// The first of them.
+        /// The first event.
         first: u64,
-        /// The last of them.
+        /// The last event.
         last: u64,
     },
 }
 
-/// What of the crashes of a run is explored.
+/// Which crashes of a run are explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exploration {
     /// After which events power fails.
     pub plan: CrashPlan,
-    /// How many times in a row power may fail again during recovery; 0: never.
+    /// How many times in a row power may fail again during recovery; 0 for never.
     pub nested: u32,
-    /// Which schedule: 0 is that of the machine by itself, the others are disturbed at random.
+    /// The schedule: 0 is undisturbed, the others are disturbed at random.
     pub schedule: u64,
-    /// The mechanism that is switched off in the design that is explored; told in the report.
+    /// The mechanism of the explored design that is switched off, for the report.
     pub fault: Option<Fault>,
-    /// The first violation of this rule ends the run; `None`: none does.
+    /// The first violation of this rule ends the run; `None`: no violation does.
     pub stop_at: Option<Rule>,
-    /// Crash points are tallied by the stage of the transaction in flight.
+    /// Whether to count crash points by the stage of the transaction in flight.
     pub stages: bool,
 }
 
 impl Exploration {
-    /// Power fails as `plan` says, not again during recovery, and nothing ends the run early.
+    /// Power fails as `plan` says and not again during recovery, and nothing ends the run early.
     pub const fn of(plan: CrashPlan) -> Self {
         Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None, stages: false }
     }
 }
 
-/// How far power failed again during recovery.
+/// How much power failed again during recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NestedExtent {
-    /// States from which it did.
+    /// Number of states from which it did.
     pub states: u64,
-    /// Power failures during recovery.
+    /// Number of power failures during recovery.
     pub points: u64,
-    /// How many in a row.
+    /// How many power failures in a row.
     pub depth: u32,
 }
 
@@ -73,13 +73,13 @@ impl CrashPlan {
         }
     }
 
-    /// Whether the plan can be followed only if the length of the run is known beforehand.
+    /// Whether the plan needs the length of the run in advance.
     pub fn needs_total(self) -> bool {
         matches!(self, CrashPlan::Sample(_))
     }
 
     /// One sentence about what a run that followed the plan covers.
-    /// `nested`: how far power failed again during recovery, if it did.
+    /// `nested`: how much power failed again during recovery, if it did.
     pub fn coverage(
         self,
         points: u64,

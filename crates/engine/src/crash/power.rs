@@ -1,8 +1,8 @@
-//! What happens after power is lost: the registers that survive, the write pending queue, and on a battery what leaves the
-//! caches.
+//! What happens after power loss: to the registers that survive, to the write pending queue, and, on battery, to what
+//! leaves the caches.
 //!
-//! Fault model: power fails between two events. The battery lasts for what its model supports (sepencr Table I) and every
-//! act is checked against it; a design that asks for more is stopped there, and what has left until then has left.
+//! Fault model: power fails between two events. The battery supports what its model says (sepencr Table I), and every
+//! operation is checked against it. A design that needs more is stopped there; what has left until then stays.
 
 use crate::assembly::{System, memory_map};
 use crate::config::{GlobalRegister, Machine};
@@ -23,15 +23,15 @@ use crate::recovery::{
 /// What survives of the global counter's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GlobalCounterSurvives {
-    /// The value.
+    /// The value survives.
     Value,
-    /// Nothing; boot looks for the largest counter on the media.
+    /// Nothing survives; the boot searches for the largest counter on the media.
     AsScanned,
-    /// Nothing.
+    /// Nothing survives.
     Not,
 }
 
-/// Which registers survive: of the controller's as of those of a machine that boots.
+/// Which registers survive, of the controller and of a machine during boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Survival {
     /// The re-encryption status register.
@@ -40,11 +40,11 @@ pub struct Survival {
     pub log: bool,
     /// The global counter's register.
     pub global_counter: GlobalCounterSurvives,
-    /// bbe's incr-counter.
+    /// The incr-counter of bbe.
     pub incr_counter: bool,
     /// The boot counter.
     pub boot_counter: bool,
-    /// Up to which stamp the shadow cache has been consumed.
+    /// The stamp up to which the shadow cache has been restored.
     pub consumed: bool,
 }
 
@@ -59,7 +59,7 @@ impl Survival {
         consumed: true,
     };
 
-    /// What the registers of `design` say, on a machine that treats the global counter so.
+    /// Which registers of `design` survive, on a machine that treats the global counter as `global_register` says.
     pub fn of(design: &Design, global_register: GlobalRegister) -> Self {
         let survives = |name| matches!(design.register_domain(name), Domain::Adr | Domain::NonVolatile);
         Self {
@@ -80,7 +80,7 @@ impl Survival {
         }
     }
 
-    /// What of `held` survives without the caches: the write pending queue and these registers.
+    /// What survives of `held` without the caches: the write pending queue and these registers.
     fn keep(&self, held: HeldState) -> AdrSnapshot {
         let first = ShadowRegisters::default();
         let kept = |survives: bool, value: u64, first: u64| if survives { value } else { first };
@@ -103,20 +103,20 @@ impl Survival {
     }
 }
 
-/// What a loss of power leaves.
+/// What a power loss leaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drained {
-    /// Everything that survives, with what the battery let out at the end of the queue.
+    /// Everything that survives, including what was drained on battery at the end of the queue.
     pub snapshot: AdrSnapshot,
-    /// What left the chip on battery besides the write pending queue, in order: dirty counter blocks, then what the drain
-    /// wrote.
+    /// What left the chip on battery in addition to the write pending queue, in order: dirty counter blocks, then what
+    /// the drain wrote.
     pub left: Vec<DrainedWrite>,
-    /// The act at which the battery gave up.
+    /// The operation that the battery does not support, if there was one.
     pub forbidden: Option<Forbidden>,
 }
 
 impl Drained {
-    /// The slots of the shadow cache, of all below `region`, that were written, in order.
+    /// The slots of the shadow cache in `region` that were written, in order.
     pub(super) fn slots(&self, region: ShadowRegion) -> impl Iterator<Item = (u64, Line)> + '_ {
         self.left.iter().filter_map(move |write| {
             let slot = region.slot_of(write.media.as_line()?)?;
@@ -133,22 +133,22 @@ impl Drained {
 /// How a machine loses power, and what its boot does then.
 #[derive(Clone, Copy)]
 pub struct PowerLoss<'a> {
-    /// What leaves the caches; `None`: they are lost.
+    /// How lines leave the caches; `None` if they are lost.
     pub drain: Option<CrashDrain>,
     /// What the battery supports.
     pub battery: Battery,
-    /// What survives of the registers.
+    /// Which registers survive.
     pub survival: Survival,
-    /// Lines rest in the caches under pads of the boot counter.
+    /// Whether lines are encrypted in the caches with pads of the boot counter.
     pub boot_pads: bool,
-    /// The encryption; `None`: memory holds plaintext.
+    /// The encryption; `None` if memory holds plaintext.
     pub codec: Option<&'a dyn LineCodec>,
     /// The boot sequence.
     pub steps: &'a [RecoveryStep],
 }
 
 impl<'a> PowerLoss<'a> {
-    /// As `design` loses it on `machine`.
+    /// How `design` loses power on `machine`.
     pub fn new(design: &'a Design, machine: &Machine, codec: Option<&'a dyn LineCodec>) -> Self {
         let drain = design.drain();
         Self {
@@ -161,7 +161,7 @@ impl<'a> PowerLoss<'a> {
         }
     }
 
-    /// A boot from what a loss of power has left: `snapshot`, and `media` below it. `observer` watches it.
+    /// A boot from what a power loss has left: `snapshot`, and `media` below it. `observer` observes it.
     pub fn boot<'b, O: Observer>(&self, media: &'b dyn Media, snapshot: &'b AdrSnapshot, observer: O) -> Boot<'b, O>
     where
         'a: 'b,
@@ -169,7 +169,7 @@ impl<'a> PowerLoss<'a> {
         Boot::new(media, snapshot, self.codec, self.steps, observer)
     }
 
-    /// Power is lost: `held` is what the machine holds, `media` what lies behind it.
+    /// Power is lost: `held` is what the machine holds, `media` the memory behind it.
     pub fn strike(&self, held: HeldState, media: &dyn Media) -> Drained {
         let Some(drain) = self.drain else {
             return Drained { snapshot: self.survival.keep(held), left: Vec::new(), forbidden: None };
@@ -233,7 +233,7 @@ pub struct Survivors<'a> {
 }
 
 impl Survivors<'_> {
-    /// A boot from them, which `observer` watches.
+    /// A boot from the survivors; `observer` observes it.
     pub fn boot<O: Observer>(&self, observer: O) -> Boot<'_, O> {
         self.loss.boot(self.media, &self.drained.snapshot, observer)
     }
@@ -254,7 +254,7 @@ impl Media for Image {
     }
 }
 
-/// What a controller holds, as a loss of power finds it.
+/// What a controller holds when power is lost.
 pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
     HeldState {
         wpq: controller.wpq,
@@ -277,7 +277,7 @@ pub(crate) fn struck<O: Observer>(system: &System<O>, loss: &PowerLoss<'_>) -> D
     loss.strike(held, system.device.image())
 }
 
-/// What has left the chip, as the write path tells it.
+/// What has left the chip, as the write path reports it.
 #[derive(Default)]
 struct Leaving {
     left: Vec<DrainedWrite>,
@@ -298,14 +298,14 @@ impl Observer for Leaving {
 /// A machine on battery.
 struct Draining<'a> {
     battery: Battery,
-    /// Memory with everything on top that has been drained so far.
+    /// Memory with everything that has been drained so far.
     path: MediaWriter<'a>,
     registers: ShadowRegisters,
     leaving: Leaving,
 }
 
 impl<'a> Draining<'a> {
-    /// The write pending queue and the dirty counter blocks have been drained.
+    /// The state after the write pending queue and the dirty counter blocks have been drained.
     fn new(loss: &PowerLoss<'a>, held: &HeldState, media: &'a dyn Media) -> Self {
         let mut path = MediaWriter::new(media, loss.codec);
         path.status = held.status;
@@ -376,7 +376,7 @@ impl OnBattery for Draining<'_> {
         let slot = shadow.zip(media.as_line()).and_then(|(region, line)| region.slot_of(line));
         assert!(
             carries.is_some() || slot.is_none(),
-            "a data line of the shadow cache leaves without word of the line that it holds: its secrecy cannot be judged"
+            "a data line of the shadow cache leaves without the cached line that it holds: its secrecy cannot be judged"
         );
         self.leave(media, bytes, carries, false);
     }

@@ -1,4 +1,4 @@
-//! What a crash exploration says in the end: `crash --json`.
+//! The result of a crash exploration: `crash --json`.
 
 use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
@@ -6,20 +6,20 @@ use crate::design::faults::Fault;
 use crate::parts::PartsList;
 use serde::{Serialize, Serializer};
 
-/// How much of the machine a crash run met. A crash test that met none of something says nothing about it.
+/// How much of the machine a crash run exercised. A crash test without one of these says nothing about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Exercised {
-    /// Dirty lines that left the caches without being asked to.
+    /// Dirty lines that were evicted from the caches.
     pub evictions: u64,
     /// Counter cache misses.
     pub counter_misses: u64,
-    /// Times a write found the write pending queue full.
+    /// Number of times that a write found the write pending queue full.
     pub wpq_full: u64,
-    /// Page re-encryptions.
+    /// Number of page re-encryptions.
     pub reencryptions: u64,
 }
 
-/// What the exploration took.
+/// The cost of the exploration.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct HostFigures {
     /// Wall-clock seconds.
@@ -35,55 +35,54 @@ pub struct CrashRun {
     pub design: String,
     /// The parts of a design that is not built in.
     pub parts: Option<PartsList>,
-    /// Reading of its paper.
+    /// The reading of the design's paper.
     pub variant: Variant,
     /// Workload name or trace.
     pub workload: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The mechanism that is switched off.
+    /// The mechanism that is switched off, if any.
     pub fault: Option<Fault>,
-    /// The schedule; `None`: none in particular.
+    /// The schedule; `None` if it is not about one schedule.
     pub schedule: Option<u64>,
-    /// What it met.
+    /// What the run exercised.
     pub exercised: Exercised,
-    /// The design encrypts, so that leaks are looked for.
+    /// Whether the design encrypts, so that leaks are checked.
     pub secret: bool,
-    /// The user interrupted the exploration.
+    /// Whether the user interrupted the exploration.
     pub interrupted: bool,
     /// Wall-clock seconds of the exploration.
     pub seconds: f64,
 }
 
-/// What a request says, over that of the run that was explored, to show a violation again. The keys are those of a crash
-/// request.
+/// The changes to the explored run's request that show a violation again. The keys are those of a crash request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Reproduction {
-    /// The shape of a smaller run; `None`: that of the run explored. A shorter run is not the beginning of a longer one,
-    /// because structures are laid out with room for every transaction and cores look ahead.
+    /// The shape of a smaller run; `None` for that of the explored run. A shorter run is not the beginning of a longer
+    /// one, because structures are laid out with room for every transaction and cores look ahead.
     #[serde(flatten)]
     pub shape: Option<Shape>,
-    /// `legal` where no schedule in particular shows it.
+    /// `legal` if the violation does not belong to one schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explore: Option<&'static str>,
-    /// The schedule, where it is not that of the machine by itself.
+    /// The schedule, unless it is the undisturbed one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<u64>,
-    /// How many times in a row power fails again during recovery, where it does.
+    /// How many times in a row power fails again during recovery, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nested_depth: Option<usize>,
     /// Power fails after this event, counted from 1.
     pub at_event: u64,
 }
 
-/// How large a run is: what is made smaller to find the smallest run that still fails. The keys are those of a request.
+/// The size of a run, which is reduced to find the smallest run that still fails. The keys are those of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Shape {
     /// Bytes of user data in a transaction.
     pub tx_size: u64,
-    /// Cores.
+    /// Number of cores.
     pub cores: u16,
-    /// Bytes of populated structure, the total over all cores.
+    /// Bytes of the populated structures, in total over all cores.
     pub footprint: u64,
     /// Transactions of each core before measuring begins.
     pub warmup: u64,
@@ -103,18 +102,18 @@ impl CrashRun {
     }
 }
 
-/// What the user's own recovery was run on.
+/// The runs of the user's own recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recoveries {
-    /// The command.
+    /// The command that was run.
     pub command: String,
-    /// Seconds after which a run of it has failed.
+    /// Seconds after which a run of the command counts as failed.
     pub timeout_seconds: u64,
-    /// Different images of memory that the crash points leave.
+    /// Number of different memory images that the crash points leave.
     pub images: u64,
-    /// Runs of the command: fewer than images where some were judged in another exploration.
+    /// Number of runs of the command: fewer than images if some were judged in another exploration.
     pub runs: u64,
-    /// Images on which it failed.
+    /// Number of images on which the command failed.
     pub failed: u64,
 }
 
@@ -128,7 +127,7 @@ impl Recoveries {
     }
 }
 
-/// How many of what were judged, and what was found.
+/// Numbers of what was judged and found.
 pub(crate) struct Findings {
     pub crash_points: u64,
     pub nested_points: u64,
@@ -143,21 +142,21 @@ pub(crate) struct Findings {
     pub unjudged: Option<String>,
 }
 
-/// A violation as reported: what the auditors say of it, the steps of recoveries after which power failed again, and how
-/// to see it once more.
+/// A violation as reported: the auditors' finding, the steps of recoveries after which power failed again, and how to
+/// reproduce it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportedViolation {
     /// What is broken, and when power failed.
     #[serde(flatten, serialize_with = "with_nested_events")]
     pub violation: Violation,
-    /// In this schedule; 0 is that of the machine by itself; null where a legal state of no schedule breaks the rule.
+    /// The schedule; 0 is the undisturbed one; null if a legal state of no schedule breaks the rule.
     pub schedule: Option<u64>,
-    /// How to see it again.
+    /// How to reproduce the violation.
     pub reproduce: Reproduction,
 }
 
 impl ReportedViolation {
-    /// Power fails again after this step of the recovery; `None` where it does not.
+    /// The step of the recovery after which power fails again; `None` if it does not.
     pub fn nested_event(&self) -> Option<u64> {
         self.violation.nested_events.first().copied()
     }
@@ -179,29 +178,30 @@ fn with_nested_events<S: Serializer>(violation: &Violation, serializer: S) -> Re
 /// The smallest run that was found to break a rule, and where.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shrunk {
-    /// The rule broken.
+    /// The rule that was broken.
     pub rule: Rule,
-    /// Transactions of each core.
+    /// Number of transactions of each core.
     pub transactions: u64,
     /// Bytes of user data in a transaction.
     pub tx_size: u64,
-    /// Bytes of populated structure, the total over all cores.
+    /// Bytes of the populated structures, in total over all cores.
     pub footprint: u64,
-    /// Cores.
+    /// Number of cores.
     pub cores: u16,
-    /// Power fails after this event of the smaller run, counted from 1: the earliest at which the rule is broken.
+    /// The event of the smaller run after which power fails, counted from 1: the earliest one at which the rule is
+    /// broken.
     pub crash_event: u64,
-    /// Power fails again after this event of the recovery; null where it does not.
+    /// The event of the recovery after which power fails again; null if it does not.
     pub nested_event: Option<u64>,
     /// The schedule, as in a violation.
     pub schedule: Option<u64>,
     /// What happened, in sentences.
     pub explanation: String,
-    /// How to see it.
+    /// How to reproduce the violation.
     pub reproduce: Reproduction,
-    /// Smaller runs that were explored.
+    /// Number of smaller runs that were explored.
     pub tried: u32,
-    /// Whether the search ended because every next smaller run that it knows holds, and not because it took too long.
+    /// Whether the search ended because every next smaller run holds, and not because it took too long.
     pub minimal: bool,
 }
 
@@ -209,15 +209,15 @@ pub struct Shrunk {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blamed {
-    /// The program: it fails without any encryption, or left out a step of its protocol that it needs.
+    /// The program: it fails without any encryption, or left out a necessary step of its protocol.
     Program,
     /// The design.
     Design,
-    /// What the programmer has to tell the design.
+    /// The annotations that the programmer must add for the design.
     Annotations,
 }
 
-/// The verdict told apart.
+/// Who is to blame, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Blame {
     /// Who is to blame.
@@ -226,59 +226,59 @@ pub struct Blame {
     pub why: String,
 }
 
-/// The report.
+/// The report of a crash exploration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CrashReport {
-    /// Version of this document.
+    /// Version of this document's format.
     pub schema: u32,
-    /// Design, by name.
+    /// The design's name.
     pub design: String,
     /// The parts of a design that is not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<PartsList>,
-    /// Reading of its paper.
+    /// The reading of the design's paper.
     pub variant: Variant,
-    /// The mechanism that is switched off, by name.
+    /// The name of the mechanism that is switched off, if any.
     pub fault: Option<&'static str>,
-    /// Workload.
+    /// Workload name or trace.
     pub workload: String,
-    /// Seed.
+    /// Seed of every random stream.
     pub seed: u64,
-    /// Power failures judged.
+    /// Number of judged power failures.
     pub crash_points: u64,
-    /// Power failures during recovery, of each that leaves the same state as another only one.
+    /// Number of judged power failures during recovery; those that leave the same state count once.
     pub nested_points: u64,
-    /// Distinct durable states among them.
+    /// Number of distinct durable states among the power failures.
     pub distinct_states: u64,
-    /// Points after which every rule held.
+    /// Number of crash points after which every rule held.
     pub recovered: u64,
-    /// What the run met.
+    /// What the run exercised.
     pub exercised: Exercised,
     /// What was covered, in a sentence or two.
     pub coverage: String,
-    /// The design promises secrecy, so that leaks were looked for.
+    /// Whether the design promises secrecy, so that leaks were checked.
     pub secret: bool,
-    /// The user interrupted the exploration, or what follows from what it found: this is what was finished.
+    /// Whether the user interrupted the exploration or the analysis after it: the report covers what was finished.
     pub interrupted: bool,
-    /// Why there is no verdict: no crash point followed a store. `None` where something was judged.
+    /// Why there is no verdict: no crash point followed a store. `None` if something was judged.
     #[serde(skip)]
     pub unjudged: Option<String>,
     /// The first violations of each kind, explained.
     pub violations: Vec<ReportedViolation>,
-    /// How many violations there were, explained or not.
+    /// Number of violations, explained or not.
     pub violation_count: u64,
-    /// For the rules that were broken first, the smallest run that still breaks them; empty where nothing was broken or
-    /// nothing smaller was asked for.
+    /// For the rules that were broken first, the smallest run that still breaks them; empty if no rule was broken or
+    /// shrinking was not requested.
     pub shrunk: Vec<Shrunk>,
-    /// Who is to blame; null where every rule held or nobody asked.
+    /// Who is to blame; null if every rule held or the analysis was not requested.
     pub blame: Option<Blame>,
-    /// Prepare, Mutate and Commit, where that was asked for and programs keep logs; else empty.
+    /// Counts of Prepare, Mutate and Commit, if requested and if programs keep logs; otherwise empty.
     pub stages: Vec<StageTally>,
-    /// What the user's own recovery was run on; null where there was none.
+    /// The runs of the user's own recovery; null if there was none.
     pub recoveries: Option<Recoveries>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
-    /// What it took.
+    /// The cost of the exploration.
     pub host: HostFigures,
 }
 
@@ -328,7 +328,7 @@ impl CrashReport {
         }
     }
 
-    /// This and what another schedule of the same program gave.
+    /// Combines this report with that of another schedule of the same program.
     pub(crate) fn and(mut self, other: CrashReport) -> Self {
         self.crash_points += other.crash_points;
         self.nested_points += other.nested_points;
@@ -355,7 +355,7 @@ impl CrashReport {
         self
     }
 
-    /// What was covered, if this is what `schedules` schedules gave.
+    /// This report with the coverage sentence for `schedules` schedules.
     pub(crate) fn over_schedules(mut self, schedules: u64) -> Self {
         self.coverage = format!(
             "Sampled: {schedules} schedules of the same program, of a number that nobody knows. In the others hardware \
@@ -366,7 +366,7 @@ impl CrashReport {
         self
     }
 
-    /// Whether every rule held and the program agrees with itself.
+    /// Whether every rule held and there are no internal errors.
     pub fn holds(&self) -> bool {
         self.violation_count == 0 && self.internal_errors.is_empty()
     }

@@ -1,7 +1,8 @@
-//! The smallest run that still breaks a rule: fewest transactions, then the smallest structure, then the earliest event.
+//! Finds the smallest run that still breaks a rule: fewest transactions, then the smallest structure, then the earliest
+//! event.
 //!
 //! A shorter run is not the beginning of a longer one, because structures are laid out with room for every transaction
-//! and cores look ahead. So each candidate is an exploration of its own, which ends at the first violation of the rule:
+//! and cores look ahead. So each candidate is a separate exploration, which ends at the first violation of the rule:
 //!
 //! ```text
 //! smallest of all
@@ -11,8 +12,9 @@
 //!     cores, bytes of a transaction, footprint: from the smallest up, to the first that fails
 //! ```
 //!
-//! A candidate is larger than the run it came from in nothing, so it costs no more. The number of candidates for a rule
-//! and the crashes in all of them are bounded. Who explores is a parameter: schedules and legal states shrink alike.
+//! A candidate is never larger than the run that it came from, so it costs no more. The number of candidates for a rule
+//! and the number of crashes in all of them are bounded. The function that explores is a parameter: schedules and legal
+//! states are shrunk in the same way.
 
 use super::{CrashReport, Exploration, ReportedViolation, Reproduction, Shape, Shrunk};
 use crate::audit::{Rule, Violation};
@@ -21,14 +23,14 @@ use crate::message::LINE_BYTES;
 use crate::run::Failure;
 use crate::workload::footprint_min;
 
-/// Rules whose violations are shrunk.
+/// Most rules whose violations are shrunk.
 const RULES_MAX: usize = 3;
-/// Smaller runs explored for each of them.
+/// Most smaller runs that are explored for one rule.
 const CANDIDATES_MAX: usize = 40;
-/// Crashes in all of them, in multiples of those of the run itself: about what going up by doubling and then by halves
-/// takes where it is the last transactions that fail.
+/// Most crashes in all of them, as a multiple of those of the run itself: about the cost of doubling and then bisecting
+/// if the last transactions fail.
 const WORK_MAX: u64 = 8;
-/// Crashes that are few, however short the run itself was.
+/// This many crashes are always allowed, however short the run itself was.
 const WORK_MIN: u64 = 20_000;
 
 /// An exploration of one run.
@@ -45,21 +47,21 @@ impl Shape {
         RunConfig { transactions, warmup, tx_size, footprint, cores, ..config.clone() }
     }
 
-    /// The smallest that could be asked for in its place.
+    /// The smallest request that may replace this one.
     fn smallest(self) -> Self {
         let (tx_size, cores) = (LINE_BYTES, 1);
         let footprint = footprint_min(tx_size, cores).min(self.footprint);
         Self { transactions: 1, warmup: 0, tx_size, footprint, cores }
     }
 
-    /// As many transactions, all of them measured.
+    /// The same number of transactions, all of them measured.
     fn without_warmup(self) -> Self {
         Self { transactions: self.transactions + self.warmup, warmup: 0, ..self }
     }
 }
 
-/// Shrinks the violations of `report`, which `explore` gave for `config`: the first of each rule, of the rules broken
-/// first. What `explore` refuses counts as holding; when it is interrupted, what was found so far is given.
+/// Shrinks the violations of `report`, which `explore` returned for `config`: the first violation of each of the rules
+/// broken first. A run that `explore` refuses counts as holding. After an interruption, returns what was found so far.
 pub fn shrink(
     config: &RunConfig,
     exploration: &Exploration,
@@ -75,7 +77,7 @@ pub fn shrink(
             None => first.push(violation),
         }
     }
-    // The sort is stable: of rules that are broken at one event, the one that was found first.
+    // The sort is stable: of rules that are broken at one event, the one that was found first comes first.
     first.sort_by_key(|first| first.violation.crash_event);
     first.truncate(RULES_MAX);
     let mut work_left = (WORK_MAX * (report.crash_points + report.nested_points)).max(WORK_MIN);
@@ -115,11 +117,11 @@ struct Search<'a, 'b> {
     exploration: Exploration,
     explore: &'a mut Explore<'b>,
     rule: Rule,
-    /// The smallest shape known to break the rule ...
+    /// The smallest known shape that breaks the rule.
     best: Shape,
-    /// ... and how it does.
+    /// The violation of that run.
     violation: ReportedViolation,
-    /// Shapes explored that hold, or cannot be.
+    /// Shapes that were explored and hold, or that are not possible.
     tried: Vec<Shape>,
     candidates_left: usize,
     work_left: u64,
@@ -127,7 +129,8 @@ struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
-    /// True if nothing smaller is left that the search knows. `guess`: a shape that may fail, such as breaks another rule.
+    /// Searches. Returns true if no smaller candidate is left. `guess`: a shape that may fail, because it breaks
+    /// another rule.
     fn run(&mut self, guess: Option<Shape>) -> bool {
         // Most faults show in the first transaction of the smallest structure.
         if !self.fails(self.best.smallest()) {
@@ -137,7 +140,7 @@ impl Search<'_, '_> {
         self.fewest_transactions();
         loop {
             let before = self.best;
-            // Over a smaller structure fewer may do.
+            // With a smaller structure, fewer transactions may be enough.
             let fewer = self.best.transactions - 1;
             if fewer > 0 && self.fails(Shape { transactions: fewer, ..self.best }) {
                 self.fewest_transactions();
@@ -184,7 +187,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether a run of `shape` breaks the rule, too; then it is the best.
+    /// Whether a run of `shape` breaks the rule, too; if so, it becomes the best.
     fn fails(&mut self, shape: Shape) -> bool {
         if self.is_over() || shape == self.best || self.tried.contains(&shape) {
             return false;
@@ -194,7 +197,7 @@ impl Search<'_, '_> {
                 self.work_left = self.work_left.saturating_sub(report.crash_points + report.nested_points);
                 report.violations.into_iter().find(|found| found.violation.rule == self.rule)
             }
-            // A structure that cannot be that small, or a log that is too short for it.
+            // Not possible: the structure cannot be that small, or the log is too short for it.
             Err(Failure::Config(_)) => None,
             Err(Failure::Cancelled) => {
                 self.interrupted = true;

@@ -1,4 +1,4 @@
-//! What a boot does after a power failure, told in a few sentences, and what registers it begins with.
+//! Describes in a few sentences what a boot does after a power failure, and the registers that it begins with.
 
 use crate::audit::CounterLayout;
 use crate::crash::Survivors;
@@ -6,10 +6,10 @@ use crate::message::{Line, MediaLine, NoObserver, ProgramRecovery};
 use crate::recovery::{BootStep, GlobalCounter};
 use serde::Serialize;
 
-/// How many lines a step names.
+/// Most lines that a step names.
 const LINES_NAMED: usize = 16;
 
-/// Steps of a boot of one kind, one after another.
+/// Consecutive steps of a boot of one kind.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Step {
     text: String,
@@ -18,7 +18,7 @@ pub struct Step {
     lines: Vec<u64>,
 }
 
-/// Gathers steps of the same kind that follow one another.
+/// Collects consecutive steps of the same kind.
 #[derive(Default)]
 struct Gathered {
     steps: Vec<Step>,
@@ -63,14 +63,14 @@ impl Gathered {
                 self.count - self.counters,
                 self.counters
             ),
-            Kind::Reencrypted => format!("{lines} of the page encrypted anew"),
-            Kind::Undone => format!("{lines} put back from the hardware's log"),
-            Kind::Encrypted => format!("{lines} that lay in the clear encrypted"),
+            Kind::Reencrypted => format!("{lines} of the page re-encrypted"),
+            Kind::Undone => format!("{lines} restored from the hardware's log"),
+            Kind::Encrypted => format!("{lines} encrypted that had left in the clear"),
             Kind::Restored => format!("{lines} restored from the shadow cache"),
             Kind::PadRenewed => format!("{lines} of the caches put under pads of the new boot counter"),
             Kind::Written => format!("{lines} written by the program's recovery"),
         };
-        // What drains is the durable state itself, which is shown line by line.
+        // The drained state is the durable state itself, which is shown line by line.
         let lines = if kind == Kind::Drained { Vec::new() } else { std::mem::take(&mut self.lines) };
         self.steps.push(Step { text, lines });
         (self.count, self.counters) = (0, 0);
@@ -106,7 +106,7 @@ impl Gathered {
     }
 }
 
-/// Boots from `survivors`, lets the program recover, and tells what happened.
+/// Boots from `survivors`, lets the program recover, and describes what happened.
 pub fn boot_told(survivors: &Survivors<'_>, program: Option<&dyn ProgramRecovery>) -> Vec<Step> {
     let mut told = Gathered::default();
     let mut boot = survivors.boot(NoObserver);
@@ -139,7 +139,8 @@ pub fn boot_told(survivors: &Survivors<'_>, program: Option<&dyn ProgramRecovery
     told.steps
 }
 
-/// The registers that the boot finds, by name. `layout`: how counters lie; `global`: there is a global counter.
+/// The registers that the boot finds, by name. `layout`: how counters are laid out; `global`: whether there is a global
+/// counter.
 pub fn registers(
     survivors: &Survivors<'_>,
     layout: Option<CounterLayout>,

@@ -1,5 +1,5 @@
-//! What a power failure after each event of the window would leave and what becomes of it, told where it changes. Nothing
-//! is judged here: the auditors and real boots are asked.
+//! What a power failure after each event of the window would leave and what happens then, recorded when it changes.
+//! Nothing is judged here: the verdicts come from the auditors and from real boots.
 
 use super::boots::{Step, boot_told, registers};
 use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State, Table, ToldLine, Verdict};
@@ -12,9 +12,9 @@ use crate::run::Failure;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
-/// Violations of one rule that are told of one event, ...
+/// Most violations of one rule that are listed for one event.
 const TOLD_PER_RULE: usize = 4;
-/// ... and of a window.
+/// Most violations that are listed for a window.
 const TOLD_MAX: usize = 1_000;
 
 /// What a real boot from a durable state found, and what it does.
@@ -22,11 +22,11 @@ const TOLD_MAX: usize = 1_000;
 struct Booted {
     told: usize,
     violations: Vec<usize>,
-    /// It broke no rule.
+    /// Whether it broke no rule.
     kept: bool,
 }
 
-/// What is told of a point, as places in the tables.
+/// What is listed for a crash point, as positions in the tables.
 #[derive(Clone, Copy)]
 struct Standing {
     registers: usize,
@@ -38,7 +38,7 @@ struct Standing {
 pub struct Judge<'a> {
     loss: PowerLoss<'a>,
     cores: CoreId,
-    /// There is a global counter.
+    /// Whether there is a global counter.
     global: Option<bool>,
     seen: Vec<(Seen, LineBytes)>,
     in_flight: Vec<(Option<u64>, Option<&'static str>)>,
@@ -46,18 +46,18 @@ pub struct Judge<'a> {
     boots: Table<Vec<Step>>,
     verdicts: Table<Verdict>,
     violations: Vec<Violation>,
-    /// Violations that stand as long as the auditors say so; those of the run itself, which stand for ever.
+    /// Violations that hold as long as the auditors say so, and violations of the run itself, which hold forever.
     standing: Vec<usize>,
     leaked: BTreeSet<usize>,
     booted: FxHashMap<u64, Booted>,
-    /// What was told of the point before.
+    /// What was listed for the previous point.
     before: Option<Standing>,
     points: Vec<Point>,
     last: u64,
 }
 
 impl<'a> Judge<'a> {
-    /// Of a run on so many cores, which loses power as `loss` says.
+    /// A judge of a run on `cores` cores, which loses power as `loss` says.
     pub fn new(loss: PowerLoss<'a>, cores: CoreId) -> Self {
         Self {
             loss,
@@ -78,7 +78,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The crash point after the event that is just over.
+    /// Records the crash point after the last event.
     pub fn point(&mut self, system: &mut System<(Explorer<'_>, Recorder)>) -> Result<(), Failure> {
         let n = system.observer.1.event();
         let global = *self.global.get_or_insert_with(|| system.controller.snapshot().global_counter.is_some());
@@ -124,7 +124,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Takes violations over, as many as there is room for; gives their places.
+    /// Takes violations over, as many as there is room for; returns their positions.
     fn tell(&mut self, told: Vec<Violation>) -> Vec<usize> {
         let mut of_rule: FxHashMap<Rule, usize> = FxHashMap::default();
         let mut places = Vec::new();
@@ -139,8 +139,8 @@ impl<'a> Judge<'a> {
         places
     }
 
-    /// Drops the violations that stand no longer and takes over `news`. A core's heap that is wrong in a new way is told of
-    /// anew.
+    /// Drops the violations that no longer hold, and takes over `news`. A core's heap that is wrong in a new way is
+    /// listed again.
     fn renew(&mut self, auditor: &Auditor, news: Vec<Violation>) {
         let of_heap = |violation: &Violation| matches!(violation.rule, Rule::Atomicity | Rule::Durability);
         let Self { standing, violations, .. } = self;
@@ -153,10 +153,10 @@ impl<'a> Judge<'a> {
         self.standing.extend(places);
     }
 
-    /// What real boots from this durable state have shown, the latest of which has found `news`.
+    /// What real boots from this durable state have shown; the latest boot has found `news`.
     fn booted(&mut self, auditor: &Auditor, survivors: &Survivors<'_>, news: Vec<Violation>) -> Booted {
         let kept = news.is_empty();
-        // What a boot found before, it need not tell again.
+        // What an earlier boot found need not be listed again.
         let same = |old: &Violation, new: &Violation| (old.rule, old.line, old.core) == (new.rule, new.line, new.core);
         let (mut old, mut new) = (Vec::new(), Vec::new());
         for violation in news {
@@ -179,7 +179,7 @@ impl<'a> Judge<'a> {
         booted.clone()
     }
 
-    /// The lines that are found as something else than before.
+    /// The lines whose result has changed.
     fn lines(&mut self, auditor: &Auditor, recorder: &Recorder) -> Vec<LineChange> {
         let mut changes = Vec::new();
         for (index, view) in auditor.line_views().enumerate() {
@@ -214,7 +214,7 @@ impl<'a> Judge<'a> {
         changes
     }
 
-    /// The cores whose transaction or stage changed.
+    /// The cores whose transaction or stage has changed.
     fn stages(&mut self, auditor: &Auditor) -> Vec<CoreChange> {
         let mut changes = Vec::new();
         for core in 0..self.cores {
@@ -229,7 +229,7 @@ impl<'a> Judge<'a> {
         changes
     }
 
-    /// What was found. Of the lines, those that anything happened to in the window.
+    /// The result. It has only the lines that something happened to in the window.
     pub fn picture(mut self, auditor: &Auditor, recorder: &Recorder, errors: &[String]) -> Picture {
         let lines: Vec<Line> = auditor.line_views().map(|view| view.line).collect();
         let changed = self.points.iter().skip(1).flat_map(|point| &point.lines).map(|change| change.line);
@@ -267,7 +267,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What a boot finds in the line, in a word.
+/// What a boot finds in the line, in one word.
 fn state_of(view: &LineView<'_>, auditor: &Auditor, recorder: &Recorder) -> State {
     if view.in_the_clear {
         State::InTheClear
@@ -284,7 +284,8 @@ fn state_of(view: &LineView<'_>, auditor: &Auditor, recorder: &Recorder) -> Stat
     }
 }
 
-/// The same of a line of the hardware's log, which no program stores to: against what the controller last wrote.
+/// What a boot finds in a line of the hardware's log, to which no program stores: compared with the controller's last
+/// write.
 fn log_state(view: &LineView<'_>, recorder: &Recorder, loss: &PowerLoss<'_>) -> State {
     let log = loss.codec.and_then(|codec| codec.log());
     let untouched = *view.found == [0; 64];

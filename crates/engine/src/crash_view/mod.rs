@@ -1,6 +1,6 @@
-//! The picture of a crash: a window of events of a run, told stage by stage, and after each of them what a power failure
-//! would leave, what the boot would do and what the auditors say. The run is that of a crash exploration, with the same
-//! auditors; here they are only asked for more.
+//! The picture of a crash: a window of events of a run, stage by stage, and after each event what a power failure would
+//! leave, what the boot would do and what the auditors report. The run is that of a crash exploration, with the same
+//! auditors.
 //!
 //! ```text
 //! run -> Explorer (auditors)  -> Judge: durable lines, registers, boot, verdict, each told where it changes
@@ -28,14 +28,14 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Events of the window before the one that is looked at ...
+/// Number of events of the window before the chosen event.
 const EVENTS_BEFORE: u64 = 400;
-/// ... and after it.
+/// Number of events of the window after the chosen event.
 const EVENTS_AFTER: u64 = 100;
-/// What the judgement of a crash point here is worth in events, for progress and interruption.
+/// How many events the judgement of a crash point counts as here, for progress and interruption.
 const EVENTS_PER_POINT: u64 = 256;
 
-/// The document.
+/// The document that the page shows.
 #[derive(Serialize)]
 pub struct Scene {
     schema: u32,
@@ -43,7 +43,7 @@ pub struct Scene {
     variant: &'static str,
     workload: String,
     seed: u64,
-    /// The event that was asked for.
+    /// The event that was requested.
     at_event: Option<u64>,
     /// The first event of the window.
     first: u64,
@@ -75,7 +75,7 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
     let log = codec.and_then(|codec| codec.log()).map(|log| log.region);
     let layout = design.media_layout(&config.machine.counters);
     let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, log);
-    // Every new state is booted for real: a window can afford it.
+    // Every new state is booted for real, because a window has few of them.
     let plan = CrashPlan::Between { first: *window.start(), last: *window.end() };
     let explorer = Explorer::new(auditor, plan, 0).full_check_every(1).drains(loss.drain.is_some());
     let mut system = System::new(config, design, job, (explorer, recorder))?;
@@ -105,7 +105,7 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
     })
 }
 
-/// Runs `system` to the end of the window, or to its own, and has every crash point of the window judged.
+/// Runs `system` to the end of the window, or to its own end, and judges every crash point of the window.
 fn judge_window(
     case: &CrashCase<'_>,
     system: &mut System<(Explorer<'_>, Recorder)>,

@@ -1,4 +1,4 @@
-//! The document's part about crash points: what stands after each event of the window, told where it changes.
+//! The part of the document about crash points: the state after each event of the window, recorded when it changes.
 
 use super::boots::Step;
 use crate::audit::Violation;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::hash::Hash;
 
-/// What a line would be found as.
+/// How a boot would find a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     AsFlushed,
@@ -19,7 +19,7 @@ pub enum State {
     Chained,
 }
 
-/// In the order of [`State`].
+/// The names of the states, in the order of [`State`].
 pub const STATES: [&str; 7] = [
     "as flushed",
     "newer, in flight",
@@ -30,30 +30,30 @@ pub const STATES: [&str; 7] = [
     "in the log's chain",
 ];
 
-/// Counters are major and minor.
+/// A counter as major and minor.
 pub type ShownCounter = (u64, u8);
 
-/// What a power failure leaves of a line, and what becomes of it.
+/// What a power failure leaves of a line, and what happens to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     pub state: State,
     /// The durable counter.
     pub counter: Option<ShownCounter>,
-    /// The counter under which the data was encrypted.
+    /// The counter that the data was encrypted with.
     pub data_counter: Option<ShownCounter>,
-    /// Stores to it are in flight.
+    /// Whether stores to the line are in flight.
     pub in_flight: bool,
-    /// It breaks the line rule.
+    /// Whether the line breaks the line rule.
     pub wrong: bool,
-    /// The boot puts it back from the shadow cache, or its old bytes from the hardware's log.
+    /// Whether the boot restores the line, from the shadow cache or from the hardware's log.
     pub restored: bool,
 }
 
-/// A line that is found as something else than before.
+/// A line whose result has changed.
 #[derive(Clone, Copy, Serialize)]
 #[serde(into = "LineRow")]
 pub struct LineChange {
-    /// Its place in the list of lines.
+    /// The line's position in the list of lines.
     pub line: usize,
     pub now: Seen,
 }
@@ -68,12 +68,12 @@ impl From<LineChange> for LineRow {
     }
 }
 
-/// A core whose transaction or stage is another than before.
+/// A core whose transaction or stage has changed.
 #[derive(Clone, Copy, Serialize)]
 #[serde(into = "CoreRow")]
 pub struct CoreChange {
     pub core: CoreId,
-    /// The transaction in flight, or the next.
+    /// The transaction in flight, or the next one.
     pub transaction: Option<u64>,
     pub stage: Option<&'static str>,
 }
@@ -87,7 +87,7 @@ impl From<CoreChange> for CoreRow {
     }
 }
 
-/// What changed with an event.
+/// What changed in an event.
 #[derive(Default, Serialize)]
 pub struct Point {
     pub n: u64,
@@ -110,12 +110,12 @@ impl Point {
     }
 }
 
-/// What stands after an event.
+/// The verdict after an event.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Verdict {
-    /// Every rule holds that a power failure now could break.
+    /// Whether every rule holds that a power failure now could break.
     pub recovers: bool,
-    /// Which violations stand.
+    /// Which violations hold.
     pub violations: Vec<usize>,
 }
 
@@ -125,7 +125,7 @@ pub struct ToldLine {
     pub role: String,
 }
 
-/// The document's part about crash points.
+/// The part of the document about crash points.
 #[derive(Serialize)]
 pub struct Picture {
     /// The last event of the window.
@@ -142,7 +142,7 @@ pub struct Picture {
     pub internal_errors: Vec<String>,
 }
 
-/// Different values, each kept once.
+/// Different values, each stored once.
 pub struct Table<T> {
     pub index: FxHashMap<T, usize>,
     pub values: Vec<T>,

@@ -1,4 +1,4 @@
-//! Keeps what stages say in the window, and of the whole run which contents every line has had.
+//! Records what stages report in the window, and all contents that every line has had in the whole run.
 
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{
@@ -11,29 +11,29 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Something that a stage did.
+/// Something that a stage did, as a mark in its lane.
 #[derive(Serialize)]
 pub struct Mark {
-    /// In which event.
+    /// The number of the event.
     n: u64,
-    /// Which lane, as an index.
+    /// The lane, as an index.
     lane: usize,
     kind: &'static str,
     /// Byte address of the line, or of the first line whose counter the block holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
-    /// It is about a counter block.
+    /// Whether it is about a counter block.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     block: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     core: Option<CoreId>,
-    /// Which circuit or bank.
+    /// The number of the circuit or bank.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<u32>,
-    /// Begin and end in ns, where it takes time.
+    /// Begin and end in ns, if it takes time.
     #[serde(skip_serializing_if = "Option::is_none")]
     span: Option<(f64, f64)>,
-    /// What happened, where the kind does not say it all.
+    /// What happened, if the kind does not say it completely.
     #[serde(skip_serializing_if = "String::is_empty")]
     text: String,
 }
@@ -44,28 +44,28 @@ struct Versions {
     known: FxHashSet<u64>,
 }
 
-/// Watches a run.
+/// Observes a run and records the marks of the window.
 pub struct Recorder {
     window: RangeInclusive<u64>,
     layout: MediaLayout,
-    /// The log that hardware writes.
+    /// The log that hardware writes, if there is one.
     log: Option<LogRegion>,
     base: Arc<dyn BaseImage>,
-    /// Events that are over.
+    /// Number of completed events.
     events: u64,
     cores: usize,
     queued: i64,
     versions: FxHashMap<Line, Versions>,
-    /// Lines that something happened to in the window, and those that persisted in the event that is just over.
+    /// Lines that something happened to in the window, and lines that persisted in the last event.
     touched: FxHashSet<Line>,
     persisted: FxHashSet<MediaLine>,
-    /// See the document.
+    /// Time of each event of the window, in ns; see the document.
     pub ns: Vec<f64>,
-    /// See the document.
+    /// Entries of the write pending queue after each event; see the document.
     pub queued_after: Vec<i64>,
-    /// See the document.
+    /// Names of the lanes; see the document.
     pub lanes: Vec<String>,
-    /// See the document.
+    /// The marks of all lanes; see the document.
     pub marks: Vec<Mark>,
 }
 
@@ -77,7 +77,7 @@ const DEVICE: usize = 4;
 const HARDWARE_LOG: usize = 5;
 
 impl Recorder {
-    /// Records the events of `window`. Memory starts as `base`; counters lie as `layout` says.
+    /// Records the events of `window`. Memory starts as `base`; `layout` says how counters are laid out.
     pub fn new(
         window: RangeInclusive<u64>,
         layout: MediaLayout,
@@ -106,7 +106,7 @@ impl Recorder {
         }
     }
 
-    /// How many events are over.
+    /// Number of completed events.
     pub fn event(&self) -> u64 {
         self.events
     }
@@ -117,17 +117,17 @@ impl Recorder {
         base || self.versions.get(&line).is_some_and(|versions| versions.known.contains(&hash_of(bytes)))
     }
 
-    /// What was stored to `line` last, or what the controller wrote to it if it belongs to the hardware's log.
+    /// What was last stored to `line`, or what the controller wrote to it if it belongs to the hardware's log.
     pub fn latest(&self, line: Line) -> Option<&LineBytes> {
         self.versions.get(&line).map(|versions| &versions.latest)
     }
 
-    /// Whether anything happened to `line` in the window.
+    /// Whether something happened to `line` in the window.
     pub fn touched(&self, line: Line) -> bool {
         self.touched.contains(&line)
     }
 
-    /// Whether `line` or its counter persisted in the event that is just over.
+    /// Whether `line` or its counter persisted in the last event.
     pub fn just_persisted(&self, line: Line) -> bool {
         let block = MediaLine::counter(self.layout.coverage.block(line));
         self.persisted.contains(&MediaLine::data(line)) || self.persisted.contains(&block)
@@ -146,7 +146,7 @@ impl Recorder {
         self.marks.last_mut()
     }
 
-    /// Something that a core did.
+    /// Records something that a core did.
     fn core(&mut self, core: CoreId, kind: &'static str, line: Option<Line>) {
         if let Some(mark) = self.add(usize::from(core), kind) {
             mark.core = Some(core);
@@ -155,7 +155,7 @@ impl Recorder {
         }
     }
 
-    /// Something that happened in a stage behind the cores.
+    /// Records something that happened in a stage behind the cores.
     fn stage(&mut self, stage: usize, kind: &'static str, media: MediaLine) -> Option<&mut Mark> {
         if !self.records() {
             return None;
@@ -173,7 +173,8 @@ impl Recorder {
         Some(mark)
     }
 
-    /// `media` entered the queue (+1) or left it (-1). A counter that moves with its line is no entry of its own.
+    /// Records that `media` entered the queue (+1) or left it (-1). A counter that moves with its line has no separate
+    /// entry.
     fn queue(&mut self, media: MediaLine, change: i64) {
         if !(self.layout.inline && media.is_counter()) {
             self.queued += change;
@@ -327,7 +328,7 @@ impl Observer for Recorder {
 }
 
 impl Recorder {
-    /// The event that is just over has been judged.
+    /// Handles that the last event has been judged.
     pub fn judged(&mut self) {
         self.persisted.clear();
     }

@@ -1,4 +1,4 @@
-//! The picture says what the auditors say, the same every time, of every design.
+//! The picture shows what the auditors report, always the same, for every design.
 
 use crate::api;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn a_line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_
             let Some((state, in_flight, wrong)) = line else { continue };
             let unreadable = state == "reads as zero" || state == "does not decrypt";
             let address = &scene["lines"][place]["address"];
-            // The design promises nothing of lines in flight.
+            // The design promises nothing about lines in flight.
             assert_eq!(*wrong, unreadable && !in_flight, "after event {n}, line {address}: {state}");
             assert!(!broken.contains(&address) || *wrong, "after event {n}, line {address}");
             wrong_ones += usize::from(*wrong);
@@ -157,7 +157,7 @@ fn recovery_is_told_where_there_is_something_to_undo() {
     };
     told("secpm", "drained to the media");
     told("secpm", "1 log entry undone");
-    told("hw-log", "put back from the hardware's log");
+    told("hw-log", "restored from the hardware's log");
     told("bbe", "restored from the shadow cache");
 }
 

@@ -1,4 +1,4 @@
-//! Parts that contradict each other, whatever the machine.
+//! Parts that contradict each other on every machine.
 
 use super::draft::Draft;
 use crate::parts::{
@@ -6,7 +6,7 @@ use crate::parts::{
     ProgramForm, RestoreInto, StampSource, StepName, WritePath, WriteQueues,
 };
 
-/// The first contradiction among the parts of `draft`, in a sentence that names both as a file states them.
+/// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
 pub(super) fn contradiction(draft: &Draft) -> Option<String> {
     plaintext(draft)
         .or_else(|| co_location(draft))
@@ -16,7 +16,7 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| recovery(draft))
 }
 
-/// Parts that need a cipher, on memory without one.
+/// Parts that need encryption, with plaintext memory.
 fn plaintext(draft: &Draft) -> Option<String> {
     if draft.encryption != EncryptionMode::None {
         return None;
@@ -31,7 +31,7 @@ fn plaintext(draft: &Draft) -> Option<String> {
     Some(format!("{key} = \"{value}\" {why}, and encryption = \"none\""))
 }
 
-/// A counter beside its line, which leaves with it.
+/// Counters that are stored beside their line, with parts that treat them apart.
 fn co_location(draft: &Draft) -> Option<String> {
     if draft.encryption == EncryptionMode::None {
         return None;
@@ -56,7 +56,7 @@ fn co_location(draft: &Draft) -> Option<String> {
     })
 }
 
-/// Ready bits join an entry of the data queue and one of the counter queue.
+/// Ready bits need a data queue and a counter queue, because they link an entry of each.
 fn ready_bits(draft: &Draft) -> Option<String> {
     let ready = |path| {
         use WritePath::{EarlyPairs, ReadyPairs, SelectiveEarlyPairs, SelectiveReadyPairs};
@@ -131,7 +131,7 @@ fn recovery(draft: &Draft) -> Option<String> {
     stamps(draft).or_else(|| renewal(draft))
 }
 
-/// The counter of a slot's pad, which a boot counter that has gone up names no longer, or only then.
+/// The counter of a slot's pad must match the boot counter at that step: before it is incremented, or after.
 fn stamps(draft: &Draft) -> Option<String> {
     let place = |step| draft.recovery.iter().position(|other| *other == step);
     let restored = place(StepName::RestoreShadow)?;

@@ -1,4 +1,5 @@
-//! A design as its file states it: every part as a plain value, also those that say nothing beside the others.
+//! A design as its file states it: every part as a plain value, including those that have no effect with the other
+//! parts.
 
 use crate::config::Variant;
 use crate::parts::{
@@ -9,7 +10,7 @@ use crate::parts::{
     WritePath, WriteQueues, WritebackOrder,
 };
 
-/// What one reading of a design file says, on top of its base. What neither says has the first value of its part.
+/// What one reading of a design file states, on top of its base. A part that neither states has its first value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Draft {
     pub name: String,
@@ -90,7 +91,8 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// The design, as `variant` reads it. `parts`: what results keep of a design that is not built in.
+    /// Builds the design for the reading `variant`. `parts`: the parts list that results record, for a design that is
+    /// not built in.
     pub(super) fn design(&self, variant: Variant, parts: Option<PartsList>) -> Design {
         Design {
             name: self.name.clone(),

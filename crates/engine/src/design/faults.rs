@@ -1,15 +1,16 @@
-//! Seeded faults: each switches one mechanism of a design off, which gives another parts list. The auditors must catch
-//! every one of them; a fault that nothing catches would be a mechanism that nothing needs, or a hole in the auditors.
+//! Seeded faults: each switches off one mechanism of a design, which gives another parts list. The auditors must catch
+//! every one. A fault that nothing catches means that the mechanism is not needed or that the auditors miss something.
 //!
-//! Left out, because switching them off leaves nothing to compare or nothing to lose:
-//! - the flag bit by which CWR tells counter entries apart: addresses of lines and of counter blocks differ, so that it
-//!   saves comparisons and decides nothing;
+//! Some mechanisms have no seeded fault, because without them there is nothing to compare or nothing to lose:
+//! - the flag bit by which CWR recognises counter entries: lines and counter blocks have different addresses, so it
+//!   saves comparisons but decides nothing;
 //! - the boot step that encrypts plain lines and the renewal of cache pads: only readings that fail anyway have them;
-//! - the boot step that takes up an interrupted page re-encryption: lines are read by the status register, and the next write
-//!   to the page goes on with it, so that it may as well be done then;
-//! - the wait for the number of valid headers: its line needs no pad and is queued before any line that the header let go;
-//! - the 72-byte transfer of co-located counters: taken apart it is another design, `write-through`;
-//! - the register of bbe that advances before the line leaves: a drain on battery is not cut short.
+//! - the boot step that finishes an interrupted page re-encryption: reads use the status register, and the next write
+//!   to the page continues the re-encryption, so it need not happen at boot;
+//! - the wait for the number of valid headers: its line needs no pad and is queued before any line that the header
+//!   releases;
+//! - the 72-byte transfer of co-located counters: split in two, it is another design, `write-through`;
+//! - the register of bbe that advances before the line leaves: a drain on battery is never interrupted.
 
 use crate::config::{ConfigError, unknown_name};
 use crate::parts::{
@@ -28,15 +29,15 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// All of them.
+            /// All faults, in the order in which lists show them.
             pub const ALL: &'static [Fault] = &[$(Fault::$fault,)*];
 
-            /// Its name on the command line.
+            /// The fault's name on the command line.
             pub fn name(self) -> &'static str {
                 match self { $(Fault::$fault => $name,)* }
             }
 
-            /// What is switched off, in a sentence.
+            /// What is switched off, in one sentence.
             pub fn summary(self) -> &'static str {
                 match self { $(Fault::$fault => $summary,)* }
             }
@@ -88,16 +89,16 @@ impl Fault {
         found.copied().ok_or_else(|| unknown_name("fault", name, &known))
     }
 
-    /// The faults that `design` can have.
+    /// The faults that `design` can have: those whose mechanism it has.
     pub fn of(design: &Design) -> impl Iterator<Item = Fault> + use<> {
         let design = design.clone();
         Fault::ALL.iter().copied().filter(move |fault| fault.without(&design).is_some())
     }
 
-    /// `design` without the mechanism.
+    /// A copy of `design` without the mechanism.
     ///
     /// # Errors
-    /// A sentence if the design does not have it.
+    /// A sentence if the design does not have the mechanism.
     pub fn apply(self, design: &Design) -> Result<Design, ConfigError> {
         self.without(design).ok_or_else(|| {
             let have: Vec<&str> = Fault::of(design).map(Fault::name).collect();
@@ -111,7 +112,7 @@ impl Fault {
         })
     }
 
-    /// Each fault is of one room of a design.
+    /// Each fault belongs to one part of a design: encryption, log, drain or boot.
     fn without(self, design: &Design) -> Option<Design> {
         let mut broken = design.clone();
         let off = self.in_encryption(&mut broken).or_else(|| self.in_log(&mut broken));
@@ -147,7 +148,7 @@ impl Fault {
             Fault::CounterUpdate if store == CounterStore::Region => {
                 turn(&mut parts.update, CounterUpdate::WithData, CounterUpdate::AtBump)
             }
-            // Only programs with annotations ask for a write-back.
+            // Only programs with annotations request write-backs of counters.
             Fault::WritebackOrder if form == ProgramForm::Annotated => {
                 turn(&mut parts.writeback_order, WritebackOrder::AfterData, WritebackOrder::AtOnce)
             }
@@ -155,7 +156,7 @@ impl Fault {
         }
     }
 
-    /// The hardware's log.
+    /// Faults of the hardware's log.
     fn in_log(self, design: &mut Design) -> Option<()> {
         let log: &mut HardwareLog = design.log.as_mut()?;
         let feedback = log.encryption == LogEncryption::Feedback;
@@ -171,7 +172,7 @@ impl Fault {
         }
     }
 
-    /// What leaves the caches on battery, and how lines rest there.
+    /// Faults of the drain on battery, and of encryption in the caches.
     fn in_drain(self, design: &mut Design) -> Option<()> {
         let (encrypted, pads) = (design.encryption.is_some(), design.cache_pads);
         if self == Fault::CachePads {
@@ -180,7 +181,7 @@ impl Fault {
         let PersistenceDomain::Eadr { drain: CrashDrain::Parts(parts) } = &mut design.domain else { return None };
         let DrainParts { path, .. } = *parts;
         match self {
-            // Lines that leave in the clear although memory is encrypted break the rules anyway.
+            // Lines that are drained in the clear although memory is encrypted fail anyway.
             _ if path == DrainPath::InTheClear => None,
             Fault::CounterDrain if encrypted => turn(&mut parts.counters, CounterDrain::First, CounterDrain::Never),
             // Where every copy has its counter from the first, there is one dirty copy at a time.
@@ -200,7 +201,7 @@ impl Fault {
         }
     }
 
-    /// Registers and the boot sequence.
+    /// Faults of registers and of the boot sequence.
     fn in_boot(self, design: &mut Design) -> Option<()> {
         let stamp_from = |design: &mut Design, other| {
             design.recovery.iter_mut().find_map(|step| match step {
@@ -210,7 +211,7 @@ impl Fault {
         };
         match self {
             Fault::ReencryptionStatus => lose(design, RegisterName::ReencryptionStatus),
-            // Without atomic counters there is nothing that the register could save.
+            // Without atomic counters, the register protects nothing.
             Fault::GlobalCounter if design.encryption?.write_path.defers_counter(true) => None,
             Fault::GlobalCounter => lose(design, RegisterName::GlobalCounter),
             Fault::LogMetadata => lose(design, RegisterName::LogMetadata),
@@ -229,12 +230,12 @@ impl Fault {
     }
 }
 
-/// Gives `part` the value `to` if it has the value `from`.
+/// Changes `part` from `from` to `to`; `None` if it has another value.
 fn turn<T: PartialEq>(part: &mut T, from: T, to: T) -> Option<()> {
     (*part == from).then(|| *part = to)
 }
 
-/// A register that survives a loss of power is no longer there.
+/// Removes register `name`; `None` if it does not survive a power loss anyway.
 fn lose(design: &mut Design, name: RegisterName) -> Option<()> {
     let survives = !matches!(design.registers.domain(name), Domain::Absent | Domain::Volatile);
     survives.then(|| design.registers.set(name, Domain::Absent))

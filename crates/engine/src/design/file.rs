@@ -1,5 +1,5 @@
-//! From a design file to its two readings: what the file says on top of its base, and what its table `[hardened]` says on
-//! top of that. The built-in designs are such files. Every error is one sentence with file and line.
+//! Reads a design file in its two readings: the file's parts on top of its base, and the table `[hardened]` on top of
+//! those. The built-in designs are such files. Every error is one sentence with file and line.
 
 use super::check::contradiction;
 use super::draft::Draft;
@@ -34,9 +34,9 @@ const BUILT_IN: [(&str, &str); 21] = [
     ("sepencr", include_str!("sepencr.toml")),
 ];
 
-/// The machine of a design that names none and has no base.
+/// The machine of a design without a base that names no machine.
 const MACHINE: &str = "secpm";
-/// The keys that name no part.
+/// The keys that are not parts.
 const TEXTS: [&str; 5] = ["name", "base", "summary", "paper", "machine"];
 
 /// The names of the built-in designs.
@@ -63,7 +63,8 @@ impl Readings {
         Some(Self::parse(&format!("{name}.toml"), text).expect("the files of the built-in designs are valid"))
     }
 
-    /// The design file at `path`. A file that has the name of a built-in design has its parts.
+    /// Reads the design file at `path`. A file with the name of a built-in design must have the same parts as that
+    /// design.
     pub(super) fn read(path: &str) -> Result<Self, ConfigError> {
         let readings = Self::parse(path, &toml_file::read("design file", path)?)?;
         match Self::built_in(&readings.hardened.name) {
@@ -75,7 +76,7 @@ impl Readings {
         }
     }
 
-    /// The reading of `variant`.
+    /// The reading for `variant`.
     pub(super) fn of(&self, variant: Variant) -> &Draft {
         match variant {
             Variant::Published => &self.published,
@@ -87,13 +88,13 @@ impl Readings {
         [&mut self.published, &mut self.hardened]
     }
 
-    /// Whether both have the same parts, whatever their texts say.
+    /// Whether both designs have the same parts, even if their texts differ.
     pub(super) fn same_parts(&self, other: &Self) -> bool {
         let same = |of: Variant| KEYS.iter().all(|key| key.get(self.of(of)) == key.get(other.of(of)));
         same(Variant::Published) && same(Variant::Hardened)
     }
 
-    /// The file `text`, which lies at `path`. Unless it says otherwise, its design has the file's name.
+    /// Parses the file `text`, which is at `path`. Unless it sets a name, the design has the file's name.
     pub(super) fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
         let is_section = |path: &str| ["registers", "hardened", "hardened.registers"].contains(&path);
         let leaves = toml_file::leaves(path, text, &is_section)?;
@@ -109,7 +110,7 @@ impl Readings {
                 MACHINE.clone_into(&mut draft.machine);
             }
         }
-        // What the hardened reading has instead comes after everything that both have.
+        // The parts of the hardened reading come after all parts of both readings.
         let (hardened, both): (Vec<&Leaf>, Vec<&Leaf>) =
             leaves.iter().filter(|leaf| leaf.path != "base").partition(|leaf| leaf.path.starts_with("hardened."));
         for leaf in &both {
@@ -129,7 +130,7 @@ impl Readings {
         Ok(readings)
     }
 
-    /// What `leaf` says of both readings.
+    /// Applies `leaf` to both readings.
     fn state(&mut self, leaf: &Leaf) -> Result<(), ConfigError> {
         if TEXTS.contains(&leaf.path.as_str()) {
             let text = text_of(leaf)?;
@@ -151,7 +152,7 @@ impl Readings {
         self.both().into_iter().try_for_each(|draft| key.set(draft, &leaf.value)).map_err(|what| leaf.error(what))
     }
 
-    /// Refuses a part that says nothing beside the others.
+    /// Refuses a part that has no effect with the other parts.
     fn check_stated(&self, both: &[&Leaf], hardened: &[&Leaf]) -> Result<(), ConfigError> {
         let key = |path: &str| KEYS.iter().find(|key| key.path == path);
         let missing = |key: &Key, of| key.needs.missing(self.of(of));
@@ -200,7 +201,7 @@ fn is_name(text: &str) -> bool {
     text.chars().count() <= NAME_CHARS_MAX && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
 }
 
-/// Sets a part of `draft` as `--set design.PATH=WRITTEN` does; the error is a sentence.
+/// Sets a part of `draft`, as `--set design.PATH=WRITTEN` does; the error is a sentence.
 pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, ConfigError> {
     let at = |what: String| ConfigError(format!("set design.{}: {what}", shown_name(path)));
     let value = match toml::from_str::<toml::Table>(&format!("value = {written}")) {

@@ -1,4 +1,5 @@
-//! The keys of a design file: which part each sets, what the part may be, and beside which other parts it says anything.
+//! The keys of a design file: which part each one sets, its allowed values, and which other parts it needs to have an
+//! effect.
 
 use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
@@ -13,17 +14,17 @@ use toml::Value;
 
 /// A key of a design file that names a part.
 pub(super) struct Key {
-    /// As written in the file, and after `--set design.`.
+    /// The key as written in the file, and after `--set design.`.
     pub path: &'static str,
-    /// What it decides.
+    /// What the part decides.
     pub meaning: &'static str,
-    /// What it may be.
+    /// The allowed values.
     pub values: Values,
-    /// Beside which parts it says anything.
+    /// The other parts without which this part has no effect.
     pub needs: Needs,
 }
 
-/// What a key may be, and how it is read and written.
+/// The allowed values of a key, and how they are read and written.
 pub(super) enum Values {
     /// One of several names.
     One { list: fn() -> Vec<Named>, get: fn(&Draft) -> &'static str, set: fn(&mut Draft, &str) -> bool },
@@ -35,14 +36,14 @@ pub(super) enum Values {
     Secret,
 }
 
-/// A value that exists.
+/// One of the named values of a part.
 pub(super) struct Named {
     pub name: &'static str,
     pub meaning: String,
     pub paper: &'static str,
 }
 
-/// What else a design must have for a part to say anything.
+/// What else a design must have so that a part has an effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
@@ -57,7 +58,7 @@ pub(super) enum Needs {
 }
 
 impl Needs {
-    /// The part that is missing from `draft`, as a file states it.
+    /// The part that is missing from `draft`, as a file states it; `None` if nothing is missing.
     pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
         let shadow = draft.domain == DomainReach::Eadr && draft.drain.uses_shadow();
         let (met, part) = match self {
@@ -116,7 +117,7 @@ macro_rules! register {
     };
 }
 
-/// All of them, in the order in which a design is read.
+/// All keys, in the order in which a design is read.
 pub(super) const KEYS: &[Key] = &[
     one!("program", program: ProgramForm, Nothing, "form of the workload"),
     Key {
@@ -193,7 +194,7 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 impl Key {
-    /// The key at `path`; the error is a sentence with the nearest one. `others`: keys that a file has besides.
+    /// The key at `path`; the error is a sentence with the nearest key. `others`: the other keys that a file can have.
     pub(super) fn at(path: &str, others: &[&str]) -> Result<&'static Key, String> {
         if let Some(key) = KEYS.iter().find(|key| key.path == path) {
             return Ok(key);
@@ -210,7 +211,7 @@ impl Key {
         })
     }
 
-    /// Sets the part; the error is a sentence.
+    /// Sets the part to `value`; the error is a sentence.
     pub(super) fn set(&self, draft: &mut Draft, value: &Value) -> Result<(), String> {
         let path = self.path;
         match &self.values {
@@ -244,7 +245,7 @@ impl Key {
         }
     }
 
-    /// The value of the part.
+    /// The value of the part in `draft`.
     pub(super) fn get(&self, draft: &Draft) -> Value {
         match &self.values {
             Values::One { get, .. } => Value::from(get(draft)),
@@ -257,7 +258,7 @@ impl Key {
         }
     }
 
-    /// The values that exist; none for a sentence.
+    /// The named values of the key; empty for a key that takes a sentence.
     pub(super) fn list(&self) -> Vec<Named> {
         let plain = |name, meaning: &str| Named { name, meaning: meaning.to_owned(), paper: "" };
         match &self.values {
@@ -280,7 +281,7 @@ fn steps(value: &Value) -> Result<Vec<StepName>, String> {
         let known: Vec<&str> = StepName::VARIANTS.iter().map(|step| step.name()).collect();
         let step = StepName::named(name).ok_or_else(|| unknown_name("step", name, &known).0)?;
         if steps.contains(&step) {
-            return Err(format!("step '{name}' stands there twice"));
+            return Err(format!("step '{name}' is listed twice"));
         }
         steps.push(step);
     }

@@ -1,5 +1,5 @@
-//! The designs: one small file of named parts for each, the built-in ones in the form that a user writes, and what can be
-//! switched off ([`faults`]).
+//! The designs: one small file of named parts for each, in the form that users write too, and the mechanisms that can
+//! be switched off ([`faults`]).
 
 mod check;
 mod draft;
@@ -35,11 +35,11 @@ pub fn text(name: &str) -> Option<&'static str> {
     file::built_in_text(name)
 }
 
-/// The design `name_or_path`, a built-in one or a design file, in the reading `variant`, with each of `sets`
-/// (`key=value`, in order) on top. One with other parts than a built-in design of its name carries its parts.
+/// The design `name_or_path`, a built-in design or a design file, in the reading `variant`, with each of `sets`
+/// (`key=value`) applied in order. A design whose parts differ from the built-in design of its name records its parts.
 ///
 /// # Errors
-/// One sentence, with the nearest name, about a design, a part or a value that does not exist, and about parts that
+/// One sentence about a design, part or value that does not exist, with the nearest name, or about parts that
 /// contradict each other.
 pub fn load(name_or_path: &str, variant: Variant, sets: &[&str]) -> Result<Design, ConfigError> {
     let readings = readings(name_or_path)?;
@@ -51,13 +51,13 @@ pub fn load(name_or_path: &str, variant: Variant, sets: &[&str]) -> Result<Desig
     Ok(draft.design(variant, parts))
 }
 
-/// Splits `sets` into those of the design, without their `design.`, and those of the machine.
+/// Splits `sets` into those of the design, without `design.`, and those of the machine.
 pub fn sets(sets: &[String]) -> (Vec<&str>, Vec<String>) {
     let of_design = sets.iter().filter_map(|set| set.strip_prefix(OF_DESIGN)).collect();
     (of_design, sets.iter().filter(|set| !set.starts_with(OF_DESIGN)).cloned().collect())
 }
 
-/// What begins a set that is for the design and not for the machine.
+/// The prefix of a set that applies to the design instead of the machine.
 const OF_DESIGN: &str = "design.";
 
 fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
@@ -90,39 +90,39 @@ fn readings(name_or_path: &str) -> Result<Readings, ConfigError> {
     Readings::built_in(name_or_path).ok_or_else(|| unknown_name("design", name_or_path, &known))
 }
 
-/// Every part of `draft` that says something.
+/// Every part of `draft` that has an effect.
 fn stated(draft: &Draft) -> PartsList {
     let says = |key: &&Key| key.needs.missing(draft).is_none();
     KEYS.iter().filter(says).map(|key| (key.path.to_owned(), key.get(draft))).collect()
 }
 
-/// The parts of the design `name_or_path` in the reading `variant`, those that say something.
+/// The parts of the design `name_or_path` in the reading `variant`, without those that have no effect.
 ///
 /// # Errors
-/// As of [`load`].
+/// The errors of [`load`].
 pub fn parts_of(name_or_path: &str, variant: Variant) -> Result<PartsList, ConfigError> {
     Ok(stated(readings(name_or_path)?.of(variant)))
 }
 
-/// A key of a design file.
+/// A key of a design file, as lists show it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Part {
-    /// As written in the file, and after `--set design.`.
+    /// The key as written in the file, and after `--set design.`.
     pub key: &'static str,
-    /// What it decides.
+    /// What the part decides.
     pub meaning: &'static str,
-    /// What it may be; the first value is that of a design that states none.
+    /// The allowed values; the first one is the value of a design that states none.
     pub values: Vec<PartValue>,
 }
 
 /// A value of a part.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct PartValue {
-    /// As written in the file.
+    /// The value as written in the file.
     pub name: &'static str,
-    /// What it means, in sentences.
+    /// What the value means, in sentences.
     pub meaning: String,
-    /// Paper and section, "seeded fault", or nothing.
+    /// Paper and section, "seeded fault", or an empty string.
     pub paper: &'static str,
 }
 
@@ -134,8 +134,8 @@ pub fn parts() -> Vec<Part> {
         .collect()
 }
 
-/// The design that runs programs in `form` over plaintext memory, so that only the program can be at fault there; `None`
-/// where hardware keeps the log: without encryption the program would have to keep one of its own.
+/// The design that runs programs in `form` on plaintext memory, so that a failure there can only be the program's.
+/// `None` if hardware keeps the log: without encryption the program would need a log of its own.
 pub fn plaintext_of(form: ProgramForm) -> Option<&'static str> {
     match form {
         ProgramForm::Plain | ProgramForm::Annotated => Some("unencrypted"),
@@ -144,7 +144,7 @@ pub fn plaintext_of(form: ProgramForm) -> Option<&'static str> {
     }
 }
 
-/// The design on which programs need no annotation of those that `form` has, because every write is counter-atomic.
+/// The design with which programs need none of the annotations of `form`, because every write is counter-atomic.
 pub fn unannotated_of(form: ProgramForm) -> Option<&'static str> {
     (form == ProgramForm::Annotated).then_some("fca")
 }

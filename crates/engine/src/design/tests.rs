@@ -1,4 +1,4 @@
-//! Design files: what they say, what is refused, and the built-in ones.
+//! Design files: what they say, what is refused, and the built-in files.
 
 use super::*;
 use crate::parts::{Choice, CounterStore, WritePath};
@@ -11,7 +11,7 @@ fn file(text: &str) -> NamedTempFile {
     file
 }
 
-/// What a design file of `text` is refused with; its own path is left out.
+/// The error for a design file with this text; its own path is removed.
 fn refused(text: &str) -> String {
     let file = file(text);
     let path = file.path().to_str().unwrap();
@@ -97,7 +97,7 @@ fn mistakes_are_told_with_their_line_and_the_nearest_name() {
     );
     assert_eq!(
         line("recovery = [\"encrypt-plain\", \"encrypt-plain\"]"),
-        "recovery: step 'encrypt-plain' stands there twice"
+        "recovery: step 'encrypt-plain' is listed twice"
     );
     assert_eq!(line("registers = 1"), "registers must be a table, [registers]");
     assert_eq!(line("hardened = 1"), "hardened must be a table, [hardened]");
@@ -193,7 +193,7 @@ fn every_value_of_every_part_has_a_meaning_and_a_name_that_sets_it() {
     }
 }
 
-/// The page of design files lists every part and every value as the types have them.
+/// The page of design files lists every part and every value with the text of its type.
 #[test]
 fn the_page_of_design_files_has_every_part() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design-files.md");

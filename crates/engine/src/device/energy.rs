@@ -1,8 +1,8 @@
-//! What accesses cost in energy, in whole femtojoules so that sums do not depend on their order.
+//! The energy of accesses, in whole femtojoules so that sums do not depend on their order.
 //!
 //! Decisions: a read that misses the row buffer reads the transfer's bits (512, or 576 with a counter beside the line)
 //! from the array; every access moves them between row buffer and bus; a write programs all of them (a write that
-//! compares first and programs only the bits that changed is not modelled).
+//! programs only changed bits is not modelled).
 
 use crate::config::Device;
 use crate::kernel::Ps;
@@ -20,7 +20,7 @@ pub(super) struct Energy {
 }
 
 impl Energy {
-    /// `transfer_bytes`: what one access moves, reads and programs.
+    /// The energies of `device`. `transfer_bytes`: the bytes that one access moves, reads and programs.
     pub fn new(device: &Device, transfer_bytes: u64) -> Self {
         let bits = (transfer_bytes * 8) as f64;
         let per_line = |pj_per_bit: f64| (pj_per_bit * bits * FEMTO_PER_PICO).round() as u64;
@@ -32,7 +32,7 @@ impl Energy {
         }
     }
 
-    /// One access, in femtojoules.
+    /// Energy of one access, in femtojoules.
     pub fn of_access(&self, op: MediaOp, row_hit: bool) -> u64 {
         match op {
             MediaOp::Read if row_hit => self.row_buffer,
@@ -41,7 +41,7 @@ impl Energy {
         }
     }
 
-    /// Background over `elapsed` picoseconds, in femtojoules: one milliwatt is one femtojoule per picosecond.
+    /// Background energy over `elapsed` picoseconds, in femtojoules: one milliwatt is one femtojoule per picosecond.
     pub fn of_background(&self, elapsed: Ps) -> u64 {
         (self.background_mw * elapsed as f64).round() as u64
     }

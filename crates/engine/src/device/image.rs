@@ -1,7 +1,8 @@
 //! The bytes that survive a power failure: what was written to the media, over the populated base.
 //!
-//! Memory follows the lines touched. A populated line that nothing touched stays plaintext in the shared base; it gets
-//! a place here when it is written, or when its ciphertext is wanted. Cloning an image copies what was touched.
+//! Memory use follows the lines that are accessed. A populated line that nothing has accessed stays plaintext in the
+//! shared base; it gets a place here when it is written, or when its ciphertext is needed. Cloning an image copies only
+//! these lines.
 
 use super::table::{PageTable, Slab};
 use crate::message::{BaseImage, Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Page};
@@ -9,24 +10,24 @@ use std::sync::Arc;
 
 static ZERO: LineBytes = [0; 64];
 
-/// What lies on the media.
+/// The contents of the media.
 #[derive(Clone)]
 pub struct Image {
     base: Arc<dyn BaseImage>,
-    /// Page to its entry in `slots`, plus one.
+    /// For each page its entry in `slots`, plus one.
     pages: PageTable,
-    /// For each line of a touched page its index in `lines`, plus one.
+    /// For each line of an accessed page its index in `lines`, plus one.
     slots: Slab<[u32; 64]>,
     lines: Slab<LineBytes>,
-    /// Counter block to its index in `counter_blocks`, plus one.
+    /// For each counter block its index in `counter_blocks`, plus one.
     counter_slots: PageTable,
     counter_blocks: Slab<LineBytes>,
     bytes: bool,
 }
 
 impl Image {
-    /// Media that hold `base` and nothing else. With `bytes` off, data lines are not kept, only that they were
-    /// written; counter blocks are kept all the same, because a counter that overflows takes time.
+    /// Media that hold only `base`. With `bytes` off, only the fact that a data line was written is kept, not its
+    /// bytes. Counter blocks are always kept, because a counter overflow takes time.
     pub fn new(base: Arc<dyn BaseImage>, bytes: bool) -> Self {
         let mut lines = Slab::default();
         if !bytes {
@@ -73,8 +74,8 @@ impl Image {
         self.base.populated(line)
     }
 
-    /// Everything stored, in address order: data lines, then counter blocks. Lines still in the base are not among
-    /// them.
+    /// Everything stored, in address order: data lines, then counter blocks. Does not include lines that are still in
+    /// the base.
     pub fn iter_stored(&self) -> impl Iterator<Item = (MediaLine, &LineBytes)> + '_ {
         let data = self.pages.iter().flat_map(move |(page, entry)| {
             let slots = self.slots.get(entry - 1).iter().enumerate();
@@ -131,7 +132,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn media() -> impl Strategy<Value = MediaLine> {
-        // Few pages, some of them far apart, so that lines meet again and leaves of the table differ.
+        // Few pages, some of them far apart, so that lines are accessed repeatedly and several leaves of the table are
+        // used.
         (prop_oneof![0..3u64, 1_022..1_026u64, Just(4_000_000)], 0..64usize, any::<bool>()).prop_map(
             |(page, index, counter)| {
                 if counter { MediaLine::counter(CounterBlock(page)) } else { MediaLine::data(Page(page).line(index)) }

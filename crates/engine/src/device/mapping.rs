@@ -1,5 +1,5 @@
-//! Where a media line lies: data lines by the address mapping, counter blocks by the counter placement
-//! (model.md section 5). Pure arithmetic, no state.
+//! The place of a media line: data lines by the address mapping, counter blocks by the counter placement (model.md
+//! section 5). Pure arithmetic, no state.
 
 use crate::config::{AddressMapping, CounterPlacement, Geometry, Machine};
 use crate::message::{CounterBlock, LINES_PER_PAGE, Location, MediaLayout, MediaLine, MediaUnit, Page};
@@ -13,7 +13,7 @@ pub(super) struct Place {
     pub column: u64,
 }
 
-/// The address mapping of a device.
+/// The address mapping of a device, and the placement of its counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mapping {
     geometry: Geometry,
@@ -23,7 +23,7 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// The mapping of a machine within its bounds.
+    /// The mapping of `machine`, whose values must be within their bounds.
     pub fn new(machine: &Machine, layout: MediaLayout) -> Self {
         Self {
             geometry: Geometry::of(machine),
@@ -37,13 +37,13 @@ impl Mapping {
         &self.geometry
     }
 
-    /// What the controller needs to know of a place.
+    /// The bank and row of `media`.
     pub fn locate(&self, media: MediaLine) -> Location {
         let place = self.place(media);
         Location { bank: place.bank as u16, row: place.row as u32 }
     }
 
-    /// Where `media` lies.
+    /// The exact place of `media`.
     pub fn place(&self, media: MediaLine) -> Place {
         match media.unit() {
             MediaUnit::Data(line) => self.in_page(line.page(), line.index_in_page() as u64),
@@ -68,7 +68,7 @@ impl Mapping {
                 self.in_page(Page(data_pages + block.0 / LINES_PER_PAGE), block.0 % LINES_PER_PAGE)
             }
             CounterPlacement::SingleBank => self.reserved(0, block.0),
-            // Both go by the bank of the page, which it has under every mapping that the bounds let them be used with.
+            // Both use the bank of the page. The bounds allow them only with mappings that give a page one bank.
             CounterPlacement::SameBank => {
                 let home = self.in_page(page, 0);
                 self.reserved(home.bank, in_bank(&home))
@@ -80,13 +80,13 @@ impl Mapping {
         }
     }
 
-    /// Block `index` of the reserved rows of `bank`, which lie above the mapped ones.
+    /// Block `index` of the reserved rows of `bank`, which come after the mapped rows.
     fn reserved(&self, bank: u64, index: u64) -> Place {
         let blocks_per_row = self.geometry.pages_per_row * LINES_PER_PAGE;
         Place { bank, row: self.geometry.mapped_rows + index / blocks_per_row, column: index % blocks_per_row }
     }
 
-    /// Line `index` of a page of the mapped rows. Consecutive pages of a bank share a row while it has room.
+    /// Line `index` of a page of the mapped rows. Consecutive pages of a bank share a row if they fit.
     fn in_page(&self, page: Page, index: u64) -> Place {
         let Geometry { banks, mapped_rows, pages_per_row, .. } = self.geometry;
         debug_assert!(page.0 < banks * mapped_rows * pages_per_row, "page {} is beyond the device", page.0);
@@ -99,8 +99,8 @@ impl Mapping {
         let (bank, page_of_bank) = match self.kind {
             AddressMapping::LineInterleaved => unreachable!("handled above"),
             AddressMapping::PageInterleaved => (page.0 % banks, page.0 / banks),
-            // Exclusive-or with a row number is a permutation of the banks only when their number is a power of two,
-            // which the bounds ask for.
+            // Exclusive-or with a row number is a permutation of the banks only if their number is a power of two,
+            // which the bounds require.
             AddressMapping::PageXor => {
                 let page_of_bank = page.0 / banks;
                 ((page.0 % banks) ^ (page_of_bank / pages_per_row % banks), page_of_bank)

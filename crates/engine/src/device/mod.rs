@@ -1,9 +1,9 @@
-//! The non-volatile device: line accesses come in from the controller, and their schedule goes back; the bytes stay.
+//! The non-volatile device: it takes line accesses from the controller, returns their schedule, and stores the bytes.
 //!
-//! - `mapping`: which bank and row a media line lies in.
+//! - `mapping`: the bank and row of a media line.
 //! - `timing`: when an access gets its bank, rank and bus.
 //! - `image`: the bytes that survive a power failure.
-//! - `energy` and `wear`: what accesses cost.
+//! - `energy` and `wear`: the cost of accesses.
 
 mod energy;
 mod image;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use timing::Timing;
 use wear::Wear;
 
-/// What the device has done since the start or the last reset.
+/// The counts of the device since the start or the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct DeviceStats {
     /// Line reads: `data_reads` + `counter_reads`.
@@ -46,13 +46,13 @@ pub struct DeviceStats {
     pub row_hits: u64,
     /// Time from issue until the bank was free again, summed over all accesses, in picoseconds.
     pub bank_busy_ps: Ps,
-    /// Energy of all accesses without background, in femtojoules.
+    /// Energy of all accesses, without background, in femtojoules.
     pub access_energy_fj: u64,
-    /// Writes of the media line written most.
+    /// Number of writes of the media line that was written most often.
     pub max_line_writes: u32,
 }
 
-/// The device.
+/// The non-volatile device.
 #[derive(Clone)]
 pub struct Device {
     mapping: Mapping,
@@ -64,8 +64,10 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device of `machine`, holding `base`, with counters as `layout` says. An error if the program's memory does
-    /// not fit beside the counters.
+    /// The device of `machine`, which holds `base`, with counters in the given layout.
+    ///
+    /// # Errors
+    /// A sentence if the program's memory does not fit beside the counters.
     pub fn new(machine: &Machine, layout: MediaLayout, base: Arc<dyn BaseImage>) -> Result<Self, ConfigError> {
         let mapping = Mapping::new(machine, layout);
         let capacity = mapping.geometry().program_capacity();
@@ -91,39 +93,39 @@ impl Device {
         Geometry::of(machine).program_capacity()
     }
 
-    /// Power has failed and come back: every bank is free, no row is open, and what was done is counted anew. What is stored
-    /// stays.
+    /// Restarts the device after a power failure: every bank is free, no row is open, and the statistics start from
+    /// zero. The stored bytes are kept.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
         self.reset_stats();
     }
 
-    /// Banks over all channels and ranks.
+    /// Number of banks over all channels and ranks.
     pub fn banks(&self) -> u16 {
         self.mapping.geometry().banks as u16
     }
 
-    /// What lies on the media.
+    /// The contents of the media.
     pub fn image(&self) -> &Image {
         &self.image
     }
 
-    /// What was done since the start or the last reset.
+    /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
         DeviceStats { max_line_writes: self.wear.max(), ..self.stats }
     }
 
-    /// Energy of the accesses since the last reset and of `elapsed` picoseconds of background, in femtojoules.
+    /// Energy of the accesses since the last reset plus the background energy of `elapsed` picoseconds, in femtojoules.
     pub fn energy_fj(&self, elapsed: Ps) -> u64 {
         self.stats.access_energy_fj + self.energy.of_background(elapsed)
     }
 
-    /// Writes of `media` since the start or the last reset.
+    /// Number of writes of `media` since the start or the last reset.
     pub fn line_writes(&self, media: MediaLine) -> u32 {
         self.wear.of(media)
     }
 
-    /// Measuring begins: statistics and wear start from zero; bytes, open rows and busy banks stay.
+    /// Resets statistics and wear to zero; bytes, open rows and busy banks stay.
     pub fn reset_stats(&mut self) {
         self.stats = DeviceStats::default();
         self.wear = Wear::default();

@@ -1,12 +1,12 @@
-//! Storage that follows what is touched: a two-level table over page numbers, and a slab that grows without moving
-//! what it holds.
+//! Storage whose size follows what is used: a two-level table over page numbers, and a slab that grows without moving
+//! its elements.
 
 /// Pages in a leaf of the table.
 const LEAF: usize = 1024;
 /// Elements in a chunk of a slab.
 const CHUNK: usize = 4096;
 
-/// A number per page, zero where nothing was set.
+/// One number per page; zero for pages that were never set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageTable {
     leaves: Vec<Option<Box<[u32; LEAF]>>>,
@@ -38,7 +38,7 @@ impl PageTable {
     }
 }
 
-/// Elements by index. Grows chunk by chunk: nothing is copied, and no memory is held twice, when a run touches more.
+/// Elements by index. Grows chunk by chunk, so that growing copies nothing and never holds memory twice.
 #[derive(Clone, Debug)]
 pub(super) struct Slab<T> {
     chunks: Vec<Vec<T>>,

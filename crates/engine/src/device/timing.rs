@@ -1,23 +1,23 @@
-//! When things happen: banks with an open row each, ranks with an activate window and a write-to-read turnaround,
-//! channels with one data bus. An access goes in at the current time, its whole schedule comes out at once.
+//! The timing of accesses: banks with one open row each, ranks with an activate window and a write-to-read turnaround,
+//! channels with one data bus. An access is submitted at the current time, and its whole schedule is known at once.
 //!
-//! What a read takes: activate and tRCD if its row is not open, read command, tCL, one burst on the bus; then the
-//! bank is free. A write: activate and tRCD likewise, write command, tCWD, burst, tWR; then the bank is free.
+//! A read: activate and tRCD if its row is not open, read command, tCL, one burst on the bus; then the bank is free. A
+//! write: activate and tRCD likewise, write command, tCWD, burst, tWR; then the bank is free.
 //!
-//! Decisions where the papers give only the names of the timings:
+//! Decisions, because the papers give only the names of the timings:
 //! - Every duration is rounded up to whole interface cycles, but an access may start at any picosecond: requests
 //!   are not held back to a clock edge.
 //! - Opening another row costs tRCD and no precharge: reading PCM does not destroy what it reads and writes go through
 //!   to the cells, so a row buffer has nothing to put back.
-//! - tWTR binds a read command that follows a write command to the same rank. A read command that comes before the
-//!   write command of an access scheduled earlier is not bound; the data bus alone decides between them.
-//! - Command buses are not modelled; the data buses are what saturates.
+//! - tWTR delays a read command that follows a write command to the same rank. A read command that comes before the
+//!   write command of an access scheduled earlier is not delayed; only the data bus decides between them.
+//! - Command buses are not modelled; only the data buses limit throughput.
 
 use crate::config::{Device, WriteRecovery};
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, Location, MediaOp};
 
-/// Durations of one device, in picoseconds, each a whole number of interface cycles.
+/// Durations of one device, in picoseconds. Each is a whole number of interface cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Durations {
     pub t_rcd: Ps,
@@ -46,20 +46,20 @@ impl Durations {
 }
 
 const NO_ROW: u32 = u32::MAX;
-/// Activates that a rank takes within one tFAW window.
+/// Number of activates that a rank may start within one tFAW window.
 const ACTIVATES_PER_WINDOW: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Bank {
     open_row: u32,
     free_at: Ps,
-    /// When what was written to the open row is in its cells: another row can be activated then.
+    /// When the writes to the open row are programmed: then another row can be activated.
     recovered_at: Ps,
     rank: u16,
     channel: u16,
 }
 
-/// For each of the last four activates, when its tFAW window is over; the oldest is at `oldest`.
+/// For each of the last four activates, the end of its tFAW window; the oldest is at `oldest`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
     window_over: [Ps; ACTIVATES_PER_WINDOW],
@@ -83,13 +83,13 @@ pub(super) struct Timing {
     recovery: WriteRecovery,
     banks: Vec<Bank>,
     ranks: Vec<Rank>,
-    /// Per channel, the bursts that can still constrain a new one; unordered, about one per bank at most.
+    /// For each channel, the bursts that can still constrain a new one: in no order, at most about one per bank.
     bursts: Vec<Vec<Burst>>,
     latest: Ps,
 }
 
 impl Timing {
-    /// All banks free and all rows closed. Consecutive bank numbers lie in different channels, then in different
+    /// All banks are free and all rows closed. Consecutive bank numbers are in different channels, then in different
     /// banks of a rank, then in different ranks.
     pub fn new(device: &Device) -> Self {
         let per_rank = device.banks_per_rank;
@@ -116,7 +116,7 @@ impl Timing {
         Some(self.banks[usize::from(bank)].open_row).filter(|row| *row != NO_ROW)
     }
 
-    /// From when on a bank that is free takes a command for `row`.
+    /// When a free bank accepts a command for the row, in picoseconds.
     pub fn ready_at(&self, location: Location) -> Ps {
         let bank = self.banks[usize::from(location.bank)];
         if bank.open_row == location.row { 0 } else { bank.recovered_at }
@@ -147,8 +147,8 @@ impl Timing {
         Issued { data_end: burst.end, bank_free, row_hit }
     }
 
-    /// Activates a row of `rank` at `now` or as soon as the fourth-last activate is tFAW ago; returns when. As `now`
-    /// never moves back, activates happen in the order in which they are asked for and the ring stays sorted.
+    /// Activates a row of `rank` at `now`, or as soon as the fourth-last activate is tFAW ago. Returns the time. `now`
+    /// never decreases, so activates happen in the order of the calls and the ring stays sorted.
     fn activate(&mut self, now: Ps, rank: u16) -> Ps {
         let rank = &mut self.ranks[usize::from(rank)];
         let at = now.max(rank.window_over[rank.oldest]);
@@ -157,8 +157,8 @@ impl Timing {
         at
     }
 
-    /// Puts a burst on the channel's bus: the first gap whose command is no earlier than `command` and breaks no
-    /// turnaround. An access issued later may come before one issued earlier that still waits for its row.
+    /// Places a burst on the channel's bus: in the first gap whose command is not before `command` and violates no
+    /// turnaround. An access that is issued later may come before an earlier one that still waits for its row.
     fn place(&mut self, now: Ps, command: Ps, bank: Bank, op: MediaOp) -> Burst {
         let Durations { t_cl, t_cwd, t_wtr, burst: length, .. } = self.durations;
         let latency = match op {
@@ -168,8 +168,8 @@ impl Timing {
         let bursts = &mut self.bursts[usize::from(bank.channel)];
         bursts.retain(|burst| burst.end + t_wtr > now);
         let mut new = Burst { op, rank: bank.rank, command, start: command + latency, end: command + latency + length };
-        // Each conflict forbids one interval of starts; moving to the interval's end until nothing conflicts finds the
-        // earliest start, whatever the order of the list.
+        // Each conflict excludes one interval of start times. Moving to the interval's end until nothing conflicts
+        // finds the earliest start, whatever the order of the list.
         while let Some(start) = bursts.iter().find_map(|old| old.pushes(&new, t_wtr, latency)) {
             new = Burst { command: start - latency, start, end: start + length, ..new };
         }
@@ -179,7 +179,7 @@ impl Timing {
 }
 
 impl Burst {
-    /// If `new` cannot be where it is because of this burst: the earliest start at which this burst allows it.
+    /// If this burst conflicts with `new`: the earliest start of `new` that this burst allows.
     fn pushes(&self, new: &Burst, t_wtr: Ps, latency: Ps) -> Option<Ps> {
         if new.start < self.end && self.start < new.end {
             return Some(self.end);
@@ -188,12 +188,12 @@ impl Burst {
             return None;
         }
         match (self.op, new.op) {
-            // The write came first, the read must keep clear of its turnaround.
+            // The write came first; the read must wait for its turnaround.
             (MediaOp::Write, MediaOp::Read) => {
                 let turned = self.end + t_wtr;
                 (new.command > self.command && new.command < turned).then_some(turned + latency)
             }
-            // A read already scheduled would fall into the new write's turnaround: the write comes after it.
+            // A read that is already scheduled would be in the new write's turnaround: the write comes after it.
             (MediaOp::Read, MediaOp::Write) => {
                 let turned = new.end + t_wtr;
                 (self.command > new.command && self.command < turned).then_some(self.command + latency)

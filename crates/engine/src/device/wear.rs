@@ -3,13 +3,13 @@
 use super::table::{PageTable, Slab};
 use crate::message::{MediaLine, MediaUnit};
 
-/// Write counts per media line. Memory follows the pages written.
+/// Write counts per media line. Memory use follows the pages that are written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wear {
-    /// Page to its entry in `data`, plus one.
+    /// For each page its entry in `data`, plus one.
     pages: PageTable,
     data: Slab<[u32; 64]>,
-    /// Counter block to its writes.
+    /// For each counter block its number of writes.
     counters: PageTable,
     max: u32,
 }
@@ -31,12 +31,12 @@ impl Wear {
         self.max = self.max.max(*writes);
     }
 
-    /// Writes of the line written most.
+    /// The number of writes of the line that was written most often.
     pub fn max(&self) -> u32 {
         self.max
     }
 
-    /// Writes of `media`.
+    /// The number of writes of `media`.
     pub fn of(&self, media: MediaLine) -> u32 {
         match media.unit() {
             MediaUnit::Data(line) => match self.pages.get(line.page().0) {

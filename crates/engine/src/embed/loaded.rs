@@ -1,9 +1,9 @@
-//! The memory that a run starts from, put together by the other simulator before anything happens.
+//! The memory that a run starts from, loaded by the other simulator in advance.
 
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, pieces};
 use rustc_hash::FxHashMap;
 
-/// A page of lines, and which of them were loaded.
+/// A page of lines, and which of them have been loaded.
 struct LoadedPage {
     lines: [LineBytes; 64],
     present: u64,
@@ -12,12 +12,12 @@ struct LoadedPage {
 /// Lines by page; sparse.
 pub(super) struct Loaded {
     pages: FxHashMap<u64, Box<LoadedPage>>,
-    /// One past the last loaded byte, up to a whole line.
+    /// One past the last loaded byte, rounded up to a whole line.
     end: u64,
 }
 
 impl Loaded {
-    /// Nothing.
+    /// Empty memory.
     pub fn new() -> Self {
         Self { pages: FxHashMap::default(), end: 0 }
     }

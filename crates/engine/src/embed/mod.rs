@@ -1,13 +1,13 @@
-//! Controller and device as the memory of another simulator: byte addresses and request numbers come in, answers with
-//! their times go out, and the other simulator keeps the clock.
+//! Controller and device as the memory of another simulator: it sends byte addresses and request numbers, receives
+//! answers with their times, and keeps the clock.
 //!
 //! ```text
 //! load* -> (send | step)* -> power_fails -> (send | step)* -> report
 //! ```
 //!
-//! A request reaches the controller when it is sent. The other simulator has the cores and the caches; what a design does
-//! there (an undo log that hardware writes, caches that persist) does not happen here. Lines that page re-encryption would
-//! put into the last-level cache go nowhere.
+//! A request reaches the controller when it is sent. The cores and the caches are in the other simulator; what a design
+//! does there (an undo log that hardware writes, caches that persist) is not modelled here. Lines that page
+//! re-encryption would put into the last-level cache are dropped.
 
 mod loaded;
 mod power;
@@ -28,48 +28,48 @@ use loaded::Loaded;
 use report::Latencies;
 use std::sync::Arc;
 
-/// Time ends here, in picoseconds: 53 days, so that no sum of times overflows.
+/// The end of time, in picoseconds: 53 days, so that no sum of times overflows.
 pub const TIME_MAX: Ps = 1 << 62;
 
-/// What memory is made of.
+/// The settings of an embedded memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// Design, by name.
+    /// The design's name.
     pub design: &'a str,
-    /// Which reading of its paper.
+    /// The reading of the design's paper.
     pub variant: Variant,
-    /// Preset or TOML file; `None`: the design's own.
+    /// Preset name or TOML file; `None` for the design's default machine.
     pub machine: Option<&'a str>,
-    /// `path.to.key=value` over it, in order.
+    /// Overrides `path.to.key=value` of the machine, applied in order.
     pub set: &'a [String],
-    /// Seed of the keys.
+    /// Seed of the encryption keys.
     pub seed: u64,
 }
 
-/// What is asked of memory.
+/// A request to memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// The 64 bytes of a line.
     Read,
-    /// A line gets these bytes. `counter_atomic`: line and counter persist together, where a design leaves the choice.
+    /// Writes 64 bytes to a line. `counter_atomic`: line and counter persist together, if the design leaves the choice.
     Write { bytes: &'a LineBytes, counter_atomic: bool },
-    /// The counters around a line are to be durable.
+    /// Makes the counters around a line durable.
     CounterWriteback,
 }
 
-/// The kinds of request, each with a queue of its own.
+/// The kinds of request; each has its own queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// [`Request::Read`].
+    /// A [`Request::Read`].
     Read,
-    /// [`Request::Write`].
+    /// A [`Request::Write`].
     Write,
-    /// [`Request::CounterWriteback`].
+    /// A [`Request::CounterWriteback`].
     CounterWriteback,
 }
 
 impl Request<'_> {
-    /// Its kind.
+    /// The request's kind.
     pub fn kind(&self) -> Kind {
         match self {
             Request::Read => Kind::Read,
@@ -79,36 +79,37 @@ impl Request<'_> {
     }
 }
 
-/// An answer. A write is answered when it is in the persistence domain, a read when its line is decrypted.
+/// The answer to a request. A write is answered when it is in the persistence domain, a read when its line is
+/// decrypted.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
-    /// The number that the request came with.
+    /// The number of the request.
     pub id: u64,
-    /// Its byte address.
+    /// The byte address of the request.
     pub address: u64,
-    /// When.
+    /// The time of the answer, in picoseconds.
     pub at: Ps,
-    /// What it was.
+    /// The kind of the request.
     pub kind: Kind,
-    /// The line that was read; zeros otherwise.
+    /// The bytes that were read; zeros for other requests.
     pub bytes: LineBytes,
 }
 
-/// Why something was not done. The text is one sentence.
+/// Why a call was refused. The text is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The value cannot be right.
+    /// An argument is invalid.
     #[error("{0}")]
     Argument(String),
-    /// The queue has no room; it will have.
+    /// The queue is full; it will have room later.
     #[error("{0}")]
     Full(String),
-    /// Not now, or not with this design or machine.
+    /// The call is not possible in this state, or with this design or machine.
     #[error("{0}")]
     State(String),
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     id: u64,
@@ -117,14 +118,14 @@ struct UnderWay {
     sent: Ps,
 }
 
-/// How many requests of a kind there are.
+/// The limit of requests of one kind, and how many are in flight.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     used: u32,
     limit: u32,
 }
 
-/// Memory in front of which another simulator sits.
+/// An embedded memory: controller and device behind another simulator.
 pub struct Memory {
     machine: Machine,
     design: Design,
@@ -135,7 +136,7 @@ pub struct Memory {
     system: Option<LineSystem<NoObserver>>,
     started: bool,
     now: Ps,
-    /// Since when figures are counted.
+    /// Start of the period that the figures cover, in picoseconds.
     since: Ps,
     under_way: Slab<UnderWay>,
     rooms: [Room; 3],
@@ -144,7 +145,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty memory: every line reads as zeros.
+    /// Creates an empty memory: every line reads as zeros.
+    ///
+    /// # Errors
+    /// One sentence about the first bad setting.
     pub fn new(setup: &Setup<'_>) -> Result<Self, ConfigError> {
         let (of_design, of_machine) = design::sets(setup.set);
         let design = design::load(setup.design, setup.variant, &of_design)?;
@@ -178,8 +182,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Puts `bytes` at `address` before anything happens: part of the memory that a run starts from, which takes no time.
-    /// The rest of a line of which a part is loaded is zero. After the first request or step it is too late.
+    /// Stores `bytes` at `address` before the first request or step: part of the memory that a run starts from, which
+    /// takes no simulated time. The rest of a partly loaded line is zero.
     pub fn load(&mut self, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
         if self.started {
             return Err(Refusal::State("memory is loaded before the first request".into()));
@@ -197,21 +201,21 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether a request of `kind` would be taken now. A read is under way until its line is decrypted, a write until it is
-    /// in the persistence domain: no more reads than the read queue has entries, no more writes than the write pending
-    /// queue, no more counter write-backs than the counter write queue.
+    /// Whether a request of `kind` would be accepted now. A read is in flight until its line is decrypted, a write
+    /// until it is in the persistence domain. The limits are the entries of the read queue for reads, of the write
+    /// pending queue for writes, and of the counter write queue for counter write-backs.
     pub fn can_accept(&self, kind: Kind) -> bool {
         let room = self.rooms[kind as usize];
         room.used < room.limit
     }
 
-    /// Requests of `kind` under way, and how many there may be.
+    /// The number of requests of `kind` in flight, and their limit.
     pub fn room(&self, kind: Kind) -> (u32, u32) {
         let Room { used, limit } = self.rooms[kind as usize];
         (used, limit)
     }
 
-    /// Sends `request` for the line at `address`, now. `id` comes back with the answer.
+    /// Sends `request` for the line at `address`, now. The answer returns `id`.
     pub fn send(&mut self, address: u64, id: u64, request: Request<'_>) -> Result<(), Refusal> {
         let line = self.line(address)?;
         let kind = request.kind();
@@ -241,13 +245,13 @@ impl Memory {
         self.now
     }
 
-    /// When something happens next; `None` if nothing will before another request is sent.
+    /// The time of the next event, in picoseconds; `None` if no event follows unless another request is sent.
     pub fn next_event_at(&self) -> Option<Ps> {
         self.system.as_ref().and_then(LineSystem::next_event_at)
     }
 
-    /// Lets the next event happen if it comes at or before `until`, and appends what it answers to `answers`. False: none
-    /// is left, and the time is `until`.
+    /// Handles the next event if it comes at or before `until`, and appends its answers to `answers`. Returns false if
+    /// there is none; the time is then `until`.
     pub fn step(&mut self, until: Ps, answers: &mut Vec<Answer>) -> Result<bool, Refusal> {
         if until < self.now || until > TIME_MAX {
             return Err(Refusal::Argument(format!(
@@ -277,9 +281,9 @@ impl Memory {
         Ok(true)
     }
 
-    /// What a read of the line at `address` would find that is sent now: the newest write that was sent before, arrived or
-    /// not. Takes no time and changes nothing. Zeros if the machine has `engine.bytes = false`, where what reads find means
-    /// nothing.
+    /// The bytes that a read of the line at `address` would find if it were sent now: those of the newest earlier
+    /// write, whether it has arrived or not. Takes no simulated time and changes nothing. Zeros if the machine has
+    /// `engine.bytes = false`, because reads then have no contents.
     pub fn peek(&self, address: u64) -> Result<LineBytes, Refusal> {
         let line = self.line(address)?;
         match &self.system {
@@ -293,17 +297,17 @@ impl Memory {
         self.capacity
     }
 
-    /// The machine.
+    /// The machine's configuration.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// The design.
+    /// The design in use.
     pub fn design(&self) -> &Design {
         &self.design
     }
 
-    /// How many events have happened, and a digest of them all.
+    /// Number of events so far, and a digest of them.
     pub fn digest(&mut self) -> (u64, u64) {
         let system = self.system();
         (system.events(), system.digest())
@@ -336,13 +340,13 @@ impl Memory {
         LineSystem::new(&self.machine, &self.design, base, self.seed, NoObserver)
     }
 
-    /// The system, and from now on nothing more is loaded.
+    /// The system. From now on nothing more can be loaded.
     fn start(&mut self) -> &mut LineSystem<NoObserver> {
         self.started = true;
         self.system()
     }
 
-    /// The system over what has been loaded.
+    /// The system on top of the loaded memory.
     fn system(&mut self) -> &mut LineSystem<NoObserver> {
         if self.system.is_none() {
             self.system = Some(self.assemble().expect("the same has been assembled over empty memory"));

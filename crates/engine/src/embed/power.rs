@@ -1,4 +1,4 @@
-//! Power fails between two events and comes back: what survives goes through the design's own boot, and memory goes on.
+//! Power failure and restart: what survives goes through the design's own boot, and memory continues.
 
 use super::{Memory, Refusal};
 use crate::assembly::{self, boot_codec, encryption_parts};
@@ -8,23 +8,23 @@ use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, Media
 use crate::recovery::LineCodec;
 use std::sync::Arc;
 
-/// What a power failure did.
+/// What a power failure caused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerFailure {
-    /// Requests under way that are never answered.
+    /// Requests in flight that will never be answered.
     pub requests_lost: u64,
-    /// Lines and counter blocks that the persistence domain wrote to the media on battery.
+    /// Lines and counter blocks that the persistence domain wrote to the media on battery power.
     pub drained: u64,
-    /// Steps in which the boot wrote something.
+    /// Number of boot steps that wrote something.
     pub boot_writes: u64,
 }
 
 impl Memory {
-    /// Power fails now and comes back: what is under way is lost and never answered, the persistence domain drains to the
-    /// media, the machine boots with the design's own recovery, and memory goes on at the same time with an empty
-    /// controller. Figures are counted anew. The boot takes no simulated time.
+    /// Fails power now and restarts: requests in flight are lost and never answered, the persistence domain drains to
+    /// the media, the machine boots with the design's own recovery, and memory continues at the same time with an empty
+    /// controller. The figures start from zero. The boot takes no simulated time.
     ///
-    /// The caches of the other simulator lose what they hold; that is its affair.
+    /// The other simulator must drop the contents of its caches itself.
     pub fn power_fails(&mut self) -> Result<PowerFailure, Refusal> {
         if !self.machine.engine.bytes {
             return Err(Refusal::State("engine.bytes = false leaves nothing that could survive".into()));
@@ -78,8 +78,8 @@ impl Memory {
     }
 }
 
-/// Puts loaded lines on the media whose counter block has been written: they lie there under their first counter, whatever
-/// the block says now. As long as no power failed, the two agreed.
+/// Writes loaded lines whose counter block has been written to the media: they must be stored with their first counter,
+/// whatever the block says now. Before a power failure the two agree.
 fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
     let written = |(media, _): (MediaLine, &LineBytes)| match media.unit() {
         MediaUnit::Counter(block) => Some(block),

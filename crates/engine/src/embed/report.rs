@@ -1,4 +1,4 @@
-//! What an embedded memory reports: the figures of a run that have a meaning without cores.
+//! The report of an embedded memory: the figures of a run that have a meaning without cores.
 
 use super::{Kind, Memory};
 use crate::kernel::{Ps, ps_to_ns};
@@ -6,62 +6,62 @@ use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
 use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
 use serde::Serialize;
 
-/// Figures since the beginning or the last power failure.
+/// Figures since the beginning or since the last power failure.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryReport {
-    /// Version of this document's form.
+    /// Version of this document's format.
     pub schema: u32,
-    /// Design.
+    /// The design's name.
     pub design: String,
-    /// Reading of the paper.
+    /// The reading of the design's paper.
     pub variant: &'static str,
-    /// Machine name.
+    /// The machine's name.
     pub machine: String,
-    /// Seed of the keys.
+    /// Seed of the encryption keys.
     pub seed: u64,
     /// Version of the engine.
     pub engine_version: &'static str,
-    /// Digest of its sources: 32 hexadecimal digits.
+    /// Digest of the engine's sources: 32 hexadecimal digits.
     pub engine_build: &'static str,
-    /// The time of the report, from the beginning.
+    /// Simulated time of the report since the beginning, in nanoseconds.
     pub now_ns: f64,
-    /// The time that the figures cover.
+    /// Simulated time that the figures cover, in nanoseconds.
     pub simulated_ns: f64,
-    /// Events from the beginning.
+    /// Number of events since the beginning.
     pub events: u64,
-    /// Digest of every event from the beginning.
+    /// Digest of every event since the beginning.
     pub event_digest: String,
-    /// Power failures from the beginning.
+    /// Number of power failures since the beginning.
     pub power_failures: u64,
-    /// Reads answered; latency until the line is decrypted.
+    /// Answered reads; latency until the line is decrypted.
     pub reads: Requests,
-    /// Writes answered; latency until the line is in the persistence domain.
+    /// Answered writes; latency until the line is in the persistence domain.
     pub writes: Requests,
-    /// Counter write-backs answered; latency until the counters are in the persistence domain.
+    /// Answered counter write-backs; latency until the counters are in the persistence domain.
     pub counter_writebacks: Requests,
-    /// Device.
+    /// Figures of the device.
     pub nvm: Nvm,
-    /// Counter cache; nulls without encryption.
+    /// Figures of the counter cache; nulls without encryption.
     pub counter_cache: CounterCacheReport,
-    /// Write pending queue.
+    /// Figures of the write pending queue.
     pub wpq: WpqReport,
-    /// Pages re-encrypted.
+    /// Number of page re-encryptions.
     pub reencryptions: u64,
-    /// Pads.
+    /// Figures of the encryption.
     pub crypto: Crypto,
 }
 
 impl MemoryReport {
-    /// As one JSON document.
+    /// The report as one JSON document.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and texts serialise")
     }
 }
 
-/// Requests of one kind.
+/// Figures of the requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Requests {
-    /// How many.
+    /// Number of requests.
     pub count: u64,
     /// Mean latency in nanoseconds; null without requests.
     pub mean_latency_ns: Option<f64>,
@@ -95,7 +95,7 @@ impl Latencies {
 }
 
 impl Memory {
-    /// The figures now.
+    /// The current figures.
     pub fn report(&mut self) -> MemoryReport {
         let (now, since) = (self.now, self.since);
         let requests =

@@ -1,6 +1,6 @@
-//! Digests of 64 bytes that belong to a place, to tell large states apart by sums of them.
+//! 128-bit digests of 64 bytes at a place; their sums tell large states apart.
 
-/// A digest of `bytes` at the place `key`: two lanes of multiply and rotate, ended as in MurmurHash3.
+/// A digest of `bytes` at the place `key`: two lanes of multiply and rotate, with the finaliser of MurmurHash3.
 pub fn keyed_digest(key: u64, bytes: &[u8; 64]) -> u128 {
     let lane = |seed: u64, odd: u64| {
         let words = bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight bytes")));

@@ -1,16 +1,16 @@
-//! What this computer has.
+//! The memory of the computer that runs the simulation.
 
-/// What it says of its memory, in bytes; `None` where it does not say.
+/// The host's memory, in bytes; `None` if the operating system does not report it.
 #[derive(Clone, Copy)]
 pub struct HostMemory {
-    /// All of it.
+    /// All memory of the host.
     pub total: Option<u64>,
-    /// What it can give without swapping.
+    /// Memory that the host can provide without swapping.
     pub available: Option<u64>,
 }
 
 impl HostMemory {
-    /// Asks.
+    /// Asks the operating system.
     pub fn ask() -> Self {
         let report = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let field = |name: &str| {

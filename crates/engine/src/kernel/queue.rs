@@ -72,30 +72,31 @@ impl<E: EventCode> Queue<E> {
         self.digest
     }
 
-    /// Whether nothing is scheduled.
+    /// Whether no event is scheduled.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// When the next event happens; `None` when nothing is scheduled.
+    /// The time of the next event, in picoseconds; `None` if no event is scheduled.
     pub fn next_at(&self) -> Option<Ps> {
         self.heap.peek().map(|next| next.at)
     }
 
-    /// What is scheduled for the present, each with its number in the order in which it happens; not in that order.
+    /// The events that are scheduled for the current time, each with its sequence number, in no particular order.
     pub fn due(&self) -> impl Iterator<Item = (u64, E)> {
         let any = self.next_at() == Some(self.now);
         let pending = self.heap.iter().filter(move |pending| any && pending.at == self.now);
         pending.map(|pending| (pending.sequence, pending.event))
     }
 
-    /// Moves time to `at` without an event; none may be due before. What is scheduled from now on comes no earlier.
+    /// Moves time to `at` without an event. No event may be due before `at`, and later events must not be scheduled
+    /// before it.
     pub fn wait_until(&mut self, at: Ps) {
         debug_assert!(at >= self.now && self.next_at().is_none_or(|next| next >= at));
         self.now = at;
     }
 
-    /// Forgets everything scheduled. What has happened stays in the digest.
+    /// Removes all scheduled events. Past events stay in the digest.
     pub fn forget(&mut self) {
         self.heap.clear();
     }
@@ -114,7 +115,7 @@ impl<E: EventCode> Queue<E> {
         Some(next.event)
     }
 
-    /// Schedules `event` at `at` and takes it at once if it would be the next one, which saves the heap a visit and
+    /// Schedules `event` at `at` and takes it at once if it would be the next one, which avoids a heap operation and
     /// changes nothing else. Returns whether it was taken.
     pub fn take_if_next(&mut self, at: Ps, event: E) -> bool {
         debug_assert!(at >= self.now);

@@ -1,4 +1,4 @@
-//! Reusable numbered slots, so that events can name things by index and a run allocates nothing once it is warm.
+//! Reusable numbered slots: events can refer to things by index, and a run does not allocate once it is warm.
 
 /// A vector with holes; freed slots are reused last-in first-out, the same way on every machine.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Frees `slot`; its old value stays until the slot is used again.
+    /// Frees `slot`; its old value stays in place until the slot is used again.
     pub fn release(&mut self, slot: u32) {
         debug_assert!(!self.free.contains(&slot), "slot {slot} was freed twice");
         self.free.push(slot);

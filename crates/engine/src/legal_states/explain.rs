@@ -1,4 +1,4 @@
-//! Tells a legal state that does not recover, in sentences.
+//! Explains in sentences a legal state that does not recover.
 
 use super::history::{History, LineHistory};
 use super::judge::{Pick, after};
@@ -7,10 +7,10 @@ use super::space::{Candidate, Reading, Space};
 use crate::audit::Rule;
 use crate::message::Line;
 
-/// Lines of a state that are told one by one.
+/// Most lines of a state that are described one by one.
 const LINES_TOLD: usize = 6;
 
-/// The part of its transaction in which the program is.
+/// The program's stage in its transaction.
 pub(super) fn stage(history: &History) -> Option<&'static str> {
     if !history.in_flight.started {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn stage(history: &History) -> Option<&'static str> {
     })
 }
 
-/// What a line holds, by whose memory it is.
+/// The purpose of the memory that a line belongs to.
 pub(super) fn role(history: &History, line: Line) -> &'static str {
     let address = line.address();
     match () {
@@ -32,7 +32,7 @@ pub(super) fn role(history: &History, line: Line) -> &'static str {
     }
 }
 
-/// "At the fence that ends Prepare of transaction 3".
+/// The fence in words: "At the fence that ends Prepare of transaction 3".
 pub(super) fn place(history: &History) -> String {
     let number = history.committed;
     match stage(history) {
@@ -43,7 +43,7 @@ pub(super) fn place(history: &History) -> String {
     }
 }
 
-/// What is on the media of a line.
+/// What the media hold for a line.
 pub(super) fn line_state(history: &History, line: Line, candidate: &Candidate) -> String {
     let of = &history.lines[&line];
     let role = role(history, line);
@@ -79,7 +79,7 @@ fn content(of: &LineHistory, version: usize) -> String {
     }
 }
 
-/// The rule that a state breaks, the line that shows it best, and the sentences.
+/// The rule that a state breaks, the line that shows it best, and the explanation.
 pub(super) fn broken(search: &Search<'_>, pick: &Pick) -> (Rule, Option<Line>, String) {
     let Search { space, history, .. } = search;
     let before = |line: Line| match space.by_line.get(&line) {

@@ -1,4 +1,5 @@
-//! One exploration of legal states from configuration to report: the program runs once on its design, for its history alone.
+//! One exploration of legal states from configuration to report: the program runs once on its design, only to record
+//! its history.
 
 use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 use super::hardware::Hardware;
@@ -12,12 +13,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Minor counters of explored states: the widest.
+/// Bits of minor counters in explored states: the most that there are.
 const MINOR_BITS: u32 = 7;
 
-/// Lets power fail at every fence of the program in every state that is legal there. `exploration` may name one of the
-/// points; power does not fail again. `states_per_point`: classes of states judged at one fence before the rest is bounded
-/// and sampled.
+/// Fails power at every fence of the program in every state that is legal there. `exploration` may name one of the
+/// points; power does not fail again. `states_per_point`: classes of states judged at one fence before the rest is
+/// bounded and sampled.
 pub fn explore_legal(
     case: &CrashCase<'_>,
     exploration: &Exploration,

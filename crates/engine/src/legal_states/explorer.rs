@@ -1,4 +1,5 @@
-//! The explorer of legal states: an observer that keeps the program's history and judges every legal state at each fence.
+//! The explorer of legal states: an observer that records the program's history and judges every legal state at each
+//! fence.
 
 use super::explain::{self, chosen};
 use super::hardware::Hardware;
@@ -18,14 +19,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-/// By default so many classes of states are judged at one fence before the rest is bounded and sampled.
+/// Default number of classes of states that are judged at one fence before the rest is bounded and sampled.
 pub(crate) const STATES_PER_POINT: u64 = 50_000;
-/// Every so many classes one is booted from an image.
+/// One of this many classes is booted from an image.
 const BOOT_EVERY: u64 = 1_000;
-/// Between two looks for an interruption.
+/// Number of judgements between two checks for an interruption.
 const LOOK_EVERY: u64 = 256;
 
-/// What an exploration is about.
+/// What a legal-state exploration is created from.
 pub(crate) struct LegalSetup<'a> {
     pub hardware: Hardware,
     pub line_atomic: LineAtomicity,
@@ -34,7 +35,7 @@ pub(crate) struct LegalSetup<'a> {
     pub coverage: Coverage,
     pub program: Arc<dyn ProgramRecovery>,
     pub records: Receiver<TransactionRecord>,
-    /// With minor counters of seven bits.
+    /// The encryption, with minor counters of seven bits.
     pub codec: Option<&'a dyn LineCodec>,
     pub recovery: &'a [RecoveryStep],
     pub exploration: Exploration,
@@ -67,9 +68,9 @@ struct Examiner<'a> {
     found: Collector,
     internal_errors: Vec<String>,
     stopped: bool,
-    /// A fence followed a store.
+    /// Whether a fence followed a store.
     found_stores: bool,
-    /// The last fence before the event that was asked for, and the first one after it.
+    /// The last fence before the requested event, and the first one after it.
     fences_around: (Option<u64>, Option<u64>),
 }
 
@@ -100,7 +101,7 @@ impl<'a> LegalExplorer<'a> {
         Self { history, examiner }
     }
 
-    /// The rule at whose first violation the run was to end has been broken.
+    /// Whether the rule that ends the run has been broken.
     pub fn stopped(&self) -> bool {
         self.examiner.stopped
     }
@@ -168,7 +169,7 @@ impl Examiner<'_> {
         self.stopped = self.exploration.stop_at.is_some_and(of_rule);
     }
 
-    /// Why nothing was judged, if nothing was: at a fence that follows no store, nothing can be lost.
+    /// Why nothing was judged, if so: at a fence before the first store, nothing can be lost.
     fn unjudged(&self) -> Option<String> {
         if self.found_stores {
             return None;
@@ -187,7 +188,7 @@ impl Examiner<'_> {
         Some(format!("explore legal: event {at} is not at a fence that follows a store; {near}"))
     }
 
-    /// What every line may read as, by itself.
+    /// Checks what each line may read as, independently of the others.
     fn check_lines(&mut self, history: &History, space: &Space) {
         let repeats = self.secret && self.hardware.repeats_pads();
         let mut broken = Vec::new();
@@ -220,7 +221,7 @@ impl Examiner<'_> {
         }
     }
 
-    /// Pages of which lines may be left without their old counters.
+    /// Checks pages whose lines may have lost their old counters.
     fn check_reencryption(&mut self, history: &History) {
         let Some(&line) = self.hardware.overflowing(history) else { return };
         let written = |other: &Line| other.page() == line.page() && *other != line;
@@ -238,7 +239,7 @@ impl Examiner<'_> {
         self.add(history, Rule::Line, Some(other), told);
     }
 
-    /// Recovery over every class of states, or as many as there is room for.
+    /// Runs recovery on every class of states, or on as many as the limit allows.
     fn check_transactions(&mut self, history: &History, space: &Space) {
         let program = Arc::clone(&self.program);
         let room = self.states_per_point;
@@ -253,7 +254,7 @@ impl Examiner<'_> {
         }
     }
 
-    /// As many lines open as there is room for, of the others all or nothing; then states at random.
+    /// With as many lines open as the limit allows and the others all or nothing; then on random states.
     fn bounded_and_sampled(&mut self, history: &History, space: &Space, program: &dyn ProgramRecovery, room: u64) {
         let mut left = room;
         let mut bound = 0;
@@ -312,7 +313,7 @@ impl Examiner<'_> {
         End::OutOfRoom
     }
 
-    /// Boots from the image of one state: it must end as the search has it.
+    /// Boots from the image of one state: the result must equal that of the search.
     fn boot(&mut self, search: &Search<'_>, pick: &Pick, program: &dyn ProgramRecovery) {
         let Search { history, space, .. } = *search;
         self.tally.booted += 1;

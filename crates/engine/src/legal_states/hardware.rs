@@ -1,18 +1,19 @@
-//! What the hardware of a design may leave of a program at one of its fences, from its parts list alone.
+//! The states in which a design's hardware may leave a program at one of its fences, derived only from its parts list.
 //!
-//! Without hardware's counters a line reads as any of its contents since the last that a fence covers: a dirty line may be
-//! evicted after any store. With counters it decrypts if the counter on the media is that of its data. How far the two may
-//! be apart follows from when each is admitted to the write pending queue, and from whose counters a block carries that
-//! leaves (secpm sections 3.3 and 3.5; counter-atomicity sections 4 and 5.2).
+//! In memory without counters, a line reads as any of its contents since the last one that a fence covers: a dirty line
+//! may be evicted after any store. With counters it decrypts if the counter on the media belongs to its data. How far
+//! the two may be apart follows from when each is admitted to the write pending queue, and from which lines' counters a
+//! leaving block carries (secpm sections 3.3 and 3.5; counter-atomicity sections 4 and 5.2).
 //!
-//! What blocks of different lines hold is independent: hardware orders writes of different blocks by fences alone.
+//! The contents of different blocks' lines are independent: hardware orders writes of different blocks only by fences.
 //!
-//! Circuits are counted once, over all counters that are ahead. That is exact, but for two kinds of design whose blocks carry
-//! counters of lines that are on their way: where counters stay in the counter cache and are put there at the bump, and where
-//! pairs of several circuits pass each other. There a line that was left out, or the write that carried the block, had a
-//! circuit at the same time as the lines that are ahead, which is not counted: states with counters ahead are allowed that
-//! would take up to two circuits more. A queue that fills is not counted against single pairs among other writes. An eviction
-//! that waits for the queue, and lets a later `counter_cache_writeback` find its block clean, is left out.
+//! The limit on circuits is applied once, over all counters that are ahead. That is exact except for two kinds of
+//! design whose blocks carry counters of lines in flight: designs in which counters stay in the counter cache and are
+//! put there at the increment, and designs in which pairs of several circuits overtake each other. There, a line that
+//! was left out, or the write that carried the block, had a circuit at the same time as the lines that are ahead, which
+//! is not counted: states with counters ahead are allowed that would need up to two more circuits. A full queue is not
+//! considered for single pairs among other writes. An eviction that waits for the queue, and lets a later
+//! `counter_cache_writeback` find its block clean, is not modelled.
 
 use super::history::{BlockHistory, History, LineHistory};
 use super::image::Encoder;
@@ -24,38 +25,38 @@ use crate::parts::{
     WritebackOrder,
 };
 
-/// What a design's counters may do.
+/// What may happen to a design's counters.
 pub(crate) struct Hardware {
     counters: Option<Counters>,
-    /// A minor counter overflows after so many writes of its line; `None` without minor counters, and where nothing can be
-    /// seen of page re-encryption.
+    /// A minor counter overflows after this many writes of its line. `None` without minor counters, and if page
+    /// re-encryption has no visible effect.
     overflow_shows: Option<u64>,
-    /// Lines that can be on their way between the bump of their counter and the queue.
+    /// Most lines between the increment of their counter and the queue.
     busy_max: u32,
 }
 
 struct Counters {
     write_path: WritePath,
-    /// The block in the counter cache takes a counter before its data is queued.
+    /// Whether the block in the counter cache takes a counter before its data is queued.
     early: bool,
-    /// Waiting admissions of one page may pass each other.
+    /// Whether waiting admissions of one page may overtake each other.
     unordered: bool,
-    /// `counter_cache_writeback` waits for earlier writes of the lines.
+    /// Whether `counter_cache_writeback` waits for earlier writes of the lines.
     pub writeback_complete: bool,
-    /// Pads come from the line's own counter, so that a counter that is behind repeats them.
+    /// Whether pads use the line's own counter, so that a counter that is behind repeats them.
     own: bool,
 }
 
 /// How a block has reached the media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// With the counters of what is on the media.
+    /// With the counters of the data on the media.
     InStep,
-    /// As it was in some instant of this epoch; 0: before the run.
+    /// As it was at some time in this epoch; 0 means before the run.
     OfEpoch(u32),
-    /// Last as this line's write carried it, although others that were bumped later were appended earlier.
+    /// Last as this line's write carried it, although writes with later increments were appended earlier.
     Last(Last),
-    /// With the pair of this line, and with counters of lines that are on their way.
+    /// With the pair of this line, and with counters of lines in flight.
     Carried(Line),
 }
 
@@ -63,14 +64,14 @@ enum Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Last {
     line: Line,
-    /// A fence covers it, and nothing of the block has been appended since.
+    /// Whether a fence covers it, and nothing of the block has been appended since.
     covered: bool,
-    /// The epoch of its bump.
+    /// The epoch of its increment.
     bumped: u32,
 }
 
 impl Hardware {
-    /// That of `design` on `machine`.
+    /// The rules of `design` on `machine`.
     pub(crate) fn of(design: &Design, machine: &Machine) -> Self {
         let Some(parts) = design.encryption else {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
@@ -81,7 +82,7 @@ impl Hardware {
         let scheme = parts.scheme(&machine.counters);
         let status_kept = design.register_domain(RegisterName::ReencryptionStatus) != Domain::Volatile;
         let splits = !scheme.global() && scheme.coverage().lines() == 64;
-        // A line done and its new counter are one step only as a pair.
+        // A completed line and its new counter are one step only as a pair.
         let in_steps = parts.write_path.at_encrypted(false) != Admit::Pair;
         let shows = splits && (parts.minor_reset == MinorReset::AtOnce || !status_kept || in_steps);
         let queued_pairs = parts.write_path.at_encrypted(true) == Admit::Unready;
@@ -100,17 +101,17 @@ impl Hardware {
         }
     }
 
-    /// Whether a covered `counter_cache_writeback` leaves nothing of its lines behind.
+    /// Whether a covered `counter_cache_writeback` includes all earlier writes of its lines.
     pub(super) fn writeback_complete(&self) -> bool {
         self.counters.as_ref().is_some_and(|counters| counters.writeback_complete)
     }
 
-    /// Whether what a fence covers of the line has taken the whole counter block along.
+    /// Whether the line's writes that a fence covers have written the whole counter block, too.
     pub(super) fn carries(&self, history: &LineHistory) -> bool {
         self.counters.as_ref().is_some_and(|counters| !counters.defers(history, 0))
     }
 
-    /// A line of a page that may be under re-encryption now, so that the page's lines do not decrypt: its line in flight may
+    /// A line whose page may be under re-encryption now, so that the page's lines do not decrypt. A line in flight may
     /// have been written back as often as it was stored to.
     pub(super) fn overflowing<'a>(&self, history: &'a History) -> Option<&'a Line> {
         let after = self.overflow_shows?;
@@ -126,7 +127,7 @@ impl Hardware {
         self.counters.as_ref().is_some_and(|counters| counters.own)
     }
 
-    /// Every legal state at the fence that `history` is about to reach.
+    /// All legal states at the fence that `history` is about to reach.
     pub(super) fn space(&self, history: &History, encoder: &Encoder<'_>) -> Space {
         let mut space = Space::new(self.busy_max);
         let Some(counters) = &self.counters else {
@@ -160,7 +161,7 @@ impl Counters {
         self.write_path.defers_counter(of.is_counter_atomic(version))
     }
 
-    /// Every write waits in the queue until its counter is there.
+    /// Whether every write waits in the queue until its counter is there.
     fn pairs_only(&self) -> bool {
         !self.anything_deferred()
     }
@@ -212,7 +213,7 @@ impl Counters {
         modes
     }
 
-    /// What `line` may read as if its block reached the media as `mode` says; nothing if that cannot be.
+    /// What `line` may read as if its block reached the media as `mode` says; empty if that is not possible.
     fn candidates(
         &self,
         history: &History,
@@ -245,7 +246,7 @@ impl Counters {
         candidates
     }
 
-    /// The block has the counters of what is on the media.
+    /// If the block has the counters of the data on the media.
     fn in_step(&self, stored: &Stored<'_>) -> Legal {
         let counter_alone = self.write_path.at_bump() == Admit::Counter;
         let carried = self.early && self.write_path.at_encrypted(true) == Admit::Unready;
@@ -254,7 +255,7 @@ impl Counters {
         Legal { intact: true, ahead, ..Legal::default() }
     }
 
-    /// The block was appended last by a write of this line.
+    /// If the block was last appended by a write of this line.
     fn of_last(&self, stored: &Stored<'_>, last: Last) -> Legal {
         let counter_alone = self.write_path.at_bump() == Admit::Counter;
         let bumped_later = stored.of.later.iter().skip(stored.version).any(|later| later.epoch <= last.bumped);
@@ -263,12 +264,12 @@ impl Counters {
         Legal { intact, ahead: counter_alone && !last.covered && bumped_later, ..Legal::default() }
     }
 
-    /// The block is as it was in some instant of this epoch.
+    /// If the block is as it was at some time in this epoch.
     fn of_epoch(&self, stored: &Stored<'_>, epoch: u32) -> Legal {
         let Stored { block, of, version, .. } = *stored;
         let behind = |at: u32, waited_for: bool| at > epoch || at == epoch && !waited_for;
         let pair = !self.defers(of, version);
-        // Pairs alone leave no dirty block: another line lets it leave.
+        // Pairs alone leave no dirty block: the write of another line must have made it leave.
         let forced = block.forced.unwrap_or(0);
         let dirties = |other: &LineHistory| {
             let covered = |at: u32| at > forced || at == forced && !other.waited_for;
@@ -314,7 +315,7 @@ impl Legal {
     }
 }
 
-/// A content of a line that may be on the media, among the lines of its block.
+/// A version of a line that may be on the media, with the other lines of its block.
 struct Stored<'h> {
     history: &'h History,
     block: &'h BlockHistory,
@@ -330,32 +331,32 @@ impl<'h> Stored<'h> {
         block.lines.iter().filter(move |other| **other != line).map(|other| &history.lines[other])
     }
 
-    /// The epoch in which it was stored.
+    /// The epoch in which the version was stored.
     fn epoch(&self) -> u32 {
         self.of.version(self.version).epoch
     }
 
-    /// It is not as before the run.
+    /// Whether the version was written during the run.
     fn is_written(&self) -> bool {
         self.version > 0 || self.of.covered_at.is_some()
     }
 
-    /// A later content may have been bumped.
+    /// Whether the counter of a later version may have been incremented.
     fn is_on_its_way(&self) -> bool {
         self.version < self.of.newest()
     }
 
-    /// A later content may have been bumped before the fence of that epoch.
+    /// Whether the counter of a later version may have been incremented before the fence of that epoch.
     fn has_left_by(&self, epoch: Option<u32>) -> bool {
         self.is_on_its_way() && epoch.is_some_and(|at| self.of.version(self.version + 1).epoch <= at)
     }
 
-    /// The block was appended last by a write of another line.
+    /// If the block was last appended by a write of another line.
     fn beside_last(&self, last: Last) -> Legal {
         let Self { history, of, version, .. } = *self;
         let until = if last.covered { history.lines[&last.line].covered_at } else { None };
         let present = !self.is_written() || until.is_none_or(|until| self.epoch() <= until);
-        // It may have been bumped after the last.
+        // Its counter may have been incremented after the last.
         let passed = present && self.is_written() && (version > 0 || of.covered_at >= Some(last.bumped));
         let none_before = of.first_covered.is_none_or(|at| last.bumped <= at);
         let one_before = earlier_write(of, version) && of.first_stored <= Some(last.bumped);
@@ -367,7 +368,7 @@ impl<'h> Stored<'h> {
         }
     }
 
-    /// The block left with the pair of the line `carrier`.
+    /// If the block left with the pair of the line `carrier`.
     fn carried_by(&self, carrier: Line) -> Legal {
         let is_carrier = self.line == carrier;
         Legal {
@@ -382,15 +383,15 @@ fn intact(of: &LineHistory, version: usize) -> Candidate {
     Candidate { version, reading: Reading::Intact, bytes: of.version(version).bytes, busy: false }
 }
 
-/// Whether the line may have been written back in this run before `version` was.
+/// Whether the line may have been written back during the run before `version` was.
 fn earlier_write(of: &LineHistory, version: usize) -> bool {
     of.stores_in(version) > 1
 }
 
-/// The writes of the block that may have been appended last although others were bumped after them.
+/// The writes of the block that may have been appended last although others had later increments.
 fn last_appended(history: &History, block: &BlockHistory) -> Vec<Last> {
     let lines = || block.lines.iter().map(|line| (*line, &history.lines[line]));
-    // Between two of these epochs nothing changes what is possible.
+    // Between two of these epochs the possibilities do not change.
     let told = |of: &LineHistory| [of.covered_at, of.first_stored, of.first_covered, Some(of.covered.epoch)];
     let uncovered = |of: &LineHistory| of.later.iter().map(|version| version.epoch).collect::<Vec<_>>();
     let mut epochs: Vec<u32> =

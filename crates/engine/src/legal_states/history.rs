@@ -1,7 +1,7 @@
-//! What the program has done to each line, in program order: contents, the stretches between fences in which they were
-//! stored, flushes and fences, and the golden states of its transactions. Nothing here depends on when hardware did what.
+//! What the program has done to each line, in program order: contents, the epochs in which they were stored, flushes
+//! and fences, and the golden states of its transactions. Nothing here depends on when hardware did what.
 //!
-//! An epoch is the stretch of the program between two fences. Within one, write-backs happen in any order.
+//! An epoch is the part of the program between two fences. Within an epoch, write-backs happen in any order.
 
 use crate::audit::TransactionRecord;
 use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// A content of a line.
+/// One version of a line's contents.
 #[derive(Clone)]
 pub(super) struct Version {
     pub bytes: LineBytes,
@@ -17,26 +17,27 @@ pub(super) struct Version {
     pub epoch: u32,
 }
 
-/// What happened to one line.
+/// The history of one line.
 pub(super) struct LineHistory {
     pub populated: bool,
-    /// What a completed fence covers.
+    /// The version that a completed fence covers.
     pub covered: Version,
-    /// Everything stored since, in order.
+    /// The versions stored since, in order.
     pub later: Vec<Version>,
-    /// Stores so far, and how many of them `covered` contains.
+    /// Number of stores so far, and how many of them `covered` contains.
     pub stores: u64,
     number: u64,
-    /// The epoch of the first store, and that of the first fence that covered one.
+    /// The epoch of the first store, and that of the first fence that covered a store.
     pub first_stored: Option<u32>,
     pub first_covered: Option<u32>,
     /// The epoch of the fence that covers `covered`.
     pub covered_at: Option<u32>,
-    /// In the epoch of `first_covered`, and for what `covered` is in that of `covered_at`, a `counter_cache_writeback` waited
-    /// for the line.
+    /// Whether a `counter_cache_writeback` waited for the line in the epoch of `first_covered` and, for the version in
+    /// `covered`, in the epoch of `covered_at`.
     pub first_waited_for: bool,
     pub waited_for: bool,
-    /// It holds a `CounterAtomic` variable, and what was stored before it did is covered.
+    /// The number of stores before the line was marked as holding a `CounterAtomic` variable; `None` if it is not
+    /// marked.
     marked: Option<u64>,
 }
 
@@ -57,17 +58,17 @@ impl LineHistory {
         }
     }
 
-    /// Version `index`: 0 is what is covered.
+    /// Version `index`: 0 is the covered version.
     pub fn version(&self, index: usize) -> &Version {
         if index == 0 { &self.covered } else { &self.later[index - 1] }
     }
 
-    /// The newest version.
+    /// The index of the newest version.
     pub fn newest(&self) -> usize {
         self.later.len()
     }
 
-    /// It holds a `CounterAtomic` variable by now.
+    /// Whether the line holds a `CounterAtomic` variable now.
     pub fn holds_counter_atomic(&self) -> bool {
         self.marked.is_some()
     }
@@ -77,32 +78,32 @@ impl LineHistory {
         self.stores - (self.newest() - index) as u64
     }
 
-    /// Whenever version `index` is written back, the line holds a `CounterAtomic` variable already.
+    /// Whether the line holds a `CounterAtomic` variable whenever version `index` is written back.
     pub fn is_counter_atomic(&self, index: usize) -> bool {
         self.marked.is_some_and(|before| before < self.stores_in(index))
     }
 
-    /// It was so when `covered` was stored.
+    /// Whether the line holds a `CounterAtomic` variable and `covered` contains all stores from before it was marked.
     pub fn promised_atomic(&self) -> bool {
         self.marked.is_some_and(|number| number <= self.number)
     }
 }
 
-/// What happened to the lines of a counter block.
+/// The history of the lines of a counter block.
 #[derive(Default)]
 pub(super) struct BlockHistory {
-    /// The lines of it that were ever stored to.
+    /// The lines of the block that were ever stored to.
     pub lines: Vec<Line>,
     /// The block on the media has left in this epoch or later.
     pub forced: Option<u32>,
 }
 
-/// The transaction that the program is in.
+/// The transaction that the program is executing.
 #[derive(Default)]
 pub(super) struct InFlight {
     pub started: bool,
     pub writes: FxHashMap<Line, LineBytes>,
-    /// Fences completed since it began.
+    /// Number of fences completed since the transaction began.
     pub fences: u32,
 }
 
@@ -114,16 +115,16 @@ pub(super) struct History {
     pub epoch: u32,
     pub lines: FxHashMap<Line, LineHistory>,
     pub blocks: FxHashMap<CounterBlock, BlockHistory>,
-    /// Lines with contents that no fence covers, in the order in which they were stored to.
+    /// Lines with versions that no fence covers, in the order of their stores.
     pub uncovered: Vec<Line>,
     /// The heap after the committed transactions, where it differs from the base.
     golden: FxHashMap<Line, LineBytes>,
-    /// Transactions committed.
+    /// Number of committed transactions.
     pub committed: u64,
     pub in_flight: InFlight,
     records: Receiver<TransactionRecord>,
     flushed: Vec<(Line, u64)>,
-    /// And how many flushes came before.
+    /// Flushed counter blocks, each with the number of earlier flushes of lines.
     counters_flushed: Vec<(CounterBlock, usize)>,
 }
 
@@ -183,8 +184,8 @@ impl History {
         self.counters_flushed.push((self.coverage.block(line), self.flushed.len()));
     }
 
-    /// A fence completed. `complete`: a `counter_cache_writeback` waits for earlier writes of its lines; `carried`: whether
-    /// the counter of a line leaves with the line, as far as the line is counter-atomic.
+    /// Handles the completion of a fence. `complete`: a `counter_cache_writeback` waits for earlier writes of its
+    /// lines; `carried`: whether the counter of a line leaves with the line, if the line is counter-atomic.
     pub fn fenced(&mut self, complete: bool, carried: impl Fn(&LineHistory) -> bool) {
         let epoch = self.epoch;
         let counters_flushed = std::mem::take(&mut self.counters_flushed);
@@ -235,7 +236,8 @@ impl History {
         self.committed += 1;
     }
 
-    /// What the heap line holds after the committed transactions; `None`: anything, it belongs to no transaction.
+    /// What the heap line holds after the committed transactions; `None` if it belongs to no transaction and may hold
+    /// anything.
     pub fn golden(&self, line: Line) -> Option<&LineBytes> {
         self.golden.get(&line).or_else(|| self.base.line(line))
     }
@@ -244,7 +246,7 @@ impl History {
         self.layout.heap.contains(&line.address())
     }
 
-    /// The content of `line` that a fence covers.
+    /// The version of `line` that a fence covers.
     pub fn covered(&self, line: Line) -> LineBytes {
         match self.lines.get(&line) {
             Some(history) => history.covered.bytes,

@@ -1,7 +1,8 @@
-//! One legal state as bytes: ciphertexts under real pads, counter blocks, and the boot from them.
+//! One legal state as bytes: ciphertexts with real pads, counter blocks, and the boot from them.
 //!
-//! Only whether a line's counter is that of its data matters, not how far it has counted; so a line that decrypts has been
-//! written once, and one that is behind or ahead once more. Minor counters have seven bits here, whatever the machine has.
+//! Only whether a line's counter belongs to its data matters, not its value. So a line that decrypts has been written
+//! once, and one whose counter is behind or ahead once more. Minor counters have seven bits here, whatever the machine
+//! has.
 
 use super::history::LineHistory;
 use super::space::Reading;
@@ -10,23 +11,23 @@ use crate::recovery::{LineCodec, Media};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What of one line lies on the media.
+/// What the media hold for one line.
 pub(super) struct Encoded {
-    /// `None`: what lay there before the run.
+    /// The ciphertext; `None` for that from before the run.
     pub ciphertext: Option<LineBytes>,
-    /// How often its counter has gone up in the block on the media.
+    /// How often the line's counter was incremented in the block on the media.
     pub bumps: u32,
 }
 
-/// Encrypts lines as hardware leaves them.
+/// Encrypts lines as hardware would leave them.
 pub(super) struct Encoder<'a> {
-    /// `None`: memory holds plaintext, or counters that cannot be apart from their lines.
+    /// `None` if memory holds plaintext, or if counters cannot be separated from their lines.
     pub codec: Option<&'a dyn LineCodec>,
     pub base: Arc<dyn BaseImage>,
 }
 
 impl Encoder<'_> {
-    /// What a boot reads of `line`, of which `version` was written back last, if its counter stands so to it.
+    /// What a boot reads from `line` if `version` was written back last and its counter is as `reading` says.
     pub fn read_back(&self, line: Line, of: &LineHistory, version: usize, reading: Reading) -> LineBytes {
         let codec = self.codec.expect("without counters lines read as they were stored");
         let encoded = self.encode(line, of, version, reading);
@@ -34,7 +35,7 @@ impl Encoder<'_> {
         codec.decrypt(line, &ciphertext, &self.block_of(codec, line, encoded.bumps), None)
     }
 
-    /// The line on the media.
+    /// The line as stored on the media.
     pub fn encode(&self, line: Line, of: &LineHistory, version: usize, reading: Reading) -> Encoded {
         let plaintext = &of.version(version).bytes;
         let written = version > 0 || of.covered_at.is_some();
@@ -53,7 +54,7 @@ impl Encoder<'_> {
         Encoded { ciphertext, bumps }
     }
 
-    /// The block of `line` with its counter gone up `bumps` times.
+    /// The block of `line` with its counter incremented `bumps` times.
     fn block_of(&self, codec: &dyn LineCodec, line: Line, bumps: u32) -> LineBytes {
         let mut block = codec.base_block(codec.coverage().block(line));
         bump(codec, line, &mut block, bumps);
@@ -67,7 +68,7 @@ impl Encoder<'_> {
     }
 }
 
-/// A line's counters, global ones too, do not depend on other lines here.
+/// Increments a line's counter. Here no counter, not even a global one, depends on other lines.
 fn bump(codec: &dyn LineCodec, line: Line, block: &mut LineBytes, bumps: u32) {
     let mut register = 16 + 4 * line.0;
     for _ in 0..bumps {
@@ -75,11 +76,11 @@ fn bump(codec: &dyn LineCodec, line: Line, block: &mut LineBytes, bumps: u32) {
     }
 }
 
-/// The media with what a state put there.
+/// The media in one legal state.
 pub(super) struct StateImage {
     base: Arc<dyn BaseImage>,
     stored: FxHashMap<MediaLine, LineBytes>,
-    /// Above every counter that was used.
+    /// Greater than every counter that was used.
     pub register: u64,
 }
 

@@ -1,22 +1,22 @@
-//! Whether every state of a class recovers: the heap must equal the golden state after the committed transactions, or that
-//! after one more if it has started. Lines that recovery did not read are still open here; they are judged together by
-//! what each of them can be, without writing the states out.
+//! Decides whether every state of a class recovers: the heap must equal the golden state after the committed
+//! transactions, or after one more if it has started. Lines that recovery did not read are still open here. They are
+//! judged together by what each of them can be, without enumerating the states.
 
 use super::history::History;
 use super::search::Search;
 use crate::message::{Line, LineBytes};
 
-/// Bits: a line fits the committed state; it fits the state after the transaction in flight.
+/// Bits: a line matches the committed state; it matches the state after the transaction in flight.
 const COMMITTED: u8 = 1;
 const NEXT: u8 = 2;
 const IMPOSSIBLE: u32 = u32::MAX;
 
-/// For each of the four sets of states that all lines so far fit: the least number of counters that are ahead in it.
+/// For each of the four sets of states that all lines so far match: the least number of counters ahead.
 type Reached = [u32; 4];
 
 const NOTHING: Reached = [IMPOSSIBLE; 4];
 
-/// One line, or one group of lines, among others: what it can be, and how many counters are ahead in that.
+/// One possibility of a line or a group of lines, and how many counters are ahead in it.
 #[derive(Clone, Copy)]
 struct Way {
     fits: u8,
@@ -42,24 +42,24 @@ fn ways_of(reached: &Reached) -> impl Iterator<Item = Way> + Clone + '_ {
     (0u8..).zip(reached).filter(|(_, ahead)| **ahead != IMPOSSIBLE).map(|(fits, &ahead)| Way { fits, ahead })
 }
 
-/// One concrete state of a class: for each group its mode, for each open line its candidate.
+/// One concrete state of a class: a mode for each group, a candidate for each open line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Pick {
     pub modes: Vec<usize>,
     pub candidates: Vec<usize>,
 }
 
-/// What became of a class.
+/// The result for a class.
 pub(super) enum Verdict {
-    /// The hardware's limits leave no state in it.
+    /// The hardware's limits allow no state of the class.
     Empty,
     /// Every state recovers.
     Holds,
-    /// This one does not.
+    /// This state does not recover.
     Broken(Pick),
 }
 
-/// What `line` is after recovery if it held `before` at the boot.
+/// What `line` holds after recovery if it held `before` at the boot.
 pub(super) fn after(search: &Search<'_>, line: Line, before: &LineBytes) -> LineBytes {
     search.written_to(line).map_or(*before, |written| written.over(before))
 }
@@ -73,7 +73,7 @@ fn fits(history: &History, line: Line, bytes: &LineBytes) -> u8 {
     (if committed { COMMITTED } else { 0 }) | (if next && history.in_flight.started { NEXT } else { 0 })
 }
 
-/// What of the lines about which nothing is open fits: those of the transaction in flight, and those that recovery wrote.
+/// What the lines that are not open match: those of the transaction in flight, and those that recovery wrote.
 fn closed(search: &Search<'_>) -> u8 {
     let history = search.history;
     let start = if history.in_flight.started { COMMITTED | NEXT } else { COMMITTED };
@@ -82,7 +82,7 @@ fn closed(search: &Search<'_>) -> u8 {
     closed.fold(start, |fit, line| fit & fits(history, line, &after(search, line, &history.covered(line))))
 }
 
-/// Judges the class that recovery has just been run over.
+/// Judges the class on which recovery has just been run.
 pub(super) fn judge(search: &Search<'_>) -> Verdict {
     let mut reached = NOTHING;
     reach(&mut reached, closed(search), 0);
@@ -160,9 +160,9 @@ fn of_mode(search: &Search<'_>, group: usize, mode: usize) -> Reached {
     reached
 }
 
-/// Which way to take for each item so that together they give `target` with at most `max` counters ahead.
+/// Which possibility to choose for each item so that together they give `target` with at most `max` counters ahead.
 fn solve(items: &[Vec<Way>], start: u8, target: u8, max: u32) -> Option<Vec<usize>> {
-    // What the items from each on can add.
+    // What the items from each index on can add.
     let mut rest = vec![NOTHING; items.len() + 1];
     reach(&mut rest[items.len()], COMMITTED | NEXT, 0);
     for at in (0..items.len()).rev() {

@@ -1,5 +1,5 @@
-//! From one schedule to every legal one: at each fence of a program all durable states that the persistency model and the
-//! rules of the design's hardware allow, whatever the caches, queues and circuits of one simulated run happened to do.
+//! From one schedule to all legal ones: at each fence of a program, all durable states that the persistency model and
+//! the rules of the design's hardware allow, whatever the caches, queues and circuits of one simulated run did.
 //!
 //! ```text
 //! program -> History          contents between fences, golden states
@@ -10,8 +10,8 @@
 //! one state in a thousand, and every broken one -> StateImage -> Boot: the same verdict from a real boot
 //! ```
 //!
-//! The state just before a fence completes is the richest of its epoch: what was legal after any earlier store of the
-//! epoch is legal there, too. So fences are the points at which power fails here.
+//! The state just before a fence completes has the most legal states of its epoch: what was legal after any earlier
+//! store of the epoch is legal there, too. So power fails only at fences here.
 
 mod explain;
 mod explore;
@@ -30,8 +30,8 @@ use crate::config::RunConfig;
 use crate::parts::{Design, PersistenceDomain};
 use crate::run::Source;
 
-/// Whether the legal states of this run follow from its program and the rules of its hardware: one core, whose recovery can
-/// be run over any of them, and caches and software log that power loss finds as they are.
+/// Whether the legal states of this run follow from its program and the rules of its hardware. This needs one core, a
+/// recovery that can be run on any state, and caches and a software log that power loss leaves as they are.
 pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> bool {
     let adr = matches!(design.domain, PersistenceDomain::Adr);
     adr && design.log.is_none() && config.cores == 1 && !source.is_trace()

@@ -1,8 +1,8 @@
-//! Runs a program's recovery over a space of states, once for every way in which what it reads can differ.
+//! Runs a program's recovery on a space of states, once for every way in which what it reads can differ.
 //!
-//! A state is not chosen before recovery runs: when recovery reads bytes that are still open, it is run once for each value
-//! that they may have, and from then on only lines are possible that agree with what was read (Jaaru's constraint
-//! refinement, over encrypted lines). What recovery never reads stays open, and the verdict is over all of it.
+//! A state is not chosen before recovery runs. When recovery reads bytes that are still open, it is run once for each
+//! value that they may have, and from then on only candidates remain that agree with what was read (Jaaru's constraint
+//! refinement, for encrypted lines). What recovery never reads stays open, and the verdict covers all of it.
 
 use super::history::History;
 use super::space::{Candidate, Reading, Space};
@@ -10,11 +10,11 @@ use crate::kernel::Random;
 use crate::message::{ByteView, Line, LineBytes, ProgramRecovery, pieces};
 use rustc_hash::FxHashMap;
 
-/// Who decides where states part.
+/// How choices are made where states differ.
 pub(super) enum Guide {
-    /// Every way, one after another.
+    /// All choices, one after another.
     Every,
-    /// Any, each with the same chance.
+    /// Random choices, each with the same probability.
     Random(Random),
 }
 
@@ -33,7 +33,7 @@ struct Agreeing {
 /// What recovery wrote to a line.
 pub(super) struct Written {
     pub line: Line,
-    /// Bit `n`: byte `n` was written.
+    /// Bit `n`: whether byte `n` was written.
     mask: u64,
     bytes: LineBytes,
 }
@@ -49,7 +49,7 @@ impl Written {
 pub(super) struct Search<'a> {
     pub space: &'a Space,
     pub history: &'a History,
-    /// Lines that are open; `None`: all. The others are as `all_arrived` says.
+    /// Lines that are open; `None` for all. The others are as `all_arrived` says.
     free: Option<Vec<bool>>,
     all_arrived: bool,
     guide: Guide,
@@ -82,14 +82,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Only these lines are open; of the others everything has arrived, or nothing.
+    /// Leaves only these lines open; of the others, everything has arrived or nothing.
     pub fn only(mut self, free: Vec<bool>, all_arrived: bool) -> Self {
         self.free = Some(free);
         self.all_arrived = all_arrived;
         self
     }
 
-    /// Runs recovery over the next class of states.
+    /// Runs recovery on the next class of states.
     pub fn recover(&mut self, program: &dyn ProgramRecovery) {
         self.run += 1;
         self.at = 0;
@@ -99,7 +99,7 @@ impl<'a> Search<'a> {
         program.recover(self.history.layout.core, self);
     }
 
-    /// Turns to the next class; false if there is none. Random ones never end.
+    /// Moves to the next class; returns false if there is none. Random classes never end.
     pub fn next(&mut self) -> bool {
         if let Guide::Random(_) = self.guide {
             self.script.clear();
@@ -116,17 +116,17 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Its guide, as far as it has come.
+    /// Returns the guide in its current state.
     pub fn into_guide(self) -> Guide {
         self.guide
     }
 
-    /// What recovery wrote.
+    /// What recovery wrote, by line.
     pub fn written(&self) -> &[Written] {
         &self.written
     }
 
-    /// What it wrote to `line`.
+    /// What recovery wrote to `line`.
     pub fn written_to(&self, line: Line) -> Option<&Written> {
         self.written_at.get(&line).map(|&at| &self.written[at])
     }
@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The candidates of a line that agree with what was read, in a mode that does.
+    /// The candidates of a line that agree with what was read, in an agreeing mode.
     pub fn agreeing(
         &self,
         line: usize,
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
         choice.taken as usize
     }
 
-    /// The bytes of `line`, of which recovery is about to read `range`: those of the first candidate that agrees.
+    /// The bytes of a line of which recovery is about to read `range`: those of the first candidate that agrees.
     fn settle(&mut self, index: usize, range: std::ops::Range<usize>) -> &'a LineBytes {
         let space = self.space;
         let open = &space.lines[index];
@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
         &all[usize::from(self.agreeing[index].candidates[0])].bytes
     }
 
-    /// The bytes of `line` in `range`, under what recovery wrote.
+    /// The bytes of `line` in `range`, without what recovery wrote.
     fn before(&mut self, line: Line, range: std::ops::Range<usize>) -> LineBytes {
         match self.space.by_line.get(&line) {
             Some(&index) => *self.settle(index, range),

@@ -1,6 +1,6 @@
-//! All durable states that are legal at one point of the program, in factors: groups of lines that share a counter block,
-//! ways in which that block may have reached the media, and for each of these what every line may read as, independently
-//! of the others.
+//! All durable states that are legal at one point of the program, as factors: groups of lines that share a counter
+//! block, the ways (modes) in which that block may have reached the media, and for each mode what every line may read
+//! as, independently of the others.
 
 use crate::message::{Line, LineBytes};
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// How a line decrypts at the next boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reading {
-    /// As it was stored: its data and its counter belong together.
+    /// As it was stored: data and counter belong together.
     Intact,
     /// The counter on the media is that of a later write, whose data is lost.
     CounterAhead,
@@ -18,41 +18,41 @@ pub(super) enum Reading {
     CounterFromBefore,
 }
 
-/// What a line may read as.
+/// One possibility of what a line may read as.
 #[derive(Clone)]
 pub(super) struct Candidate {
-    /// Of its history.
+    /// The version in the line's history.
     pub version: usize,
     pub reading: Reading,
     pub bytes: LineBytes,
-    /// It takes a circuit that works on the line.
+    /// Whether it needs a circuit that works on the line.
     pub busy: bool,
 }
 
-/// What is left open about one line.
+/// What is open about one line.
 pub(super) struct OpenLine {
     pub line: Line,
     pub group: usize,
-    /// For each mode of its group.
+    /// The candidates for each mode of the line's group.
     pub candidates: Vec<Vec<Candidate>>,
 }
 
 /// Lines whose readings depend on the same counter block.
 pub(super) struct Group {
-    /// In how many ways the block may have reached the media.
+    /// The number of ways in which the block may have reached the media.
     pub modes: usize,
-    /// The one in which counters and data are nearest to each other.
+    /// The mode in which counters and data are nearest to each other.
     pub nearest: usize,
-    /// As indices into the lines of the space.
+    /// The group's lines, as indices into the lines of the space.
     pub lines: Vec<usize>,
 }
 
-/// The legal states.
+/// The legal states at one point of the program.
 pub(super) struct Space {
     pub lines: Vec<OpenLine>,
     pub groups: Vec<Group>,
     pub by_line: FxHashMap<Line, usize>,
-    /// So many candidates at most may take a circuit.
+    /// At most this many candidates may need a circuit.
     pub busy_max: u32,
 }
 
@@ -61,8 +61,8 @@ impl Space {
         Self { lines: Vec::new(), groups: Vec::new(), by_line: FxHashMap::default(), busy_max }
     }
 
-    /// Adds a group: for each line its candidates in each of `modes` modes, of which counters and data are nearest to each
-    /// other in `nearest`. Lines about which nothing is open are left out.
+    /// Adds a group: for each line, its candidates in each of `modes` modes; `nearest` is the mode in which counters
+    /// and data are nearest to each other. Lines that are not open are left out.
     pub fn add(&mut self, modes: usize, nearest: usize, lines: Vec<(Line, Vec<Vec<Candidate>>)>) {
         let group = self.groups.len();
         let mut members = Vec::new();
@@ -87,7 +87,7 @@ impl Space {
         }
     }
 
-    /// About how many states there are: products and sums of what is open, before anything is told apart or left out.
+    /// Approximate number of states: products and sums of what is open, including equal ones.
     pub fn size(&self) -> f64 {
         let of_mode = |group: &Group, mode: usize| -> f64 {
             group.lines.iter().map(|&line| self.lines[line].candidates[mode].len() as f64).product()
@@ -97,7 +97,8 @@ impl Space {
     }
 }
 
-/// Keeps the first of candidates with equal bytes; one that takes no circuit leaves more room to others.
+/// Keeps the first of the candidates with equal bytes; one without a circuit is preferred, because it leaves more to
+/// others.
 fn drop_equal(candidates: &mut Vec<Candidate>) {
     let mut kept: Vec<Candidate> = Vec::with_capacity(candidates.len());
     for candidate in candidates.drain(..) {

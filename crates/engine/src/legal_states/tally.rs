@@ -1,4 +1,4 @@
-//! What an exploration of legal states has covered, and the sentence about it.
+//! The coverage of an exploration of legal states, and its sentence.
 
 /// Counts over all points of a run.
 #[derive(Clone, Default)]
@@ -6,22 +6,22 @@ pub(super) struct Tally {
     pub points: u64,
     /// Points at which every legal state was judged.
     pub exhaustive: u64,
-    /// Legal states, over all points; about.
+    /// Approximate number of legal states, over all points.
     pub legal: f64,
-    /// Classes of states judged: recovery tells them apart.
+    /// Number of judged classes of states; recovery distinguishes the classes.
     pub judged: u64,
     pub booted: u64,
-    /// Of the points that were not exhausted: states drawn, legal states there, and the least number of lines that differed
-    /// from all or nothing having arrived in every possible way.
+    /// For points that were not judged exhaustively: the number of states drawn, of legal states, and the least number
+    /// of lines that differed in every possible way from all or nothing having arrived.
     pub drawn: u64,
     pub legal_there: f64,
     pub bound: Option<u32>,
-    /// Points at which the search ended because what it found was enough.
+    /// Points at which the search ended because it had found enough.
     pub broken_off: u64,
 }
 
 impl Tally {
-    /// The sentence.
+    /// The sentence about the coverage.
     pub fn coverage(&self) -> String {
         let Self { points, exhaustive, judged, booted, broken_off, .. } = self;
         let mut told = format!(

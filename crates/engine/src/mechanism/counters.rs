@@ -1,4 +1,4 @@
-//! Which counter scheme a design has on a machine.
+//! Selects the counter scheme of a design on a machine.
 
 use super::global_counters::GlobalCounters;
 use super::line_counters::LineCounters;
@@ -8,7 +8,7 @@ use crate::message::MediaLayout;
 use crate::parts::{CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption};
 
 impl Encryption {
-    /// Its counters on a machine with `counters`.
+    /// The counter scheme on a machine with the settings `counters`.
     pub fn scheme(&self, counters: &Counters) -> Box<dyn CounterScheme> {
         let kind = match self.counters {
             CounterPart::Custom(made) => return made(counters),
@@ -33,7 +33,7 @@ impl Encryption {
 }
 
 impl Design {
-    /// How its counters lie on the media of a machine with `counters`.
+    /// How the design's counters are stored on the media of a machine with the settings `counters`.
     pub fn media_layout(&self, counters: &Counters) -> MediaLayout {
         self.encryption.map_or(MediaLayout::PLAIN, |encryption| MediaLayout {
             coverage: encryption.scheme(counters).coverage(),

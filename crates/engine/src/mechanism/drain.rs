@@ -1,5 +1,5 @@
-//! What leaves the caches after power is lost (sepencr sections III and IV): lines in their own places, in whatever form
-//! they rest in, or lines of the shadow cache.
+//! What leaves the caches after power loss (sepencr sections III and IV): lines to their own addresses, as they are
+//! stored in the caches, or lines of the shadow cache.
 
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion, SlotMetadata};
 use crate::parts::{
@@ -8,7 +8,7 @@ use crate::parts::{
 };
 
 impl CrashDrain {
-    /// The least battery that it needs.
+    /// The smallest battery that the drain needs.
     pub fn needs(self) -> Battery {
         match self {
             CrashDrain::Parts(parts) => match parts.path {
@@ -20,7 +20,7 @@ impl CrashDrain {
         }
     }
 
-    /// Lines go to the shadow cache instead of their own addresses.
+    /// Whether lines go to the shadow cache instead of their own addresses.
     pub fn uses_shadow(self) -> bool {
         match self {
             CrashDrain::Parts(parts) => parts.path.uses_shadow(),
@@ -28,7 +28,7 @@ impl CrashDrain {
         }
     }
 
-    /// Dirty counter blocks leave before the lines do.
+    /// Whether dirty counter blocks are drained before the lines.
     pub fn drains_counters(self) -> bool {
         match self {
             CrashDrain::Parts(parts) => parts.counters == CounterDrain::First,
@@ -36,10 +36,10 @@ impl CrashDrain {
         }
     }
 
-    /// Lets `lines`, in the order of their slots, leave the chip.
+    /// Drains `lines`, which are in the order of their slots.
     ///
     /// # Errors
-    /// What the battery does not support.
+    /// The first operation that the battery does not support.
     pub fn drain(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
         match self {
             CrashDrain::Parts(parts) if parts.copies == DrainCopies::Every => {
@@ -109,8 +109,8 @@ impl DrainParts {
     }
 }
 
-/// Lets tags, states and stamps of `lines`, which are in the order of their slots, leave: line by line of metadata, those
-/// without a dirty slot only with [`ShadowSlots::All`].
+/// Writes tags, states and stamps of `lines`, which are in the order of their slots, one metadata line at a time.
+/// Metadata lines without a dirty slot are written only with [`ShadowSlots::All`].
 fn write_states(lines: &[OnChipLine], stamp: impl Fn(usize) -> u64, slots: ShadowSlots, battery: &mut dyn OnBattery) {
     let region = battery.region();
     let mut next = 0;
@@ -133,7 +133,7 @@ fn write_states(lines: &[OnChipLine], stamp: impl Fn(usize) -> u64, slots: Shado
     }
 }
 
-/// A battery on which one input of a slot's pad does not move: a seeded fault.
+/// A battery that keeps one input of a slot's pad constant: a seeded fault.
 struct HeldStill<'a> {
     battery: &'a mut dyn OnBattery,
     pads: ShadowPads,

@@ -1,26 +1,26 @@
-//! Global counters: every write of the machine takes the next value of one 64-bit register, and each line keeps the
-//! eight bytes of its latest (counter-atomicity section 5.2.1): eight lines to a block, or beside the line.
+//! Global counters: every write of the machine takes the next value of one 64-bit register. Each line stores the 8-byte
+//! counter of its latest write (counter-atomicity section 5.2.1), eight to a block or beside the line.
 
 use crate::message::{Coverage, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of one counter.
 const COUNTER_BYTES: usize = 8;
-/// The counter of lines that were populated before the run: value 1, once each.
+/// The counter of lines that were populated before the run: the value 1, used once per line.
 const POPULATED: u64 = 1;
 
-/// The global scheme.
+/// The scheme of global counters.
 pub struct GlobalCounters {
     coverage: Coverage,
 }
 
 impl GlobalCounters {
-    /// Counters in blocks of eight in a region of their own.
+    /// Counters in blocks of eight, in a separate region.
     pub fn region() -> Self {
         Self { coverage: Coverage::EIGHT_LINES }
     }
 
-    /// Counters that lie beside their lines.
+    /// Counters that are stored beside their lines.
     pub fn inline() -> Self {
         Self { coverage: Coverage::LINE }
     }
@@ -30,7 +30,7 @@ fn place(index: usize) -> std::ops::Range<usize> {
     index * COUNTER_BYTES..(index + 1) * COUNTER_BYTES
 }
 
-/// A block of 8-byte counters in which lines have been populated: bit `i` says that line `i` was.
+/// The initial block of 8-byte counters: bit `i` of `populated` says that line `i` was populated.
 pub(super) fn initial_words(populated: u64, coverage: Coverage) -> LineBytes {
     let mut block = [0; 64];
     for index in (0..coverage.lines()).filter(|index| populated >> index & 1 == 1) {
@@ -44,7 +44,7 @@ pub(super) fn word(block: &LineBytes, index: usize) -> u64 {
     u64::from_le_bytes(block[place(index)].try_into().expect("eight bytes"))
 }
 
-/// Puts the 8-byte counter of line `index` into the block.
+/// Stores the 8-byte counter of line `index` in the block.
 pub(super) fn set_word(block: &mut LineBytes, index: usize, value: u64) {
     block[place(index)].copy_from_slice(&value.to_le_bytes());
 }
@@ -67,7 +67,7 @@ impl CounterScheme for GlobalCounters {
     }
 
     fn next(&self, _block: &LineBytes, _index: usize, register: u64) -> NextCounter {
-        // A register of 64 bits does not come round: at a write a nanosecond that takes 584 years.
+        // A 64-bit register does not overflow: at one write per nanosecond that would take 584 years.
         NextCounter::Is(Counter { major: register.max(POPULATED) + 1, minor: 0 })
     }
 

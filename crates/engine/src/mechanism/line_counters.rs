@@ -1,12 +1,12 @@
-//! Line counters: eight bytes for each line that count its own writes, eight lines to a block. A data block's "corresponding
-//! counter is also incremented" when it is written back (easy-pm section II-B), in the blocks of the paper's reference
-//! for counters (counter-atomicity section 5.2.1).
+//! Line counters: each line has an 8-byte counter of its own writes, eight to a block. A data block's "corresponding
+//! counter is also incremented" when it is written back (easy-pm section II-B). The block layout is that of the paper's
+//! reference for counters (counter-atomicity section 5.2.1).
 
 use super::global_counters::{initial_words, set_word, word};
 use crate::message::{Coverage, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
-/// The scheme.
+/// The scheme of line counters.
 pub struct LineCounters;
 
 impl CounterScheme for LineCounters {
@@ -27,7 +27,7 @@ impl CounterScheme for LineCounters {
     }
 
     fn next(&self, block: &LineBytes, index: usize, _register: u64) -> NextCounter {
-        // 64 bits do not come round: at a write a nanosecond that takes 584 years.
+        // 64 bits do not overflow: at one write per nanosecond that would take 584 years.
         NextCounter::Is(Counter { major: self.counter(block, index).major + 1, minor: 0 })
     }
 

@@ -1,5 +1,5 @@
-//! What the parts of designs do: counter schemes, pads and drains. A mechanism holds no time and no queues; stages own
-//! those.
+//! What the parts of designs do: counter schemes, pads and drains. A mechanism holds no time and no queues; those
+//! belong to the stages.
 
 mod counters;
 pub mod drain;

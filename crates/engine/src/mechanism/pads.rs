@@ -1,4 +1,4 @@
-//! Counter-mode pads over lines, from the cipher room.
+//! Counter-mode pads for lines, made by the ciphers of `cipher`.
 
 use crate::cipher::FeedbackCipher;
 use crate::cipher::PadCipher;
@@ -11,13 +11,13 @@ impl PadSource for PadCipher {
     }
 }
 
-/// Pads of a memory whose log lies in a region of its own, under a key of its own: log and data never share one.
+/// Pads of a memory whose log is in a separate region with a separate key: log and data never share a pad.
 pub struct LogAndDataPads {
     /// Pads of data lines.
     pub data: PadCipher,
     /// Pads of log lines.
     pub log: PadCipher,
-    /// Where the log lies.
+    /// The region of the log.
     pub region: LogRegion,
 }
 

@@ -1,20 +1,21 @@
 //! Split counters: one 64-byte block per page with a 64-bit major counter and 64 minor counters of 7 bits (secpm
-//! section 3.4.1, Figure 8). Narrower minors, for tests that want overflow soon, lie packed in the same 56 bytes.
+//! section 3.4.1, Figure 8). Narrower minor counters, for tests that need an early overflow, are packed into the same
+//! 56 bytes.
 
 use crate::config::Counters;
 use crate::message::{Coverage, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
-/// Bytes of the major counter, in front of the minors.
+/// Bytes of the major counter, which comes before the minor counters.
 const MAJOR_BYTES: usize = 8;
 
-/// The split scheme with minors of a given width.
+/// The scheme of split counters, with minor counters of a given width.
 pub struct SplitCounters {
     minor_bits: usize,
 }
 
 impl SplitCounters {
-    /// The scheme with the minors of a machine.
+    /// The scheme with the minor counters' width of a machine.
     pub fn of(counters: &Counters) -> Self {
         Self { minor_bits: counters.minor_bits as usize }
     }

@@ -66,7 +66,7 @@ impl Coverage {
     pub const PAGE: Coverage = Coverage { shift: 6 };
     /// Eight lines (8-byte counters).
     pub const EIGHT_LINES: Coverage = Coverage { shift: 3 };
-    /// One line (its counter lies beside it).
+    /// One line (its counter is stored beside it).
     pub const LINE: Coverage = Coverage { shift: 0 };
 
     /// Lines per block.
@@ -86,7 +86,7 @@ impl Coverage {
         debug_assert!(index < self.lines());
         Line((block.0 << self.shift) + index as u64)
     }
-    /// Bit `i`: the block's line `i` has the property.
+    /// A mask of the block's lines: bit `i` is set if line `i` has the property.
     pub fn mask(self, block: CounterBlock, property: impl Fn(Line) -> bool) -> u64 {
         let having = (0..self.lines()).filter(|&index| property(self.line(block, index)));
         having.fold(0, |mask, index| mask | 1 << index)
@@ -98,22 +98,22 @@ impl Coverage {
 pub struct MediaLayout {
     /// Lines per counter block.
     pub coverage: Coverage,
-    /// Each counter lies beside its line and moves with it.
+    /// Whether each counter is stored beside its line and moves with it.
     pub inline: bool,
 }
 
 impl MediaLayout {
-    /// Memory without counters; it leaves the same space for them as every other.
+    /// Memory without counters. It reserves the same space for counters as every other layout.
     pub const PLAIN: MediaLayout = MediaLayout { coverage: Coverage::PAGE, inline: false };
 
-    /// Bytes that one access moves: a line, and its 8-byte counter if that lies beside it.
+    /// Bytes that one access moves: a line, and its 8-byte counter if that is stored beside it.
     pub fn transfer_bytes(self) -> u64 {
         if self.inline { LINE_BYTES + 8 } else { LINE_BYTES }
     }
 }
 
-/// A unit on the media: a data line or a counter block, 64 bytes each. A counter that lies beside its line is a block
-/// of its own here, of which only the counter's bytes exist.
+/// A unit on the media: a data line or a counter block, 64 bytes each. A counter that is stored beside its line is also
+/// a block here, of which only the counter's bytes exist.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct MediaLine(u64);
 
@@ -138,7 +138,7 @@ impl MediaLine {
     pub fn counter(block: CounterBlock) -> Self {
         MediaLine(block.0 | COUNTER_FLAG)
     }
-    /// The one-bit flag that tells counter entries from data entries in the write pending queue.
+    /// The one-bit flag that distinguishes counter entries from data entries in the write pending queue.
     pub fn is_counter(self) -> bool {
         self.0 & COUNTER_FLAG != 0
     }
@@ -146,7 +146,7 @@ impl MediaLine {
     pub fn as_line(self) -> Option<Line> {
         (!self.is_counter()).then_some(Line(self.0))
     }
-    /// What it is, for code that treats the two apart.
+    /// The data line or counter block, for code that handles the two differently.
     pub fn unit(self) -> MediaUnit {
         match self.0 & COUNTER_FLAG {
             0 => MediaUnit::Data(Line(self.0)),

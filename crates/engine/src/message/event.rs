@@ -1,5 +1,5 @@
-//! The events of the whole pipe. Operands are indices into the stage that handles the event, so an event is two
-//! words and copying one costs nothing.
+//! The events of the whole pipe. Operands are indices into the stage that handles the event, so an event is two words
+//! and cheap to copy.
 
 use super::CoreId;
 use crate::kernel::EventCode;
@@ -9,7 +9,7 @@ use crate::kernel::EventCode;
 pub enum Event {
     /// A core fetches and executes its next operation.
     CoreStep { core: CoreId },
-    /// A load whose address was waited for goes to the cache.
+    /// A load that waited for its address goes to the cache.
     LoadIssue { core: CoreId, slot: u32 },
     /// A core's store buffer moves its oldest entry into the cache.
     StoreBufferStep { core: CoreId },
@@ -31,9 +31,9 @@ pub enum Event {
     WriteAccepted { slot: u32 },
     /// A bank can take its next command.
     BankFree { bank: u16 },
-    /// A free bank has programmed its open row and can take another.
+    /// A bank has programmed its open row, is free and can open another row.
     BankRecovered { bank: u16 },
-    /// A line has come with its counter beside it: its pad can be made.
+    /// A line has arrived with its counter beside it: its pad can be made.
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
     CounterWritebackArrives { slot: u32 },
@@ -43,9 +43,9 @@ pub enum Event {
     LogEntryArrives { slot: u32 },
     /// The end of a transaction that hardware logs reaches the log manager.
     TransactionEndArrives { core: CoreId },
-    /// Page re-encryption may go on with its next line.
+    /// Page re-encryption may continue with its next line.
     ReencryptStep,
-    /// The done bit of line `index` of the page under re-encryption is set, where that is a step of its own.
+    /// The done bit of line `index` of the page under re-encryption is set, in designs that do this in a separate step.
     ReencryptDone { index: u32 },
 }
 

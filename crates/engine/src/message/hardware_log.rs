@@ -1,4 +1,5 @@
-//! The undo log that hardware writes (easy-pm section III): where its parts lie, and what a record's header says.
+//! The undo log that hardware writes (easy-pm section III): where its parts are, and what the header of a record
+//! contains.
 //!
 //! ```text
 //! records (ATOM, easy-pm section III-B)    chains (easy-pm section III-D, Figure 4)
@@ -18,7 +19,7 @@ pub const IV_BYTES: usize = 16;
 /// A block of AES.
 pub type CipherBlock = [u8; IV_BYTES];
 
-/// How the records of a bucket lie in it.
+/// How the records of a bucket are laid out.
 #[derive(
     Clone,
     Copy,
@@ -33,25 +34,25 @@ pub type CipherBlock = [u8; IV_BYTES];
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum LogLayout {
-    /// A header before each record's lines.
+    /// Each record's header comes directly before its lines.
     #[default]
     #[strum(props(paper = "easy-pm, section III-B"))]
     Records,
-    /// Metadata, then the headers, then the lines.
+    /// All metadata come first, then all headers, then all lines.
     #[strum(props(paper = "easy-pm, section III-D"))]
     Chains,
 }
 
-/// The part of memory that the hardware keeps its log in.
+/// The part of memory in which hardware keeps its log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogRegion {
-    /// Its first line.
+    /// The region's first line.
     pub first: Line,
     /// Buckets, the unit in which log space is allocated and freed.
     pub buckets: u32,
     /// Records in a bucket.
     pub records: u32,
-    /// How they lie in it.
+    /// How records are laid out in a bucket.
     pub layout: LogLayout,
 }
 
@@ -67,7 +68,7 @@ impl LogRegion {
         u64::from(self.buckets) * bucket_lines(self.layout, self.records)
     }
 
-    /// Whether `line` belongs to it.
+    /// Whether `line` belongs to the region.
     pub fn contains(&self, line: Line) -> bool {
         line >= self.first && line.0 < self.first.0 + self.lines()
     }
@@ -93,7 +94,8 @@ impl LogRegion {
         Line(self.bucket(bucket) + within)
     }
 
-    /// The place of logged line `index` of record `record`, before which the bucket has taken `before` lines.
+    /// The place of logged line `index` of record `record`. `before` is the number of lines that were logged earlier in
+    /// the bucket.
     pub fn entry(&self, bucket: u32, record: u32, index: u32, before: u32) -> Line {
         let within = match self.layout {
             LogLayout::Records => u64::from(record) * (1 + LOG_RECORD_LINES as u64) + 1 + u64::from(index),
@@ -111,14 +113,14 @@ fn bucket_lines(layout: LogLayout, records: u32) -> u64 {
     }
 }
 
-/// What the header of a record says: seven addresses of eight bytes, then how many of them are valid and the number of
-/// the record in its transaction, four bytes each, all little-endian. An early line is undone last, so a line that was
-/// logged twice ends with the bytes that it had before the transaction.
+/// The contents of a record's header: seven addresses of eight bytes, then the number of valid ones and the number of
+/// the record in its transaction, four bytes each, all little-endian. Undo goes from the newest line to the oldest, so
+/// a line that was logged twice ends with the bytes that it had before the transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogHeader {
     /// The logged lines, in the order in which they were logged.
     pub lines: [Line; LOG_RECORD_LINES],
-    /// How many of them are valid.
+    /// How many of the lines are valid.
     pub count: u32,
     /// Records of the transaction before this one.
     pub sequence: u32,
@@ -128,7 +130,7 @@ const COUNT_AT: usize = LOG_RECORD_LINES * 8;
 const SEQUENCE_AT: usize = COUNT_AT + 4;
 
 impl LogHeader {
-    /// Its 64 bytes.
+    /// The header's 64 bytes.
     pub fn encode(&self) -> LineBytes {
         let mut bytes = [0; 64];
         for (place, line) in bytes.chunks_exact_mut(8).zip(&self.lines[..self.count as usize]) {
@@ -139,9 +141,9 @@ impl LogHeader {
         bytes
     }
 
-    /// Reads a header. `None` if it cannot be one of a log in front of `end`, one past the last line that a program may
-    /// write: no lines or more than seven of them, an address that is no line's or lies behind the end. What decrypts
-    /// to noise is recognised so.
+    /// Reads a header. `end` is one past the last line that a program may write. Returns `None` if the bytes cannot be
+    /// a header of a log before `end`: no lines or more than seven, or an address that is not a line's or is not below
+    /// `end`. This detects headers that decrypt to noise.
     pub fn decode(bytes: &LineBytes, end: Line) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let count = word(COUNT_AT);
@@ -160,7 +162,7 @@ impl LogHeader {
     }
 }
 
-/// What the metadata line of a bucket says, in the clear: initial vectors are no secret.
+/// The contents of a bucket's metadata line, which is not encrypted: initial vectors are not secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BucketMetadata {
     /// Headers of the chain that are valid.
@@ -172,7 +174,7 @@ pub struct BucketMetadata {
 }
 
 impl BucketMetadata {
-    /// Its 64 bytes: H-IV, L-IV, then the Valid Header Number (four bytes, little-endian), then zeroes.
+    /// The metadata line's 64 bytes: H-IV, L-IV, then the Valid Header Number (four bytes, little-endian), then zeros.
     pub fn encode(&self) -> LineBytes {
         let mut bytes = [0; 64];
         bytes[..16].copy_from_slice(&self.header_iv);
@@ -181,7 +183,7 @@ impl BucketMetadata {
         bytes
     }
 
-    /// Reads it back.
+    /// Reads a metadata line.
     pub fn decode(bytes: &LineBytes) -> Self {
         let vector = |at: usize| bytes[at..at + IV_BYTES].try_into().expect("sixteen bytes");
         Self {
@@ -192,11 +194,11 @@ impl BucketMetadata {
     }
 }
 
-/// What the log metadata registers hold of one bucket of a transaction: a power failure finds `records` headers in it.
-/// In designs with chains the bucket's own metadata line says how many; the register then counts the same.
+/// What the log metadata registers hold for one bucket of a transaction: after a power failure, `records` headers are
+/// valid in it. In designs with chains, the bucket's own metadata line has the number; the register has the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogBucket {
-    /// Which bucket.
+    /// The bucket's number.
     pub bucket: u32,
     /// Headers that have persisted.
     pub records: u32,
@@ -205,9 +207,9 @@ pub struct LogBucket {
 /// The log metadata registers of one transaction as a power failure finds them (easy-pm sections III-B and III-D).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogSnapshot {
-    /// Whose transaction it is.
+    /// The core whose transaction it is.
     pub core: CoreId,
-    /// Its buckets with a header that has persisted, in the order in which it got them.
+    /// The transaction's buckets that have a persisted header, in the order in which they were allocated.
     pub buckets: Vec<LogBucket>,
 }
 

@@ -1,6 +1,6 @@
 //! What flows through the pipe: addresses, lines, operations, events, and the ports between stages.
 //!
-//! A stage knows the others only through what is defined here.
+//! A stage knows the other stages only through what is defined here.
 
 mod address;
 mod event;

@@ -1,55 +1,56 @@
-//! The observer stream: what stages say about what they do, for auditors, crash exploration and timelines.
+//! The observer stream: what stages report about their work, for auditors, crash exploration and timelines.
 //!
 //! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing.
 
 use super::{CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaOp, Op, Page, Site};
 use crate::kernel::Ps;
 
-/// What the counter cache did.
+/// What happened in the counter cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterCacheAct {
-    /// It had the block.
+    /// A lookup found the block.
     Hit,
-    /// It had not.
+    /// A lookup did not find the block.
     Miss,
-    /// The block came in.
+    /// The block was filled.
     Filled,
-    /// The block made room for another one; `dirty`: with counters that memory has not seen.
+    /// The block was evicted. `dirty`: it held counters that memory does not have.
     Evicted { dirty: bool },
 }
 
-/// An AES circuit.
+/// An AES circuit of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Circuit {
-    /// One of those for reads.
+    /// A circuit for reads, by number.
     Read(u32),
-    /// One of those for writes.
+    /// A circuit for writes, by number.
     Write(u32),
 }
 
-/// Everything that can be watched. All methods default to doing nothing.
+/// Receives the observer stream. All methods do nothing by default; `_now` is the simulated time in picoseconds.
 pub trait Observer {
     /// A store became visible in `core`'s cache.
     fn stored(&mut self, _now: Ps, _core: CoreId, _line: Line, _offset: usize, _data: &[u8]) {}
-    /// `line` holds a `CounterAtomic` variable, from now on; told before the store that makes it so.
+    /// `line` holds a `CounterAtomic` variable from now on. Called before the store that marks it.
     fn marked_counter_atomic(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// `core` executed a flush (or non-temporal store) of `line`: a later fence of this core covers what the line held.
     fn flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// `core` executed a `counter_cache_writeback` for the counters around `line`: a later fence covers them.
     fn counters_flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
-    /// `core` dispatched `op`, which comes from `site` of its program; a long computation in parts.
+    /// `core` dispatched `op`, which comes from `site` of its program. A long computation is dispatched in parts.
     fn dispatched(&mut self, _core: CoreId, _site: Site, _op: &Op) {}
     /// A store of `core` from `site` left the store buffer for the cache.
     fn store_left(&mut self, _now: Ps, _core: CoreId, _site: Site) {}
-    /// `core` sent to the caches what its next fence waits for: a flush or non-temporal store of `line` from `site`, or, with
-    /// `counters`, a write-back of its counters alone. `done`: when it is complete, if that is known; otherwise
-    /// [`Observer::flush_acknowledged`] follows, for one line in the order in which they were sent.
+    /// `core` sent to the caches something that its next fence waits for: a flush or non-temporal store of `line` from
+    /// `site`, or, with `counters`, a write-back of the line's counters alone. `done` is the time of completion if it
+    /// is known. Otherwise [`Observer::flush_acknowledged`] follows; for one line, in the order of sending.
     fn flush_sent(&mut self, _now: Ps, _core: CoreId, _site: Site, _line: Line, _counters: bool, _done: Option<Ps>) {}
-    /// The persistence domain has it.
+    /// The persistence domain has received what a flush of `line` sent, or, with `counters`, the write-back of its
+    /// counters.
     fn flush_acknowledged(&mut self, _now: Ps, _core: CoreId, _line: Line, _counters: bool) {}
-    /// Commit of `core` stood still for a fence from `site`, from `from` until `until`.
+    /// A fence from `site` stalled the commit of `core` from `from` until `until`.
     fn fence_stalled(&mut self, _core: CoreId, _site: Site, _from: Ps, _until: Ps) {}
-    /// The same for a load.
+    /// A load from `site` stalled the commit of `core` from `from` until `until`.
     fn load_stalled(&mut self, _core: CoreId, _site: Site, _from: Ps, _until: Ps) {}
     /// A fence of `core` completed: all its earlier flushes are acknowledged.
     fn fenced(&mut self, _now: Ps, _core: CoreId) {}
@@ -57,44 +58,44 @@ pub trait Observer {
     fn transaction_began(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
     /// `core` committed the end of its transaction `number`: its commit fence has completed.
     fn transaction_ended(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
-    /// A dirty line left the caches without being asked to.
+    /// A dirty line was evicted from the caches.
     fn evicted(&mut self, _now: Ps, _line: Line) {}
-    /// The controller got `line`, in the clear, from the caches.
+    /// The controller received `line` from the caches; `_plaintext` is its unencrypted value.
     fn write_arrived(&mut self, _now: Ps, _line: Line, _plaintext: &LineBytes) {}
     /// `media` entered the persistence domain with these bytes: from now on a crash keeps them.
     fn persisted(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
-    /// A counter entry with these bytes was removed from the write pending queue because a newer one took its place.
+    /// A counter entry with these bytes was removed from the write pending queue because a newer entry replaced it.
     fn coalesced(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// `bytes` crossed the memory bus towards the media.
     fn bus_write(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// The controller took the old bytes of `line` into the undo log of the transaction of `core`.
     fn logged(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
-    /// The log metadata registers say from now on that `bucket` belongs to the transaction of `core` and has `records`
-    /// valid headers.
+    /// The log metadata registers now record that `bucket` belongs to the transaction of `core` and has `records` valid
+    /// headers.
     fn log_extended(&mut self, _now: Ps, _core: CoreId, _bucket: u32, _records: u32) {}
     /// The log of the transaction of `core` is freed: it has committed.
     fn log_freed(&mut self, _now: Ps, _core: CoreId) {}
-    /// The re-encryption status register changed; `None` when freed. `old_major`, done bits.
+    /// The re-encryption status register changed: its page, old major counter and done bits. `_finished`: it was freed.
     fn reencryption(&mut self, _now: Ps, _page: Page, _old_major: u64, _done: u64, _finished: bool) {}
-    /// The controller got a read of `line`.
+    /// The controller received a read of `line`.
     fn read_arrived(&mut self, _now: Ps, _line: Line) {}
-    /// The counter cache was asked for a block, took one in or let one go.
+    /// The counter cache looked up, filled or evicted a block.
     fn counter_cache(&mut self, _now: Ps, _block: CounterBlock, _act: CounterCacheAct) {}
-    /// `circuit` works on `line` from `from` until `until`, which may lie ahead.
+    /// `circuit` works on `line` from `from` until `until`, which may be in the future.
     fn pad(&mut self, _line: Line, _circuit: Circuit, _from: Ps, _until: Ps) {}
-    /// `bank` began to read or write `media`; the data have crossed the bus at `until`.
+    /// `bank` began to read or write `media`. At `until` the data has crossed the bus.
     fn device_access(&mut self, _now: Ps, _bank: u16, _media: MediaLine, _op: MediaOp, _until: Ps) {}
-    /// An event has happened completely: a power failure may fall here.
+    /// An event is complete: a power failure may fall here.
     fn event_over(&mut self, _now: Ps) {}
 }
 
-/// Nobody watches.
+/// An observer that ignores everything.
 #[derive(Default, Clone, Copy, Debug)]
 pub struct NoObserver;
 
 impl Observer for NoObserver {}
 
-/// Lets two observers watch, the first one first.
+/// Combines two observers; the first one is called first.
 macro_rules! both {
     ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
         impl<A: Observer, B: Observer> Observer for (A, B) {

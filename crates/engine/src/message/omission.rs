@@ -1,10 +1,10 @@
-//! What a program may leave out, to see what it was there for: an annotation, or a step of the protocol that makes its
+//! What a program may leave out, to show why it is needed: an annotation, or a step of the protocol that makes
 //! transactions durable on any persistent memory.
 
 use super::{Annotation, ProgramForm};
 use serde::{Deserialize, Serialize};
 
-/// One step of the durable transaction (secpm section 2, Figure 1), without which the program is wrong in itself.
+/// One step of the durable transaction (secpm section 2, Figure 1). Without it the program is wrong on every design.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProtocolStep {
@@ -12,8 +12,8 @@ pub enum ProtocolStep {
     PrepareFlush,
     /// The fence that ends Prepare.
     PrepareFence,
-    /// The tag at the end of a log entry: it is not written, and recovery takes any entry whose first words and records
-    /// make sense.
+    /// The tag at the end of a log entry. Without it, recovery accepts any entry whose first words and records are
+    /// plausible.
     LogEndTag,
     /// The flushes of the data that Mutate wrote in place.
     MutateFlush,
@@ -26,7 +26,7 @@ pub enum ProtocolStep {
 }
 
 impl ProtocolStep {
-    /// All of them, in program order.
+    /// All steps, in program order.
     pub const ALL: [ProtocolStep; 7] = [
         ProtocolStep::PrepareFlush,
         ProtocolStep::PrepareFence,
@@ -37,8 +37,8 @@ impl ProtocolStep {
         ProtocolStep::CommitFence,
     ];
 
-    /// Whether programs in `form` have it. Where hardware keeps the log there is no stage to end; where caches lie in the
-    /// persistence domain there are no flushes.
+    /// Whether programs in `form` have this step. If hardware keeps the log, there are no stages to end; if caches are
+    /// in the persistence domain, there are no flushes.
     pub fn is_in(self, form: ProgramForm) -> bool {
         match form {
             ProgramForm::Plain | ProgramForm::Annotated => true,
@@ -49,12 +49,12 @@ impl ProtocolStep {
         }
     }
 
-    /// Whether only programs that write a log have it.
+    /// Whether only programs that write a log have this step.
     pub fn needs_log(self) -> bool {
         matches!(self, ProtocolStep::LogEndTag | ProtocolStep::MutateFlush | ProtocolStep::MutateFence)
     }
 
-    /// Its name, as in JSON.
+    /// The step's name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             ProtocolStep::PrepareFlush => "prepare-flush",
@@ -68,13 +68,13 @@ impl ProtocolStep {
     }
 }
 
-/// What a program leaves out.
+/// Something that a program leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Omission {
     /// An annotation: the program is wrong on designs that rely on it.
     Annotation(Annotation),
-    /// A step of its protocol: the program is wrong on every design whose programs have that step.
+    /// A step of the protocol: the program is wrong on every design whose programs have that step.
     Step(ProtocolStep),
 }
 
@@ -85,7 +85,7 @@ impl Omission {
         annotations.chain(ProtocolStep::ALL.into_iter().map(Omission::Step))
     }
 
-    /// Whether programs in `form` have it.
+    /// Whether programs in `form` contain what is left out.
     pub fn is_in(self, form: ProgramForm) -> bool {
         match self {
             Omission::Annotation(annotation) => annotation.form() == form,
@@ -93,7 +93,7 @@ impl Omission {
         }
     }
 
-    /// Its name, as in JSON.
+    /// The name of what is left out, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Omission::Annotation(annotation) => annotation.name(),

@@ -1,9 +1,9 @@
-//! What a core executes (x86 persistency). A program is an [`OpSource`]; it runs ahead functionally, one
-//! transaction at a time, and hands the core the operations with the bytes they store.
+//! What a core executes (x86 persistency). A program is an [`OpSource`]: it runs ahead of the simulation, one
+//! transaction at a time, and gives the core the operations with the bytes that they store.
 
-/// A place in a recorded program, by number.
+/// The number of a place in the source of a recorded program.
 pub type Site = u32;
-/// Nobody knows which.
+/// The site of an operation whose place is not known.
 pub const NO_SITE: Site = 0;
 
 /// One operation. Loads and stores stay within one 64-byte line.
@@ -22,7 +22,7 @@ pub enum Op {
     /// Stores `length` bytes (1 to 64) at `address`; `bytes` is their offset in the buffer's bytes.
     Store { address: u64, length: u8, bytes: u32 },
     /// A store to a variable that is declared `CounterAtomic` (counter-atomicity section 4.3): from now on the line is
-    /// written back together with its counter, whichever way it leaves the caches.
+    /// always written back together with its counter.
     CounterAtomicStore { address: u64, length: u8, bytes: u32 },
     /// A store past the caches, through the write-combining buffers; ordered by fences only.
     NonTemporalStore { address: u64, length: u8, bytes: u32 },
@@ -30,32 +30,34 @@ pub enum Op {
     Clwb { address: u64 },
     /// Writes a dirty line back and invalidates it; ordered by fences and same-line stores only.
     Clflushopt { address: u64 },
-    /// The same, ordered with every other clflush and store.
+    /// Writes a dirty line back and invalidates it; ordered with every other clflush and store.
     Clflush { address: u64 },
     /// Writes the counter block of the lines around `address` back and keeps it, if it is dirty (counter-atomicity
     /// section 4.3); acknowledged like a flush. One operation covers [`COUNTER_WRITEBACK_BYTES`], aligned.
     CounterCacheWriteback { address: u64 },
-    /// `tx_begin()` of hardware logging (easy-pm section III-A): from here on hardware logs the lines that are stored to.
+    /// `tx_begin()` of hardware logging (easy-pm section III-A): from now on hardware logs the lines that are stored
+    /// to.
     LoggedTxBegin,
-    /// `flush_data(var)` for one line: it is written back, and so is its counter. Acknowledged like a flush, and ordered
-    /// with earlier stores to the line.
+    /// `flush_data(var)` for one line: the line and its counter are written back. Acknowledged like a flush, and
+    /// ordered with earlier stores to the line.
     FlushData { address: u64 },
-    /// `tx_end()`: completes when every earlier store is in the cache, every earlier flush is acknowledged and the log of
-    /// the transaction has been freed, which commits it.
+    /// `tx_end()`: completes when every earlier store is in the cache, every earlier flush is acknowledged, and the log
+    /// of the transaction has been freed, which commits it.
     LoggedTxEnd,
     /// Completes when every earlier store is in the cache and every earlier flush is acknowledged.
     Sfence,
-    /// The same, and later loads wait for it.
+    /// Completes when every earlier store is in the cache and every earlier flush is acknowledged; later loads wait for
+    /// it.
     Mfence,
 }
 
 /// Bytes whose counters one [`Op::CounterCacheWriteback`] writes back: eight lines, a block of eight 8-byte counters.
 pub const COUNTER_WRITEBACK_BYTES: u64 = 512;
 
-/// What a load has in the place of the offset of its value if nobody knows the value.
+/// The value of a load's `bytes` if the loaded value is not known.
 pub const UNKNOWN_VALUE: u32 = u32::MAX;
 
-/// The operations of one transaction, and the bytes they carry. Reused, so that a run allocates nothing per
+/// The operations of one transaction, and the bytes that they carry. Reused, so that a run does not allocate per
 /// transaction once the buffers have grown.
 #[derive(Default, Debug)]
 pub struct OpBuffer {
@@ -63,7 +65,7 @@ pub struct OpBuffer {
     pub ops: Vec<Op>,
     /// Bytes that stores and loads refer to.
     pub bytes: Vec<u8>,
-    /// Where in the program each operation comes from; empty if its source does not tell.
+    /// Where in the program each operation comes from; empty if the source does not report it.
     pub sites: Vec<Site>,
 }
 
@@ -80,7 +82,7 @@ impl OpBuffer {
         self.sites.get(index).copied().unwrap_or(NO_SITE)
     }
 
-    /// The bytes of an operation that carries `length` of them at `offset`.
+    /// The `length` bytes at `offset`, which an operation of this buffer carries.
     pub fn slice(&self, offset: u32, length: u8) -> &[u8] {
         &self.bytes[offset as usize..offset as usize + length as usize]
     }
@@ -102,13 +104,13 @@ impl OpBuffer {
         });
     }
 
-    /// Appends a load of `length` bytes, which lie in one line, at `address`, whose value nobody knows. It depends on no
-    /// other.
+    /// Appends a load of `length` bytes at `address` whose value is not known. The bytes must lie in one line. The load
+    /// depends on no other.
     pub fn load_unknown(&mut self, address: u64, length: u8) {
         self.ops.push(Op::Load { address, length, dependent: false, bytes: UNKNOWN_VALUE });
     }
 
-    /// Appends a store of `data`, which lies in one line, past the caches to `address`.
+    /// Appends a non-temporal store of `data` to `address`. The bytes must lie in one line.
     pub fn store_non_temporal(&mut self, address: u64, data: &[u8]) {
         self.pieces(address, data, 64, |address, length, bytes| Op::NonTemporalStore { address, length, bytes });
     }
@@ -142,7 +144,8 @@ impl OpBuffer {
 
 /// A program on one core.
 pub trait OpSource: Send {
-    /// Puts the next transaction (from `TxBegin` to `TxEnd`) into the cleared `buffer`; false when the program is over.
+    /// Puts the next transaction (from `TxBegin` to `TxEnd`) into the empty `buffer`; returns false at the end of the
+    /// program.
     fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool;
 }
 

@@ -7,26 +7,26 @@ use crate::kernel::Ps;
 /// How the cache answered a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// The line is (or will be) there at this time; nothing more will be said.
+    /// The request is or will be complete at this time; no message follows.
     At(Ps),
     /// A miss: a [`Wake`] follows.
     Pending,
-    /// No miss register is free: a [`Wake::Retry`] follows, then ask again.
+    /// No miss register is free: a [`Wake::Retry`] follows, after which the core must ask again.
     Blocked,
 }
 
-/// What a flush does with the line it wrote back.
+/// What a flush does with the line that it wrote back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlushKind {
-    /// clwb: the line stays, clean.
+    /// clwb: the line stays in the cache, clean.
     Keep,
-    /// clflush, clflushopt: the line goes.
+    /// clflush, clflushopt: the line is invalidated.
     Invalidate,
-    /// flush_data: the line stays, clean, and what is written persists together with its counter.
+    /// flush_data: the line stays in the cache, clean, and its data persists together with its counter.
     KeepWithCounter,
 }
 
-/// What the cache tells a core that was left waiting.
+/// A message from the cache to a core that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
     /// Load `token` has its data at this time.
@@ -45,77 +45,81 @@ pub enum Wake {
     Retry { at: Ps },
 }
 
-/// The caches as a core sees them. Every method is called at `now`, the current simulated time.
+/// The caches as a core sees them. Every method is called at `now`, the current simulated time in picoseconds.
 pub trait CachePort {
     /// Loads from `line`. `token` comes back in [`Wake::Load`].
     fn load(&mut self, now: Ps, core: CoreId, line: Line, token: u32) -> Access;
-    /// Makes `line` writable by `core` (read for ownership). On a miss the core is told by [`Wake::Store`].
-    /// `prefetch`: nobody waits yet, no wake is wanted, and no miss register is taken if few are left.
+    /// Makes `line` writable by `core` (read for ownership). On a miss, [`Wake::Store`] informs the core. `prefetch`:
+    /// nothing waits for the line, no wake is sent, and no miss register is taken if few are free.
     fn own(&mut self, now: Ps, core: CoreId, line: Line, prefetch: bool) -> Access;
     /// Writes `data` at `offset` of a line that `own` has made writable.
     fn write(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]);
     /// Writes the newest copy of `line` back to memory if any level holds it dirty. `Pending`: a [`Wake::Flush`]
     /// follows when memory has acknowledged it. `At`: nothing is left to write and the flush is complete then.
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access;
-    /// `core` begins a transaction that hardware logs: no line of its first level has been logged yet, and the log manager
-    /// is asked for registers.
+    /// Begins a transaction of `core` that hardware logs. No line of the core's first level has been logged yet, and
+    /// the log manager is asked for registers.
     fn begin_transaction(&mut self, now: Ps, core: CoreId);
-    /// To be asked before each `write` to `line`, which `own` has made writable: in a transaction, the first store to a
-    /// line sends its old bytes to the log manager; where lines rest encrypted under their own counters, the store that
-    /// makes one dirty needs its next counter. `Pending`: the store must wait for [`Wake::Prepared`] and then begin anew
-    /// with `own`. `At`: it need not, and the `write` follows in the same event.
+    /// Must be called before each `write` to `line`, after `own` has made it writable. In a transaction, the first
+    /// store to a line sends its old bytes to the log manager. If lines are encrypted with their own counters in the
+    /// cache, the store that makes a line dirty needs the next counter. `Pending`: the store must wait for
+    /// [`Wake::Prepared`] and then start again with `own`. `At`: the store need not wait, and `write` follows in the
+    /// same event.
     fn prepare_store(&mut self, now: Ps, core: CoreId, line: Line) -> Access;
-    /// How long after a `write` the first level takes no further store of the core, because it encrypts the line. 0: the
-    /// next may follow in the next cycle.
+    /// How long after a `write` the first level accepts no further store of the core, because it encrypts the line. 0:
+    /// the next store may follow in the next cycle.
     fn store_occupancy(&self) -> Ps;
     /// Ends the transaction of `core`, whose flushes have all been acknowledged. `Pending`: a
-    /// [`Wake::TransactionEnded`] follows. `At`: there is none.
+    /// [`Wake::TransactionEnded`] follows. `At`: there is no transaction.
     fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access;
-    /// `line` holds a `CounterAtomic` variable: whatever is sent to memory of it says so from now on.
+    /// Declares that `line` holds a `CounterAtomic` variable: every later write of the line to memory is marked
+    /// counter-atomic.
     fn mark_counter_atomic(&mut self, line: Line);
-    /// Has the counter block of `line` written back, after everything of the line that this core has sent before; a
+    /// Writes the counter block of `line` back, after everything that this core has sent for the line before. A
     /// [`Wake::Flush`] follows.
     fn counter_writeback(&mut self, now: Ps, core: CoreId, line: Line);
     /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows.
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes);
-    /// Latency of a first-level hit.
+    /// Latency of a first-level hit, in picoseconds.
     fn first_level_latency(&self) -> Ps;
-    /// The bytes a load at `now` finds, if a copy is cached; used by the value checker, free of side effects.
+    /// The bytes that a load at `now` would find, if a copy is cached. For the value checker; has no side effects.
     fn peek(&self, core: CoreId, line: Line) -> Option<LineBytes>;
 }
 
-/// Names a write to the stage that sent it; comes back with the acknowledgement.
+/// Identifies a write for the stage that sent it; the acknowledgement returns it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteToken(pub u32);
 
-/// What the caches ask of the controller. `at` is when the request reaches it.
+/// What the caches request of the controller. `at` is when the request reaches it.
 #[derive(Clone, Copy, Debug)]
 pub enum MemoryRequest {
-    /// Read a line; `token` comes back with the bytes.
+    /// Read a line; the answer returns `token` with the bytes.
     Read { at: Ps, line: Line, token: u32 },
-    /// Write a line; `token` comes back when it is in the persistence domain.
+    /// Write a line; the acknowledgement returns `token` when the line is in the persistence domain.
     Write {
         at: Ps,
         line: Line,
-        /// As they lie in the cache: ciphertext if lines rest under cache pads.
+        /// The bytes as the cache holds them: ciphertext if lines are encrypted with cache pads.
         bytes: LineBytes,
-        /// The pad under which they do ("flushed into the memory controller with the corresponding C-OTP", sepencr
-        /// section IV-D); zeros otherwise.
+        /// The pad of those bytes ("flushed into the memory controller with the corresponding C-OTP", sepencr section
+        /// IV-D); zeros if lines have no cache pad.
         cache_pad: LineBytes,
         token: WriteToken,
-        /// Line and counter persist together: the line holds a `CounterAtomic` variable, or `flush_data` wrote it back.
+        /// Line and counter must persist together: the line holds a `CounterAtomic` variable, or `flush_data` wrote it
+        /// back.
         counter_atomic: bool,
     },
-    /// A transaction of `core` begins: it is to have a set of log metadata registers.
+    /// A transaction of `core` begins and needs a set of log metadata registers.
     BeginTransaction { at: Ps, core: CoreId },
-    /// The undo log of the transaction of `core` takes the old bytes of `line`. A core has one such request under way.
+    /// The undo log of the transaction of `core` takes the old bytes of `line`. A core has at most one such request in
+    /// flight.
     Log { at: Ps, core: CoreId, line: Line, old: LineBytes },
-    /// The transaction of `core` ends: its log is to be freed.
+    /// The transaction of `core` ends, and its log must be freed.
     EndTransaction { at: Ps, core: CoreId },
-    /// `line` is about to turn dirty where lines rest encrypted under their own counters: it needs its next one. A core
-    /// has one such request under way.
+    /// `line` is about to become dirty in a cache that encrypts lines with their own counters, so it needs its next
+    /// counter. A core has at most one such request in flight.
     BumpCounter { at: Ps, core: CoreId, line: Line },
-    /// Writes the counter block of `line` back if it is dirty; acknowledged like a write.
+    /// Write the counter block of `line` back if it is dirty; acknowledged like a write.
     CounterWriteback { at: Ps, line: Line, token: WriteToken },
 }
 
@@ -128,7 +132,7 @@ pub enum MediaOp {
     Write,
 }
 
-/// Where a media line lies.
+/// Bank and row of a media line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
     /// Bank number over all channels and ranks.
@@ -137,45 +141,46 @@ pub struct Location {
     pub row: u32,
 }
 
-/// When an issued command gets where. All times in picoseconds.
+/// The times of an issued command, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issued {
-    /// The last beat of data has crossed the bus (read: data arrived; write: the bank accepted it).
+    /// When the last beat of data has crossed the bus (read: data arrived; write: the bank accepted it).
     pub data_end: Ps,
-    /// The bank can take its next command.
+    /// When the bank can take its next command.
     pub bank_free: Ps,
-    /// The row was open.
+    /// Whether the row was open.
     pub row_hit: bool,
 }
 
 /// What the media hold for a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content<'a> {
-    /// Never written: reads as zero, is not decrypted (valid flag).
+    /// Never written: reads as zero and is not decrypted (valid flag).
     Never,
-    /// Part of the populated base, still plaintext on the host because nothing has touched it yet.
+    /// Part of the populated base that nothing has accessed yet; still plaintext on the host.
     Base(&'a LineBytes),
-    /// What was written, as it lies on the media.
+    /// The bytes that were written, as stored on the media.
     Stored(&'a LineBytes),
 }
 
 /// The device as the controller sees it.
 pub trait DevicePort {
-    /// Where a media line lies.
+    /// The bank and row of a media line.
     fn locate(&self, media: MediaLine) -> Location;
-    /// The row that lies in the row buffer of `bank`.
+    /// The row in the row buffer of `bank`.
     fn open_row(&self, bank: u16) -> Option<u32>;
-    /// From when on a bank that is free takes a command at `location`: at once, or when what was written to its open row
-    /// is programmed.
+    /// When a free bank accepts a command at `location`, in picoseconds: at once, or when the writes to its open row
+    /// are programmed.
     fn ready_at(&self, location: Location) -> Ps;
-    /// Commits the bank, bus and rank to one access of `media`, which lies at `location`, starting no earlier than
-    /// `now`. The bank must be free, and `now` never moves back. Counts as an access of a data line or counter block.
+    /// Reserves the bank, bus and rank for one access of `media`, which is at `location`, starting no earlier than
+    /// `now`. The bank must be free, and `now` must not decrease. Counts as an access of a data line or counter block.
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued;
     /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Writes `bytes` to `media`.
     fn store(&mut self, media: MediaLine, bytes: &LineBytes);
-    /// Replaces a populated line's host-side plaintext by its ciphertext; not an access, costs no time or wear.
+    /// Replaces a populated line's host-side plaintext with its ciphertext. Not an access: it costs no time and no
+    /// wear.
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes);
     /// Whether `line` belongs to the populated base.
     fn populated(&self, line: Line) -> bool;

@@ -1,5 +1,4 @@
-//! What a program says about itself to the rest of the house: where its memory lies, what it looked like before
-//! timing began, and how it recovers.
+//! What a program tells the other stages about itself: where its memory is, its initial contents, and how it recovers.
 
 use super::{CoreId, Line, LineBytes};
 use std::ops::Range;
@@ -27,20 +26,19 @@ pub enum ProgramForm {
     #[default]
     #[strum(props(paper = "secpm, section 2.1"))]
     Plain,
-    /// As plain, with `CounterAtomic` variables and `counter_cache_writeback`.
+    /// Like plain, with `CounterAtomic` variables and `counter_cache_writeback`.
     #[strum(props(paper = "counter-atomicity, section 4.3, Figure 9"))]
     Annotated,
-    /// Stores in place between `tx_begin` and `tx_end`, and `flush_data` of what they changed; hardware keeps the log.
+    /// Stores in place between `tx_begin` and `tx_end`, and `flush_data` of the changed data. Hardware keeps the log.
     #[strum(props(paper = "easy-pm, section III-A"))]
     HardwareLogged,
-    /// Without flushes, fences kept: for caches in the persistence domain ("we remove the CLWB, CLFLUSHOPT, and CLFLUSH
-    /// instructions").
+    /// Without flushes but with fences: for caches in the persistence domain ("we remove the CLWB, CLFLUSHOPT, and
+    /// CLFLUSH instructions").
     #[strum(props(paper = "sepencr, section II-D"))]
     FlushFree,
 }
 
-/// One annotation in the text of a transaction: what a form of the program has at one place because the programmer
-/// says so, and may forget.
+/// One annotation of a transaction: code of one form of the program that the programmer must add, and may forget.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Annotation {
@@ -48,14 +46,14 @@ pub enum Annotation {
     PrepareCounterCacheWriteback,
     /// `counter_cache_writeback` of the data that Mutate wrote in place.
     MutateCounterCacheWriteback,
-    /// The variable whose change commits is `CounterAtomic`: the log entry's valid word, or the list's head pointer.
+    /// The variable that commits is `CounterAtomic`: the log entry's valid word, or the list's head pointer.
     CommitCounterAtomic,
     /// `flush_data` of what a hardware-logged transaction changed (easy-pm section III-A).
     FlushData,
 }
 
 impl Annotation {
-    /// All of them, form by form, in program order.
+    /// All annotations, form by form, in program order.
     pub const ALL: [Annotation; 4] = [
         Annotation::PrepareCounterCacheWriteback,
         Annotation::MutateCounterCacheWriteback,
@@ -63,12 +61,12 @@ impl Annotation {
         Annotation::FlushData,
     ];
 
-    /// Those of programs in `form`, in program order.
+    /// The annotations of programs in `form`, in program order.
     pub fn of(form: ProgramForm) -> impl Iterator<Item = Annotation> {
         Self::ALL.into_iter().filter(move |annotation| annotation.form() == form)
     }
 
-    /// The form of the programs that have it.
+    /// The form of the programs that have this annotation.
     pub fn form(self) -> ProgramForm {
         match self {
             Annotation::PrepareCounterCacheWriteback
@@ -78,7 +76,7 @@ impl Annotation {
         }
     }
 
-    /// Its name, as in JSON.
+    /// The annotation's name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Annotation::PrepareCounterCacheWriteback => "prepare-counter-cache-writeback",
@@ -89,17 +87,17 @@ impl Annotation {
     }
 }
 
-/// The memory a run starts from: populated, plaintext, shared between designs and never written.
+/// The populated memory that a run starts from: plaintext, shared between designs and never modified.
 pub trait BaseImage: Send + Sync {
-    /// The populated bytes of `line`, or `None` if the program has never written it.
+    /// The populated bytes of `line`, or `None` if the line was not populated.
     fn line(&self, line: Line) -> Option<&LineBytes>;
-    /// Whether `line` was populated; the same answer as [`BaseImage::line`] without touching the bytes.
+    /// Whether `line` was populated: the same answer as [`BaseImage::line`], without reading the bytes.
     fn populated(&self, line: Line) -> bool;
     /// One past the highest byte address the program may use.
     fn end(&self) -> u64;
 }
 
-/// Byte-wise access to some view of memory: the program's own, or what a recovery decrypts.
+/// Byte-wise access to a view of memory: the program's own, or what a recovery decrypts.
 pub trait ByteView {
     /// Fills `buffer` from `address`; never-written bytes read as zero.
     fn read(&mut self, address: u64, buffer: &mut [u8]);
@@ -112,13 +110,13 @@ pub trait ByteView {
         self.read(address, &mut word);
         u64::from_le_bytes(word)
     }
-    /// Writes a little-endian word.
+    /// Writes the little-endian word `value` at `address`.
     fn write_u64(&mut self, address: u64, value: u64) {
         self.write(address, &value.to_le_bytes());
     }
 }
 
-/// The lines that `length` bytes from `address` lie in: offset in the line, and which of the bytes.
+/// Splits `length` bytes from `address` by line: the line, the offset in it, and the range of the bytes.
 pub fn pieces(address: u64, length: usize) -> impl Iterator<Item = (Line, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -132,10 +130,10 @@ pub fn pieces(address: u64, length: usize) -> impl Iterator<Item = (Line, usize,
     })
 }
 
-/// Where one core's program keeps its things. Byte addresses.
+/// Where one core's program keeps its data, in byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLayout {
-    /// The core that runs it.
+    /// The core that runs the program.
     pub core: CoreId,
     /// The undo-log ring; empty for a program without a log.
     pub log: Range<u64>,
@@ -146,20 +144,23 @@ pub struct ProgramLayout {
 /// What a log recovery found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Complete entries of unfinished transactions, undone.
+    /// Complete entries of unfinished transactions, which were undone.
     pub undone: u32,
-    /// Incomplete entries, abandoned.
+    /// Incomplete entries, which were skipped.
     pub abandoned: u32,
     /// Bytes restored.
     pub bytes_restored: u64,
 }
 
-/// The program's own recovery and self-check, over whatever memory a boot presents. One object for all cores.
+/// A program's own recovery and self-check, on the memory that a boot presents. One object serves all cores.
 pub trait ProgramRecovery: Send + Sync {
-    /// The layouts, by core.
+    /// The memory layout of each core's program, by core.
     fn layouts(&self) -> &[ProgramLayout];
-    /// Scans the log of `core` and undoes what was in flight.
+    /// Scans the log of `core` and undoes unfinished transactions.
     fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport;
-    /// Walks the whole structure of `core`; the error says which invariant is broken and where.
+    /// Walks the whole structure of `core`.
+    ///
+    /// # Errors
+    /// Says which invariant is broken and where.
     fn check(&self, core: CoreId, view: &mut dyn ByteView) -> Result<(), String>;
 }

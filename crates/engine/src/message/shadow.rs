@@ -1,72 +1,72 @@
-//! What lies in the caches when power fails, and the shadow cache: a part of the memory with a slot for every data slot
-//! of the caches, where their dirty lines go on battery (sepencr section IV-C).
+//! The contents of the caches when power fails, and the shadow cache: a part of memory with a slot for every data slot
+//! of the caches, to which their dirty lines are drained on battery (sepencr section IV-C).
 //!
 //! ```text
 //! region:  data lines, one per slot | metadata lines, one per four slots
 //! ```
 //!
-//! Slots are numbered level by level from the first, cache by cache, way by way. The pad of slot `n` is made for address
-//! `memory + n x 64`, which no data line ever has.
+//! Slots are numbered level by level from the first, cache by cache, way by way. The pad of slot `n` is made for
+//! address `memory + n x 64`, which no data line has.
 
 use super::{CoreId, LINE_BYTES, Line, LineBytes, MediaLine, PAGE_BYTES};
 
-/// Slots whose metadata share a line.
+/// How many slots share a line of metadata.
 const SLOTS_PER_LINE: u64 = 4;
 const TAG_VALID: u64 = 1 << 63;
 
-/// A dirty line in the caches, as power loss finds it.
+/// A dirty line in the caches at power loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OnChipLine {
-    /// The slot that it lies in, over all caches.
+    /// The line's slot, numbered over all caches.
     pub slot: u64,
-    /// 1 to 3; 0 where nobody has said to which level the slot belongs.
+    /// The cache level, 1 to 3; 0 if it is not known.
     pub level: u8,
-    /// The core whose cache it is; 0 for a shared cache.
+    /// The core whose cache holds the line; 0 for a shared cache.
     pub core: CoreId,
-    /// Its tag.
+    /// The line that the slot holds.
     pub line: Line,
-    /// What the data array holds: ciphertext where lines rest encrypted.
+    /// The bytes in the data array: ciphertext if the caches are encrypted.
     pub resident: LineBytes,
-    /// What the program has stored: for those who watch, not for the drain.
+    /// The bytes that the program stored. For observers, not for the drain.
     pub plaintext: LineBytes,
-    /// No level above holds the line dirty: of all copies this one is the newest.
+    /// Whether this is the newest copy: no level above holds the line dirty.
     pub newest: bool,
 }
 
-/// A write that left the chip on battery.
+/// A write that left the chip on battery power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DrainedWrite {
-    /// Where it went.
+    /// The data line or counter block that was written.
     pub media: MediaLine,
     /// The bytes that crossed the bus.
     pub bytes: LineBytes,
-    /// The cached line that they hold and its plaintext, if they hold one.
+    /// The cached line that the bytes hold and its plaintext, if they hold one.
     pub carries: Option<(Line, LineBytes)>,
-    /// It is flagged as lying in the clear.
+    /// Whether the line is flagged as unencrypted.
     pub in_the_clear: bool,
 }
 
-/// Where the shadow cache lies.
+/// The region of memory that holds the shadow cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShadowRegion {
-    /// Its first line.
+    /// The region's first line.
     pub first: Line,
-    /// Data slots of all caches.
+    /// Number of slots: the data slots of all caches.
     pub slots: u64,
-    /// Lines of the whole memory: the first line number that no data line has.
+    /// Lines of the whole memory, and so the first line number that no data line has.
     pub memory_lines: u64,
 }
 
 impl ShadowRegion {
-    /// Bytes that the shadow cache of `slots` slots takes: whole pages.
+    /// Bytes that a shadow cache of `slots` slots takes, in whole pages.
     pub fn bytes(slots: u64) -> u64 {
         ((slots + slots.div_ceil(SLOTS_PER_LINE)) * LINE_BYTES).next_multiple_of(PAGE_BYTES)
     }
-    /// Lines that it takes.
+    /// Lines of the region.
     pub fn lines(&self) -> u64 {
         self.slots + self.slots.div_ceil(SLOTS_PER_LINE)
     }
-    /// Whether `line` belongs to it.
+    /// Whether `line` belongs to the region.
     pub fn contains(&self, line: Line) -> bool {
         line.0 >= self.first.0 && line.0 - self.first.0 < self.lines()
     }
@@ -75,44 +75,44 @@ impl ShadowRegion {
         debug_assert!(slot < self.slots);
         Line(self.first.0 + slot)
     }
-    /// The slot whose data lies in `line`, if it is a data line of the region.
+    /// The slot whose data is in `line`, if it is a data line of the region.
     pub fn slot_of(&self, line: Line) -> Option<u64> {
         line.0.checked_sub(self.first.0).filter(|&slot| slot < self.slots)
     }
-    /// The line that holds the metadata of `slot`, and the place in it, 0 to 3.
+    /// The line that holds the metadata of `slot`, and the position in it, 0 to 3.
     pub fn metadata(&self, slot: u64) -> (Line, usize) {
         debug_assert!(slot < self.slots);
         (Line(self.first.0 + self.slots + slot / SLOTS_PER_LINE), (slot % SLOTS_PER_LINE) as usize)
     }
-    /// The slots whose metadata lie in `line`, if it is a metadata line of the region.
+    /// The slots whose metadata are in `line`, if it is a metadata line of the region.
     pub fn slots_of_metadata(&self, line: Line) -> Option<std::ops::Range<u64>> {
         let group = line.0.checked_sub(self.first.0 + self.slots)?;
         let first = group * SLOTS_PER_LINE;
         (first < self.slots).then(|| first..(first + SLOTS_PER_LINE).min(self.slots))
     }
-    /// The line number for which the pad of `slot` is made: outside the memory (sepencr section IV-C: "16GB + N x 64B").
+    /// The line number that the pad of `slot` is made for: outside memory (sepencr section IV-C: "16GB + N x 64B").
     pub fn pad_line(&self, slot: u64) -> Line {
         Line(self.memory_lines + slot)
     }
 }
 
-/// What 16 bytes of metadata say of a slot, in the clear: tag and state, and the counter of its pad.
+/// The 16 bytes of unencrypted metadata of a slot: tag, state and the counter of its pad.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotMetadata {
     /// The line whose bytes the slot holds.
     pub line: Line,
-    /// bbe: the value of the incr-counter under which the slot was encrypted. sepencr: the boot counter ("epoch").
+    /// bbe: the value of the incr-counter that encrypted the slot. sepencr: the boot counter ("epoch").
     pub stamp: u64,
 }
 
 impl SlotMetadata {
-    /// Puts `metadata` at place `index` of a metadata line; `None`: the slot holds nothing.
+    /// Writes `metadata` at position `index` of a metadata line; `None` marks an empty slot.
     pub fn put(metadata: Option<SlotMetadata>, bytes: &mut LineBytes, index: usize) {
         let (tag, stamp) = metadata.map_or((0, 0), |of| (of.line.0 | TAG_VALID, of.stamp));
         bytes[index * 16..index * 16 + 8].copy_from_slice(&tag.to_le_bytes());
         bytes[index * 16 + 8..index * 16 + 16].copy_from_slice(&stamp.to_le_bytes());
     }
-    /// Reads place `index` of a metadata line.
+    /// Reads position `index` of a metadata line; `None` if the slot is empty.
     pub fn get(bytes: &LineBytes, index: usize) -> Option<SlotMetadata> {
         let word = |at: usize| {
             let mut word = [0; 8];
@@ -124,15 +124,15 @@ impl SlotMetadata {
     }
 }
 
-/// The registers of designs whose caches lie in the persistence domain. A design has those that it declares; the others
-/// keep their first value.
+/// The registers of designs whose caches are in the persistence domain. Registers that a design does not have keep
+/// their initial value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ShadowRegisters {
     /// The next value of bbe's incr-counter ("the initial value of incr-counter is 1").
     pub incr_counter: u64,
-    /// The boot counter under which sepencr's cache pads are made ("the initialization values of all counters are 1").
+    /// The boot counter of sepencr's cache pads ("the initialization values of all counters are 1").
     pub boot_counter: u64,
-    /// Slots with this stamp or a smaller one have been consumed: what they held is in memory.
+    /// Slots with this stamp or a smaller one have been restored: memory has their contents.
     pub consumed: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Files that the engine writes. A file gets its name when it is complete, so that nobody meets half of one.
+//! Files that the engine writes. A file gets its name only when it is complete, so that nobody reads an incomplete one.
 //!
-//! Until then it has a random name beside its own. It is created exclusively: two writers of one name never share a file, and
-//! a symbolic link at either name is not followed. The last writer to finish wins.
+//! Until then it has a random name in the same folder. It is created exclusively: two writers of one name never share a
+//! file, and a symbolic link at either name is not followed. The last writer to finish wins.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
-/// The name of a file that is not complete. Dropped before it is, the file goes.
+/// The temporary name of an incomplete file. If it is dropped first, the file is removed.
 pub struct Unfinished {
     temporary: TempPath,
     path: PathBuf,
@@ -20,9 +20,9 @@ pub struct Unfinished {
 /// Creates the file that will be at `path`, with the permissions that the umask leaves.
 ///
 /// # Errors
-/// There is something at `path` that is not a file, or nothing can be created in its folder.
+/// `path` exists and is not a file, or no file can be created in its folder.
 pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
-    // A rename would replace a device or a pipe, and not write to it.
+    // A rename would replace a device or a pipe instead of writing to it.
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(io::Error::other("it exists and is not a file")),
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -30,7 +30,7 @@ pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
     }
     let path = std::path::absolute(path)?;
     let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
-    // A name of its own length: whatever name the file system takes for the file, it takes this one.
+    // The name has a fixed length: if the file system accepts the final name, it accepts this one.
     let (file, temporary) = Builder::new()
         .prefix(".counterpoint-")
         .suffix(".part")
@@ -40,10 +40,10 @@ pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
 }
 
 impl Unfinished {
-    /// Gives the file its name. Everything must have been written to it.
+    /// Renames the complete file to its final name. Everything must have been written to it.
     ///
     /// # Errors
-    /// It cannot be renamed; then it is gone.
+    /// The file cannot be renamed; it has been removed.
     pub fn finish(self) -> io::Result<()> {
         self.temporary.persist(&self.path).map_err(|refused| refused.error)
     }

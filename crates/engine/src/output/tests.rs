@@ -1,4 +1,4 @@
-//! Writers that meet, links that lie in wait, and what a failure leaves.
+//! Concurrent writers, malicious links, and what a failure leaves.
 
 use super::create;
 use std::fs;

@@ -8,13 +8,14 @@ use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LogMode {
-    /// Hardware keeps none.
+    /// Hardware keeps no log.
     #[default]
     None,
-    /// An undo log in counter mode, under counters of its own.
+    /// An undo log in counter mode, with counters of its own.
     #[strum(props(paper = "easy-pm, section III-B"))]
     CounterMode,
-    /// An undo log in cipher feedback mode, headers and logged lines each as a chain with an initial vector of its own.
+    /// An undo log in cipher feedback mode. Headers and logged lines are separate chains, each with its own initial
+    /// vector.
     #[strum(props(paper = "easy-pm, section III-C"))]
     CipherFeedback,
 }
@@ -22,40 +23,41 @@ pub enum LogMode {
 /// How hardware log lines are encrypted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogEncryption {
-    /// In counter mode, under counters of their own.
+    /// In counter mode, with counters of their own.
     Counter {
-        /// How such a counter becomes durable.
+        /// How a log line's counter becomes durable.
         write_path: WritePath,
     },
-    /// In cipher feedback mode, headers and logged lines each as a chain with an initial vector of its own.
+    /// In cipher feedback mode. Headers and logged lines are separate chains, each with its own initial vector.
     Feedback,
 }
 
-/// What a modified line waits for in the controller before it may leave for its place.
+/// What a modified line waits for in the controller before it may be written to its own address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LogOrder {
-    /// Its entry and the header that names it have persisted; of chains the number of valid headers, too.
+    /// The line's log entry and its header must have persisted; for chains, also the number of valid headers.
     #[default]
     #[strum(props(paper = "easy-pm, section III-B"))]
     LogFirst,
-    /// Nothing.
+    /// A modified line waits for nothing.
     #[strum(props(paper = "seeded fault"))]
     AnyOrder,
 }
 
-/// How chains of log lines begin and go on.
+/// How chains of log lines begin and continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LogChains {
-    /// From initial vectors as the machine draws them, each line after the ciphertext of the one before it.
+    /// Chains begin with the initial vectors that the machine draws, and each line follows the ciphertext of the line
+    /// before.
     #[default]
     #[strum(props(paper = "easy-pm, section III-C"))]
     Linked,
-    /// From initial vectors that are always the same.
+    /// Chains begin with initial vectors that are always the same.
     #[strum(props(paper = "seeded fault"))]
     ConstantVectors,
-    /// Each line but the first after the same ciphertext: the recent-ciphertext register is never written.
+    /// Every line after the first follows the same ciphertext: the recent-ciphertext register is never written.
     #[strum(props(paper = "seeded fault"))]
     Unlinked,
 }
@@ -63,12 +65,12 @@ pub enum LogChains {
 /// An undo log that hardware writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HardwareLog {
-    /// How records lie in a bucket.
+    /// How records are laid out in a bucket.
     pub layout: LogLayout,
-    /// How they are encrypted.
+    /// How log lines are encrypted.
     pub encryption: LogEncryption,
-    /// What modified lines wait for.
+    /// What modified lines wait for before they leave.
     pub order: LogOrder,
-    /// How chains are linked.
+    /// How chains of log lines begin and continue.
     pub chains: LogChains,
 }

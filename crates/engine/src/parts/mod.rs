@@ -23,22 +23,22 @@ pub use persistence::{
     ShadowSlots, StampSource, StepName,
 };
 
-/// What the auditors may hold a design to.
+/// What a design guarantees, and so what the auditors check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// A crash test makes sense. The sentence says why not otherwise.
+    /// Whether a crash test makes sense; if not, the sentence says why.
     pub crash_consistent: Result<(), String>,
-    /// Which lines in flight hold their old or their new value after a crash, never anything else.
+    /// Which lines in flight hold either their old or their new value after a crash.
     pub line_atomic: LineAtomicity,
-    /// Nothing leaves the chip in the clear and no pad is used twice.
+    /// Nothing leaves the chip in the clear, and no pad is used twice.
     pub secret: bool,
 }
 
-/// Which lines a design promises to keep whole while a write of them is in flight.
+/// Which lines a design keeps whole while a write to them is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LineAtomicity {
-    /// None: only the outcome of recovery counts.
+    /// No line: only the outcome of recovery counts.
     None,
     /// Lines that hold a `CounterAtomic` variable.
     Marked,
@@ -47,22 +47,23 @@ pub enum LineAtomicity {
     Every,
 }
 
-/// The registers of a design, each with what it survives; those that are not there are [`Domain::Absent`].
+/// The registers of a design and which power losses each one survives; a register that does not exist is
+/// [`Domain::Absent`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Registers([Domain; RegisterName::VARIANTS.len()]);
 
 impl Registers {
-    /// What register `name` survives.
+    /// Which power losses register `name` survives.
     pub fn domain(&self, name: RegisterName) -> Domain {
         self.0[name as usize]
     }
 
-    /// Sets what it survives.
+    /// Sets which power losses register `name` survives.
     pub fn set(&mut self, name: RegisterName, domain: Domain) {
         self.0[name as usize] = domain;
     }
 
-    /// These registers with `name` in `domain`.
+    /// A copy of these registers with `name` in `domain`.
     #[must_use]
     pub fn with(mut self, name: RegisterName, domain: Domain) -> Self {
         self.set(name, domain);
@@ -70,49 +71,49 @@ impl Registers {
     }
 }
 
-/// The parts of a design as a design file states them: name or value by key.
+/// The parts of a design as a design file states them: a name or a value for each key.
 pub type PartsList = toml::Table;
 
 /// A design: a parts list.
 #[derive(Clone)]
 pub struct Design {
-    /// Name on the command line.
+    /// The design's name on the command line.
     pub name: String,
-    /// Which reading this is.
+    /// The reading of the paper.
     pub variant: Variant,
-    /// One line about it.
+    /// A one-line description.
     pub summary: String,
-    /// Paper and section.
+    /// Paper and section that the design comes from.
     pub paper: String,
-    /// Preset used when the user names none.
+    /// The machine preset that is used if the user names none.
     pub machine: String,
-    /// Form of the workload.
+    /// The form of the workload that the design runs.
     pub form: ProgramForm,
-    /// What it may be held to.
+    /// What the design guarantees.
     pub promise: Promise,
-    /// `None`: plaintext memory.
+    /// How memory is encrypted; `None` for plaintext memory.
     pub encryption: Option<Encryption>,
-    /// The undo log that its hardware writes, if it writes one.
+    /// The undo log that hardware writes; `None` if hardware keeps none.
     pub log: Option<HardwareLog>,
-    /// How lines rest in the caches.
+    /// How lines are stored in the caches.
     pub cache_pads: CachePads,
-    /// What a power failure leaves.
+    /// What survives a power failure.
     pub domain: PersistenceDomain,
-    /// Its registers.
+    /// The design's registers.
     pub registers: Registers,
-    /// Its boot sequence.
+    /// The boot sequence, in order.
     pub recovery: Vec<RecoveryStep>,
-    /// Its parts as a design file states them, unless it is a built-in design: results keep them.
+    /// The parts as a design file states them, so that results can record them; `None` for a built-in design.
     pub parts: Option<PartsList>,
 }
 
 impl Design {
-    /// Whether it has a counter cache.
+    /// Whether the design has a counter cache.
     pub fn has_counter_cache(&self) -> bool {
         self.encryption.is_some_and(|encryption| encryption.store != CounterStore::Inline)
     }
 
-    /// How dirty lines leave the caches after power is lost; `None` if they do not.
+    /// How dirty lines leave the caches after power loss; `None` if they do not.
     pub fn drain(&self) -> Option<CrashDrain> {
         match self.domain {
             PersistenceDomain::Adr => None,
@@ -120,7 +121,7 @@ impl Design {
         }
     }
 
-    /// What register `name` survives: a register that does not exist survives nothing.
+    /// Which power losses register `name` survives; a register that does not exist survives none.
     pub fn register_domain(&self, name: RegisterName) -> Domain {
         match self.registers.domain(name) {
             Domain::Absent => Domain::Volatile,

@@ -1,32 +1,32 @@
-//! What a power failure leaves: registers, caches in the persistence domain, what a battery lets out of them, and what the
-//! boot does with it.
+//! What survives a power failure: registers, caches in the persistence domain, what the drain on battery writes, and
+//! what the boot does with it.
 
 use super::Counter;
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion};
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
-/// Which losses of power a register survives.
+/// Which power losses a register survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Domain {
     /// The design has no such register.
     #[default]
     Absent,
-    /// Lost.
+    /// The value is lost.
     Volatile,
-    /// Drained to the device on battery and loaded again at boot.
+    /// The value is drained to the device on battery and loaded again at boot.
     Adr,
-    /// As the machine's `counters.global_register` says.
+    /// What the machine sets with `counters.global_register`.
     Configured,
-    /// Kept.
+    /// The value is kept.
     NonVolatile,
 }
 
-/// The registers that exist.
+/// The registers that a design can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum RegisterName {
-    /// Line and counter block of a write whose pad is not done, one for each AES circuit.
+    /// The line and counter block of a write whose pad is not ready; one register for each AES circuit.
     #[strum(props(paper = "secpm, section 3.3.2"))]
     StagingRegister,
     /// The status register of page re-encryption.
@@ -35,20 +35,20 @@ pub enum RegisterName {
     /// The global counter.
     #[strum(props(paper = "counter-atomicity, section 5.2.1"))]
     GlobalCounter,
-    /// Which buckets the transactions in flight have, and how many headers of each have persisted: one set of registers for
-    /// each concurrent transaction.
+    /// Which buckets each transaction in flight owns, and how many headers of each have persisted. Each concurrent
+    /// transaction has one set of these registers.
     #[strum(props(paper = "easy-pm, sections III-B and III-D"))]
     LogMetadata,
     /// The newest ciphertext of the header chain and of the log chain, for each concurrent transaction.
     #[strum(props(paper = "easy-pm, section III-C"))]
     RecentCiphertext,
-    /// The counter under which the next line leaves on battery.
+    /// The counter for the next line that is drained on battery.
     #[strum(props(paper = "sepencr, section IV-C"))]
     IncrCounter,
-    /// The counter under which all cache pads are made.
+    /// The counter of all cache pads.
     #[strum(props(paper = "sepencr, section IV-D"))]
     BootCounter,
-    /// Up to which stamp the shadow cache has been consumed.
+    /// The newest stamp whose slots in the shadow cache have been restored.
     #[strum(props(paper = "hardened reading of sepencr"))]
     ShadowConsumed,
 }
@@ -56,23 +56,22 @@ pub enum RegisterName {
 /// A step of the boot sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryStep {
-    /// Finish the page re-encryption that the status register tells of.
+    /// Finish the page re-encryption that the status register records.
     ResumeReencryption,
-    /// Walk the hardware's log of every transaction in flight and undo what it says.
+    /// Undo the transactions in flight from the hardware's log.
     UndoHardwareLog,
-    /// Encrypt the lines that left in the clear.
+    /// Encrypt the lines that were drained in the clear.
     EncryptPlain,
-    /// The boot counter goes up by one.
+    /// Increment the boot counter.
     AdvanceBootCounter,
-    /// Decrypt the shadow cache and put its lines back: the third level's, the second's, then the first's.
+    /// Decrypt the shadow cache and restore its lines: first those of the third level, then the second, then the first.
     RestoreShadow {
-        /// Under which counter a slot was encrypted.
+        /// Where the counter of a slot's pad comes from.
         stamp: StampSource,
-        /// Where its line goes.
+        /// Where the restored line goes.
         into: RestoreInto,
     },
-    /// Encrypt the lines that have been put back into the caches under the pads of the present boot counter, slot by
-    /// slot.
+    /// Encrypt the lines that were restored to the caches with the pads of the current boot counter, slot by slot.
     RenewCachePads,
 }
 
@@ -80,73 +79,75 @@ pub enum RecoveryStep {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum StepName {
-    /// Finish the page re-encryption that the status register tells of.
+    /// Finish the page re-encryption that the status register records.
     #[strum(props(paper = "secpm, section 3.5"))]
     ResumeReencryption,
-    /// Walk the hardware's log of every transaction in flight and undo what it says.
+    /// Undo the transactions in flight from the hardware's log.
     #[strum(props(paper = "easy-pm, section III-D"))]
     UndoHardwareLog,
-    /// Encrypt the lines that left in the clear.
+    /// Encrypt the lines that were drained in the clear.
     #[strum(props(paper = "sepencr, section III"))]
     EncryptPlain,
-    /// The boot counter goes up by one.
+    /// Increment the boot counter.
     #[strum(props(paper = "sepencr, section IV-D"))]
     AdvanceBootCounter,
-    /// Decrypt the shadow cache and put its lines back: the third level's, the second's, then the first's.
+    /// Decrypt the shadow cache and restore its lines: first those of the third level, then the second, then the first.
     #[strum(props(paper = "sepencr, sections IV-C and IV-D"))]
     RestoreShadow,
-    /// Encrypt the lines that have been put back into the caches under the pads of the present boot counter.
+    /// Encrypt the lines that were restored to the caches with the pads of the current boot counter.
     #[strum(props(paper = "sepencr, section IV-D"))]
     RenewCachePads,
 }
 
-/// Where a recovery takes the counter of a slot's pad from.
+/// Where recovery gets the counter of a slot's pad from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum StampSource {
-    /// From the slot's metadata. A slot whose stamp has been consumed holds nothing.
+    /// From the slot's metadata. A slot whose stamp has already been restored holds nothing.
     #[default]
     #[strum(props(paper = "hardened reading of sepencr"))]
     Metadata,
-    /// From the slot's location and the present incr-counter: the counter less the number of slots, plus the slot's own.
+    /// From the slot's position and the current incr-counter: the incr-counter minus the number of slots, plus the
+    /// slot's number.
     #[strum(props(paper = "sepencr, section IV-C"))]
     Location,
-    /// It is the boot counter.
+    /// The counter is the boot counter.
     #[strum(props(paper = "sepencr, section IV-D"))]
     BootCounter,
-    /// From the slot's metadata, which keep only the lowest bit of it: it is the newest stamp with that bit that an earlier
-    /// life can have used. The boot counter has gone up before.
+    /// From the lowest bit of the stamp, which the slot's metadata keep: the newest stamp with that bit that an earlier
+    /// power cycle can have used. The boot counter must be incremented first.
     #[strum(props(paper = "seeded fault"))]
     LowestBit,
-    /// From nowhere: no slot is taken to hold anything.
+    /// From nowhere: recovery treats every slot as empty.
     #[strum(props(paper = "seeded fault"))]
     Nowhere,
 }
 
-/// Where a recovery puts what the shadow cache held.
+/// Where recovery puts the lines of the shadow cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum RestoreInto {
-    /// Into memory, through the ordinary write path; the shadow cache stays valid until the last line is there.
+    /// Into memory, through the ordinary write path. The shadow cache stays valid until the last line is written.
     #[default]
     #[strum(props(paper = "hardened reading of sepencr"))]
     Memory,
-    /// Into the slots of the caches that they came from, dirty.
+    /// Into the cache slots that they came from, as dirty lines.
     #[strum(props(paper = "sepencr, sections IV-C and IV-D"))]
     Caches,
 }
 
-/// How a line rests in the caches and what an access costs.
+/// How a line is stored in the caches, and what an access costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CachePads {
     /// In the clear.
     #[default]
     None,
-    /// As ciphertext under its own counter, which is bumped when the line turns dirty; AES at every access.
+    /// As ciphertext with a counter of its own, which is incremented when the line becomes dirty. Every access needs
+    /// AES.
     #[strum(props(paper = "sepencr, section IV-A"))]
     AesAtAccess,
-    /// Exclusive-ored with a pad made at boot, one for each data slot; the pads take half the ways.
+    /// Exclusive-ored with a pad made at boot, one for each data slot. The pads take half of the ways.
     #[strum(props(paper = "sepencr, section IV-D"))]
     BootPads,
 }
@@ -155,148 +156,149 @@ pub enum CachePads {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DomainReach {
-    /// The write pending queue, and registers that say so.
+    /// The domain has the write pending queue and the registers that are declared in it.
     #[default]
     #[strum(props(paper = "secpm, section 2.1"))]
     Adr,
-    /// The caches and the counter cache, too.
+    /// The domain also has the caches and the counter cache.
     #[strum(props(paper = "sepencr, section II-D"))]
     Eadr,
 }
 
-/// What lies in the persistence domain.
+/// What the persistence domain contains.
 #[derive(Clone, Copy)]
 pub enum PersistenceDomain {
-    /// The write pending queue, and registers that say so.
+    /// The write pending queue, and the registers that are declared in it.
     Adr,
-    /// The caches and the counter cache, too.
+    /// Also the caches and the counter cache.
     Eadr {
-        /// How dirty lines leave the caches after power is lost.
+        /// How dirty lines leave the caches after power loss.
         drain: CrashDrain,
     },
 }
 
-/// What a battery supports after power is lost (sepencr Table I); each model includes those before it.
+/// What a battery supports after power loss (sepencr Table I); each level includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Battery {
     /// Writes to the memory.
     WriteOnly,
-    /// Computation: AES and exclusive-or, too.
+    /// Also computation: AES and exclusive-or.
     WriteComputeOrder,
-    /// Reads from the memory, too.
+    /// Also reads from memory.
     AllOperation,
 }
 
-/// An act after power is lost that the battery does not support.
+/// An operation after power loss that the battery does not support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forbidden {
-    /// What was to be done, as a noun: "a pad", "an exclusive-or", "a read".
+    /// The operation, as a noun: "a pad", "an exclusive-or", "a read".
     pub act: &'static str,
-    /// The battery that it takes.
+    /// The battery that the operation needs.
     pub needs: Battery,
-    /// The battery that there is.
+    /// The battery that the machine has.
     pub has: Battery,
 }
 
-/// What can be done after power is lost. Every act is checked against the battery.
+/// The operations that are possible after power loss. Each one is checked against the battery.
 pub trait OnBattery {
     /// The shadow cache.
     fn region(&self) -> ShadowRegion;
-    /// The value of a register of the eADR designs.
+    /// The value of register `name` of an eADR design.
     fn register(&self, name: RegisterName) -> u64;
-    /// Sets it.
+    /// Sets register `name` of an eADR design.
     fn set_register(&mut self, name: RegisterName, value: u64);
-    /// The pad of `line` under `counter`: computation.
+    /// The pad of `line` with `counter`. The battery must support computation.
     fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden>;
-    /// Exclusive-or: computation.
+    /// The exclusive-or of two lines. The battery must support computation.
     fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden>;
-    /// Lets `bytes` leave for `media`. `carries`: the cached line that they hold, if they hold one.
+    /// Writes `bytes` to `media`. `carries` is the cached line that the bytes hold, if they hold one.
     fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>);
-    /// Lets a line leave for its own address as it lies in the cache, and flags it there as lying in the clear.
+    /// Writes a line to its own address exactly as it is stored in the cache, and flags it there as unencrypted.
     fn write_in_the_clear(&mut self, line: &OnChipLine);
-    /// Lets a line leave through the ordinary write path: its counter is read and bumped, a page is re-encrypted if need
-    /// be.
+    /// Writes a line through the ordinary write path: its counter is read and incremented, and its page is re-encrypted
+    /// if that is necessary.
     fn write_through_write_path(&mut self, line: &OnChipLine) -> Result<(), Forbidden>;
 }
 
-/// Where and in which form lines leave the caches after power is lost.
+/// Where dirty lines go after power loss, and in which form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DrainPath {
-    /// For their own addresses, as they rest in the caches.
+    /// To their own addresses, as they are stored in the caches.
     #[default]
     #[strum(props(paper = "sepencr, sections II-D and IV-A"))]
     InPlace,
-    /// For their own addresses in the clear, although memory is encrypted.
+    /// To their own addresses in the clear, although memory is encrypted.
     #[strum(props(paper = "sepencr, section III"))]
     InTheClear,
-    /// Through the ordinary write path, which reads and bumps their counters.
+    /// Through the ordinary write path, which reads and increments their counters.
     #[strum(props(paper = "sepencr, section IV-B"))]
     ThroughWritePath,
-    /// For the shadow cache, encrypted on battery, each under the next value of the incr-counter.
+    /// To the shadow cache, encrypted on battery, each with the next value of the incr-counter.
     #[strum(props(paper = "sepencr, section IV-C"))]
     EncryptToShadow,
-    /// For the shadow cache, as they rest under the pads made at boot.
+    /// To the shadow cache, as they are stored in the caches with the pads made at boot.
     #[strum(props(paper = "sepencr, section IV-D"))]
     ToShadow,
 }
 
 impl DrainPath {
-    /// Lines go to the shadow cache instead of their own addresses.
+    /// Whether lines go to the shadow cache instead of their own addresses.
     pub fn uses_shadow(self) -> bool {
         matches!(self, DrainPath::EncryptToShadow | DrainPath::ToShadow)
     }
 }
 
-/// Whether dirty counter blocks leave before the lines do.
+/// Whether dirty counter blocks are drained before the lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CounterDrain {
-    /// They leave first.
+    /// Dirty counter blocks are drained first.
     #[default]
     #[strum(props(paper = "sepencr, section III"))]
     First,
-    /// They do not leave.
+    /// Dirty counter blocks are not drained.
     #[strum(props(paper = "seeded fault"))]
     Never,
 }
 
-/// Which of several cached copies of a line leave.
+/// Which of several cached copies of a line are drained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DrainCopies {
-    /// The newest: a flush walks down the levels, and each takes over what the one above has newer.
+    /// The newest copy: a flush goes down the levels, and each level takes over newer bytes from the level above.
     #[default]
     #[strum(props(paper = "sepencr, section II-D"))]
     Newest,
-    /// Every copy, the newest first and the oldest last.
+    /// Every copy, from the newest to the oldest.
     #[strum(props(paper = "seeded fault"))]
     Every,
 }
 
-/// What the drain of a shadow cache writes beside the lines, and when the incr-counter goes up.
+/// Which metadata the drain to a shadow cache writes beside the lines, and when the incr-counter is incremented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ShadowSlots {
-    /// The states of all slots leave. The incr-counter goes up when it is used, so that a clean line does not move it.
+    /// The states of all slots are written. The incr-counter is incremented when it is used, so a clean line does not
+    /// change it.
     #[default]
     #[strum(props(paper = "sepencr, sections IV-C and VI"))]
     All,
-    /// Only metadata of dirty slots leave. The incr-counter goes up by one for each slot, clean or not, before any line
-    /// leaves; if nothing is dirty, nothing is touched.
+    /// Only the metadata of dirty slots are written. The incr-counter is incremented once for each slot, clean or
+    /// dirty, before any line is drained. If no slot is dirty, nothing changes.
     #[strum(props(paper = "hardened reading of sepencr"))]
     Dirty,
 }
 
-/// The inputs of the pad of a slot of the shadow cache.
+/// The inputs of the pad of a shadow cache slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ShadowPads {
-    /// Each pad has a counter and a slot of its own.
+    /// Each pad has its own counter and its own slot.
     #[default]
     #[strum(props(paper = "sepencr, section IV-C"))]
     Fresh,
-    /// The incr-counter does not go up: what is written to it is lost.
+    /// The incr-counter is never incremented: writes to it are lost.
     #[strum(props(paper = "seeded fault"))]
     CounterHeld,
     /// Every pad is made for the first slot.
@@ -304,43 +306,43 @@ pub enum ShadowPads {
     SlotHeld,
 }
 
-/// What leaves the caches after power is lost, in plain values.
+/// A drain described by parts: which lines leave the caches after power loss, in which form and in which order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DrainParts {
-    /// Where lines go and in which form.
+    /// Where lines go, and in which form.
     pub path: DrainPath,
-    /// What becomes of dirty counter blocks.
+    /// Whether dirty counter blocks are drained first.
     pub counters: CounterDrain,
-    /// Which copies of a line leave.
+    /// Which copies of a line are drained.
     pub copies: DrainCopies,
-    /// What a shadow cache is told of its slots.
+    /// Which metadata of the slots are written.
     pub slots: ShadowSlots,
-    /// What the pads of a shadow cache are made of.
+    /// The inputs of the pads of a shadow cache.
     pub pads: ShadowPads,
 }
 
-/// A drain written in Rust, where the parts have none that fits.
+/// A drain written in Rust, for designs that the built-in parts cannot describe.
 pub trait DrainMechanism: Send + Sync {
-    /// The least battery that it needs.
+    /// The smallest battery that the drain needs.
     fn needs(&self) -> Battery;
-    /// Lines go to the shadow cache instead of their own addresses.
+    /// Whether lines go to the shadow cache instead of their own addresses.
     fn uses_shadow(&self) -> bool;
-    /// Dirty counter blocks leave before the lines do.
+    /// Whether dirty counter blocks are drained before the lines.
     fn drains_counters(&self) -> bool {
         true
     }
-    /// Lets `lines`, in the order of their slots, leave the chip.
+    /// Drains `lines`, which are in the order of their slots.
     ///
     /// # Errors
-    /// What the battery does not support.
+    /// Returns the first operation that the battery does not support.
     fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden>;
 }
 
-/// What leaves the caches after power is lost.
+/// How lines leave the caches after power loss.
 #[derive(Clone, Copy)]
 pub enum CrashDrain {
-    /// Put together from parts that design files name.
+    /// A drain made of parts that design files name.
     Parts(DrainParts),
-    /// A mechanism of the caller's own.
+    /// A drain that the caller supplies.
     Custom(&'static dyn DrainMechanism),
 }

@@ -1,7 +1,7 @@
-//! One boot. [`Boot::step`] performs the next indivisible step until memory is ready for the program; then the boot is
-//! the program's memory: a [`ByteView`] that decrypts what is read and encrypts what is written under fresh counters.
+//! One boot. [`Boot::step`] performs the next indivisible step until memory is ready for the program. Then the boot is
+//! the program's memory: a [`ByteView`] that decrypts reads and encrypts writes with fresh counters.
 //!
-//! Power may be lost again after any step: [`Boot::power_lost`] and [`Boot::memory`] are what the next boot begins with.
+//! Power may be lost again after any step: the next boot begins with [`Boot::power_lost`] and [`Boot::memory`].
 
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
@@ -16,36 +16,36 @@ use crate::parts::{RecoveryStep, RestoreInto};
 /// A step that a boot has just performed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BootStep {
-    /// A queued write reached the media on battery.
+    /// A queued write reached the media on battery power.
     Drained(MediaLine),
-    /// The registers of the ADR domain were loaded again, or set to what the media say.
+    /// The registers of the ADR domain were loaded, or set from the contents of the media.
     RegistersLoaded,
-    /// The status register took a page whose minor counters a write of the boot would overflow.
+    /// The status register took a page because a write of the boot would overflow its minor counters.
     ReencryptionBegan(Page),
-    /// A line left over from an interrupted page re-encryption was encrypted anew.
+    /// A line of an interrupted page re-encryption was re-encrypted.
     Reencrypted(Line),
     /// The status register was freed.
     ReencryptionFinished,
-    /// A line holds again what the hardware's log kept of it.
+    /// A line was restored from the hardware's log.
     Undone(Line),
     /// The log metadata registers of this core's transaction were freed.
     LogFreed(CoreId),
-    /// A line that lay in the clear was encrypted.
+    /// An unencrypted line was encrypted.
     Encrypted(Line),
-    /// The boot counter went up by one.
+    /// The boot counter was incremented.
     BootCounterAdvanced,
-    /// A line of the shadow cache is back where it came from or in memory.
+    /// A line of the shadow cache was restored to its cache slot or to memory.
     Restored {
         /// The slot that held it.
         slot: u64,
-        /// The line.
+        /// The line that was restored.
         line: Line,
     },
-    /// A register says that the shadow cache has been consumed.
+    /// A register records that the shadow cache has been restored completely.
     ShadowConsumed,
-    /// The restored line in this slot of the caches rests under the pad of the present boot counter.
+    /// The restored line in this cache slot was encrypted with the pad of the current boot counter.
     CachePadRenewed(u64),
-    /// A line that the program wrote is in its place.
+    /// A line that the program wrote was written.
     Written(Line),
 }
 
@@ -59,15 +59,15 @@ enum Phase {
     Ready,
 }
 
-/// A write that is being performed, step by step.
+/// A write that is performed step by step.
 struct Writing {
     line: Line,
     plaintext: LineBytes,
-    /// What its last step is told as.
+    /// The step that is reported when the write is complete.
     done: BootStep,
 }
 
-/// A machine that boots.
+/// A machine during its boot.
 pub struct Boot<'a, O> {
     path: MediaWriter<'a>,
     snapshot: &'a AdrSnapshot,
@@ -84,7 +84,7 @@ pub struct Boot<'a, O> {
 
 impl<'a, O: Observer> Boot<'a, O> {
     /// A boot from `media` and `snapshot`, with the design's encryption (`None`: plaintext memory) and recovery steps.
-    /// `observer` is told of every write.
+    /// `observer` is informed of every write.
     pub fn new(
         media: &'a dyn Media,
         snapshot: &'a AdrSnapshot,
@@ -106,7 +106,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         }
     }
 
-    /// Performs the next step; `None` when memory is ready for the program and nothing is being written.
+    /// Performs the next step. Returns `None` when memory is ready for the program and no write is in progress.
     pub fn step(&mut self) -> Option<BootStep> {
         loop {
             if let Some(step) = self.write_step() {
@@ -167,7 +167,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         }
     }
 
-    /// Steps until the registers are loaded: from then on lines read as the power failure left them.
+    /// Performs steps until the registers are loaded: from then on, lines read as the power failure left them.
     pub fn load(&mut self) {
         while let Some(step) = self.step() {
             if step == BootStep::RegistersLoaded {
@@ -176,7 +176,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         }
     }
 
-    /// Performs every step that is left.
+    /// Performs every remaining step.
     pub fn finish(&mut self) {
         while self.step().is_some() {}
     }
@@ -186,7 +186,8 @@ impl<'a, O: Observer> Boot<'a, O> {
         program.recover(core, self)
     }
 
-    /// The same; `after` is called after each step of each write, where power may be lost again.
+    /// Runs the program's own recovery on `core`, and calls `after` after each step of each write, where power may be
+    /// lost again. Memory must be ready.
     pub fn recover_program_watched(
         &mut self,
         program: &dyn ProgramRecovery,
@@ -196,12 +197,12 @@ impl<'a, O: Observer> Boot<'a, O> {
         program.recover(core, &mut Watched { boot: self, after })
     }
 
-    /// Ends the boot and gives its observer back.
+    /// Ends the boot and returns its observer.
     pub fn into_observer(self) -> O {
         self.observer
     }
 
-    /// What the machine holds if power is lost now. Its registers must have been loaded: before that power is lost already.
+    /// The state if power is lost now. The registers must have been loaded.
     pub fn power_lost(&self) -> HeldState {
         debug_assert!(!matches!(self.phase, Phase::Drain(_) | Phase::LoadRegisters), "power has not come back yet");
         let mut plain: Vec<Line> = self.path.in_the_clear.iter().copied().collect();
@@ -218,48 +219,48 @@ impl<'a, O: Observer> Boot<'a, O> {
         }
     }
 
-    /// The media with everything on top that the boot has written.
+    /// The media with everything that the boot has written.
     pub fn memory(&self) -> &dyn Media {
         self.path.memory()
     }
 
-    /// How many steps wrote something, into memory or into a restored line of the caches.
+    /// Number of steps that wrote to memory or to a restored line in the caches.
     pub fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// The last value that the global counter's register gave out.
+    /// The last value of the global counter that was used.
     pub fn global_counter(&self) -> u64 {
         self.path.register
     }
 
-    /// The registers of the eADR designs as they are now.
+    /// The current registers of the eADR designs.
     pub fn registers(&self) -> ShadowRegisters {
         self.registers
     }
 
-    /// The plaintext of `line`: its newest copy in the caches, or memory through the decrypting read path, see
-    /// [`MediaWriter::line`].
+    /// The plaintext of `line`: its newest copy in the caches, or memory through the decrypting read path (see
+    /// [`MediaWriter::line`]).
     pub fn line(&self, line: Line) -> LineBytes {
         self.cached.line(line).copied().unwrap_or_else(|| self.path.line(line))
     }
 
-    /// Writes a whole line, with the page re-encryption that it may need. Memory must be ready.
+    /// Writes a whole line, including a page re-encryption if necessary. Memory must be ready.
     pub fn write_line(&mut self, line: Line, plaintext: &LineBytes) {
         self.write_line_watched(line, plaintext, &mut |_, _| ());
     }
 
-    /// See [`MediaWriter::next_pads`].
+    /// The pads that the next write of `line` may be encrypted with, see [`MediaWriter::next_pads`].
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a, O> {
         self.path.next_pads(line)
     }
 
-    /// Who watches.
+    /// The observer of the boot's writes.
     pub fn watcher(&self) -> &O {
         &self.observer
     }
 
-    /// The observer, while the boot goes on.
+    /// The observer of the boot's writes, for changes.
     pub fn observer(&mut self) -> &mut O {
         &mut self.observer
     }
@@ -276,7 +277,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.writing = Some(Writing { line, plaintext, done });
     }
 
-    /// The next step of the write that is under way.
+    /// The next step of the write in progress.
     fn write_step(&mut self) -> Option<BootStep> {
         let Writing { line, plaintext, done } = self.writing.as_ref()?;
         let (line, done) = (*line, *done);
@@ -306,7 +307,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         };
     }
 
-    /// Performs step `step` of the design's boot sequence, or goes to the phase in which it is performed.
+    /// Performs step `step` of the design's boot sequence, or starts the phase that performs it.
     fn recovery_step(&mut self, step: usize) -> Option<BootStep> {
         let next = Phase::Recovery { step: step + 1 };
         let shadow = self.path.codec().and_then(|codec| codec.shadow());
@@ -348,7 +349,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         None
     }
 
-    /// Puts the line of a slot of the shadow cache back; a write into memory has only begun then.
+    /// Restores the line of a slot of the shadow cache; a write to memory has only begun then.
     fn restore(&mut self, slot: LiveSlot, region: ShadowRegion, into: RestoreInto) -> Option<BootStep> {
         let codec = self.path.codec()?;
         let plaintext = slot.plaintext(codec, region, &|line| self.path.raw(line));
@@ -365,7 +366,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         }
     }
 
-    /// Encrypts the first restored line from `slot` on under the pad of the present boot counter.
+    /// Encrypts the first restored line at or after `slot` with the pad of the current boot counter.
     fn renew_pad(&mut self, slot: u64) -> Option<u64> {
         let codec = self.path.codec()?;
         let slot = self.cached.next_slot(slot)?;
@@ -397,7 +398,7 @@ impl<O: Observer> ByteView for Boot<'_, O> {
     }
 }
 
-/// The program's memory with somebody watching every step of its writes.
+/// The program's memory, with a callback after every step of its writes.
 struct Watched<'v, 'a, O> {
     boot: &'v mut Boot<'a, O>,
     after: &'v mut dyn FnMut(&Boot<'a, O>, BootStep),

@@ -1,4 +1,4 @@
-//! A boot's use of the design's own mechanisms: the counter scheme and the pads that the controller used.
+//! The boot's access to the design's own mechanisms: the counter scheme and the pads that the controller used.
 
 use super::{LineCodec, LogCodec, ReencryptionStatus};
 use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, ShadowRegion, xor};
@@ -12,7 +12,7 @@ pub struct SchemeCodec {
     scheme: Box<dyn CounterScheme>,
     pads: Box<dyn PadSource>,
     base: Arc<dyn BaseImage>,
-    /// Blocks as they are before anything is stored, of those that have been asked for: boots ask again and again.
+    /// Cache of initial blocks, because boots ask for the same ones repeatedly.
     base_blocks: RefCell<FxHashMap<CounterBlock, LineBytes>>,
     log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
     shadow: Option<ShadowRegion>,
@@ -24,12 +24,12 @@ impl SchemeCodec {
         Self { scheme, pads, base, base_blocks: RefCell::default(), log: None, shadow: None }
     }
 
-    /// The same of a design whose hardware keeps a log in `region`; `feedback` has the log's key.
+    /// Adds a hardware log in `region`; `feedback` has the log's key.
     pub fn with_log(self, region: LogRegion, feedback: Box<dyn FeedbackSource>) -> Self {
         Self { log: Some((region, feedback)), ..self }
     }
 
-    /// The same of a design with a shadow cache.
+    /// Adds a shadow cache in `region`.
     pub fn with_shadow(self, region: ShadowRegion) -> Self {
         Self { shadow: Some(region), ..self }
     }
@@ -93,9 +93,10 @@ impl LineCodec for SchemeCodec {
     }
 
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
-        // More than once if a block was lost before: the status register knows the major counter better than the media.
+        // More than once if a block was lost: the status register has a newer major counter than the media.
         while self.major(block) <= old_major {
-            // A re-encryption that the boot itself begins still has the old minors on the chip, whatever the reading.
+            // A re-encryption that the boot itself begins still has the old minor counters on the chip, in both
+            // readings.
             self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }
         self.scheme.restart_line(block, self.scheme.coverage().index(line));

@@ -1,5 +1,5 @@
-//! The ordinary write path without its pipeline: memory behind its encryption, read and written line by line in indivisible
-//! steps. A boot writes through it, and so does a drain on a battery that supports all operations.
+//! The ordinary write path without its pipeline: encrypted memory, read and written line by line in indivisible steps.
+//! Used by a boot, and by a drain on a battery that supports all operations.
 
 use super::survivors::Memory;
 use super::{LineCodec, Media, ReencryptionStatus};
@@ -9,11 +9,11 @@ use rustc_hash::FxHashSet;
 /// A step of a write, or of the page re-encryption that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteStep {
-    /// The line and its counter are durable: the write is over.
+    /// The line and its counter are durable: the write is complete.
     Written(Line),
-    /// The status register took the page, whose minor counters would have overflowed.
+    /// The status register took the page, because its minor counters would have overflowed.
     Began(Page),
-    /// A line of the page in the status register was encrypted anew.
+    /// A line of the page in the status register was re-encrypted.
     Reencrypted(Line),
     /// The status register was freed.
     Finished,
@@ -25,9 +25,9 @@ pub struct MediaWriter<'a> {
     codec: Option<&'a dyn LineCodec>,
     /// The status register, if it is in use.
     pub status: Option<ReencryptionStatus>,
-    /// The global counter's register: the last value given out.
+    /// The global counter's register: the last value that was used.
     pub register: u64,
-    /// Lines that lie in the clear and are flagged so.
+    /// Lines that are unencrypted and flagged so.
     pub in_the_clear: FxHashSet<Line>,
 }
 
@@ -37,22 +37,22 @@ impl<'a> MediaWriter<'a> {
         Self { memory: Memory::new(media), codec, status: None, register: 0, in_the_clear: FxHashSet::default() }
     }
 
-    /// The encryption.
+    /// The encryption; `None` if memory holds plaintext.
     pub fn codec(&self) -> Option<&'a dyn LineCodec> {
         self.codec
     }
 
-    /// The media with everything on top that was stored here.
+    /// The media with everything that was stored here.
     pub fn memory(&self) -> &dyn Media {
         &self.memory
     }
 
-    /// Stores `bytes` as they are.
+    /// Stores `bytes` without encryption.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.memory.store(media, bytes);
     }
 
-    /// What lies at `line`, not decrypted.
+    /// The stored bytes of `line`, not decrypted.
     pub fn raw(&self, line: Line) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) | Content::Base(bytes) => *bytes,
@@ -60,23 +60,23 @@ impl<'a> MediaWriter<'a> {
         }
     }
 
-    /// The plaintext of `line`. What has no counter is shown as it lies: a log line of a chain, which can only be decrypted
-    /// together with those before it, the shadow cache, and lines flagged as lying in the clear.
+    /// The plaintext of `line`. Lines without a counter are returned as stored: a log line of a chain, which can only
+    /// be decrypted together with the lines before it, the shadow cache, and lines flagged as unencrypted.
     pub fn line(&self, line: Line) -> LineBytes {
         let Some(codec) = self.codec.filter(|codec| !self.lacks_counter(line, *codec)) else { return self.raw(line) };
         let stored_block = self.memory.content(counter_of(line, codec));
         let status = self.status.as_ref().filter(|status| status.page == line.page());
         let content = self.memory.content(MediaLine::data(line));
         if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
-            // Encrypting the shared base under its first counter only to decrypt it again would change nothing.
+            // Encrypting the shared base with its first counter only to decrypt it again would change nothing.
             return *base;
         }
         let block = self.block(line, codec);
         codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
     }
 
-    /// The next step of writing a whole line: data and counter become durable in one step, so pads stay fresh. A minor
-    /// counter that overflows has its page re-encrypted first, and that waits for the status register.
+    /// The next step of writing a whole line: data and counter become durable in one step, so pads stay fresh. If a
+    /// minor counter overflows, its page is re-encrypted first, which waits for the status register.
     pub fn write_step(&mut self, line: Line, plaintext: &LineBytes, observer: &mut impl Observer) -> WriteStep {
         let Some(codec) = self.codec else {
             self.persist(line, plaintext, plaintext, None, observer);
@@ -102,7 +102,8 @@ impl<'a> MediaWriter<'a> {
         WriteStep::Began(page)
     }
 
-    /// Encrypts the next line of the page in the status register anew, or frees the register; `None` if it is free.
+    /// Re-encrypts the next line of the page in the status register, or frees the register; `None` if it is free
+    /// already.
     pub fn reencryption_step(&mut self, observer: &mut impl Observer) -> Option<WriteStep> {
         let (codec, status) = (self.codec?, self.status?);
         if status.done == u64::MAX {
@@ -123,10 +124,11 @@ impl<'a> MediaWriter<'a> {
         Some(WriteStep::Reencrypted(line))
     }
 
-    /// The pads under which the next write of `line` might be encrypted; nothing is written. The first is for the case
-    /// that it is the next write of all. A counter of the line's own allows no other; a global one moves on with every
-    /// write of any line, so that pad k, counted from 1, is for the case that k - 1 writes of other lines come first,
-    /// without end. None for plaintext memory, where a page would be re-encrypted first, and for lines without a counter.
+    /// The pads that the next write of `line` may be encrypted with; nothing is written. The first pad is for the case
+    /// that this is the next write of all. A counter of the line's own allows no other pad. A global counter advances
+    /// with every write of any line, so pad k, counted from 1, is for the case that k - 1 writes of other lines come
+    /// first, and the sequence is endless. There are no pads for plaintext memory, if a page would be re-encrypted
+    /// first, and for lines without a counter.
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a> {
         let codec = self.codec.filter(|codec| !outside_counters(line, *codec));
         let mut next = codec.map(|codec| (codec, self.block(line, codec), self.register));
@@ -141,7 +143,7 @@ impl<'a> MediaWriter<'a> {
         })
     }
 
-    /// The largest counter on the media. Populated lines whose block nothing has stored have smaller ones than any
+    /// The largest counter on the media. Populated lines whose block was never stored have smaller counters than any
     /// write of the run.
     pub fn largest_counter(&self) -> u64 {
         let Some(codec) = self.codec else { return 0 };
@@ -177,7 +179,7 @@ impl<'a> MediaWriter<'a> {
         }
     }
 
-    /// What lies on the media. A populated line that nothing has written lies there under its first counter.
+    /// The stored bytes of `line`. A populated line that was never written is stored with its first counter.
     fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) => *bytes,
@@ -196,7 +198,7 @@ fn counter_of(line: Line, codec: &dyn LineCodec) -> MediaLine {
     MediaLine::counter(codec.coverage().block(line))
 }
 
-/// Whether `line` belongs to what counters are not kept for.
+/// Whether `line` belongs to a region without counters.
 fn outside_counters(line: Line, codec: &dyn LineCodec) -> bool {
     codec.log().is_some_and(|log| log.lacks_counter(line)) || codec.shadow().is_some_and(|shadow| shadow.contains(line))
 }

@@ -1,5 +1,5 @@
-//! What a boot makes of the shadow cache (sepencr sections IV-C and IV-D): which slots hold a line, how each is decrypted,
-//! and the lines that have been put back into the caches.
+//! The boot's handling of the shadow cache (sepencr sections IV-C and IV-D): which slots hold a line, how each is
+//! decrypted, and the lines that have been restored to the caches.
 
 use super::LineCodec;
 use crate::message::{Line, LineBytes, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata, xor};
@@ -16,7 +16,7 @@ pub(super) struct LiveSlot {
 }
 
 impl LiveSlot {
-    /// The line's plaintext. `read` shows memory as it lies.
+    /// The line's plaintext. `read` returns memory without decryption.
     pub fn plaintext(
         &self,
         codec: &dyn LineCodec,
@@ -27,13 +27,13 @@ impl LiveSlot {
     }
 }
 
-/// The pad of `slot` under `counter`.
+/// The pad of `slot` with `counter`.
 pub(super) fn slot_pad(codec: &dyn LineCodec, region: ShadowRegion, slot: u64, counter: u64) -> LineBytes {
     codec.pad(region.pad_line(slot), Counter { major: counter, minor: 0 })
 }
 
-/// The slots that hold a line, in ascending order. They go back last to first: the third level's, the second's, then the
-/// first's, so that the newest copy of a line comes last.
+/// The slots that hold a line, in ascending order. They are restored from last to first: the third level's, the
+/// second's, then the first's, so that the newest copy of a line comes last.
 pub(super) fn live_slots(
     region: ShadowRegion,
     stamp: StampSource,
@@ -66,14 +66,14 @@ pub(super) fn live_slots(
     live
 }
 
-/// The newest stamp before `boot_counter` whose lowest bit is that of `stamp`.
+/// The newest stamp before `boot_counter` that has the same lowest bit as `stamp`.
 fn newest_with_bit_of(stamp: u64, boot_counter: u64) -> u64 {
     let last = boot_counter.saturating_sub(1);
     last.saturating_sub((last ^ stamp) & 1)
 }
 
-/// Up to which stamp the shadow cache is consumed when every slot is back: the largest that a drain has used. A design has
-/// one of the two counters; the other has its first value.
+/// The newest stamp that is consumed once every slot is restored: the largest that a drain has used. A design has one
+/// of the two counters; the other has its initial value.
 pub(super) fn last_stamp(registers: &ShadowRegisters) -> u64 {
     (registers.incr_counter - 1).max(registers.boot_counter - 1)
 }
@@ -81,20 +81,20 @@ pub(super) fn last_stamp(registers: &ShadowRegisters) -> u64 {
 struct Restored {
     line: Line,
     plaintext: LineBytes,
-    /// Under which it rests; zeros: in the clear.
+    /// The pad that the line is encrypted with; zeros if it is not encrypted.
     pad: LineBytes,
 }
 
-/// The dirty lines that a boot has put back into the caches.
+/// The dirty lines that a boot has restored to the caches.
 #[derive(Default)]
 pub(super) struct Cached {
     slots: BTreeMap<u64, Restored>,
-    /// Where the newest copy of a line lies: slots are numbered level by level from the first.
+    /// The slot of the newest copy of each line: slots are numbered level by level from the first.
     newest: FxHashMap<Line, u64>,
 }
 
 impl Cached {
-    /// Puts a line into `slot`, in the clear.
+    /// Puts an unencrypted line into `slot`.
     pub fn put(&mut self, slot: u64, line: Line, plaintext: LineBytes) {
         self.slots.insert(slot, Restored { line, plaintext, pad: [0; 64] });
         let newest = self.newest.entry(line).or_insert(slot);
@@ -106,25 +106,25 @@ impl Cached {
         self.newest.get(&line).map(|slot| &self.slots[slot].plaintext)
     }
 
-    /// Writes the newest copy of `line`; false if there is none.
+    /// Writes the newest copy of `line`; returns false if there is none.
     pub fn write(&mut self, line: Line, plaintext: &LineBytes) -> bool {
         let copy = self.newest.get(&line).and_then(|slot| self.slots.get_mut(slot));
         copy.map(|copy| copy.plaintext = *plaintext).is_some()
     }
 
-    /// The first occupied slot from `from` on.
+    /// The first occupied slot at or after `from`.
     pub fn next_slot(&self, from: u64) -> Option<u64> {
         self.slots.range(from..).next().map(|(&slot, _)| slot)
     }
 
-    /// From now on the line in `slot` rests under `pad`.
+    /// Encrypts the line in `slot` with `pad`.
     pub fn encrypt(&mut self, slot: u64, pad: LineBytes) {
         if let Some(copy) = self.slots.get_mut(&slot) {
             copy.pad = pad;
         }
     }
 
-    /// All of them, in the order of their slots. Which cache a slot belongs to a boot does not know.
+    /// All restored lines, in the order of their slots. A boot does not know which cache a slot belongs to.
     pub fn on_chip(&self) -> Vec<OnChipLine> {
         let of = |(&slot, copy): (&u64, &Restored)| OnChipLine {
             slot,

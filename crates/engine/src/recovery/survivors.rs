@@ -1,44 +1,44 @@
-//! What a power failure leaves: the media, what the persistence domain drains to them, and registers that survive.
+//! What survives a power failure: the media, what the persistence domain drains to them, and registers.
 
 use crate::message::{
     Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, OnChipLine, Page, ShadowRegisters,
 };
 use rustc_hash::FxHashMap;
 
-/// The media, as they are when power fails. Read only: a boot keeps what it writes to itself, so that one image serves
-/// every crash point.
+/// The media at a power failure. Read-only: a boot keeps its writes separately, so that one image serves every crash
+/// point.
 pub trait Media {
     /// What is stored for `media`.
     fn content(&self, media: MediaLine) -> Content<'_>;
-    /// Shows every counter block that is stored, in whatever order.
+    /// Calls `show` for every stored counter block, in any order.
     fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes));
-    /// What boots have stored for `media` over what a device holds, if they have.
+    /// What boots have stored for `media` on top of the device's contents, if anything.
     fn changed(&self, _media: MediaLine) -> Option<&LineBytes> {
         None
     }
-    /// Shows what the last of them has stored, in whatever order.
+    /// Calls `show` for everything that the last boot has stored, in any order.
     fn last_changes(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {}
 }
 
 /// The re-encryption status register (secpm section 3.5): 20 bytes of page number, old major counter and done bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReencryptionStatus {
-    /// The page.
+    /// The page under re-encryption.
     pub page: Page,
-    /// Its major counter before the overflow.
+    /// The page's major counter before the overflow.
     pub old_major: u64,
-    /// Bit n: line n has been encrypted anew.
+    /// Bit n: line n has been re-encrypted.
     pub done: u64,
 }
 
 impl ReencryptionStatus {
-    /// Whether `line` belongs to the page and has not been encrypted anew.
+    /// Whether `line` belongs to the page and has not been re-encrypted.
     pub fn awaits(&self, line: Line) -> bool {
         line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
     }
 
-    /// The major counter of `line`, if the page is its own: the old one until the line has been encrypted anew, then the
-    /// next. Its counter block may be from before, should the write that had the new one have been lost.
+    /// The major counter of `line`, if it belongs to the page: the old one until the line has been re-encrypted, then
+    /// the next. The line's counter block may be older, if the write with the new one was lost.
     pub fn major_of(&self, line: Line) -> Option<u64> {
         (line.page() == self.page).then(|| self.old_major + u64::from(!self.awaits(line)))
     }
@@ -47,20 +47,20 @@ impl ReencryptionStatus {
 /// What a boot finds of the global counter's register (counter-atomicity section 5.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GlobalCounter {
-    /// Nothing: counting begins anew. Also without global counters.
+    /// Nothing: counting starts again. Also used without global counters.
     #[default]
     Lost,
-    /// The last value that was given out.
+    /// The last value that was used.
     Kept(u64),
-    /// Nothing: the register is set to the largest counter on the media after the drain.
+    /// Nothing: after the drain, the register is set to the largest counter on the media.
     Scanned,
 }
 
-/// What the persistence domain holds when power fails.
+/// The contents of the persistence domain when power fails.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AdrSnapshot {
-    /// What is drained to the media, in order: the write pending queue in the order of admission, issued writes included
-    /// that no bank has accepted; under eADR dirty counter blocks and what leaves the caches, too.
+    /// What is drained to the media, in order: the write pending queue in the order of admission, including issued
+    /// writes that no bank has accepted; with eADR, also dirty counter blocks and what leaves the caches.
     pub wpq: Vec<(MediaLine, LineBytes)>,
     /// The status register, if it is in use and in the ADR domain.
     pub status: Option<ReencryptionStatus>,
@@ -68,34 +68,34 @@ pub struct AdrSnapshot {
     pub global_counter: GlobalCounter,
     /// The log metadata registers, if they are in the ADR domain.
     pub log: Vec<LogSnapshot>,
-    /// The lines that lie in the clear after the drain although memory is encrypted, and are flagged so.
+    /// The lines that are unencrypted after the drain although memory is encrypted, and are flagged so.
     pub plain: Vec<Line>,
     /// The registers of the eADR designs.
     pub registers: ShadowRegisters,
 }
 
-/// What a machine holds in the instant in which power is lost, whatever of it survives.
+/// The complete state of a machine when power is lost, whether it survives or not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HeldState {
-    /// What lies ready in the write pending queue, in the order of admission.
+    /// The ready entries of the write pending queue, in the order of admission.
     pub wpq: Vec<(MediaLine, LineBytes)>,
-    /// Dirty counter blocks, newer than the queue and the media.
+    /// Dirty counter blocks, which are newer than the queue and the media.
     pub counters: Vec<(CounterBlock, LineBytes)>,
     /// The status register, if it is in use.
     pub status: Option<ReencryptionStatus>,
-    /// The last value that the global counter's register gave out, if counters are global and it was not lost before.
+    /// The last value of the global counter that was used; `None` if counters are not global or it was lost before.
     pub global_counter: Option<u64>,
     /// The log metadata registers.
     pub log: Vec<LogSnapshot>,
     /// The dirty lines of the caches, in the order of their slots.
     pub lines: Vec<OnChipLine>,
-    /// The lines of the memory that lie in the clear although it is encrypted, and are flagged so.
+    /// The lines of memory that are unencrypted although memory is encrypted, and are flagged so.
     pub plain: Vec<Line>,
     /// The registers of the eADR designs.
     pub registers: ShadowRegisters,
 }
 
-/// The media with everything that was written since on top.
+/// The media with everything that was written since.
 pub(super) struct Memory<'a> {
     media: &'a dyn Media,
     written: FxHashMap<MediaLine, LineBytes>,

@@ -1,6 +1,6 @@
 //! The undo of transactions that hardware logged (easy-pm section III-D, "system recovery process"): the log of each
-//! surviving set of registers is read whole, then its lines are put back, newest first. The log itself stays as it is
-//! until its set is freed, so a boot that is cut short is simply done again.
+//! surviving set of registers is read completely, then its lines are restored, newest first. The log itself is not
+//! changed until its set is freed, so an interrupted boot is simply repeated.
 
 use crate::message::{
     BucketMetadata, CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,
@@ -9,24 +9,24 @@ use crate::message::{
 use crate::parts::FeedbackSource;
 use std::cmp::Reverse;
 
-/// How a boot reads the hardware's log. Records that lie apart are encrypted in counter mode as any other line; chains
-/// are cipher feedback, and nothing of them has a counter.
+/// How a boot reads the hardware's log. Separate records are encrypted in counter mode like any other line; chains use
+/// cipher feedback mode, and their lines have no counter.
 #[derive(Clone, Copy)]
 pub struct LogCodec<'a> {
-    /// Where the log lies.
+    /// The region of the log.
     pub region: LogRegion,
-    /// Cipher feedback under the log's key.
+    /// Cipher feedback mode with the log's key.
     pub feedback: &'a dyn FeedbackSource,
 }
 
 impl LogCodec<'_> {
-    /// Whether `line` has no counter: it belongs to a log of chains.
+    /// Whether `line` has no counter because it belongs to a log of chains.
     pub fn lacks_counter(&self, line: Line) -> bool {
         self.region.layout == LogLayout::Chains && self.region.contains(line)
     }
 
-    /// The entries of `set`, in the order in which they are to be put back. `read` gives a line through the decrypting
-    /// read path, chains as they lie on the media.
+    /// The entries of `set`, newest first: the order in which they are restored. `read` returns a line through the
+    /// decrypting read path, but lines of chains as they are on the media.
     fn entries(&self, set: &LogSnapshot, read: &dyn Fn(Line) -> LineBytes) -> Vec<(Line, LineBytes)> {
         let mut entries = Vec::new();
         for bucket in &set.buckets {
@@ -39,7 +39,7 @@ impl LogCodec<'_> {
         entries.into_iter().map(|entry| (entry.line, entry.old)).collect()
     }
 
-    /// A header that cannot be one is passed over: the next stands at a place of its own.
+    /// An invalid header is skipped: the next header has a fixed place.
     fn records(&self, bucket: &LogBucket, read: &dyn Fn(Line) -> LineBytes, entries: &mut Vec<Entry>) {
         for record in 0..bucket.records.min(self.region.records) {
             let header = read(self.region.header(bucket.bucket, record));
@@ -51,8 +51,8 @@ impl LogCodec<'_> {
         }
     }
 
-    /// A header that cannot be one ends the walk: how many lines belong to it is not known, so neither is where the
-    /// next header's lines begin.
+    /// An invalid header ends the walk: the number of its lines is not known, so neither is the place of the next
+    /// header's lines.
     fn chains(&self, bucket: u32, read: &dyn Fn(Line) -> LineBytes, entries: &mut Vec<Entry>) {
         let metadata = BucketMetadata::decode(&read(self.region.metadata(bucket)));
         let (mut last_header, mut last_line) = (metadata.header_iv, metadata.log_iv);
@@ -68,7 +68,7 @@ impl LogCodec<'_> {
         }
     }
 
-    /// Decrypts the next line of a chain, whose recent ciphertext is `recent`.
+    /// Decrypts the next line of a chain; `recent` is the chain's recent ciphertext.
     fn next(&self, ciphertext: &LineBytes, recent: &mut CipherBlock) -> LineBytes {
         let plaintext = self.feedback.decrypt(recent, ciphertext);
         recent.copy_from_slice(&ciphertext[64 - IV_BYTES..]);
@@ -89,15 +89,15 @@ impl Entry {
     }
 }
 
-/// What is left to be undone.
+/// What is left to undo.
 pub(super) struct Undo {
-    /// The sets and their entries; what comes next is last.
+    /// The sets and their entries; the next one is last.
     sets: Vec<(CoreId, Vec<(Line, LineBytes)>)>,
 }
 
-/// What a boot has to do next.
+/// The next step of an undo.
 pub(super) enum UndoStep {
-    /// Write the line's old bytes.
+    /// Restore the line's old bytes.
     Restore(Line, LineBytes),
     /// Free the registers of this core's transaction.
     Free(CoreId),

@@ -1,4 +1,4 @@
-//! The figures of controller and device, as every report has them.
+//! The figures of controller and device that every report has.
 
 use crate::config::Machine;
 use crate::controller::Controller;
@@ -9,20 +9,20 @@ use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
 
 /// Figures of one measurement period.
 pub(crate) struct Figures {
-    /// Device.
+    /// Figures of the device.
     pub nvm: Nvm,
-    /// Counter cache; nulls without one.
+    /// Figures of the counter cache; nulls without one.
     pub counter_cache: CounterCacheReport,
-    /// Write pending queue.
+    /// Figures of the write pending queue.
     pub wpq: WpqReport,
-    /// Pages re-encrypted.
+    /// Number of page re-encryptions.
     pub reencryptions: u64,
-    /// Pads.
+    /// Figures of the encryption.
     pub crypto: Crypto,
 }
 
 impl Figures {
-    /// Of `controller` and `device`, measured from `since` to `now`.
+    /// The figures of `controller` and `device`, from `since` to `now`.
     pub fn of(
         machine: &Machine,
         design: &Design,

@@ -1,7 +1,7 @@
-//! What a run takes of this computer's memory beside its footprint, asked before any of it is taken: the caches of a
+//! The host memory that a run needs beside its footprint, checked before any of it is allocated: the caches of a
 //! machine may be gigabytes for each of 64 cores, and auditors remember every line that a recovery reads.
 //!
-//! The footprint itself is asked where it is populated ([`crate::workload::Base`]), by the same [`HostMemory`].
+//! The footprint itself is checked where it is populated ([`crate::workload::Base`]), with the same [`HostMemory`].
 
 use crate::audit;
 use crate::cache;
@@ -11,23 +11,23 @@ use crate::kernel::HostMemory;
 use crate::message::LINE_BYTES;
 use crate::parts::Design;
 
-/// What is done with a run.
+/// The purpose of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// It is simulated.
+    /// A simulation.
     Simulate,
-    /// Auditors watch it, and recover it after every crash.
+    /// A crash exploration: auditors observe the run and recover it after every crash.
     Crash,
 }
 
-/// What takes memory, in bytes, each with the value of the configuration that asks for it.
+/// Memory needs in bytes, each with the configuration value that causes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
     parts: [(&'static str, u64); 3],
 }
 
 impl Needs {
-    /// Those of `config` on `design`.
+    /// The needs of `config` on `design`.
     pub fn of(config: &RunConfig, design: &Design, purpose: Purpose) -> Self {
         let RunConfig { machine, cores, .. } = config;
         let caches = cache::host_bytes(machine, *cores, design.cache_pads);
@@ -36,7 +36,7 @@ impl Needs {
         Self::new(caches, counter_cache(machine, design, *cores), watched)
     }
 
-    /// Those of the controller and device of `machine` alone.
+    /// The needs of the controller and device of `machine` alone.
     pub fn of_lines(machine: &Machine, design: &Design) -> Self {
         Self::new(0, counter_cache(machine, design, 1), 0)
     }
@@ -51,7 +51,7 @@ impl Needs {
         }
     }
 
-    /// Bytes of all together.
+    /// The sum of all needs, in bytes.
     pub fn total(&self) -> u64 {
         self.parts.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
     }
@@ -61,7 +61,7 @@ fn counter_cache(machine: &Machine, design: &Design, cores: u16) -> u64 {
     design.encryption.map_or(0, |encryption| controller::counter_cache_host_bytes(machine, encryption.store, cores))
 }
 
-/// Refuses runs, of which `at_once` may take place at the same time, that together take more than is available.
+/// Refuses runs that together need more memory than is available, if `at_once` of them may run at the same time.
 pub fn check(runs: impl Iterator<Item = Needs>, at_once: usize) -> Result<(), ConfigError> {
     refuse(runs, at_once, HostMemory::ask().available)
 }

@@ -1,12 +1,12 @@
 //! A trace of memory lines on controller and device alone.
 //!
-//! An access is sent at its cycle, or when the controller has room for it, whichever is later: as many reads as its read
-//! queue holds and as many writes as its write pending queue are under way at most. Where the trace has no cycles an access
-//! is sent as soon as there is room. Memory holds something everywhere before the first access, so that no read is spared
-//! its decryption. What is written is what the trace says; where it says nothing, it depends on the address and on how many
-//! writes came before.
+//! An access is sent at its cycle, or when the controller has room for it, whichever is later: at most as many reads
+//! are in flight as the read queue has entries, and as many writes as the write pending queue has. If the trace has no
+//! cycles, an access is sent as soon as there is room. All memory is populated before the first access, so that every
+//! read is decrypted. The written bytes are those of the trace; if it has none, they depend on the address and on the
+//! number of earlier writes.
 //!
-//! Addresses of a larger memory are folded into the device's.
+//! Addresses beyond the device's capacity are folded into it.
 
 use super::host_memory::{self, Needs};
 use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
@@ -23,19 +23,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Accesses between two looks at the interrupt flag.
+/// Accesses between two checks of the interrupt flag.
 const ACCESSES_PER_LOOK: u64 = 4096;
 /// Picoseconds in a second.
 const PS_PER_SECOND: f64 = 1e12;
 
-/// What a trace of lines came to on a design. Times in nanoseconds.
+/// The report of a line trace on a design. Times are in nanoseconds.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct LineReport {
-    /// Version of this report.
+    /// Version of this report's format.
     pub schema: u32,
-    /// `lines`: what tells it from the report of a program.
+    /// `lines`, which distinguishes it from the report of a program.
     pub kind: &'static str,
-    /// Design.
+    /// The design's name.
     pub design: String,
     /// The parts of a design that is not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,11 +44,11 @@ pub struct LineReport {
     pub variant: String,
     /// Path of the trace.
     pub workload: String,
-    /// Whose format it is in.
+    /// The format of the trace.
     pub format: LineFormat,
-    /// Machine.
+    /// The machine's name.
     pub machine: String,
-    /// Seed.
+    /// Seed of the encryption keys and of made-up data.
     pub seed: u64,
     /// Digest of the configuration.
     pub config_digest: String,
@@ -56,56 +56,56 @@ pub struct LineReport {
     pub engine_version: &'static str,
     /// Digest of the engine's sources.
     pub engine_build: &'static str,
-    /// Megahertz of the clock that the trace's cycles are of.
+    /// Clock of the trace's cycles in MHz.
     pub trace_clock_mhz: u64,
-    /// Accesses: reads and writes.
+    /// Number of accesses: reads and writes.
     pub requests: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
     /// Accesses whose address was folded into the device's.
     pub folded: u64,
     /// Accesses that waited for room.
     pub waited: u64,
-    /// From the first access until everything is on the media.
+    /// Time from the first access until everything is on the media.
     pub simulated_ns: f64,
-    /// Accesses in a simulated second, from the first sent to the last answered.
+    /// Accesses per simulated second, from the first sent to the last answered.
     pub requests_per_second: f64,
-    /// From the sending of a read to its decrypted line; `null` without reads.
+    /// Mean time from the sending of a read to its decrypted line; `null` without reads.
     pub read_latency_ns: Option<f64>,
-    /// From the sending of a write until it is in the persistence domain.
+    /// Mean time from the sending of a write until it is in the persistence domain.
     pub write_latency_ns: Option<f64>,
-    /// From the sending of a write until it, or a newer one of its line, has crossed the bus to the media.
+    /// Mean time from the sending of a write until it, or a newer write of its line, has crossed the bus to the media.
     pub media_write_latency_ns: Option<f64>,
     /// Lines and counter blocks read from the media.
     pub media_reads: u64,
-    /// Of these, counter blocks.
+    /// Counter blocks among the media reads.
     pub counter_reads: u64,
     /// Lines and counter blocks written to the media.
     pub media_writes: u64,
-    /// Of these, counter blocks.
+    /// Counter blocks among the media writes.
     pub counter_writes: u64,
     /// Share of lookups that the counter cache answered.
     pub counter_hit_rate: Option<f64>,
-    /// Reads answered from the write pending queue or from a write on its way into it.
+    /// Reads that were answered from the write pending queue or from a write that was not in it yet.
     pub forwarded_reads: u64,
     /// Digest of every event.
     pub event_digest: String,
-    /// The computer that simulated.
+    /// The cost on the host.
     pub host: LineHost,
 }
 
-/// The computer that simulated.
+/// The cost of a simulation on the host.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct LineHost {
-    /// Wall-clock seconds.
+    /// Wall-clock seconds of the simulation.
     pub seconds: f64,
-    /// Accesses in a second of them.
+    /// Accesses per wall-clock second.
     pub requests_per_second: f64,
 }
 
-/// Memory that holds the same everywhere.
+/// Memory with the same contents in every line.
 struct FilledBase {
     end: u64,
     line: LineBytes,
@@ -123,15 +123,15 @@ impl BaseImage for FilledBase {
     }
 }
 
-/// The writes of a line that are not on the media yet, by when they were sent, oldest first.
+/// The writes of a line that are not on the media yet, by the time of sending, oldest first.
 #[derive(Default)]
 struct Unwritten {
     sent: VecDeque<Ps>,
-    /// Of these, the first so many are in the persistence domain.
+    /// How many of them, from the first, are in the persistence domain.
     persisted: usize,
 }
 
-/// Sees writes arrive on the media.
+/// Observes when writes reach the media.
 #[derive(Default)]
 struct MediaWrites {
     lines: FxHashMap<Line, Unwritten>,
@@ -173,7 +173,7 @@ impl Mean {
     }
 }
 
-/// A request under way, by its token.
+/// A request in flight, by its token.
 #[derive(Clone, Copy)]
 struct UnderWay {
     sent: Ps,
@@ -185,7 +185,7 @@ struct Run {
     responses: Vec<Response>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
-    /// Reads and writes that may be under way, and that are.
+    /// Limits of reads and of writes in flight.
     room: [usize; 2],
     busy: [usize; 2],
     latency: [Mean; 2],
@@ -193,7 +193,7 @@ struct Run {
 }
 
 impl Run {
-    /// Lets one event happen; false if there is none.
+    /// Handles one event; returns false if there is none.
     fn advance(&mut self) -> bool {
         let Some(responses) = self.system.advance() else { return false };
         self.responses.clear();
@@ -214,7 +214,8 @@ impl Run {
         true
     }
 
-    /// Sends an access to `line`, no earlier than at `wanted`; what it writes if it is a write. True if it had to wait.
+    /// Sends an access to `line`, not before `wanted`; `written` has the bytes of a write. Returns whether it had to
+    /// wait.
     fn send(&mut self, wanted: Ps, line: Line, written: Option<&LineBytes>) -> bool {
         let write = written.is_some();
         let mut waited = false;
@@ -240,7 +241,7 @@ impl Run {
     }
 }
 
-/// What write number `number` puts into `line` where the trace does not say.
+/// The bytes that write number `number` stores in `line` if the trace does not have them.
 fn made_up(line: Line, number: u64) -> LineBytes {
     let mut bytes = [0; 64];
     for (index, word) in bytes.chunks_exact_mut(8).enumerate() {
@@ -252,7 +253,7 @@ fn made_up(line: Line, number: u64) -> LineBytes {
     bytes
 }
 
-/// What was sent.
+/// Counts of what was sent.
 #[derive(Default)]
 struct Sent {
     requests: u64,
@@ -261,11 +262,11 @@ struct Sent {
     waited: u64,
 }
 
-/// Runs `trace` on the controller and device of `config` with `design`; its cycles are of a clock of `clock_mhz`.
-/// `progress` is told how many bytes of the file have been read since it was last told.
+/// Runs `trace` on the controller and device of `config` with `design`; `clock_mhz` is the clock of its cycles.
+/// `progress` is called with the number of bytes of the file that have been read since the last call.
 ///
 /// # Errors
-/// The trace is malformed, the machine does not take the design, or the user interrupted.
+/// The trace is malformed, the machine does not suit the design, or the user interrupted.
 pub fn run_line_trace(
     config: &RunConfig,
     design: &Design,
@@ -316,7 +317,7 @@ impl Run {
         let mut first_cycle = None;
         let mut told = 0;
         while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
-            // Time begins with the first access: traces are cut out of longer runs.
+            // Time begins with the first access, because traces are cut out of longer runs.
             let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
             let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
             let wanted = Ps::try_from(wanted).ok().filter(|&ps| ps < Ps::MAX / 2).ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! What a power failure at the end of a run would cost: energy to drain the caches, by the constants of sepencr section
-//! V-C, and time to put their lines back at boot.
+//! The cost of a power failure at the end of a run: energy to drain the caches, with the constants of sepencr section
+//! V-C, and time to restore their lines at boot.
 
 use super::Failure;
 use crate::assembly::memory_map::shadow_region;
@@ -21,11 +21,11 @@ struct DirtySlot {
     line: Line,
 }
 
-/// What the chip holds that would have to leave it.
+/// What the chip holds that a drain would write.
 #[derive(Debug)]
 pub(crate) struct Held {
     dirty: Vec<DirtySlot>,
-    /// Of each level: dirty data slots, and all.
+    /// For each level: dirty data slots, and all data slots.
     levels: [(u64, u64); 3],
     counter_blocks: u64,
 }
@@ -41,13 +41,13 @@ impl Held {
         }
     }
 
-    /// Data slots of all levels that are dirty, and all.
+    /// The number of dirty data slots over all levels, and of all data slots.
     fn slots(&self) -> (u64, u64) {
         self.levels.iter().fold((0, 0), |sum, level| (sum.0 + level.0, sum.1 + level.1))
     }
 }
 
-/// The cost of losing power when the chip holds `held`. All is `None` for a design whose caches do not survive.
+/// The cost of a power loss when the chip holds `held`. All values are `None` for a design whose caches do not survive.
 pub(crate) fn at_crash(
     config: &RunConfig,
     design: &Design,
@@ -71,8 +71,8 @@ pub(crate) fn at_crash(
     })
 }
 
-/// The parts of the energy: the caches level by level, the counter cache if there is one, and encryption if it is done on
-/// battery.
+/// The parts of the energy: the caches by level, the counter cache if there is one, and encryption if lines are
+/// encrypted on battery.
 fn parts(config: &RunConfig, design: &Design, held: &Held, encrypts: bool) -> Vec<DrainPart> {
     let Machine { eadr, controller, .. } = &config.machine;
     let part = |name, bytes: u64, dirty_bytes: u64, nj_per_byte: f64| DrainPart {
@@ -103,11 +103,11 @@ fn parts(config: &RunConfig, design: &Design, held: &Held, encrypts: bool) -> Ve
     parts
 }
 
-/// Time to put `dirty` back at boot on the machine's own controller and device: all metadata of the shadow cache and the
-/// slots that hold something are read, as many at a time as the read queue holds; then, where recovery puts lines back
-/// into memory, they are written home through the ordinary write path, the third level's first, as many at a time as
-/// there are queue entries. Pads of the shadow cache are made while its lines are read (sepencr section V-D), which go
-/// past the counters of the memory.
+/// Time to restore `dirty` at boot on the machine's own controller and device. All metadata of the shadow cache and the
+/// live slots are read, as many at a time as the read queue holds. If recovery restores lines to memory, they are then
+/// written to their addresses through the ordinary write path, the third level's first, as many at a time as there are
+/// queue entries. The pads of the shadow cache are made while its lines are read (sepencr section V-D), without the
+/// counters of memory.
 fn recovery_time(
     config: &RunConfig,
     design: &Design,
@@ -143,7 +143,7 @@ fn recovery_time(
     Ok(read + written)
 }
 
-/// Sends a request for each of `lines`, `at_a_time`, and gives the time of the last answer.
+/// Sends a request for each of `lines`, at most `at_a_time` at once, and returns the time of the last answer.
 fn answered(
     system: &mut LineSystem<NoObserver>,
     mut lines: impl Iterator<Item = Line>,
@@ -178,7 +178,7 @@ mod tests {
     use crate::design;
     use crate::workload::trace::EmptyBase;
 
-    /// Time to put `dirty` back with caches of three slots, which have one line of metadata.
+    /// Time to restore `dirty` with caches of three slots, which have one line of metadata.
     fn recovered(variant: Variant, dirty: &[(u64, u8, u64)]) -> Ps {
         let sets = ["l1", "l2", "l3"].map(|level| [format!("{level}.size=64"), format!("{level}.ways=1")]);
         let machine = load_machine("sepencr", &sets.concat()).unwrap();
@@ -214,10 +214,10 @@ mod tests {
         assert_eq!(recovered(Variant::Published, &[(1, 2, 5)]), row_miss + row_hit);
         let home =
             |dirty: &[(u64, u8, u64)]| recovered(Variant::Hardened, dirty) - recovered(Variant::Published, dirty);
-        // Its counter is fetched, its pad made, and both are queued.
+        // Its counter is fetched, its pad is made, and both are queued.
         let one = home(&[(0, 1, 5)]);
         assert!(one >= row_miss + 40_000, "{one}");
-        // The second copy of a line goes after the first; it finds the counter and waits for a pad of its own.
+        // The second copy of a line comes after the first; it finds the counter and waits for its own pad.
         assert!(home(&[(0, 1, 5), (1, 2, 5)]) >= one + 40_000);
     }
 }

@@ -1,4 +1,4 @@
-//! A session: populated memory that outlives a call. Where a caller has its runs made one by one, those over equal bases
+//! A session: populated memory that outlives a call. If a caller makes its runs one by one, those with equal bases
 //! still share them.
 
 use crate::config::ConfigError;
@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Keeps the bases that were wanted last, within bounds; the oldest go first. It belongs to the caller, and what it keeps
-/// goes with it.
+/// Keeps the most recently used bases, within limits; the oldest are dropped first. The caller owns it, and its bases
+/// are dropped with it.
 pub struct Session {
     bases_max: usize,
     bytes_max: u64,
-    /// Oldest first.
+    /// The kept bases, oldest first.
     kept: Mutex<VecDeque<Kept>>,
     populations: AtomicU64,
 }
@@ -24,17 +24,17 @@ struct Kept {
 }
 
 impl Session {
-    /// Keeps at most `bases_max` bases, of `bytes_max` populated bytes together. A base that is larger is not kept.
+    /// Keeps at most `bases_max` bases with at most `bytes_max` populated bytes in total. A larger base is not kept.
     pub fn new(bases_max: usize, bytes_max: u64) -> Self {
         Self { bases_max, bytes_max, kept: Mutex::default(), populations: AtomicU64::new(0) }
     }
 
-    /// How many bases were populated because none was kept that would have done.
+    /// How many bases were populated because no kept base was suitable.
     pub fn populations(&self) -> u64 {
         self.populations.load(Ordering::Relaxed)
     }
 
-    /// The base of `plan`: the one that is kept, or a new one. `None` if `stop` was set before it was populated.
+    /// The base of `plan`: a kept one or a new one. `None` if `stop` was set before it was populated.
     pub(crate) fn base(&self, plan: &Plan, stop: &AtomicBool) -> Result<Option<Arc<Base>>, ConfigError> {
         if let Some(base) = self.find(plan.base_key()) {
             return Ok(Some(base));
@@ -42,7 +42,7 @@ impl Session {
         let bytes = plan.populated_bytes();
         self.make_room(bytes);
         let populated = match Base::populate(plan, stop) {
-            // What is kept may be what leaves the host too little memory.
+            // The kept bases may be the reason that the host has too little memory.
             Err(_) if self.forget_all() => Base::populate(plan, stop),
             populated => populated,
         };
@@ -62,7 +62,7 @@ impl Session {
         Some(base)
     }
 
-    /// Lets the oldest go until a base of `bytes` fits.
+    /// Drops the oldest bases until a base of `bytes` bytes fits.
     fn make_room(&self, bytes: u64) {
         let mut kept = self.kept();
         let fits = |kept: &VecDeque<Kept>| {
@@ -78,14 +78,14 @@ impl Session {
         if self.bases_max == 0 || new.bytes > self.bytes_max {
             return;
         }
-        // Another thread may have kept something since, even the same base.
+        // Another thread may have kept a base since, even the same one.
         self.make_room(new.bytes);
         let mut kept = self.kept();
         kept.retain(|kept| kept.key != new.key);
         kept.push_back(new);
     }
 
-    /// True if anything was kept.
+    /// Drops all kept bases; returns whether there were any.
     fn forget_all(&self) -> bool {
         !std::mem::take(&mut *self.kept()).is_empty()
     }

@@ -19,7 +19,7 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Digest of the sources that the engine was built from: runs of engines with equal digests give equal results.
 pub const ENGINE_BUILD: &str = env!("COUNTERPOINT_ENGINE_BUILD");
 
-/// Runs one simulation. `progress` is told how many transactions have ended since it was last told.
+/// Runs one simulation. `progress` is called with the number of transactions that have ended since the last call.
 pub fn simulate(
     config: &RunConfig,
     design: &Design,
@@ -31,7 +31,7 @@ pub fn simulate(
     simulate_observed(config, design, source, bases, NoObserver, progress, cancel).map(|(report, _)| report)
 }
 
-/// The same with somebody watching; hands the observer back.
+/// Runs one simulation like [`simulate`], with `observer`, and returns it.
 pub fn simulate_observed<O: Observer>(
     config: &RunConfig,
     design: &Design,
@@ -131,12 +131,12 @@ fn cache_reports(counts: &CacheCounts) -> Vec<CacheReport> {
     levels.map(report).into()
 }
 
-/// The mean of `count` times that take `sum_ps` together, in ns; `None` if there are none.
+/// The mean of `count` times whose sum is `sum_ps`, in ns; `None` if `count` is zero.
 fn mean_ns(sum_ps: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum_ps as f64 / count as f64 / 1_000.0)
 }
 
-/// Peak resident memory of this process, where `/proc` tells.
+/// Peak resident memory of this process in bytes, if `/proc` reports it.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

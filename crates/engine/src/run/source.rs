@@ -12,17 +12,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What a run works on, before any stage exists.
+/// The workload of a run, before any stage exists.
 pub enum Source {
-    /// A workload of ours.
+    /// A built-in workload.
     Workload(Box<Plan>),
     /// A recorded program, and the form in which it is replayed.
     Trace(Box<Trace>, ProgramForm),
 }
 
 impl Source {
-    /// Finds the workload or opens the trace that `config` names, to be run in `form`; `data_capacity` is what the device
-    /// has for data. Once `cancel` is set a trace cannot be read any further.
+    /// Finds the workload or opens the trace that `config` names, to be run in `form`; `data_capacity` is the bytes
+    /// that the device has for data. Once `cancel` is set, a trace cannot be read further.
     pub fn open(
         config: &RunConfig,
         form: ProgramForm,
@@ -75,15 +75,15 @@ impl Source {
         )))
     }
 
-    /// Whether it is a trace.
+    /// Whether the workload is a trace.
     pub fn is_trace(&self) -> bool {
         matches!(self, Source::Trace(..))
     }
 
-    /// From now on programs say where in the recorded program their operations come from.
+    /// From now on, programs report where in the recorded program their operations come from.
     ///
     /// # Errors
-    /// It is no recorded program, or its format does not tell.
+    /// The workload is not a recorded program, or its format does not have this information.
     pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.watch_sites(),
@@ -91,7 +91,7 @@ impl Source {
         }
     }
 
-    /// Where operations came from, after a run.
+    /// The places that operations came from, after a run.
     pub fn sites(&self) -> Option<&Sites> {
         match self {
             Source::Trace(trace, _) => trace.sites(),
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// What recovers the program after a crash; a trace has nothing that could.
+    /// The program's own recovery after a crash; `None` for a trace.
     pub fn recovery(&self) -> Option<Recovery> {
         match self {
             Source::Workload(plan) => Some(Recovery::new(plan)),
@@ -107,7 +107,7 @@ impl Source {
         }
     }
 
-    /// What a trace had to say after its run: the file changed, or could not be read to its end.
+    /// The error of a trace after its run, if any: the file changed, or could not be read to its end.
     pub fn verdict(&self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.failure().cloned().map_or(Ok(()), Err),
@@ -115,7 +115,7 @@ impl Source {
         }
     }
 
-    /// Transactions of a trace.
+    /// Number of transactions of a trace.
     pub fn trace_transactions(&self) -> Option<u64> {
         match self {
             Source::Workload(_) => None,
@@ -123,7 +123,7 @@ impl Source {
         }
     }
 
-    /// The programs over their memory. Bases come from `bases`, where another run may have put them.
+    /// The programs on their memory. Bases come from `bases`, which other runs may have filled.
     pub fn job(&self, bases: &Bases, cancel: &AtomicBool) -> Result<Job, Failure> {
         match self {
             Source::Workload(plan) => {
@@ -147,8 +147,8 @@ impl Source {
 
 type Populated = Arc<OnceLock<Result<Option<Arc<Base>>, ConfigError>>>;
 
-/// Populated bases of one call, shared between its runs and dropped with the last run that wants them, unless a session
-/// keeps them.
+/// Populated bases of one call. They are shared between its runs and dropped after the last run that needs them, unless
+/// a session keeps them.
 #[derive(Default)]
 pub struct Bases<'a> {
     by_key: Mutex<HashMap<BaseKey, Populated>>,
@@ -157,13 +157,13 @@ pub struct Bases<'a> {
 }
 
 impl<'a> Bases<'a> {
-    /// Bases populated by the threads of `pool`. No run may take place on one of them: a thread that waits for part
-    /// of its base would begin another run, and that one wait for the base, for ever.
+    /// Bases that the threads of `pool` populate. No run may use these threads: a thread that waits for part of its
+    /// base could start another run that waits for the same base forever.
     pub fn populated_by(pool: rayon::ThreadPool) -> Self {
         Self { pool: Some(pool), ..Self::default() }
     }
 
-    /// The same bases, of which `session` has some and keeps others.
+    /// The same bases, with those that `session` keeps; new ones are added to it.
     pub(crate) fn kept_by(self, session: Option<&'a Session>) -> Self {
         Self { session, ..self }
     }
@@ -181,7 +181,7 @@ impl<'a> Bases<'a> {
         base.clone()?.ok_or(Failure::Cancelled)
     }
 
-    /// Forgets a base that no later run of the call wants.
+    /// Drops a base that no later run of the call needs.
     pub fn forget(&self, key: &BaseKey) {
         self.by_key.lock().expect("no run panics while it holds the lock").remove(key);
     }

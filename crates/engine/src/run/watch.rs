@@ -1,4 +1,4 @@
-//! What keeps the user in touch with a run: progress goes out, an interruption comes in, and why there is no report.
+//! The connection between a run and the user: progress, interruption, and why there is no report.
 
 use crate::assembly::System;
 use crate::config::ConfigError;
@@ -7,7 +7,7 @@ use crate::message::Observer;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a simulation gave no report.
+/// Why a simulation returned no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Bad input.
@@ -18,10 +18,10 @@ pub enum Failure {
     Cancelled,
 }
 
-/// Events between two looks at the interrupt flag and the progress counter: well under a millisecond.
+/// Events between two checks of the interrupt flag and updates of the progress: well under a millisecond.
 const EVENTS_PER_LOOK: u64 = 4096;
 
-/// Passes progress on and looks for an interruption while a system runs.
+/// Reports progress and checks for an interruption while a system runs.
 pub(crate) struct Watch<'a> {
     progress: &'a (dyn Fn(u64) + Sync),
     cancel: &'a AtomicBool,
@@ -35,7 +35,7 @@ impl<'a> Watch<'a> {
         Self { progress, cancel, told: 0, countdown: EVENTS_PER_LOOK, cancelled: false }
     }
 
-    /// To be called after each event; breaks off when the user has interrupted.
+    /// Must be called after each event; stops the run if the user has interrupted.
     pub(crate) fn after<O: Observer>(&mut self, system: &System<O>) -> ControlFlow<()> {
         self.countdown -= 1;
         if self.countdown > 0 {
@@ -47,12 +47,12 @@ impl<'a> Watch<'a> {
         if self.cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// As much time has passed as `events` take: the next look is due earlier.
+    /// Counts `events` more events, so that the next check is earlier.
     pub(crate) fn spend(&mut self, events: u64) {
         self.countdown = self.countdown.saturating_sub(events).max(1);
     }
 
-    /// To be called when the system has stopped: it was interrupted, or every program has ended.
+    /// Must be called when the system has stopped: it was interrupted, or every program has ended.
     pub(crate) fn finish<O: Observer>(mut self, system: &System<O>) -> Result<(), Failure> {
         if self.cancelled {
             return Err(Failure::Cancelled);
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
         self.cancelled
     }
 
-    /// To be called when the system has stopped before its programs ended, instead of [`Watch::finish`].
+    /// Must be called instead of [`Watch::finish`] when the system has stopped before its programs ended.
     pub(crate) fn leave<O: Observer>(mut self, system: &System<O>) {
         self.tell(system);
     }

@@ -1,20 +1,20 @@
-//! How many threads work at a time: no more than the processors that this process may use. More would only take turns,
-//! and each takes memory.
+//! The number of threads: never more than the processors that this process may use. More threads would not be faster,
+//! and each needs memory.
 
 use crate::config::ConfigError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The processors that this process may use.
+/// The number of processors that this process may use.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How many threads work where `asked` are asked for; 0 is one for each processor.
+/// The number of threads to use if `asked` are requested; 0 means one per processor.
 pub fn workers(asked: usize) -> usize {
     if asked == 0 { processors() } else { asked.min(processors()) }
 }
 
-/// So many threads.
+/// A pool of this many threads.
 pub fn pool(workers: usize) -> Result<ThreadPool, ConfigError> {
     ThreadPoolBuilder::new()
         .num_threads(workers)

@@ -1,5 +1,5 @@
-//! What a run reports: typed structs that serialise to the keys of the interface contract. Durations in nanoseconds,
-//! energy in nanojoules, sizes in bytes; a value without meaning is null.
+//! The reports of a run: typed structs that serialise to the keys of the interface contract. Durations are in
+//! nanoseconds, energy in nanojoules, sizes in bytes; a value without meaning is null.
 
 mod sites;
 
@@ -10,38 +10,38 @@ use serde::Serialize;
 /// One simulation's figures: `run --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunReport {
-    /// Version of this document's form.
+    /// Version of this document's format.
     pub schema: u32,
-    /// Design.
+    /// The design's name.
     pub design: String,
     /// The parts of a design that is not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<toml::Table>,
-    /// Reading of the paper.
+    /// The reading of the design's paper.
     pub variant: String,
     /// Workload name or trace path.
     pub workload: String,
-    /// Machine name.
+    /// The machine's name.
     pub machine: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Cores.
+    /// Number of cores.
     pub cores: u16,
     /// Bytes of user data in a transaction; null for a trace.
     pub tx_size: Option<u64>,
-    /// Bytes of populated structure over all cores; null for a trace.
+    /// Bytes of the populated structures over all cores; null for a trace.
     pub footprint: Option<u64>,
     /// Digest of the full configuration.
     pub config_digest: String,
     /// Version of the engine.
     pub engine_version: &'static str,
-    /// Digest of its sources: 32 hexadecimal digits.
+    /// Digest of the engine's sources: 32 hexadecimal digits.
     pub engine_build: &'static str,
     /// Measured transactions over all cores.
     pub transactions: u64,
     /// Measured time, from the end of warm-up to the last core's last commit.
     pub simulated_ns: f64,
-    /// Instructions committed in it.
+    /// Instructions committed in the measured time.
     pub instructions: u64,
     /// Digest of every event of the run.
     pub event_digest: String,
@@ -49,48 +49,48 @@ pub struct RunReport {
     pub transaction_latency_ns: Latency,
     /// Transactions per simulated second, over all cores.
     pub throughput_tps: f64,
-    /// Device.
+    /// Figures of the device.
     pub nvm: Nvm,
-    /// Counter cache; nulls without encryption.
+    /// Figures of the counter cache; nulls without encryption.
     pub counter_cache: CounterCacheReport,
-    /// Write pending queue.
+    /// Figures of the write pending queue.
     pub wpq: WpqReport,
-    /// Cache levels.
+    /// Figures of each cache level.
     pub cache: Vec<CacheReport>,
-    /// Mean time from the moment a load or a store first asks the first level until its line is there, wherever it comes
-    /// from, memory included; null without accesses. A store's wait for miss registers and for the log manager belongs to
-    /// it; a load answered by an older store of its core is no access.
+    /// Mean time from the first request of a load or store to the first level until its line is there, from whatever
+    /// source, including memory; null without accesses. Includes a store's wait for miss registers and for the log
+    /// manager. A load that an older store of its core answers does not count.
     pub l1_access_latency_ns: Option<f64>,
-    /// Cores.
+    /// Figures of all cores together.
     pub core: CoreReport,
-    /// Pages re-encrypted.
+    /// Number of page re-encryptions.
     pub reencryptions: u64,
-    /// Pads.
+    /// Figures of the encryption.
     pub crypto: Crypto,
-    /// What a power failure at the end would cost; null outside designs that drain caches.
+    /// What a power failure at the end would cost; nulls for designs that do not drain caches.
     pub at_crash: AtCrash,
-    /// What each source line of a recorded program cost, if that was asked for.
+    /// What each source line of a recorded program cost, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<LineCost>>,
-    /// What the simulation itself cost.
+    /// What the simulation cost the host.
     pub host: Host,
 }
 
 /// Transaction latency in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// Mean.
+    /// Mean latency.
     pub mean: Option<f64>,
-    /// Median.
+    /// Median latency.
     pub p50: Option<f64>,
-    /// 99th percentile (nearest rank).
+    /// 99th percentile of the latency (nearest rank).
     pub p99: Option<f64>,
-    /// Largest.
+    /// Largest latency.
     pub max: Option<f64>,
 }
 
 impl Latency {
-    /// Of durations in picoseconds; sorts them.
+    /// The latencies of `durations` in picoseconds, which it sorts.
     pub fn of(durations: &mut [u64]) -> Self {
         durations.sort_unstable();
         let Some(&max) = durations.last() else { return Self::default() };
@@ -109,57 +109,57 @@ impl Latency {
 /// Device figures.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Nvm {
-    /// Lines read.
+    /// Number of lines read.
     pub reads: u64,
-    /// Lines written: data, log and counter blocks.
+    /// Number of lines written: data, log and counter blocks.
     pub writes: u64,
-    /// Data lines written, without the log.
+    /// Number of data lines written, without the log.
     pub data_writes: u64,
-    /// Lines of an undo log written. What a trace logs cannot be told apart and counts as data.
+    /// Number of undo-log lines written. The log writes of a trace cannot be recognised and count as data.
     pub log_writes: u64,
-    /// Counter blocks written.
+    /// Number of counter blocks written.
     pub counter_writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Data lines read.
+    /// Number of data lines read.
     pub data_reads: u64,
-    /// Counter blocks read.
+    /// Number of counter blocks read.
     pub counter_reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Energy.
+    /// Energy, including background.
     pub energy_nj: f64,
-    /// Writes of the line written most.
+    /// Number of writes of the line that was written most often.
     pub max_line_writes: u32,
     /// Accesses that found their row open.
     pub row_hits: u64,
-    /// Time that banks were busy, summed over banks.
+    /// Time that banks were busy, summed over all banks.
     pub bank_busy_ns: f64,
 }
 
 /// Counter cache figures.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CounterCacheReport {
-    /// Lookups that found the block.
+    /// Lookups that found the block; null without a counter cache.
     pub hits: Option<u64>,
-    /// Lookups that did not.
+    /// Lookups that did not find the block; null without a counter cache.
     pub misses: Option<u64>,
     /// Share of hits; null without lookups.
     pub hit_rate: Option<f64>,
-    /// Blocks evicted.
+    /// Number of blocks evicted; null without a counter cache.
     pub evictions: Option<u64>,
 }
 
 /// Write pending queue figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct WpqReport {
-    /// Entries admitted.
+    /// Number of entries admitted.
     pub admitted: u64,
-    /// Counter entries removed because a newer one took their place.
+    /// Number of counter entries that were removed because a newer one replaced them.
     pub counter_writes_coalesced: u64,
     /// Time during which a write waited for a slot.
     pub full_stall_ns: f64,
-    /// Entries on average.
+    /// Mean number of entries.
     pub mean_occupancy: f64,
 }
 
@@ -168,9 +168,9 @@ pub struct WpqReport {
 pub struct CacheReport {
     /// Level, 1 to 3.
     pub level: u8,
-    /// Accesses it served.
+    /// Number of accesses that the level served.
     pub hits: u64,
-    /// Accesses it passed on.
+    /// Number of accesses that the level passed on.
     pub misses: u64,
     /// Mean latency of its hits; null without hits.
     pub mean_latency_ns: Option<f64>,
@@ -181,63 +181,63 @@ pub struct CacheReport {
 pub struct CoreReport {
     /// Instructions per cycle and core.
     pub ipc: f64,
-    /// Time that commit stood still for fences, summed over cores.
+    /// Time that fences stalled commit, summed over all cores.
     pub fence_stall_ns: f64,
 }
 
-/// Cryptography.
+/// Figures of the encryption.
 #[derive(Clone, Debug, Serialize)]
 pub struct Crypto {
-    /// Pads made.
+    /// Number of pads made.
     pub pads: u64,
-    /// Time that AES circuits spent on them, summed over circuits.
+    /// Time that AES circuits spent on pads, summed over all circuits.
     pub aes_busy_ns: f64,
 }
 
-/// Cost of a power failure after the last transaction, when nothing is under way any more and before what the queues
-/// still hold is written out. Nulls for designs whose caches do not survive.
+/// Cost of a power failure after the last transaction, when nothing is in flight and before the contents of the queues
+/// are written out. Nulls for designs whose caches do not survive.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AtCrash {
     /// Share of the data slots of all caches that hold dirty lines.
     pub dirty_fraction: Option<f64>,
-    /// Energy, in mJ, of letting what is dirty leave, by the machine's constants.
+    /// Energy of draining what is dirty, in mJ, with the machine's constants.
     pub drain_energy_mj: Option<f64>,
-    /// The same, in mJ, if everything were dirty (sepencr Table III).
+    /// Energy of the drain if everything were dirty, in mJ (sepencr Table III).
     pub drain_energy_all_dirty_mj: Option<f64>,
-    /// Time to put this crash's dirty lines back at boot on the simulated device; null without a shadow cache.
+    /// Time to restore this crash's dirty lines at boot on the simulated device; null without a shadow cache.
     pub recovery_time_ns: Option<f64>,
-    /// Time to read a shadow cache full of lines by the paper's formula (sepencr section V-D); null without one.
+    /// Time to read a full shadow cache by the paper's formula (sepencr section V-D); null without a shadow cache.
     pub recovery_time_paper_ns: Option<f64>,
-    /// What the energies are made of: `l1`, `l2`, `l3`; `counter-cache` where there is one; `encryption` where lines are
-    /// encrypted on battery. Empty where the other values are null.
+    /// The parts of the energy: `l1`, `l2`, `l3`; `counter-cache` if there is one; `encryption` if lines are encrypted
+    /// on battery. Empty if the other values are null.
     pub parts: Vec<DrainPart>,
 }
 
 /// One part of the energy of a drain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DrainPart {
-    /// What drains, or what is done to what drains.
+    /// The cache that is drained, or the operation on drained lines.
     pub name: &'static str,
-    /// Bytes if everything were dirty.
+    /// Bytes of the part if everything were dirty.
     pub bytes: u64,
-    /// Bytes that are dirty.
+    /// Dirty bytes of the part.
     pub dirty_bytes: u64,
-    /// Energy of the dirty ones, in mJ.
+    /// Energy for the dirty bytes, in mJ.
     pub energy_mj: f64,
-    /// Energy of all, in mJ.
+    /// Energy if everything were dirty, in mJ.
     pub energy_all_dirty_mj: f64,
 }
 
-/// What the simulation cost the host. The only part that differs between two runs of one configuration.
+/// What the simulation cost the host. Only this part differs between two runs of one configuration.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
-    /// Wall-clock seconds of the simulation, populating excluded.
+    /// Wall-clock seconds of the simulation, without populating.
     pub seconds: f64,
     /// Simulated instructions per host second.
     pub instructions_per_second: f64,
     /// Device requests per host second.
     pub memory_requests_per_second: f64,
-    /// Peak resident memory of the process, if the host tells.
+    /// Peak resident memory of the process, if the host reports it.
     pub peak_rss_bytes: Option<u64>,
 }
 

@@ -2,33 +2,33 @@
 
 use serde::Serialize;
 
-/// Counts and times of all operations that are shown at one place.
+/// Counts and times of all operations that are shown for one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LineCost {
-    /// Where: `file:line`, else `symbol+0x..`, else `object+0x..`, else an address.
+    /// The place: `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise an address.
     pub place: String,
-    /// `file:line` with the whole path; null where the debug information does not say.
+    /// `file:line` with the whole path; null if debug information does not have it.
     pub source: Option<String>,
-    /// Function or symbol; null where neither debug information nor symbols say.
+    /// Function or symbol; null if neither debug information nor symbols have it.
     pub function: Option<String>,
-    /// Path of the object file; null where no file was mapped.
+    /// Path of the object file; null if no file was mapped.
     pub object: Option<String>,
-    /// Loads, each within a line.
+    /// Number of loads, each within a line.
     pub loads: u64,
-    /// Stores, each within a line.
+    /// Number of stores, each within a line.
     pub stores: u64,
-    /// Lines flushed, or written past the caches.
+    /// Number of lines that were flushed or written past the caches.
     pub flushes: u64,
-    /// Fences.
+    /// Number of fences.
     pub fences: u64,
     /// Mean time from when a flush is sent to the caches until it is acknowledged; null without flushes.
     pub flush_latency_ns: Option<f64>,
-    /// The longest of them; null without flushes.
+    /// Longest time from when a flush is sent to the caches until it is acknowledged; null without flushes.
     pub flush_latency_max_ns: Option<f64>,
-    /// Time that commit stood still for fences, of any line, because this was done last of what they waited for.
+    /// Time that fences of any line stalled commit because this line's operation was the last that they waited for.
     pub waited_for_ns: f64,
-    /// Time that commit stood still for loads of this line.
+    /// Time that loads of this line stalled commit.
     pub load_stall_ns: f64,
-    /// Time that commit stood still for fences of this line; the sum over lines is the run's `fence_stall_ns`.
+    /// Time that fences of this line stalled commit; the sum over all lines is the run's `fence_stall_ns`.
     pub fence_stall_ns: f64,
 }

@@ -1,5 +1,5 @@
-//! A trace of every stage that Perfetto (and chrome://tracing) reads: one process per stage, transactions as spans,
-//! steps of a line as instants, occupancy of the write pending queue as a counter track. Times are simulated.
+//! A trace of every stage for Perfetto (and chrome://tracing): one process per stage, transactions as spans, steps of a
+//! line as instants, occupancy of the write pending queue as a counter track. Times are simulated.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ const WPQ: u32 = 4;
 const DEVICE: u32 = 5;
 const LOG: u32 = 6;
 
-/// Writes the trace while the simulation runs; the file has its name when it is complete.
+/// Writes the trace while the simulation runs; the file gets its name when it is complete.
 pub struct Timeline {
     path: PathBuf,
     name: Unfinished,
@@ -31,7 +31,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A trace that will be at `path`, of a machine with this `layout` of counters. The folder must be writable.
+    /// Starts a trace that will be at `path`, for a machine with this `layout` of counters. The folder must be
+    /// writable.
     pub fn create(path: &Path, layout: MediaLayout) -> Result<Self, ConfigError> {
         let (file, name) = output::create(path).map_err(|error| cannot(path, &error))?;
         let mut timeline = Self {
@@ -89,8 +90,8 @@ impl Timeline {
         ));
     }
 
-    /// A place that a reader can search for: the byte address of a data line, or of the first line whose counter a
-    /// counter block holds.
+    /// A value that users can search for: the byte address of a data line, or of the first line whose counter a counter
+    /// block holds.
     fn place(&self, media: MediaLine) -> u64 {
         match media.unit() {
             MediaUnit::Data(line) => line.address(),
@@ -105,7 +106,8 @@ impl Timeline {
         ));
     }
 
-    /// `media` entered the queue (+1) or left it (-1). A counter that moves with its line is no entry of its own.
+    /// Records that `media` entered the queue (+1) or left it (-1). A counter that moves with its line has no separate
+    /// entry.
     fn queue(&mut self, now: Ps, media: MediaLine, change: i64) {
         if self.layout.inline && media.is_counter() {
             return;

@@ -1,5 +1,5 @@
-//! One run of a shell command: in a process group of its own, with nothing to read, for a limited time. What it prints is
-//! read as it comes, and its end is kept.
+//! One run of a shell command: in its own process group, without input, for a limited time. Its output is read as it
+//! comes, and the end of it is kept.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -9,13 +9,13 @@ use std::process::{self, Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of the output's end that are kept.
+/// Number of bytes that are kept from the end of the output.
 const KEPT: usize = 4096;
-/// Characters of its last line that are told.
+/// Most characters of the last line that are reported.
 const LINE_CHARACTERS: usize = 300;
-/// Time between two looks at whether the command has ended, the user has interrupted or time is up, if it prints nothing.
+/// Time between two checks whether the command has ended, the user has interrupted or time is up, if it prints nothing.
 const LOOK: Duration = Duration::from_millis(10);
-/// The most that is read after the command has ended, should something that it started go on printing.
+/// The most bytes that are read after the command has ended, because processes that it started may continue to print.
 const READ_AFTER: usize = 1 << 20;
 
 /// How a command ended.
@@ -26,11 +26,11 @@ pub enum Outcome {
     TimedOut,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ran {
     pub outcome: Outcome,
-    /// The last line that it printed and that is not empty.
+    /// The last line of the output that is not empty.
     pub said: String,
 }
 
@@ -38,12 +38,12 @@ pub struct Ran {
 pub struct Command<'a> {
     pub text: &'a str,
     pub timeout: Duration,
-    /// The user has interrupted.
+    /// Set when the user interrupts.
     pub cancel: &'a AtomicBool,
 }
 
 impl Command<'_> {
-    /// Runs it; `None` if the user interrupted. Whatever it started in its process group ends with it.
+    /// Runs the command; `None` if the user interrupted. Everything that it started in its process group is killed.
     pub fn run(&self) -> io::Result<Option<Ran>> {
         let (output, input) = io::pipe()?;
         let started = Instant::now();
@@ -78,7 +78,7 @@ impl Command<'_> {
     }
 }
 
-/// A shell and what it starts; killed when this is dropped.
+/// A shell and the processes that it starts; killed when this is dropped.
 struct Group(Child);
 
 impl Group {
@@ -86,7 +86,7 @@ impl Group {
         Pid::from_child(&self.0)
     }
 
-    /// Whether the shell has ended. It is not waited for yet, so that its number still stands for its group.
+    /// Whether the shell has ended. It is not reaped yet, so that its process id still identifies its group.
     fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(self.pid()), options)?.is_some())
@@ -97,7 +97,7 @@ impl Group {
     }
 
     fn end(&mut self) -> io::Result<process::ExitStatus> {
-        // The shell is there until it is waited for, and with it the group.
+        // The shell exists until it is reaped, and so does the group.
         let _ = kill_process_group(self.pid(), Signal::KILL);
         self.0.wait()
     }
@@ -111,7 +111,7 @@ impl Drop for Group {
     }
 }
 
-/// What a command prints.
+/// The output of a command.
 struct Output {
     pipe: PipeReader,
     open: bool,

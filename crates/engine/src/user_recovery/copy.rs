@@ -1,15 +1,15 @@
-//! Copies of files that may be large and mostly empty: by reference where the file system can, otherwise only what is not
-//! a hole.
+//! Copies of files that may be large and mostly empty: by reference if the file system can, otherwise without the
+//! holes.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes copied at a time.
+/// Number of bytes copied at a time.
 const PIECE: usize = 1 << 20;
 
-/// Copies `from` into `to`, which is empty. `shares` says whether the file system is asked to share blocks, and turns false
-/// when it cannot.
+/// Copies `from` to the empty file `to`. `shares` says whether to ask the file system to share blocks, and becomes
+/// false when it cannot.
 pub fn copy(from: &File, to: &File, shares: &mut bool) -> io::Result<()> {
     if *shares {
         if share(from, to).is_ok() {
@@ -30,7 +30,7 @@ fn share(_from: &File, _to: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Copies what is not a hole of `from` into `to`, which is empty.
+/// Copies everything except the holes of `from` to the empty file `to`.
 pub fn copy_data(from: &File, to: &File) -> io::Result<()> {
     let length = from.metadata()?.len();
     to.set_len(length)?;
@@ -49,7 +49,7 @@ pub fn copy_data(from: &File, to: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// The next part of `file` at or after `at` that is not a hole; all of it where the file system does not tell.
+/// The next part of `file` at or after `at` that is not a hole; all of it if the file system does not report holes.
 fn next_data(file: &File, at: u64, length: u64) -> io::Result<Option<(u64, u64)>> {
     use rustix::fs::{SeekFrom, seek};
     use rustix::io::Errno;

@@ -1,4 +1,4 @@
-//! Memory as files: one for each file of the trace, with what it held before the run and the lines that are different now.
+//! Memory as files: one for each file of the trace, with its contents before the run and the lines that have changed.
 
 use super::copy::copy;
 use super::reason;
@@ -12,32 +12,32 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What the recorder calls memory that is part of no file.
+/// The recorder's name for memory that is not part of a file.
 const NO_FILE: &str = "memory:";
 
-/// One file.
+/// One file of the trace.
 struct Part {
-    /// Its name in every folder.
+    /// The file's name in every folder.
     name: String,
     file: File,
-    /// Address of its first byte on the device, and one past its last.
+    /// Device address of the file's first byte, and one past its last byte.
     base: u64,
     end: u64,
 }
 
-/// All of them.
+/// All files of the trace.
 pub struct Image {
-    /// By address.
+    /// The files, by address.
     parts: Vec<Part>,
     base: TraceBase,
-    /// The lines that are not as before the run.
+    /// The lines that differ from their contents before the run.
     different: FxHashMap<Line, LineBytes>,
-    /// Whether the file system may share blocks between copies.
+    /// Whether to ask the file system to share blocks between copies.
     shares: bool,
 }
 
 impl Image {
-    /// Writes `files`, as `base` has them, into the new folder `folder`. `trace` stands for them in errors.
+    /// Writes `files`, with the contents of `base`, to the new folder `folder`. Errors name the trace `trace`.
     pub fn create(folder: &Path, trace: &str, files: &[TraceFile], base: &TraceBase) -> Result<Self, ConfigError> {
         let files: Vec<&TraceFile> =
             files.iter().filter(|file| !file.path.starts_with(NO_FILE) && file.size > 0).collect();
@@ -74,7 +74,7 @@ impl Image {
         &self.parts[0].name
     }
 
-    /// `line` holds `bytes`. Lines of no file are passed over.
+    /// Sets `line` to `bytes`. Lines that belong to no file are ignored.
     pub fn put(&mut self, line: Line, bytes: &LineBytes) -> Result<(), ConfigError> {
         let before = self.before(line);
         if self.different.get(&line).unwrap_or(&before) == bytes {
@@ -88,7 +88,7 @@ impl Image {
         self.write(line.address(), bytes)
     }
 
-    /// Every line holds what it held before the run.
+    /// Restores the contents of every line before the run.
     pub fn rewind(&mut self) -> Result<(), ConfigError> {
         for line in std::mem::take(&mut self.different).into_keys() {
             self.write(line.address(), &self.before(line))?;
@@ -96,7 +96,7 @@ impl Image {
         Ok(())
     }
 
-    /// Copies every file into the new folder `folder`.
+    /// Copies every file to the new folder `folder`.
     pub fn copy_into(&mut self, folder: &Path) -> Result<(), ConfigError> {
         std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
         for part in &self.parts {
@@ -107,8 +107,8 @@ impl Image {
         Ok(())
     }
 
-    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/crash-EVENT.NAME`, over what is there; gives
-    /// these paths.
+    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/crash-EVENT.NAME`, replacing existing
+    /// files; returns the paths.
     pub fn keep(&self, from: &Path, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
@@ -128,7 +128,7 @@ impl Image {
         self.base.line(line).copied().unwrap_or([0; LINE_BYTES as usize])
     }
 
-    /// Writes `bytes`, which lie in one page from `address` on, as far as they are of a file.
+    /// Writes `bytes`, which are in one page from `address` on, as far as they belong to a file.
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), ConfigError> {
         let after = self.parts.partition_point(|part| part.base <= address);
         let Some(part) = after.checked_sub(1).map(|index| &self.parts[index]) else { return Ok(()) };
@@ -142,7 +142,7 @@ impl Image {
     }
 }
 
-/// The last part of `path`, with a number if another file has it.
+/// The last component of `path`, with a number if another file has the same name.
 fn name_among(names: &mut FxHashSet<String>, path: &str) -> String {
     let own = Path::new(path).file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());
     let numbered = (2..).map(|number| format!("{own}-{number}"));

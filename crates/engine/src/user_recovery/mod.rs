@@ -1,5 +1,5 @@
-//! The user's own recovery of a recorded program: a command that is run on files with the memory that a boot finds after a
-//! power failure, and whose exit code is the verdict.
+//! The user's own recovery of a recorded program: a command that is run on files with the memory that a boot finds
+//! after a power failure, and whose exit code is the verdict.
 //!
 //! ```text
 //! lines as the boot reads them -> image: one file for each file of the trace, of which only changed lines are written
@@ -7,7 +7,7 @@
 //!                              -> command: sh, with a time limit -> verdict, kept for equal memory
 //! ```
 //!
-//! Several commands run at a time; whoever asks takes their verdicts in the order in which they began.
+//! Several commands run at a time; their verdicts are taken in the order in which the runs started.
 
 mod command;
 mod copy;
@@ -30,34 +30,34 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Seconds that a run of the command may take where nobody says.
+/// Seconds that a run of the command may take by default.
 pub const TIMEOUT_SECONDS: u64 = 60;
 
-/// The most commands at a time.
+/// The most commands that run at a time.
 const JOBS_MAX: usize = 1024;
-/// Time between two looks at whether the user has interrupted.
+/// Time between two checks whether the user has interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What the user asks for.
+/// The settings of the user's own recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoverySettings {
-    /// The command, in which `{pool}` and `{folder}` stand for quoted paths.
+    /// The command; `{pool}` and `{folder}` are replaced with quoted paths.
     pub command: String,
-    /// Seconds that a run of it may take, at least 1.
+    /// Seconds that a run of the command may take, at least 1.
     pub timeout_seconds: u64,
-    /// Where the temporary folder is made; `None`: where the system has those.
+    /// Where the temporary folder is created; `None` for the system's default.
     pub folder: Option<PathBuf>,
-    /// Where the image of the first failure is kept; `None`: it is not.
+    /// Where the image of the first failure is kept; `None` to keep none.
     pub keep: Option<PathBuf>,
-    /// Commands that run at a time, at least 1; no more do than there are processors.
+    /// Commands that run at a time, at least 1; never more than there are processors.
     pub jobs: usize,
 }
 
-/// What the command made of an image.
+/// The command's verdict on an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     outcome: Outcome,
-    /// The last line that it printed, in which the folder of its files is `{folder}`.
+    /// The last line that it printed, with `{folder}` in place of the folder of its files.
     said: String,
 }
 
@@ -81,32 +81,32 @@ impl Verdict {
     }
 }
 
-/// What is known of a memory.
+/// What is known about a memory.
 enum Known {
-    /// Its run is under way.
+    /// Its run is in progress.
     Running,
     Judged(Arc<Verdict>),
-    /// The command could not be run.
+    /// The command could not be started.
     Refused(ConfigError),
 }
 
-/// A run that is over: the digest of its memory, its folder, and what came of it.
+/// A finished run: the digest of its memory, its folder, and its result.
 type Over = (u128, PathBuf, io::Result<Option<Ran>>);
 
-/// Runs the command on images of memory, in as many explorations of the same trace as there are.
+/// Runs the command on images of memory, for any number of explorations of the same trace.
 pub struct OwnRecovery {
     settings: RecoverySettings,
-    /// Removed with all that is in it when this is dropped.
+    /// The temporary folder, which is removed when this is dropped.
     folder: TempDir,
     image: Image,
     known: FxHashMap<u128, Known>,
     runs: u64,
     pool: rayon::ThreadPool,
-    /// Runs under way.
+    /// Number of runs in progress.
     under_way: usize,
     tell: Sender<Over>,
     over: Receiver<Over>,
-    /// Ends them.
+    /// Ends the runs in progress.
     abort: Arc<AtomicBool>,
 }
 
@@ -120,7 +120,7 @@ impl Drop for OwnRecovery {
 }
 
 impl OwnRecovery {
-    /// A recovery of the program that has `files` and starts from `base`. `trace` stands for it in errors.
+    /// A recovery of the program that has `files` and starts from `base`. Errors name the trace `trace`.
     pub fn new(
         settings: RecoverySettings,
         trace: &str,
@@ -142,7 +142,7 @@ impl OwnRecovery {
         Ok(Self { settings, folder, image, known, runs: 0, pool, under_way: 0, tell, over, abort })
     }
 
-    /// What was asked for.
+    /// The settings.
     pub fn settings(&self) -> &RecoverySettings {
         &self.settings
     }
@@ -152,17 +152,17 @@ impl OwnRecovery {
         self.runs
     }
 
-    /// Another exploration begins, with memory as it was before the run.
+    /// Starts another exploration, with memory as it was before the run.
     pub fn rewind(&mut self) -> Result<(), ConfigError> {
         self.image.rewind()
     }
 
-    /// No image is kept from now on.
+    /// From now on, no image is kept.
     pub fn keep_nothing(&mut self) {
         self.settings.keep = None;
     }
 
-    /// How many verdicts may be waited for at once.
+    /// How many verdicts may be outstanding at once.
     pub fn ahead(&self) -> usize {
         match self.settings.jobs {
             1 => 0,
@@ -175,7 +175,7 @@ impl OwnRecovery {
         self.known.contains_key(&digest)
     }
 
-    /// Begins a run on the memory of this digest, which is not known, and in which `lines` are all that may differ from
+    /// Starts a run on the memory of this digest, which must not be known. Only `lines` may differ from the memory
     /// before the run.
     pub fn begin(&mut self, digest: u128, lines: impl Iterator<Item = (Line, LineBytes)>) -> Result<(), ConfigError> {
         for (line, bytes) in lines {
@@ -194,16 +194,16 @@ impl OwnRecovery {
         self.under_way += 1;
         self.pool.spawn(move || {
             let ran = Command { text: &text, timeout, cancel: &abort }.run();
-            // What the command made unremovable is left to the end.
+            // What the command made unremovable is removed at the end.
             let _ = std::fs::remove_dir_all(&folder);
-            // There is nobody who does not wait for it.
+            // This fails only if nothing waits for the result any more.
             let _ = tell.send((digest, folder, ran));
         });
         Ok(())
     }
 
-    /// The verdict on the memory of this digest, on which a run has begun; `None` if it is not over, unless `wait` says
-    /// to wait for it.
+    /// The verdict on the memory of this digest, whose run has started; `None` if it is not finished, unless `wait`
+    /// says to wait for it.
     pub fn verdict(&mut self, digest: u128, wait: bool, cancel: &AtomicBool) -> Result<Option<Arc<Verdict>>, Failure> {
         loop {
             while let Ok(over) = self.over.try_recv() {
@@ -228,7 +228,7 @@ impl OwnRecovery {
         self.under_way -= 1;
         let known = match ran {
             Ok(Some(ran)) => self.judged(&folder, ran),
-            // Only its end aborts a run.
+            // A run is aborted only at the end.
             Ok(None) => return,
             Err(error) => {
                 Known::Refused(ConfigError(format!("recover: the command cannot be run by sh: {}", reason(&error))))
@@ -239,7 +239,7 @@ impl OwnRecovery {
 
     fn judged(&self, folder: &Path, Ran { outcome, said }: Ran) -> Known {
         let said = said.replace(&*folder.to_string_lossy(), "{folder}");
-        // These say that the shell could not run it, which is no verdict.
+        // These exit codes say that the shell could not run the command, which is not a verdict.
         if let Outcome::Exit(code @ (126 | 127)) = outcome {
             let command = &self.settings.command;
             return Known::Refused(ConfigError(format!(
@@ -249,8 +249,8 @@ impl OwnRecovery {
         Known::Judged(Arc::new(Verdict { outcome, said }))
     }
 
-    /// The verdict on the memory of this digest has been taken after `event`. If it is the first that `fails` and it is to be
-    /// kept, it is, as `crash-EVENT.NAME`; gives the paths.
+    /// Reports that the verdict on the memory of this digest was taken after `event`. Keeps the memory as
+    /// `crash-EVENT.NAME` if it is the first one that `fails` and it is to be kept; returns the paths.
     pub fn settled(&mut self, digest: u128, fails: bool, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
         let untouched = self.untouched(digest);
         let mut kept = Vec::new();
@@ -264,7 +264,7 @@ impl OwnRecovery {
         Ok(kept)
     }
 
-    /// Where a memory lies that may have to be kept.
+    /// The folder of a memory that may have to be kept.
     fn untouched(&self, digest: u128) -> PathBuf {
         self.folder.path().join(format!("untouched-{digest:032x}"))
     }
@@ -289,9 +289,9 @@ fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The command with paths in the places of `{pool}` and `{folder}`, quoted where the shell needs that.
+/// The command with quoted paths in place of `{pool}` and `{folder}`.
 fn filled_in(command: &str, pool: &Path, folder: &Path) -> String {
-    // In one pass, because a path may have braces in it.
+    // In one pass, because a path may contain braces.
     let mut text = String::new();
     let mut rest = command;
     while let Some(at) = rest.find('{') {
@@ -311,13 +311,13 @@ fn filled_in(command: &str, pool: &Path, folder: &Path) -> String {
     text + rest
 }
 
-/// `text` as one word of a shell.
+/// `text` as one word of a shell command.
 pub(crate) fn shell_quoted(text: &str) -> String {
     let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
     if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// What the system says, without its number.
+/// The system's error message, without its number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

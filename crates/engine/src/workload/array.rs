@@ -58,8 +58,8 @@ impl Structure for Array {
     }
 
     fn check(&self, view: &mut dyn ByteView) -> Result<(), String> {
-        // Swaps permute the entries. Sums of two scatterings of the keys tell any other multiset from that of the
-        // beginning, without room for a table.
+        // Swaps permute the entries. Two sums of hashed keys tell a different multiset from the initial one without the
+        // memory of a table.
         let mut balance = (0u64, 0u64);
         for index in 0..self.entries {
             let address = self.address(index);

@@ -1,4 +1,4 @@
-//! The populated memory before timing begins: plaintext, never written, shared by all designs of a comparison.
+//! The populated memory before timing begins: plaintext, never modified, shared by all designs of a comparison.
 //!
 //! One lazily mapped allocation covers every address, so only populated pages cost host memory.
 
@@ -10,26 +10,26 @@ use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Free host memory that a footprint needs, in percent of it: the copy-on-write pages of the runs come on top.
+/// Free host memory that a footprint needs, as a percentage of it: the runs' copy-on-write pages need more.
 const HOST_MEMORY_PERCENT: u64 = 120;
 
 /// The populated bytes of all cores.
 pub struct Base {
     bytes: Vec<u8>,
-    /// Ascending, disjoint.
+    /// The populated extents, ascending and disjoint.
     extents: Vec<Range<u64>>,
 }
 
 impl Base {
-    /// Populates every structure of `plan`. The bytes depend on the plan alone, not on the number of threads. `None` if
-    /// `stop` was set before it was done.
+    /// Populates every structure of `plan`. The bytes depend only on the plan, not on the number of threads. Returns
+    /// `None` if `stop` was set before the end.
     pub fn populate(plan: &Plan, stop: &AtomicBool) -> Result<Option<Self>, ConfigError> {
         fits_host_memory(plan.populated_bytes(), plan.end(), HostMemory::ask())?;
         let base = Self::build(plan.structures().iter().map(|structure| &**structure), plan.end(), stop);
         Ok((!stop.load(Ordering::Relaxed)).then_some(base))
     }
 
-    /// Populates `structures`, which lie in the order of their addresses, in `end` bytes.
+    /// Populates `structures`, which are in the order of their addresses, in a base of `end` bytes.
     pub(super) fn build<'a>(structures: impl Iterator<Item = &'a dyn Structure>, end: u64, stop: &AtomicBool) -> Self {
         let mut bytes = vec![0; end as usize];
         let mut extents: Vec<Range<u64>> = Vec::new();
@@ -46,7 +46,7 @@ impl Base {
         Self { bytes, extents }
     }
 
-    /// Every byte from address 0 to [`BaseImage::end`]; never-written ones are zero.
+    /// Every byte from address 0 to [`BaseImage::end`]; bytes that were never written are zero.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -86,7 +86,8 @@ fn fits_host_memory(needed: u64, end: u64, host: HostMemory) -> Result<(), Confi
             ByteSize(host.available.unwrap_or_default()),
         )));
     }
-    // The room for growth costs nothing until it is written, but the system refuses to map more than it has.
+    // The room for growth costs nothing until it is written, but the operating system refuses to map more memory than
+    // it has.
     if host.total.is_some_and(|total| end > total) {
         return Err(ConfigError(format!(
             "footprint of {} with room for the transactions to grow takes {} of addresses, more than this machine's {} \

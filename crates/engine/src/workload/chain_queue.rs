@@ -5,10 +5,11 @@
 //! node     56 bytes unused | next || item of tx_size bytes
 //! ```
 //!
-//! Enqueue takes a node from the free list, fills it and links it behind the tail; dequeue unlinks the node at the head
-//! and puts it in front of the free list. So memory is reused, newest first, and never grows. The pointer ends the
-//! node's first line: pointer and item are one contiguous range and the item is line-aligned. Address 0 is no node (it
-//! belongs to a log ring). An item is determined by its position, which only grows and begins at a random origin.
+//! Enqueue takes a node from the free list, fills it and links it after the tail. Dequeue unlinks the node at the head
+//! and puts it at the front of the free list. Memory is reused, newest first, and never grows. The pointer is at the
+//! end of the node's first line: pointer and item are one contiguous range and the item is line-aligned. Address 0 is
+//! not a node (it belongs to a log ring). An item is determined by its position, which only increases and begins at a
+//! random number.
 
 use super::item;
 use super::nodes::Nodes;
@@ -57,7 +58,7 @@ impl ChainQueue {
         item::nth(self.seed, position)
     }
 
-    /// Enqueues the next item if a node is free. True if one was.
+    /// Enqueues the next item if a node is free. Returns whether it did.
     fn enqueue(&self, tx: &mut Transaction<'_>) -> bool {
         let node = tx.read_word(self.start + FREE, false);
         tx.compare();
@@ -77,7 +78,7 @@ impl ChainQueue {
         true
     }
 
-    /// Dequeues the oldest item if there is one. True if there was.
+    /// Dequeues the oldest item if there is one. Returns whether it did.
     fn dequeue(&self, tx: &mut Transaction<'_>) -> bool {
         let node = tx.read_word(self.start + HEAD, false);
         tx.compare();
@@ -101,8 +102,8 @@ impl ChainQueue {
         self.nodes.count / 2
     }
 
-    /// The address of node `place` of the populated queue and the free list behind it, as if they were one list. Nodes
-    /// lie in shuffled order, as after a long random history.
+    /// The address of node `place`, counted over the populated queue and then the free list. Nodes are in shuffled
+    /// order, as after many random operations.
     fn placed(&self, place: u64) -> u64 {
         self.nodes.address(self.shuffle.forward(place))
     }
@@ -110,12 +111,13 @@ impl ChainQueue {
     fn populate_node(&self, place: u64, bytes: &mut [u8]) {
         let last = place + 1 == self.queued() || place + 1 == self.nodes.count;
         put_word(bytes, NEXT as usize, if last { 0 } else { self.placed(place + 1) });
-        // A free node holds what was dequeued from it.
+        // A free node still holds its dequeued item.
         let position = self.origin + (place + self.nodes.count - self.queued()) % self.nodes.count;
         item::fill(self.key(position), position, &mut bytes[ITEM as usize..]);
     }
 
-    /// Follows the list from `first` to its end, at most `most` nodes. Returns how many nodes it has, and the last.
+    /// Follows the list from `first` to its end, but at most `most` nodes. Returns the number of nodes, and the last
+    /// one.
     fn walk(
         &self,
         view: &mut dyn ByteView,
@@ -189,7 +191,7 @@ impl Structure for ChainQueue {
                 "the chain queue has {queued} items from position {first:#x} on, and {positions:#x} comes next"
             ));
         }
-        // Lists that share a node share their last one.
+        // Lists that share a node have the same last node.
         let (unused, last_free) = self.walk(view, free, self.nodes.count - queued, |_, _, _| Ok(()))?;
         if unused > 0 && last_free == last {
             return Err("the free list of the chain queue runs into the queue".to_owned());
@@ -286,7 +288,7 @@ mod tests {
         assert_eq!(lengths, BTreeSet::from([0, 1, 2, 3, 4]));
     }
 
-    /// Puts `value` at `address`; the check must say `sentence`.
+    /// Writes `value` at `address`; the check must report `sentence`.
     fn caught(rig: &mut Rig<ChainQueue>, address: u64, value: u64, sentence: &str) {
         let before = rig.memory.read_u64(address);
         rig.memory.write_u64(address, value);
@@ -309,7 +311,7 @@ mod tests {
         caught(&mut rig, queued[3] + NEXT, free[0], "does not hold its own item");
         caught(&mut rig, queued[1] + NEXT, queued[3], "does not hold its own item");
         caught(&mut rig, free[3] + NEXT, free[0], "more than 4 nodes");
-        // As many nodes as there should be, but two of them are queued too, and two are lost.
+        // The number of nodes is right, but two of them are queued too, and two are lost.
         caught(&mut rig, free[1] + NEXT, queued[2], "runs into the queue");
         caught(&mut rig, free[1] + NEXT, start, "leads to no node");
     }
@@ -319,7 +321,7 @@ mod tests {
         let mut rig = Rig::new(ChainQueue::new, 16384, 256, 0, 1);
         let [header, nodes] = rig.structure.populated().try_into().unwrap();
         rig.disturb(header.start..header.start + HEADER_BYTES, 100);
-        // Half of the nodes are free and hold nothing but a pointer; seven words in forty of the others are unused.
+        // Half of the nodes are free and hold only a pointer; seven of forty words of the others are unused.
         rig.disturb(nodes, 36);
     }
 }

@@ -1,9 +1,9 @@
 //! An open-addressing hash table with linear probing; a transaction inserts one key-value item (secpm section 4.1).
 //!
-//! A slot is an item, key and value inline. Keys are random 64-bit numbers, and the slot a key hashes to is the key
-//! scaled to the number of slots. Key 0 marks a free slot. Half of the slots are taken when the run begins; its keys
-//! come from a pool of a quarter as many keys as there are slots, so probes stay short however long the run is, and a
-//! key that comes again is an update.
+//! A slot is an item, key and value inline. Keys are random 64-bit numbers, and a key's home slot is the key scaled to
+//! the number of slots. Key 0 marks a free slot. Half of the slots are taken when the run begins. The keys of the run
+//! come from a pool a quarter as large as the number of slots, so probes stay short however long the run is, and a
+//! repeated key is an update.
 
 use super::item;
 use super::structure::{Share, Structure, WriteBound, fill_items};
@@ -13,12 +13,12 @@ use crate::message::ByteView;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// Slots that are populated on their own: no probe sequence crosses from one such segment into the next.
+/// Slots that are populated separately: no probe sequence crosses from one such segment into the next.
 const SEGMENT: usize = 4096;
-/// Keeps the keys of the run apart from those of the population.
+/// Keeps the keys of the run distinct from those of the population.
 const POOL_SALT: u64 = 0x706f_6f6c;
-/// In how many of 2^32 draws a slot is the home of at most 0, 1, ... keys: the Poisson distribution of mean 1/2, which
-/// random keys would show. More than six keys have probability below 2^-20 and are left out.
+/// In how many of 2^32 draws a slot is the home of at most 0, 1, ... keys: the Poisson distribution with mean 1/2,
+/// which random keys have. More than six keys have a probability below 2^-20 and are left out.
 const HOME_KEYS: [u64; 6] = [
     (0.606_530_66 * (1u64 << 32) as f64) as u64,
     (0.909_795_99 * (1u64 << 32) as f64) as u64,
@@ -52,7 +52,7 @@ impl Hash {
         if slot + 1 == self.slots { 0 } else { slot + 1 }
     }
 
-    /// Inserts `key`, or gives it a new value if it is there.
+    /// Inserts `key`, or gives it a new value if it exists.
     pub(super) fn insert(&self, tx: &mut Transaction<'_>, key: u64) {
         let mut slot = self.home(key);
         loop {
@@ -68,13 +68,13 @@ impl Hash {
         }
     }
 
-    /// How many keys of the populated table have `slot` for a home: a Poisson draw, as for random keys.
+    /// The number of keys of the populated table whose home is `slot`: a Poisson draw, as for random keys.
     fn keys_at_home(&self, slot: u64) -> u64 {
         let draw = item::nth(self.seed, slot) >> 32;
         HOME_KEYS.iter().filter(|&&at_most| draw >= at_most).count() as u64
     }
 
-    /// The `index`-th key with the home `slot`. Different indices draw from different parts of the home's keys.
+    /// The `index`-th key with the home `slot`. Different indices draw from different parts of the home's key range.
     fn key(&self, slot: u64, index: u64) -> u64 {
         let home = (1u128 << 64) / u128::from(self.slots);
         let part = (home / (HOME_KEYS.len() as u128 + 1)) as u64;
@@ -86,12 +86,12 @@ impl Hash {
     fn populate_segment(&self, first: u64, bytes: &mut [u8]) {
         let slot_bytes = self.slot_bytes as usize;
         let slots = bytes.len() / slot_bytes;
-        // With the pool's quarter on top, at least an eighth stays free even in a table of few slots.
+        // Including the pool's quarter, at least an eighth stays free even in a table of few slots.
         let mut room = slots * 5 / 8;
         let mut free = 0;
         for home in 0..slots {
             for index in 0..self.keys_at_home(first + home as u64) {
-                // Inserting in the order of homes puts every key into the first free slot from its home on.
+                // Inserting in the order of homes puts every key into the first free slot at or after its home.
                 let slot = home.max(free);
                 if slot >= slots || room == 0 {
                     return;
@@ -129,7 +129,7 @@ impl Structure for Hash {
         let Some(free) = (0..self.slots).find(|&slot| view.read_u64(self.address(slot)) == 0) else {
             return Err("the hash table has no free slot".to_owned());
         };
-        // From a free slot round to it again; `run` counts the taken slots since the last free one.
+        // Goes once round, from a free slot to the same slot; `run` counts the taken slots since the last free one.
         let mut slot = self.after(free);
         let mut run = 0;
         for _ in 0..self.slots {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn disturbed_slots_are_noticed() {
         let mut rig = Rig::new(Hash::new, 8192, 64, 0, 1);
-        // Half of the words lie in free slots, where only a key or version could be met.
+        // Half of the words are in free slots, where only a wrong key or version can be detected.
         let range = rig.structure.start..rig.structure.end();
         rig.disturb(range, 50);
     }

@@ -1,8 +1,8 @@
-//! Items: the bytes that users of the structures would store, made so that garbage is noticed.
+//! Items: the bytes that users of the structures would store, made so that garbage is detected.
 //!
-//! An item is a key, a version, a check word over both, and a filler that the check word determines. Every 16-byte
-//! block of it is distinct from every other with overwhelming probability and none is zero, so an auditor that
-//! looks for program data in the clear cannot confuse one block with another.
+//! An item is a key, a version, a check word over both, and a filler that the check word determines. With overwhelming
+//! probability every 16-byte block of it differs from every other block and from zero, so an auditor that looks for
+//! unencrypted program data cannot confuse one block with another.
 
 use crate::message::ByteView;
 

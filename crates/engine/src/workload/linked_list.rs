@@ -1,5 +1,5 @@
-//! A list without a log: a new node is written and flushed, then the head pointer is swapped by one 8-byte store
-//! (counter-atomicity section 2.2.3, Figure 4). It is what an atomic write of data and counter exists for.
+//! A list without a log: a new node is written and flushed, then the head pointer is replaced with one 8-byte store
+//! (counter-atomicity section 2.2.3, Figure 4). It needs data and counter to be written atomically.
 
 use super::item;
 use super::nodes::Nodes;
@@ -10,7 +10,7 @@ use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// A node is the pointer to the next older one, then its item.
+/// Offset of a node's item, after the pointer to the next older node.
 const ITEM: u64 = 8;
 
 pub(super) struct LinkedList {
@@ -54,7 +54,7 @@ impl Structure for LinkedList {
 
     fn transact(&self, tx: &mut Transaction<'_>, _random: &mut Random) {
         let head = tx.read_word(self.start, false);
-        // Nodes are never freed, so the newest lies highest and the next free one is above it.
+        // Nodes are never freed, so the newest has the highest address and the next free node is above it.
         let node = (head - self.nodes.start) / self.nodes.bytes + 1;
         let address = self.nodes.address(node);
         tx.write_word(address, head);
@@ -70,7 +70,7 @@ impl Structure for LinkedList {
         if newest + 1 < self.populated {
             return Err(format!("the list's head points at its old node {newest}: newer ones are lost"));
         }
-        // Nodes are numbered in the order of their making, so the walk cannot go round in circles.
+        // Nodes are numbered in the order of creation, so the walk cannot loop.
         for node in (0..=newest).rev() {
             let found = self.nodes.number(address);
             let identity = found.and_then(|_| item::verify(view, address + ITEM, self.nodes.bytes - ITEM));

@@ -1,4 +1,4 @@
-//! The undo-log entry: its layout, its writer, and how a reader tells a complete one from stale or torn bytes.
+//! The undo-log entry: its layout, its writer, and how a reader recognises a complete entry among stale or torn bytes.
 //!
 //! ```text
 //! word 0   transaction number << 1 | valid      commit clears the valid bit with one 8-byte store
@@ -8,17 +8,17 @@
 //! ```
 //!
 //! An entry starts on a line. One fence orders all of Prepare, so its lines persist in any order over the stale bytes
-//! of older laps of the ring: only the tag says that an entry is whole. It covers the number, so the body of an
-//! older entry cannot pass for that of a newer one. Number and valid bit share a word because a line may persist
-//! between two stores to it: a new valid bit before the old number would revive a committed entry.
+//! of older laps of the ring: only the tag shows that an entry is complete. The tag covers the number, so the body of
+//! an older entry cannot be mistaken for that of a newer one. Number and valid bit share a word because a line may
+//! persist between two stores to it: a new valid bit with the old number would revive a committed entry.
 
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
 
-/// Log entries of the largest size that the ring must hold, so that the entry before the one being written is never
-/// overwritten, even where the ring's end is skipped because an entry does not fit (`recovery` relies on it).
+/// Number of entries of the largest size that the ring must hold, so that the entry before the one being written is
+/// never overwritten, even if the end of the ring is skipped because an entry does not fit (`recovery` relies on it).
 pub(super) const RING_ENTRIES_MIN: u64 = 3;
-/// Bytes before the body.
+/// Bytes of an entry before its body.
 const HEADER_BYTES: u64 = 16;
 /// Bytes of a record before its data.
 pub(super) const RECORD_BYTES: u64 = 8;
@@ -26,10 +26,10 @@ const TAG_BYTES: u64 = 8;
 const VALID: u64 = 1;
 const MAGIC: u64 = 0x756e_646f;
 const LENGTH_BITS: u32 = 24;
-/// One past the highest address that a record can name.
+/// One past the highest address that a record can refer to.
 pub(super) const ADDRESS_END: u64 = 1 << (64 - LENGTH_BITS + 3);
 
-/// Bytes in the log of an entry with `records` records of `data` bytes of old data in all, in whole lines.
+/// Bytes of an entry with `records` records and `data` bytes of old data in total, in whole lines.
 pub(super) fn entry_bytes(records: u64, data: u64) -> u64 {
     (HEADER_BYTES + records * RECORD_BYTES + data + TAG_BYTES).next_multiple_of(LINE_BYTES)
 }
@@ -39,7 +39,7 @@ pub(super) fn state_word(number: u64, valid: bool) -> u64 {
     number << 1 | u64::from(valid)
 }
 
-/// Builds an entry in a buffer that is reused.
+/// Builds entries in a buffer that is reused.
 #[derive(Default)]
 pub(super) struct EntryWriter {
     bytes: Vec<u8>,
@@ -53,7 +53,7 @@ impl EntryWriter {
         self.bytes.extend_from_slice(&[0; 8]);
     }
 
-    /// Appends a record of `range` (whole words) and returns the place for its old data.
+    /// Appends a record of `range` (whole words) and returns the buffer for its old data.
     pub(super) fn record(&mut self, range: &Range<u64>) -> &mut [u8] {
         let length = range.end - range.start;
         debug_assert!(range.start.is_multiple_of(8) && length.is_multiple_of(8) && range.end <= ADDRESS_END);
@@ -85,17 +85,17 @@ impl EntryWriter {
 /// The first two words of what may be an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Where it starts.
+    /// The byte address where the candidate starts.
     pub address: u64,
-    /// Transaction number.
+    /// The transaction's number.
     pub number: u64,
-    /// Not committed.
+    /// Whether the entry is marked as not committed.
     pub valid: bool,
     body_words: u64,
 }
 
 impl Candidate {
-    /// What the line at `address` of the ring `log` would be the start of, if of anything.
+    /// The candidate at `address` of the ring `log`; `None` if the line cannot be the start of an entry.
     pub(super) fn read(view: &mut dyn ByteView, log: &Range<u64>, address: u64) -> Option<Self> {
         let mut header = [0; HEADER_BYTES as usize];
         view.read(address, &mut header);
@@ -110,14 +110,14 @@ impl Candidate {
         })
     }
 
-    /// Whether all of the entry is there: the tag matches, and the records fill the body and lie within `heap`.
+    /// Whether the entry is complete: the tag matches, and the records fill the body and are within `heap`.
     pub(super) fn complete(&self, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
         let mut checksum = Checksum::new(self.number).add(MAGIC << 32 | self.body_words);
         let mut chunk = [0; LINE_BYTES as usize];
         let end = self.body() + self.body_words * 8;
         let mut at = self.body();
         while at < end {
-            // Up to the end of the line, so that a view that decrypts lines decrypts each once.
+            // Read up to the end of the line, so that a view that decrypts lines decrypts each line once.
             let length = (LINE_BYTES - at % LINE_BYTES).min(end - at);
             let bytes = &mut chunk[..length as usize];
             view.read(at, bytes);
@@ -127,13 +127,14 @@ impl Candidate {
         checksum.finish() == view.read_u64(end) && self.records_fit(view, heap, 1)
     }
 
-    /// What a recovery that knows no tag takes for a whole entry: the records fill the body and lie within `heap`. Those
-    /// that have not been written read as empty ones.
+    /// Whether a recovery without tags would accept the entry: the records fill the body and are within `heap`. Records
+    /// that were not written look empty.
     pub(super) fn plausible(&self, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
         self.records_fit(view, heap, 0)
     }
 
-    /// Calls `undo` with the view and the ranges of memory and of log of every record.
+    /// Calls `undo` for every record, with the view, the record's range of memory and the place of its old data in the
+    /// log.
     pub(super) fn for_each_record(
         &self,
         view: &mut dyn ByteView,
@@ -148,7 +149,7 @@ impl Candidate {
         }
     }
 
-    /// `least`: the fewest bytes that a record may have.
+    /// Whether the records fill the body and are within `heap`. `least`: the fewest bytes that a record may have.
     fn records_fit(&self, view: &mut dyn ByteView, heap: &Range<u64>, least: u64) -> bool {
         let end = self.body() + self.body_words * 8;
         let mut at = self.body();
@@ -180,7 +181,8 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// A 64-bit multiply-rotate checksum: each step is a bijection of the state, so no single changed word goes unseen.
+/// A 64-bit multiply-rotate checksum. Each step is a bijection of the state, so every change of a single word is
+/// detected.
 #[derive(Clone, Copy)]
 struct Checksum(u64);
 

@@ -1,4 +1,4 @@
-//! A program's view of its memory: the shared base, with the pages it has written copied on first write.
+//! A program's view of its memory: the shared base, whose pages are copied on the first write.
 
 use super::base::Base;
 use crate::message::{ByteView, PAGE_BYTES};
@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 const PAGE: usize = PAGE_BYTES as usize;
-/// Pages under one second-level table.
+/// Pages in one second-level table.
 const FAN: usize = 1024;
-/// Marks a page that is still the base's.
+/// Marks a page that is not copied yet.
 const SHARED: u32 = u32::MAX;
 
-/// A copy-on-write view of one core's range of a [`Base`]. A two-level page table: an address is found by two
+/// A copy-on-write view of one core's range of a [`Base`], with a two-level page table: an address is found by two
 /// indexed loads, without hashing.
 pub struct Memory {
     base: Arc<Base>,
@@ -21,14 +21,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A view of `range`, page-aligned, of `base`. Nothing outside it may be written.
+    /// A view of the page-aligned `range` of `base`. Nothing outside it may be written.
     pub(super) fn new(base: Arc<Base>, range: Range<u64>) -> Self {
         debug_assert!(range.start.is_multiple_of(PAGE_BYTES) && range.end.is_multiple_of(PAGE_BYTES));
         let pages = ((range.end - range.start) / PAGE_BYTES) as usize;
         Self { base, start: range.start, directory: vec![None; pages.div_ceil(FAN)], pages: Vec::new() }
     }
 
-    /// Bytes of private copies.
+    /// Bytes of pages that were copied.
     pub fn private_bytes(&self) -> u64 {
         (self.pages.len() * PAGE) as u64
     }

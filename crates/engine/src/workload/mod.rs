@@ -1,10 +1,10 @@
-//! The programs: real data structures over a persistent heap, run for real, one instance per core.
+//! The programs: real data structures on a persistent heap, executed for real, one instance per core.
 //!
-//! What flows out are operations with the bytes they store and expect ([`Program`] is an `OpSource`). A [`Plan`]
-//! says where everything lies; a [`Base`] is the populated memory that every design of a comparison shares; a
-//! [`Recovery`] scans the undo log after a crash and checks every invariant of the structure. The structures read
-//! and write through a transaction and know nothing of logs, flushes, fences and annotations: those are decided in one
-//! place, `transaction`, in the form of the program that the design asks for.
+//! The output is operations with the bytes that they store and expect ([`Program`] is an `OpSource`). A [`Plan`] says
+//! where everything is; a [`Base`] is the populated memory that every design of a comparison shares; a [`Recovery`]
+//! scans the undo log after a crash and checks every invariant of the structure. The structures read and write through
+//! a transaction and do not know about logs, flushes, fences and annotations: `transaction` adds those, in the form of
+//! the program that the design asks for.
 
 mod array;
 mod base;
@@ -35,7 +35,7 @@ pub use plan::{BaseKey, Plan, WorkloadConfig, footprint_min, plan};
 pub use program::Program;
 pub use recovery::Recovery;
 
-/// Which data structure a program keeps.
+/// The data structure of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorkloadKind {
     /// Swaps random entries of an array.
@@ -61,16 +61,16 @@ pub enum WorkloadKind {
 pub struct WorkloadInfo {
     /// Name on the command line.
     pub name: &'static str,
-    /// One line for lists.
+    /// A one-line description for lists.
     pub summary: &'static str,
-    /// Whether its transactions are undo-logged, where hardware does not log them.
+    /// Whether its transactions use an undo log when hardware does not keep one.
     pub has_log: bool,
-    /// What it is inside.
+    /// The data structure that it uses.
     pub kind: WorkloadKind,
 }
 
-/// Every workload: the five of the secpm paper (section 4.1), the two that the easy-pm paper has besides three of them
-/// (section IV-A), and Figure 4 of the counter-atomicity paper.
+/// Every workload: five of the secpm paper (section 4.1), two more of the easy-pm paper (section IV-A), and Figure 4 of
+/// the counter-atomicity paper.
 pub const WORKLOADS: &[WorkloadInfo] = &[
     WorkloadInfo {
         name: "array",

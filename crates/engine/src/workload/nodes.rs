@@ -1,21 +1,21 @@
-//! Nodes of one size that lie one behind the other, a page behind the start of a heap; the page holds a structure's
-//! header.
+//! Nodes of equal size, one after the other, one page after the start of a heap. The page before them holds a
+//! structure's header.
 
 use super::structure::Share;
 use crate::message::PAGE_BYTES;
 
-/// Where they lie.
+/// Where the nodes are, how large, and how many.
 pub(super) struct Nodes {
-    /// The first.
+    /// Byte address of the first node.
     pub start: u64,
-    /// Bytes of one.
+    /// Bytes of one node.
     pub bytes: u64,
-    /// How many there are.
+    /// Number of nodes.
     pub count: u64,
 }
 
 impl Nodes {
-    /// How many nodes of `bytes` bytes the footprint of `share` holds.
+    /// How many nodes of `bytes` bytes fit into the footprint of `share`.
     pub fn fitting(share: &Share, bytes: u64) -> u64 {
         (share.bytes - PAGE_BYTES.min(share.bytes)) / bytes
     }
@@ -24,19 +24,19 @@ impl Nodes {
         Self { start: share.start + PAGE_BYTES, bytes, count }
     }
 
-    /// Where node `number` begins.
+    /// The byte address of node `number`.
     pub fn address(&self, number: u64) -> u64 {
         self.start + number * self.bytes
     }
 
-    /// The number of the node that begins at `address`, if one may.
+    /// The number of the node that begins at `address`; `None` if no node begins there.
     pub fn number(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.start)?;
         let number = offset / self.bytes;
         (offset.is_multiple_of(self.bytes) && number < self.count).then_some(number)
     }
 
-    /// One past the last.
+    /// One past the last byte address of the nodes.
     pub fn end(&self) -> u64 {
         self.address(self.count)
     }

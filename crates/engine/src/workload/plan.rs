@@ -1,7 +1,7 @@
-//! The plan: where every core's log ring and heap lie, worked out from the configuration before anything is touched.
+//! The plan: where every core's log ring and heap are, computed from the configuration in advance.
 //!
-//! Cores follow one another; each has its log ring (never written before the run), then its heap: the populated
-//! structure and the room that the transactions of the run may need to grow.
+//! Cores follow one another. Each has its log ring (never written before the run), then its heap: the populated
+//! structure and room for the growth that the transactions of the run may need.
 
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
@@ -10,39 +10,39 @@ use crate::config::{self, ByteSize, ConfigError};
 use crate::message::{LINE_BYTES, Omission, PAGE_BYTES, ProgramForm, ProgramLayout};
 use std::sync::Arc;
 
-/// Largest transaction: sixteen pages, above which a log entry would outgrow any ring of a sensible size.
+/// Largest transaction in bytes: sixteen pages. Above that, a log entry would not fit into a ring of a sensible size.
 const TX_SIZE_MAX: u64 = 64 << 10;
 /// Fewest transactions' worth of data in a core's part of the footprint: a leaf of the B-tree.
 const ITEMS_MIN: u64 = 8;
-/// Fewest transactions that room is kept for. Room is a power of two, so that runs that differ a little in their
-/// transactions still start from the same memory.
+/// Fewest transactions that get room for growth. Room is a power of two, so that runs with slightly different numbers
+/// of transactions still start from the same memory.
 const ROOM_MIN: u64 = 256;
 
-/// What the programs are to do.
+/// What the programs do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadConfig {
     /// The data structure.
     pub kind: WorkloadKind,
     /// Bytes of user data in a transaction: a multiple of 64.
     pub tx_size: u64,
-    /// Bytes of populated structure, the total over all cores.
+    /// Bytes of the populated structures, in total over all cores.
     pub footprint: u64,
-    /// Cores, one program instance each.
+    /// Number of cores; each runs one program instance.
     pub cores: u16,
-    /// Seed of contents and operations.
+    /// Seed of contents and of operations.
     pub seed: u64,
-    /// Transactions that each core will run, warm-up included.
+    /// Transactions that each core runs, including warm-up.
     pub operations_per_core: u64,
-    /// What the programs do besides their data structure.
+    /// What the programs do beside their data structure.
     pub program: config::Program,
-    /// The form that the design asks for.
+    /// The program form that the design asks for.
     pub form: ProgramForm,
-    /// What the programs leave out.
+    /// What the programs leave out; `None` for correct programs.
     pub leave_out: Option<Omission>,
 }
 
-/// All that the populated memory depends on: plans with equal keys may share one [`super::Base`]. It says nothing of the
-/// program's form nor of what its log covers, so that designs are compared over the same memory.
+/// Everything that the populated memory depends on: plans with equal keys may share one [`super::Base`]. The program's
+/// form and what its log covers are not included, so that designs are compared on the same memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseKey {
     kind: WorkloadKind,
@@ -54,7 +54,7 @@ pub struct BaseKey {
     log_ring: u64,
 }
 
-/// Where everything lies.
+/// Where the log rings, heaps and structures of all cores are.
 #[derive(Clone)]
 pub struct Plan {
     config: WorkloadConfig,
@@ -65,7 +65,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The configuration it was made from.
+    /// The configuration that the plan was made from.
     pub fn config(&self) -> &WorkloadConfig {
         &self.config
     }
@@ -80,7 +80,7 @@ impl Plan {
     pub fn base_key(&self) -> &BaseKey {
         &self.key
     }
-    /// The layouts, by core.
+    /// The memory layouts of the programs, by core.
     pub fn layouts(&self) -> &[ProgramLayout] {
         &self.layouts
     }
@@ -97,7 +97,10 @@ impl Plan {
     }
 }
 
-/// Lays out the programs of `config` in `max_bytes` of device.
+/// Lays out the programs of `config` in `max_bytes` bytes of the device.
+///
+/// # Errors
+/// A sentence if the programs do not fit.
 pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError> {
     check_bounds(config, max_bytes)?;
     let room = config.operations_per_core.max(ROOM_MIN).checked_next_power_of_two();
@@ -113,7 +116,7 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
             ByteSize(max_bytes),
         ))
     };
-    // Structures may take a few items of room for each transaction; beyond this bound sizes could overflow.
+    // Structures may need room for a few items per transaction; beyond this bound sizes could overflow.
     let room = room.filter(|room| *room <= 1 << 40).ok_or_else(|| too_large(u128::MAX))?;
     let bytes = (config.footprint / u64::from(config.cores)) & !(PAGE_BYTES - 1);
     let has_log = config.kind != WorkloadKind::LinkedList;
@@ -122,7 +125,7 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed })
     };
 
-    // Room for whole lines even where words are logged, so that the layout is the same.
+    // Room for whole lines even if words are logged, so that the layout does not depend on it.
     let bound = build(0, 0).write_bound().in_lines();
     let entry = entry_bytes(bound.ranges, bound.bytes);
     let log_ring =
@@ -153,7 +156,7 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })
 }
 
-/// Fewest bytes of populated structure for transactions of `tx_size` bytes on `cores` cores, the total over all of them.
+/// Fewest bytes of populated structures for transactions of `tx_size` bytes on `cores` cores, in total over all cores.
 pub fn footprint_min(tx_size: u64, cores: u16) -> u64 {
     u64::from(cores) * (ITEMS_MIN * tx_size).next_multiple_of(PAGE_BYTES)
 }

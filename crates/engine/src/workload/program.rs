@@ -1,4 +1,5 @@
-//! A program on one core: it runs its structure functionally, a transaction at a time, ahead of the simulated core.
+//! A program on one core: it executes its structure functionally, one transaction at a time, ahead of the simulated
+//! core.
 
 use super::base::Base;
 use super::memory::Memory;
@@ -10,7 +11,7 @@ use crate::kernel::Random;
 use crate::message::{CoreId, OpBuffer, OpSource};
 use std::sync::Arc;
 
-/// The source of one core's operations. Deterministic from the plan (its seed) and the core.
+/// The source of one core's operations. Depends only on the plan (with its seed) and the core.
 pub struct Program {
     structure: Arc<dyn Structure>,
     protocol: Protocol,
@@ -24,7 +25,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of `core` over a base populated from the same plan, or from one with the same [`super::BaseKey`].
+    /// The program of `core`, on a base that was populated from the same plan or from one with an equal
+    /// [`super::BaseKey`].
     pub fn new(plan: &Plan, base: Arc<Base>, core: CoreId) -> Self {
         let layout = &plan.layouts()[usize::from(core)];
         let config = plan.config();
@@ -50,7 +52,7 @@ impl Program {
         }
     }
 
-    /// The program's memory as it is after the transactions handed out so far.
+    /// The program's memory after the transactions that it has produced so far.
     pub fn memory(&mut self) -> &mut Memory {
         &mut self.memory
     }

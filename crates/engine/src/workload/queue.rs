@@ -1,6 +1,6 @@
 //! A ring of entries with head and tail in a header line; a transaction enqueues or dequeues one (secpm section 4.1).
 //!
-//! Head and tail are positions that only grow; they begin at a random origin, so that the header line is as
+//! Head and tail are positions that only increase. They begin at a random number, so that the header line is as
 //! distinctive as any other data. The entry at a position is determined by the position.
 
 use super::item;
@@ -25,7 +25,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(share: Share) -> Self {
-        // The header has a page to itself, and entries begin on a page.
+        // The header has its own page, and entries begin on a page.
         let capacity = ((share.bytes - PAGE_BYTES.min(share.bytes)) / share.tx_size).max(2);
         Self {
             start: share.start,
@@ -152,7 +152,7 @@ mod tests {
     fn disturbed_entries_and_headers_are_noticed() {
         let mut rig = Rig::new(Queue::new, 8192, 128, 0, 1);
         let [header, entries] = rig.structure.populated().try_into().unwrap();
-        // A head that is a few positions off is one that other operations would have led to.
+        // A head that is a few positions off is a valid result of other operations.
         rig.disturb(header.start..header.start + 8, 95);
         rig.disturb(entries, 100);
     }

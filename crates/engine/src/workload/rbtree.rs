@@ -4,10 +4,10 @@
 //! node:  32 bytes unused | key | left | right | parent + red bit || item of tx_size bytes
 //! ```
 //!
-//! The fields end the node's first line, so that fields and item are one contiguous range and the item is line-aligned.
-//! Address 0 is no node (it belongs to a log ring). Nodes of a populated tree lie in shuffled order, as after a long
-//! random history. The allocator is volatile: transaction n takes the n-th spare node, so no allocator metadata is
-//! written beside what the paper's workload asks for.
+//! The fields are at the end of the node's first line, so that fields and item are one contiguous range and the item is
+//! line-aligned. Address 0 is not a node (it belongs to a log ring). Nodes of a populated tree are in shuffled order,
+//! as after many random inserts. The allocator is volatile: transaction n takes the n-th spare node, so no allocator
+//! metadata is written in addition to what the paper's workload writes.
 
 use super::item;
 use super::nodes::Nodes;
@@ -26,7 +26,7 @@ const PARENT: u64 = 56;
 const ITEM: u64 = 64;
 const RED: u64 = 1;
 pub(super) struct RbTree {
-    /// Holds the root pointer.
+    /// Byte address of the header with the root pointer.
     start: u64,
     nodes: Nodes,
     item_bytes: u64,
@@ -49,7 +49,7 @@ impl RbTree {
         }
     }
 
-    /// Inserts `key`, or gives it a new value if it is there.
+    /// Inserts `key`, or gives it a new value if it exists.
     pub(super) fn insert(&self, tx: &mut Transaction<'_>, key: u64) {
         let mut parent = 0;
         let mut side = LEFT;
@@ -64,7 +64,7 @@ impl RbTree {
             }
             parent = node;
             side = if key < found { LEFT } else { RIGHT };
-            // Its line is there already; marked dependent because the next node's address hangs on it.
+            // The line is cached already; marked dependent because the next node's address depends on it.
             node = tx.read_word(node + side, true);
         }
         let node = self.nodes.address(self.populated + tx.number());
@@ -111,7 +111,7 @@ impl RbTree {
         }
     }
 
-    /// Moves `node` down to its `down` side; its child of the other side takes its place.
+    /// Rotates `node` down to its `down` side; its child on the other side takes its place.
     fn rotate(&self, tx: &mut Transaction<'_>, node: u64, down: u64) {
         let up = LEFT + RIGHT - down;
         let child = tx.read_word(node + up, true);
@@ -132,16 +132,16 @@ impl RbTree {
         }
     }
 
-    /// The populated node `number` (from 1, in the order of levels: children of h are 2h and 2h + 1), as an address.
+    /// The address of populated node `number` (from 1, level by level: the children of h are 2h and 2h + 1).
     fn numbered(&self, number: u64) -> u64 {
         if number == 0 || number > self.populated { 0 } else { self.nodes.address(self.shuffle.forward(number - 1)) }
     }
 
-    /// Fills the populated node `number`. Levels are full but for the last, whose nodes are red.
+    /// Fills the populated node `number`. All levels are full except the last, whose nodes are red.
     fn populate_node(&self, number: u64, bytes: &mut [u8]) {
         let levels = self.populated.ilog2() + 1;
         let level = number.ilog2();
-        // Its rank in order among the nodes of a tree with every level full, and the part of the keys that belongs to it.
+        // The node's rank in a tree with full levels, and the part of the keys that belongs to it.
         let rank = (2 * (number - (1 << level)) + 1) << (levels - 1 - level);
         let width = u64::MAX >> levels;
         let key = rank * width + item::scale(item::nth(self.seed, number), width);
@@ -191,13 +191,14 @@ impl RbTree {
     }
 }
 
-/// What a subtree must fit into.
+/// The constraints on a subtree.
 struct Place {
     parent: u64,
     parent_red: bool,
-    /// Keys that may be in it. They shrink on the way down, so no walk over garbage visits a node twice.
+    /// The keys that may be in the subtree. The range shrinks on the way down, so a walk over garbage visits no node
+    /// twice.
     keys: Range<u128>,
-    /// Levels that may still follow.
+    /// The number of levels that may still follow.
     depth: u32,
 }
 
@@ -253,7 +254,7 @@ impl Structure for RbTree {
     }
 
     fn write_bound(&self) -> WriteBound {
-        // Recolouring touches three words on every second level, two rotations about ten; then node and root.
+        // Recolouring changes three words on every second level, two rotations about ten; then node and root.
         let words = 3 * u64::from((self.nodes.count + 1).ilog2() + 1) + 12;
         WriteBound { ranges: words + 2, bytes: words * 8 + self.nodes.bytes + 8 }
     }
@@ -317,7 +318,7 @@ mod tests {
         let mut rig = Rig::new(RbTree::new, 16384, 256, 0, 1);
         let [header, nodes] = rig.structure.populated().try_into().unwrap();
         rig.disturb(header.start..header.start + 8, 100);
-        // Four words in forty of a node are unused, and a leaf's colour may be free to choose.
+        // Four of forty words of a node are unused, and either colour of a leaf may be valid.
         rig.disturb(nodes, 85);
     }
 }

@@ -1,16 +1,16 @@
 //! What the programs do at boot: scan each core's log ring, undo the transaction that was in flight, check.
 //!
 //! At most one transaction per core is in flight, so at most the newest may be undone. The scan finds the complete
-//! entry with the highest number, committed or not; only if that one is still valid is its old data put back. Why
-//! this never undoes a committed transaction: the ring holds at least three of the largest entries, so while entry
-//! n + 1 is being written entry n is whole, and its cleared valid bit was durable before n + 1 began. Older
-//! entries, whatever stale or half-overwritten state they are in, have lower numbers.
+//! entry with the highest number, committed or not; only if that entry is still valid is its old data restored. This
+//! never undoes a committed transaction: the ring holds at least three of the largest entries, so while entry n + 1 is
+//! being written entry n is complete, and its cleared valid bit was durable before n + 1 began. Older entries, even
+//! stale or half-overwritten ones, have lower numbers.
 //!
-//! Power may fail during recovery: old data goes first and the valid bit last, so a second scan finds the same entry
-//! and restores the same bytes. The view must make writes durable in the order in which they are made.
+//! Power may fail during recovery: old data is written first and the valid bit last, so a second scan finds the same
+//! entry and restores the same bytes. The view must make writes durable in program order.
 //!
-//! Of a program whose log hardware keeps there is nothing to recover here: its ring was never written, and what was in
-//! flight is undone before programs run again.
+//! If hardware keeps the log, there is nothing to recover here: the program's ring was never written, and transactions
+//! in flight are undone before programs run again.
 
 use super::log::{Candidate, state_word};
 use super::plan::Plan;
@@ -20,11 +20,11 @@ use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramLayout, ProgramRecover
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Candidates that one pass over the ring keeps, the newest. If none of them is complete the ring is scanned again
-/// for older ones; at a crash only the newest can be torn, so twice is the exception.
+/// How many candidates one pass over the ring keeps, the newest ones. If none of them is complete, the ring is scanned
+/// again for older ones; only the newest can be torn at a crash, so a second scan is rare.
 const KEPT: usize = 4;
 
-/// Recovery and self-check of every core's program. Needs the plan only.
+/// Recovery and self-check of every core's program. Depends only on the plan.
 pub struct Recovery {
     layouts: Vec<ProgramLayout>,
     structures: Vec<Arc<dyn Structure>>,
@@ -38,7 +38,7 @@ impl Recovery {
         Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec(), style }
     }
 
-    /// Whether all of the entry is there, as far as the program can tell.
+    /// Whether the entry is complete, as far as the program can tell.
     fn is_whole(&self, entry: &Candidate, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
         if self.style.takes(ProtocolStep::LogEndTag) { entry.complete(view, heap) } else { entry.plausible(view, heap) }
     }
@@ -66,7 +66,8 @@ impl ProgramRecovery for Recovery {
                     }
                     return report;
                 }
-                // Stale headers below the newest whole entry are never reached, so this one was being written.
+                // The scan does not reach stale headers below the newest complete entry, so this entry was being
+                // written.
                 report.abandoned += u32::from(candidate.valid);
             }
             match newest[KEPT - 1] {
@@ -99,7 +100,7 @@ fn newest_candidates(layout: &ProgramLayout, view: &mut dyn ByteView, below: u64
     newest
 }
 
-/// Puts the old data back, then invalidates the entry. Returns the bytes restored.
+/// Restores the old data, then invalidates the entry. Returns the number of bytes restored.
 fn undo(entry: &Candidate, view: &mut dyn ByteView) -> u64 {
     let mut restored = 0;
     entry.for_each_record(view, |view, range, mut data| {

@@ -1,5 +1,5 @@
-//! A random-looking permutation of 0..n that needs no table: a Feistel network with cycle walking. It places the
-//! nodes of a populated tree as if they had been allocated in the order of a long random history.
+//! A pseudo-random permutation of 0..n that needs no table: a Feistel network with cycle walking. It places the nodes
+//! of a populated tree as if they had been allocated by many random inserts.
 
 use super::item::scatter;
 
@@ -20,19 +20,19 @@ impl Shuffle {
         Self { count, half_bits: bits.div_ceil(2), keys }
     }
 
-    /// Where `index` goes.
+    /// The place of `index`.
     pub(super) fn forward(&self, index: u64) -> u64 {
         debug_assert!(index < self.count);
         self.walk(index, |(left, right), round| (right, left ^ self.round(right, round)), false)
     }
 
-    /// What comes to `place`.
+    /// The index at `place`: the inverse of [`Self::forward`].
     pub(super) fn inverse(&self, place: u64) -> u64 {
         debug_assert!(place < self.count);
         self.walk(place, |(left, right), round| (right ^ self.round(left, round), left), true)
     }
 
-    /// Permutes until the result lies below `count`: the network's domain is a power of four above it.
+    /// Permutes until the result is below `count`: the network's domain is the next power of four.
     fn walk(&self, from: u64, step: impl Fn((u64, u64), usize) -> (u64, u64), backwards: bool) -> u64 {
         let mut at = from;
         loop {

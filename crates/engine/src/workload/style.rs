@@ -1,5 +1,5 @@
-//! How a program's transactions are put into operations: with which annotations, what a log record covers, and how
-//! wide a copy is. The base, the layout and what is written in the heap are the same for every style.
+//! How a program's transactions become operations: with which annotations, what a log record covers, and how wide a
+//! copy is. The base, the layout and the data in the heap are the same for every style.
 
 use super::plan::WorkloadConfig;
 use crate::config::LogGranularity;
@@ -11,11 +11,11 @@ use std::ops::Range;
 pub(super) struct Style {
     /// Bytes that one operation of a block copy moves.
     pub copy_bytes: usize,
-    /// What a log record covers at least, as configured.
+    /// The smallest unit that a log record covers, as configured.
     pub log_granularity: LogGranularity,
-    /// Which annotations there are ...
+    /// The form of the program, which says which annotations it has.
     pub form: ProgramForm,
-    /// ... and what is missing.
+    /// What the program leaves out.
     pub leave_out: Option<Omission>,
 }
 
@@ -30,12 +30,12 @@ impl Style {
         }
     }
 
-    /// Whether the program carries `annotation`.
+    /// Whether the program contains `annotation`.
     pub(super) fn has(self, annotation: Annotation) -> bool {
         self.form == annotation.form() && self.leave_out != Some(Omission::Annotation(annotation))
     }
 
-    /// Whether the program takes `step`. Where the caches lie in the persistence domain a store is durable when it is
+    /// Whether the program executes `step`. If the caches are in the persistence domain, a store is durable when it is
     /// visible, and nothing is flushed (sepencr section II-D).
     pub(super) fn takes(self, step: ProtocolStep) -> bool {
         step.is_in(self.form) && self.leave_out != Some(Omission::Step(step))
@@ -46,8 +46,9 @@ impl Style {
         self.form == ProgramForm::HardwareLogged
     }
 
-    /// Bytes, aligned, that the log keeps where any of them is written. An annotated program keeps whole lines: until
-    /// its counter is written back a line may be lost with all its words, the unwritten ones too. Hardware keeps lines.
+    /// The aligned unit, in bytes, that the log saves if any of its bytes is written. An annotated program saves whole
+    /// lines: until its counter is written back, a line may be lost with all its words, including the unwritten ones.
+    /// Hardware also saves lines.
     pub(super) fn log_unit(self) -> u64 {
         match (self.form, self.log_granularity) {
             (ProgramForm::Plain | ProgramForm::FlushFree, LogGranularity::Word) => 8,
@@ -55,9 +56,9 @@ impl Style {
         }
     }
 
-    /// Whether log entries begin at fixed distances, as in an array of the paper's `struct Backup`. A line that has held
-    /// a `CounterAtomic` state word is counter-atomic for good; packed entries of different lengths would in time have
-    /// had one in nearly every line of the ring.
+    /// Whether log entries begin at fixed distances, as in an array of the paper's `struct Backup`. A line that has
+    /// held a `CounterAtomic` state word is counter-atomic from then on; packed entries of different lengths would
+    /// eventually have put one into nearly every line of the ring.
     pub(super) fn has_log_slots(self) -> bool {
         self.log_unit() == LINE_BYTES
     }

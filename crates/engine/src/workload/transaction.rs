@@ -1,22 +1,22 @@
-//! The durable transaction, in one place: what a structure reads and writes becomes operations here.
+//! The durable transaction, in one place: turns the reads and writes of a structure into operations.
 //!
 //! A structure computes its write set first: its writes are buffered, later reads see them, and [`Transaction::end`]
-//! then turns them into one of three protocols.
+//! then applies one of three protocols.
 //!
 //! *Undo log* (secpm section 2, Figure 1): Prepare copies the old data into one contiguous log entry, flushes, fences;
 //! Mutate writes in place, flushes each touched line once, fences; Commit clears the entry's valid bit, flushes,
 //! fences. *Pointer swap* (counter-atomicity Figure 4): everything but the last word is written, flushed and fenced;
 //! then that word is stored, flushed and fenced.
 //!
-//! The annotated form (counter-atomicity section 4.3, Figure 9) has the same stages. What Prepare and Mutate flush, and
-//! what comes before the swap, has its counters written back before the fence; the word that commits, an entry's state
-//! word or the list's head, is a `CounterAtomic` variable, and no stage writes its counter back for its sake.
+//! The annotated form (counter-atomicity section 4.3, Figure 9) has the same stages. Before the fence, it also writes
+//! back the counters of what Prepare and Mutate flush, and of what comes before the swap. The word that commits, an
+//! entry's state word or the list's head, is a `CounterAtomic` variable, and no stage writes its counter back.
 //!
 //! The hardware-logged form (easy-pm section III-A) has neither log nor fences: `tx_begin`, the stores in place,
-//! `flush_data` of each line that they touched, `tx_end`. It is the same for structures with and without a log.
+//! `flush_data` of each line that they wrote, `tx_end`. It is the same for structures with and without a log.
 //!
-//! The flush-free form (sepencr section II-D) is the plain one without its flushes. Each store is durable at once, in
-//! the order of the program, so that a log entry's tag, stored last, says that all of it is there.
+//! The flush-free form (sepencr section II-D) is the plain form without its flushes. Each store is durable at once, in
+//! program order, so a log entry's tag, which is stored last, shows that the entry is complete.
 
 use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
@@ -25,20 +25,20 @@ use super::style::{Style, counter_writebacks};
 use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer, ProtocolStep};
 use std::ops::Range;
 
-/// Instructions to compare a key and choose where to go.
+/// Instructions that compare a key and choose a direction.
 const COMPARE_INSTRUCTIONS: u32 = 4;
 
 /// How a transaction becomes durable.
 pub(super) enum Protocol {
-    /// Undo log in a ring; holds the position of the next entry, and how far apart entries begin if that is fixed.
+    /// Undo log in a ring; holds the position of the next entry, and the distance between entries if it is fixed.
     UndoLog { ring: Range<u64>, next: u64, slot: Option<u64> },
-    /// The last write is one word that makes the others reachable.
+    /// The last write is one word that makes the other writes reachable.
     PointerSwap,
     /// Hardware keeps the old data.
     HardwareLog,
 }
 
-/// Bytes that a structure has read and can write elsewhere.
+/// Bytes that a structure has read and can write to another place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     offset: usize,
@@ -104,7 +104,7 @@ impl<'a> Transaction<'a> {
         self.number
     }
 
-    /// Computes for `instructions` instructions.
+    /// Appends a computation of `instructions` instructions.
     pub(super) fn compute(&mut self, instructions: u32) {
         match self.ops.ops.last_mut() {
             _ if instructions == 0 => {}
@@ -113,7 +113,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Compares a key.
+    /// Appends the instructions that compare a key.
     pub(super) fn compare(&mut self) {
         self.compute(COMPARE_INSTRUCTIONS);
     }
@@ -132,7 +132,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Reads `length` bytes at `address` to be written elsewhere.
+    /// Reads `length` bytes at `address`, to write them to another place.
     pub(super) fn read_block(&mut self, address: u64, length: u64) -> Block {
         let block = Block { offset: self.scratch.blocks.len(), length: length as usize };
         let mut blocks = std::mem::take(&mut self.scratch.blocks);
@@ -152,7 +152,7 @@ impl<'a> Transaction<'a> {
         self.pending(address, data.len()).copy_from_slice(data);
     }
 
-    /// Writes `block` at `address`.
+    /// Writes the bytes of `block` at `address`.
     pub(super) fn write_block(&mut self, address: u64, block: Block) {
         let blocks = std::mem::take(&mut self.scratch.blocks);
         self.write(address, &blocks[block.offset..block.offset + block.length]);
@@ -164,8 +164,8 @@ impl<'a> Transaction<'a> {
         item::fill(key, version, self.pending(address, length as usize));
     }
 
-    /// The place where `length` bytes for `address` wait for the end of the transaction. A write inside an earlier one
-    /// changes that one, as a program would change its local copy.
+    /// The buffer of a pending write of `length` bytes to `address`. A write inside an earlier pending write changes
+    /// that one, as a program would change its local copy.
     fn pending(&mut self, address: u64, length: usize) -> &mut [u8] {
         let end = address + length as u64;
         let inside =
@@ -184,8 +184,8 @@ impl<'a> Transaction<'a> {
         &mut self.scratch.bytes[offset..offset + length]
     }
 
-    /// Reads memory under the buffered writes. True if no buffered write was met: what was met is in a register, and
-    /// a load would find the old bytes, as nothing is written in place before the end.
+    /// Reads memory with the pending writes on top. Returns true if it met no pending write. Pending data is in
+    /// registers, and a load would find the old bytes, because nothing is written in place before the end.
     fn fetch(&mut self, address: u64, buffer: &mut [u8]) -> bool {
         self.memory.copy_out(address, buffer);
         let end = address + buffer.len() as u64;
@@ -257,7 +257,7 @@ impl<'a> Transaction<'a> {
         self.scratch.ranges = ranges;
     }
 
-    /// Copies the old data of `ranges` into a log entry at `entry` and makes it durable.
+    /// Copies the old data of `ranges` into a log entry at `entry` and makes the entry durable.
     fn prepare(&mut self, entry: u64, ranges: &[Range<u64>]) {
         let mut writer = std::mem::take(&mut self.scratch.entry);
         writer.begin(self.number);
@@ -303,8 +303,8 @@ impl<'a> Transaction<'a> {
         self.fence(ProtocolStep::CommitFence);
     }
 
-    /// What the writes touch, in whole words or lines as the log keeps them: ascending, disjoint, and merged where a
-    /// record of its own would be longer than the gap. No line is covered that no write touches.
+    /// The ranges that the writes touch, in whole words or lines as the log saves them: ascending, disjoint, and merged
+    /// where a separate record would be longer than the gap. Covers no line that is not written.
     fn touched_ranges(&mut self) -> Vec<Range<u64>> {
         let mut ranges = std::mem::take(&mut self.scratch.ranges);
         ranges.clear();
@@ -322,21 +322,21 @@ impl<'a> Transaction<'a> {
         ranges
     }
 
-    /// Flushes the lines of `[address, address + length)`, as `step` if it is taken.
+    /// Flushes the lines of `[address, address + length)`, if the program executes `step`.
     fn flush_lines(&mut self, address: u64, length: u64, step: ProtocolStep) {
         if self.style.takes(step) {
             self.ops.clwb_range(address, length);
         }
     }
 
-    /// A fence, as `step` if it is taken.
+    /// Appends a fence, if the program executes `step`.
     fn fence(&mut self, step: ProtocolStep) {
         if self.style.takes(step) {
             self.ops.ops.push(Op::Sfence);
         }
     }
 
-    /// Flushes every line of `ranges` once, as `step` if it is taken.
+    /// Flushes every line of `ranges` once, if the program executes `step`.
     fn flush(&mut self, ranges: &[Range<u64>], step: ProtocolStep) {
         let mut flushed_to = 0;
         for range in ranges {
@@ -348,7 +348,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Writes the counters of `ranges`, ascending, back, each block of them once, unless `annotation` is not there.
+    /// Writes the counters of the ascending `ranges` back, each block once, if the program has `annotation`.
     fn write_back_counters(&mut self, ranges: &[Range<u64>], annotation: Annotation) {
         if !self.style.has(annotation) {
             return;
@@ -369,7 +369,7 @@ impl<'a> Transaction<'a> {
         self.memory.copy_in(address, data);
     }
 
-    /// Stores `data` at the start of a log entry, where its state word is.
+    /// Stores `data` at the start of a log entry, which contains its state word.
     fn store_entry(&mut self, entry: u64, data: &[u8]) {
         let from = self.ops.ops.len();
         self.ops.store(entry, data, self.style.copy_bytes);
@@ -377,8 +377,8 @@ impl<'a> Transaction<'a> {
         self.declare_counter_atomic(from);
     }
 
-    /// Operation `from` is the first store to the line of the variable that commits: from it on the line leaves the
-    /// caches with its counter, if that variable is declared so.
+    /// If the variable that commits is `CounterAtomic`, makes operation `from`, the first store to its line, a
+    /// `CounterAtomicStore`: from then on the line leaves the caches with its counter.
     fn declare_counter_atomic(&mut self, from: usize) {
         if self.style.has(Annotation::CommitCounterAtomic)
             && let Op::Store { address, length, bytes } = self.ops.ops[from]

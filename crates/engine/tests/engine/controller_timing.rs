@@ -1,5 +1,5 @@
-//! When the controller answers, to the picosecond: not ready at the event before, ready at the time that the machine's
-//! values give.
+//! When the controller answers, to the picosecond: not ready at the event before, ready at the time that follows from
+//! the machine's values.
 
 use crate::common::{LATE, Times, line, run, system, times};
 use counterpoint_engine::config::{self, CounterPlacement, Machine, WriteRecovery};
@@ -10,7 +10,7 @@ fn secpm() -> Machine {
     config::preset("secpm").unwrap()
 }
 
-/// A queue that nothing leaves before it is as full as `high` says.
+/// A queue that nothing leaves before it holds `high` entries.
 fn held(entries: u32, high: u32, low: u32) -> Machine {
     let mut machine = secpm();
     machine.controller.wpq_entries = entries;
@@ -56,11 +56,11 @@ fn a_pad_overlaps_the_array_when_the_counter_hits_and_follows_the_counter_when_i
         system.read(0, line(0, 0), 0);
         system.read(LATE, line(0, 1), 1);
         system.read(2 * LATE, line(16, 1), 2);
-        // The data line has the bus first; its counter block's burst, in another bank, follows.
+        // The data line gets the bus first; the burst of its counter block, in another bank, follows.
         let counter = t.read() + t.burst;
         let miss = counter + t.aes;
         let hit = t.read_hit().max(t.counter_cache + t.aes);
-        // The third one's counter block lies beside the first one's, in an open row, so it comes before the line.
+        // The third pair's counter block is beside the first one's, in an open row, so it comes before the line.
         let quick_miss = t.read().max(t.read_hit() + t.aes);
         assert_eq!(times(&mut system), [miss, LATE + hit, 2 * LATE + quick_miss]);
         assert_eq!(system.device.stats().counter_reads, 2);
@@ -234,7 +234,7 @@ fn nothing_leaves_below_the_high_watermark_and_draining_stops_at_the_low_one() {
         (system.device.stats().writes, system.controller.snapshot().wpq.len())
     };
     assert_eq!(send(0, 7, 0), (0, 7));
-    // Banks that are free take their oldest at once; what they took is written even below the low watermark.
+    // Free banks take their oldest write at once; what they took is written even below the low watermark.
     let (written, left) = send(7, 8, LATE);
     assert!(written >= 5 && left <= 3 && written + left as u64 == 8, "{written} written, {left} left");
     // In one bank, exactly down to the low watermark.
@@ -289,7 +289,7 @@ fn with_recovery_at_row_close_writes_into_the_open_row_follow_one_another_and_an
     assert_eq!(at, [other_row + t.t_wtr + t.read_hit(), other_row + t.t_wr + t.read()]);
 }
 
-/// When the last of 16 lines of one page has been written, everything included.
+/// When the last of 16 lines of one page has been written, with all its counters.
 fn drained(placement: CounterPlacement, page: u64) -> Ps {
     let mut machine = held(64, 64, 1);
     machine.controller.counter_placement = placement;
@@ -323,7 +323,7 @@ fn counter_writes_occupy_the_bank_that_the_placement_says() {
     assert_eq!(drained(CounterPlacement::CrossBank, 0), drained(CounterPlacement::CrossBank, 3));
 }
 
-/// Done bits as they are set: when, which page, how many.
+/// The times at which done bits are set, with the page and their number.
 #[derive(Default)]
 struct Renewals(Vec<(Ps, Page, u64)>);
 

@@ -1,5 +1,5 @@
-//! What the controller answers, against a reference that is one map from lines to bytes: whatever a design does to
-//! counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
+//! What the controller answers, compared with a reference that is one map from lines to bytes: whatever a design does
+//! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
@@ -36,7 +36,7 @@ impl BaseImage for Base {
     }
 }
 
-/// Bytes that tell which line they belong to and which write made them; 0 is the populated base.
+/// Bytes that identify their line and the write that made them; write 0 is the populated base.
 fn pattern(line: u64, write: u64) -> LineBytes {
     let mut bytes = [(line * 31 + 1).wrapping_add(write.wrapping_mul(7)) as u8; 64];
     bytes[..8].copy_from_slice(&line.to_le_bytes());
@@ -44,7 +44,7 @@ fn pattern(line: u64, write: u64) -> LineBytes {
     bytes
 }
 
-/// One request: so long after the one before, to this line.
+/// One request to a line, some time after the one before.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     gap: Ps,
@@ -63,7 +63,7 @@ enum Kind {
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
-    // Few lines of a page, so that they are met again; mostly writes, so that minors overflow.
+    // Few lines of a page, so that they are accessed repeatedly; mostly writes, so that minor counters overflow.
     let gap = prop_oneof![4 => Just(0), 4 => 0..50_000u64, 2 => 0..1_500_000u64];
     let line = (0..PAGES, prop_oneof![3 => 0..4u64, 1 => 0..64u64]).prop_map(|(page, index)| page * 64 + index);
     let kind = prop_oneof![
@@ -91,7 +91,7 @@ fn machines() -> impl Strategy<Value = Machine> {
     });
     let organisation = prop_oneof![Just(CounterOrganisation::Split), Just(CounterOrganisation::Global)];
     let counters = (counter_queue, any::<bool>(), organisation);
-    // A slow device, behind which queues are full all the time; a slow counter cache.
+    // A slow device, so that queues are always full; a slow counter cache.
     let times = (prop::sample::select(&[300.0, 300.0, 3_000.0][..]), prop::sample::select(&[12, 12, 400][..]));
     let units = (1..5u32, 1..3u32, times);
     (queue, counters, any::<bool>(), units, 0..3u32, 1..8u32, 1..65u32, 1..4u32, placement).prop_map(
@@ -125,14 +125,14 @@ fn machines() -> impl Strategy<Value = Machine> {
     )
 }
 
-/// Runs `requests`, compares every answer with the reference, then reads every line back. Gives the number of pages
-/// re-encrypted.
+/// Runs `requests`, compares every answer with the reference, then reads every line back. Returns the number of page
+/// re-encryptions.
 fn compare(machine: &Machine, name: &str, variant: Variant, requests: &[Request]) -> Result<u64, TestCaseError> {
     let design = design::find(name, variant).unwrap();
     let mut system = LineSystem::new(machine, &design, Arc::new(Base::new()), 1, NoObserver).unwrap();
-    // Per line: when each of its writes arrives. Write `n` (from 1) of a line is entry `n - 1`.
+    // For each line: when each of its writes arrives. Write `n` (from 1) of a line is entry `n - 1`.
     let mut arrivals: HashMap<u64, Vec<Ps>> = HashMap::new();
-    // Per token: the line, and for a read how many writes of it were sent before.
+    // For each token: the line, and for a read how many writes of the line were sent before.
     let mut open: HashMap<u32, (u64, Option<usize>)> = HashMap::new();
     let mut at = 0;
     for (token, request) in requests.iter().enumerate() {
@@ -159,7 +159,7 @@ fn compare(machine: &Machine, name: &str, variant: Variant, requests: &[Request]
         if std::mem::replace(&mut flushed, true) {
             break;
         }
-        // Below the high watermark writes may lie in the queue for ever; nothing else may.
+        // Below the high watermark writes may stay in the queue forever; nothing else may.
         prop_assert!(open.is_empty(), "{} requests were never answered: {open:?}", open.len());
         system.flush();
     }
@@ -174,7 +174,7 @@ fn compare(machine: &Machine, name: &str, variant: Variant, requests: &[Request]
     Ok(system.controller.stats(now).reencryptions)
 }
 
-/// Lets everything happen that is scheduled and judges each answer.
+/// Handles all scheduled events and checks each answer.
 fn answers(
     system: &mut LineSystem<NoObserver>,
     open: &mut HashMap<u32, (u64, Option<usize>)>,
@@ -197,7 +197,7 @@ fn answers(
                     let found = write_in(line, &bytes);
                     prop_assert!(found.is_some(), "read {token} of line {line} found {bytes:?}, which nobody wrote");
                     let found = found.unwrap();
-                    // A read that waited may find a write that overtook it, never an older one than was there.
+                    // A read that waited may find a write that overtook it, but never an older one.
                     let overtaken = found > sent && found <= writes.len() && writes[found - 1] <= now;
                     prop_assert!(found == sent || overtaken, "read {token} of line {line}: write {found}, not {sent}");
                 }
@@ -218,7 +218,7 @@ fn answers(
     }
 }
 
-/// Which write of `line` these bytes are; 0 is what the line held at first.
+/// The number of the write of `line` that wrote these bytes; 0 is the line's initial contents.
 fn write_in(line: u64, bytes: &LineBytes) -> Option<usize> {
     let write = u64::from_le_bytes(bytes[56..].try_into().unwrap());
     let first = if line.is_multiple_of(3) { pattern(line, 0) } else { [0; 64] };
@@ -238,8 +238,9 @@ proptest! {
     }
 }
 
-/// As published, pairs are appended in the order of the AES circuits and not of their bumps. A line on which a write of the
-/// old major counter waits for slots must be re-encrypted after that write: otherwise the older bytes would go last.
+/// In the published reading, pairs are appended in the order of the AES circuits and not of their counter increments. A
+/// line with a write of the old major counter that waits for slots must be re-encrypted after that write: otherwise the
+/// older bytes would be written last.
 #[test]
 fn a_line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
     let mut runner = TestRunner::deterministic();
@@ -248,7 +249,7 @@ fn a_line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
         let requests = requests().new_tree(&mut runner).unwrap().current();
         let mut machine = machines().new_tree(&mut runner).unwrap().current();
         let controller = &mut machine.controller;
-        // No block is fetched again: the order of the pairs of a page is as published, too.
+        // No block is fetched again: the order of the pairs of a page is the published one, too.
         controller.counter_cache_size = ByteSize(4 << 10);
         controller.counter_cache_ways = 4;
         controller.aes_units = 2 + case % 4;
@@ -267,7 +268,7 @@ fn a_line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
     assert!(reencryptions > 1_000, "{reencryptions}");
 }
 
-/// How many cases; more when somebody asks for them.
+/// The number of cases; more on request.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }

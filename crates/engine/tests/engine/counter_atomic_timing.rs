@@ -1,4 +1,4 @@
-//! When the counter-atomicity family answers, to the picosecond, and what lies ready in its queues at that time
+//! When the counter-atomicity family answers, to the picosecond, and which entries of its queues are ready at that time
 //! (counter-atomicity section 5.2.2 and Figure 6).
 
 use crate::common::{LATE, Times, line, reading, run, system, times};
@@ -11,7 +11,7 @@ fn machine() -> Machine {
     config::preset("counter-atomicity").unwrap()
 }
 
-/// Nothing leaves the queues before they are as full as can be.
+/// A machine whose queues drain only when they are full.
 fn held(entries: u32, counter_entries: u32) -> Machine {
     let mut machine = machine();
     let controller = &mut machine.controller;
@@ -22,7 +22,7 @@ fn held(entries: u32, counter_entries: u32) -> Machine {
     machine
 }
 
-/// Brings the counters of `pages` into the counter cache.
+/// Loads the counters of `pages` into the counter cache.
 fn warm(system: &mut LineSystem<NoObserver>, pages: &[u64]) {
     for &page in pages {
         for block in 0..8 {
@@ -39,7 +39,7 @@ fn ready(system: &LineSystem<NoObserver>) -> Vec<MediaLine> {
     ready
 }
 
-/// Lets everything up to and including `end` happen.
+/// Handles all events up to and including `end`.
 fn until(system: &mut LineSystem<NoObserver>, end: Ps) -> Vec<(u32, Ps)> {
     system.read(end + 1, line(3_000, 0), 999);
     let mut answered = Vec::new();

@@ -1,5 +1,5 @@
-//! Random programs of stores, flushes, counter write-backs and fences, power failing after every event, against a
-//! straightforward reading of counter-atomicity (sections 3.1 and 4.3) that shares nothing with the engine:
+//! Random programs of stores, flushes, counter write-backs and fences, with a power failure after every event, compared
+//! with a simple reading of counter-atomicity (sections 3.1 and 4.3) that shares nothing with the engine:
 //!
 //! - a counter-atomic line decrypts, at any instant, to something it has held, and to nothing older than what a
 //!   completed fence covers;
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Lines of the program: three counter blocks of a page and one of the next.
+/// Lines of the program: in three counter blocks of a page and one of the next.
 const LINES: [u64; 28] =
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 64, 65, 66, 67];
 const SEED: u64 = 7;
@@ -102,7 +102,7 @@ fn programs() -> impl Strategy<Value = Program> {
         1 => (1..2_000u32).prop_map(|instructions| Step::Compute { instructions }),
     ];
     let batches = prop::collection::vec(prop::collection::vec(step, 1..40), 1..6);
-    // A variable is `CounterAtomic` by its declaration, so for all stores.
+    // A variable is declared `CounterAtomic`, so this holds for all its stores.
     (batches, prop::sample::subsequence(&LINES[..], 0..8)).prop_map(|(mut batches, declared)| {
         for step in batches.iter_mut().flatten() {
             if let Step::Store { line, word, value } = *step
@@ -127,13 +127,13 @@ struct Reference {
     aes: aes::Aes128,
     atomic: Atomic,
     base: Base,
-    /// Per line what it has held, oldest first.
+    /// For each line: the versions that it has held, oldest first.
     held: BTreeMap<u64, Vec<LineBytes>>,
     marked: BTreeSet<u64>,
-    /// Per line: the version that the latest flush and the latest counter write-back after it will make durable.
+    /// For each line: the version that the latest flush and the latest counter write-back after it will make durable.
     flushed: BTreeMap<u64, usize>,
     counters_flushed: BTreeMap<u64, usize>,
-    /// Per line: the version that a fence covers.
+    /// For each line: the version that a fence covers.
     covered: BTreeMap<u64, usize>,
     data: BTreeMap<u64, LineBytes>,
     counters: BTreeMap<u64, u64>,
@@ -162,7 +162,8 @@ impl Reference {
         }
     }
 
-    /// Address in the upper part of the lower half, then eight bits of nothing, then the block number; the counter on top.
+    /// The address is in the upper part of the lower half, then eight zero bits, then the block number; the counter is
+    /// on top.
     fn pad(&self, line: u64, counter: u64) -> LineBytes {
         let mut pad = [0; 64];
         for (block, bytes) in pad.chunks_exact_mut(16).enumerate() {
@@ -253,7 +254,7 @@ impl Observer for Reference {
     }
 }
 
-/// Small machines, structures of size one among them; on the slowest device queues are full all the time.
+/// Small machines, including structures of size one; on the slowest device queues are always full.
 fn machine_sets() -> impl Strategy<Value = Vec<String>> {
     let queue = |least: u32, most: u32| {
         (least..=most).prop_flat_map(|entries| {
@@ -298,7 +299,7 @@ fn hardened(name: &str) -> Design {
     design::find(name, Variant::Hardened).unwrap()
 }
 
-/// Runs `program` and says what the reference found broken.
+/// Runs `program` and returns what the reference found broken.
 fn broken(design: &Design, atomic: Atomic, sets: &[String], program: &Program) -> Option<String> {
     let name = design.name.as_str();
     let config = RunConfig {
@@ -341,8 +342,8 @@ proptest! {
     }
 }
 
-/// Room for one counter block in the cache and one in the queue, before a device that takes ten times as long as it should:
-/// an evicted block waits for its entry while other counters of it are written back.
+/// One counter block in the cache and one in the queue, in front of a device that takes ten times as long as normal: an
+/// evicted block waits for its entry while other counters of it are written back.
 const SIZE_ONE: [&str; 8] = [
     "controller.counter_cache_size=64B",
     "controller.counter_cache_ways=1",
@@ -354,7 +355,7 @@ const SIZE_ONE: [&str; 8] = [
     "device.t_wr_ns=3000",
 ];
 
-/// Programs that write lines of several counter blocks back, and ask for their counters long after that.
+/// Programs that write lines of several counter blocks back, and request the write-back of their counters much later.
 fn late_programs() -> impl Strategy<Value = Program> {
     let line = || prop::sample::select(&LINES[..]);
     let round = (prop::collection::vec((line(), any::<bool>()), 1..6), 1..40_000u32, line(), 1..20_000u32);
@@ -386,7 +387,7 @@ fn what_is_covered_is_not_lost_where_everything_has_size_one_and_the_device_is_s
     }
 }
 
-/// How many cases; more when somebody asks for them.
+/// The number of cases; more on request.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }

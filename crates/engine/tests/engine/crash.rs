@@ -1,5 +1,5 @@
-//! Power failures after every event, through the front's own entrance: what a design promises holds, and the designs
-//! that the papers call broken are found broken, with a request that shows it again.
+//! Power failures after every event, through the public entry point: what a design promises holds, and the designs that
+//! the papers call broken are found to be broken, with a request that reproduces it.
 
 use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::design;
@@ -33,7 +33,7 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
             };
             assert_eq!(count(exercised, what) > 0, expected, "{request}: {what} {}", exercised[what]);
         }
-        // A pair is one state where a counter and a line are two.
+        // A pair is one state; a counter and a line are two.
         let least = if request["design"] == "fca" { 500 } else { 1_000 };
         assert!(count(&report, "distinct_states") > least, "{request}: {}", report["distinct_states"]);
     }
@@ -79,7 +79,7 @@ fn write_back_loses_counters_in_every_workload() {
         for machine in ["small", "secpm"] {
             let request = json!({"design": "write-back", "workload": workload.name, "machine": machine});
             let report = assert_fails(&request, &["line", "durability", "atomicity", "structure", "pad_reuse"]);
-            // Who counts from a lost counter repeats its pads.
+            // A design that continues from a lost counter repeats its pads.
             assert!(report["violations"].as_array().unwrap().iter().any(|violation| violation["rule"] == "pad_reuse"));
             assert_reproduces(&request, &report);
         }
@@ -126,7 +126,7 @@ fn published_counter_atomicity_falls_where_the_hardened_holds() {
             assert_reproduces(&request, &report);
         }
     });
-    // What is one transfer needs no hardening.
+    // One transfer needs no hardening.
     for design in ["co-located", "co-located-cc"] {
         assert_holds(&json!({"design": design, "workload": "linked-list", "machine": "small", "variant": "published"}));
     }
@@ -157,7 +157,7 @@ fn a_program_that_leaves_an_annotation_out_is_told_where_it_is_missed() {
         let request = json!({"design": "sca", "workload": workload, "leave_out": annotation});
         let report = assert_fails(&request, &rules);
         let first = &report["violations"][0];
-        // A counter is missed from the moment on at which the fence of its stage has completed.
+        // A counter is missing from the completion of the fence of its stage.
         assert_eq!(first["stage"], stage, "{request}: {first}");
         assert!(first["line"].is_number() && first["transaction"].is_number(), "{request}: {first}");
         assert_eq!(report["reproduce"]["leave_out"], annotation);

@@ -1,5 +1,5 @@
 //! Designs as files: every value of every part runs and is crashed, parts that contradict each other are refused in one
-//! sentence, and whatever else a file puts together works or is caught by the auditors, never by a panic.
+//! sentence, and every other combination works or is caught by the auditors, never with a panic.
 
 use crate::common::judge::with;
 use counterpoint_engine::api::{self, Error};
@@ -20,7 +20,7 @@ fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What a crash of the design file at `path` on the small machine says.
+/// The result of a crash exploration of the design file at `path` on the small machine.
 fn crash(path: &Path, over: Value) -> Result<Value, String> {
     let request = json!({
         "design": path, "workload": "array", "machine": "small", "footprint": "4KiB", "transactions": 4,
@@ -33,7 +33,7 @@ fn crash(path: &Path, over: Value) -> Result<Value, String> {
     }
 }
 
-/// A line of a file; a part of a table stands in it.
+/// A line of a design file; a key of a table gets its table.
 fn line(key: &str, value: &str) -> String {
     let value = match value {
         "true" | "false" => value.to_owned(),
@@ -43,12 +43,12 @@ fn line(key: &str, value: &str) -> String {
     format!("{key} = {value}\n")
 }
 
-/// One sentence in which the mistake stands.
+/// Whether `text` can be one sentence for a user: short, on one line, and without a path in the source.
 fn is_a_sentence(text: &str) -> bool {
     !text.contains('\n') && text.len() < 700 && !text.contains("::")
 }
 
-/// Whether the design file was accepted; then power has failed at every event without a doubt about the verdict.
+/// Whether the design file was accepted. If so, also checks that a power failure after every event gives a verdict.
 fn accepted(path: &Path, text: &str, over: Value) -> bool {
     match crash(path, over) {
         Ok(report) => {
@@ -63,7 +63,7 @@ fn accepted(path: &Path, text: &str, over: Value) -> bool {
     }
 }
 
-/// Values that no built-in design can have without another part, and what a file says to have them.
+/// Values that no built-in design has without another part, and the text that a file needs for them.
 const BESIDE: [((&str, &str), &str); 6] = [
     (("log_write_path", "ready-pairs"), "log_write_path = \"ready-pairs\"\nwrite_queues = \"data-and-counter\""),
     (("log_write_path", "early-pairs"), "log_write_path = \"early-pairs\"\nwrite_queues = \"data-and-counter\""),
@@ -110,7 +110,7 @@ fn every_value_of_every_part_is_crashed_on_every_design_that_can_have_it() {
         })
         .collect();
     let all: BTreeSet<(&str, &str)> = cases.iter().map(|(part, ..)| *part).collect();
-    // No design can have a log counter that lies beside its line.
+    // No design can have a log counter that is stored beside its line.
     let never = [("log_write_path", "co-located")];
     let missing: Vec<_> = all.difference(&taken).copied().collect();
     assert_eq!(missing, never);
@@ -129,7 +129,7 @@ fn parts_drawn_at_random_work_or_are_refused() {
                 let part = &parts[pick(parts.len())];
                 stated.insert(part.key, part.values[pick(part.values.len())].name);
             }
-            // Keys of a table come after all others.
+            // Keys of a table come after all other keys.
             let (tables, plain): (Vec<_>, Vec<_>) = stated.into_iter().partition(|(key, _)| key.contains('.'));
             let lines = plain.into_iter().chain(tables).map(|(key, value)| line(key, value));
             let text = format!("base = \"{}\"\n{}", names[pick(names.len())], lines.collect::<String>());

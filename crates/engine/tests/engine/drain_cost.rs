@@ -1,4 +1,5 @@
-//! What a run says of a power failure at its end: sepencr's Table III and Figure 12 out of real runs, and parts that add up.
+//! What a run reports about a power failure at its end: sepencr's Table III and Figure 12 from real runs, with parts
+//! that add up.
 
 use counterpoint_engine::api;
 use counterpoint_engine::config::Variant;

@@ -1,6 +1,6 @@
-//! Counters in the persistence domain (sepencr section II-E): whatever lines are written and whenever power fails, what the
-//! media, the write pending queue and the drained counter blocks hold together decrypts, line by line, to a version that was
-//! sent and is not older than the last one acknowledged. The caches are left out: this is the controller's part.
+//! Counters in the persistence domain (sepencr section II-E): whatever lines are written and whenever power fails, the
+//! media, the write pending queue and the drained counter blocks together decrypt, line by line, to a version that was
+//! sent and is not older than the last acknowledged one. The caches are not included: this is the controller's part.
 
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::cipher::{Keys, PadCipher};
@@ -38,7 +38,7 @@ fn version(line: u64, number: usize) -> LineBytes {
     bytes
 }
 
-/// What was sent of a line, and how many of these are acknowledged, the base included.
+/// What was sent of a line, and how many of these are acknowledged, including the base.
 struct History {
     versions: Vec<LineBytes>,
     acknowledged: usize,
@@ -137,8 +137,8 @@ proptest! {
     }
 }
 
-/// As published, minors are reset when the page's major counter goes up, and a counter is bumped before its data is queued:
-/// a power failure in between finds lines of the page without their counters.
+/// In the published reading, minor counters are reset when the page's major counter is incremented, and a counter is
+/// incremented before its data is queued: a power failure in between finds lines of the page without their counters.
 #[test]
 fn published_counters_do_not_survive_a_page_re_encryption() {
     let mut machine = config::preset("small").unwrap();
@@ -148,17 +148,17 @@ fn published_counters_do_not_survive_a_page_re_encryption() {
     assert!(explore(&machine, "eadr-all-operation", Variant::Hardened, &requests).is_ok());
 }
 
-/// The caches above a controller that keeps lines encrypted in them, one line to a core: what they hold dirty, by line.
+/// The caches above a controller that keeps lines encrypted in them, one line per core: their dirty lines, by line.
 struct Caches {
     dirty: BTreeMap<u64, LineBytes>,
-    /// Written back and not acknowledged, by token.
+    /// Lines that are written back and not acknowledged, by token.
     leaving: BTreeMap<u32, (u64, LineBytes)>,
     versions: BTreeMap<u64, usize>,
 }
 
-/// Cores 0, 1, ... take turns with a line each time: it turns dirty, and later it is written back. At every event the
-/// ciphertext of what is dirty or leaving goes in place, over what the controller holds, and must decrypt; no pad may meet two
-/// plaintexts on the way out.
+/// Cores 0, 1, ... take turns with one line each: it becomes dirty, and later it is written back. At every event the
+/// ciphertext of dirty and leaving lines replaces what the controller holds, and must decrypt; no pad may be used for
+/// two plaintexts.
 fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, TestCaseError> {
     let design = design::find("eadr-cme", Variant::Hardened).unwrap();
     let base = Arc::new(crate::common::Full([7; 64]));
@@ -167,7 +167,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
     let codec = SchemeCodec::new(Box::new(SplitCounters::of(&machine.counters)), Box::new(pads), base);
     let mut caches = Caches { dirty: BTreeMap::new(), leaving: BTreeMap::new(), versions: BTreeMap::new() };
     let mut used: BTreeMap<u128, u128> = BTreeMap::new();
-    // A line has one turn under way at a time.
+    // A line takes one turn at a time.
     let mut waiting: Vec<VecDeque<(Ps, Ps)>> = vec![VecDeque::new(); 256];
     for &(gap, line, stay) in turns {
         waiting[line as usize].push_back((gap, stay));
@@ -230,7 +230,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
             let newest = if number == 0 { [7; 64] } else { version(line, number) };
             prop_assert_eq!(boot.line(Line(line)), newest, "line {} after {} events", line, points);
         }
-        // A line leaves when it has stayed long enough, to the event.
+        // A line leaves exactly when it has stayed long enough.
         let leaves: Vec<u64> = caches.dirty.keys().copied().filter(|line| stays[line] <= now).collect();
         for line in leaves {
             let bytes = caches.dirty.remove(&line).unwrap();
@@ -239,7 +239,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
             token += 1;
         }
         if let (true, Some(&line)) = (caches.leaving.is_empty(), caches.dirty.keys().min()) {
-            // Nothing else need happen: the next one goes.
+            // Nothing else needs to happen: the next line leaves.
             stays.insert(line, 0);
             let bytes = caches.dirty.remove(&line).unwrap();
             caches.leaving.insert(token, (line, bytes));
@@ -257,7 +257,8 @@ proptest! {
     #[test]
     fn lines_that_rest_encrypted_decrypt_at_every_event(
         machine in machines(),
-        // Lines of a page often turn dirty at once: one of them then overflows while others have their block already.
+        // Lines of a page often become dirty at the same time: one of them then overflows while others have their block
+        // already.
         turns in prop::collection::vec(
             (
                 prop_oneof![3 => Just(0), 2 => 0..10_000u64, 1 => 0..200_000u64],
@@ -273,7 +274,7 @@ proptest! {
     }
 }
 
-/// A line turns dirty just when another one of its page overflows: whatever the moment, it must wait for its done bit.
+/// A line becomes dirty just when another line of its page overflows: it must always wait for its done bit.
 #[test]
 fn a_line_that_turns_dirty_beside_an_overflow_waits() {
     let mut machine = config::preset("small").unwrap();

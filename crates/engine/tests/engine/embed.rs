@@ -1,5 +1,5 @@
-//! Memory mounted by another simulator: the same events as lines driven by hand, the newest bytes at every moment, and after
-//! a power failure what the persistence domain promised.
+//! Memory as part of another simulator: the same events as lines driven by hand, the newest bytes at every time, and
+//! after a power failure what the persistence domain promised.
 
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::controller::Response;
@@ -12,7 +12,7 @@ use counterpoint_engine::{LineSystem, config};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Few pages, so that lines meet again and minor counters overflow.
+/// Few pages, so that lines are accessed repeatedly and minor counters overflow.
 const LINES: u64 = 3 * 64;
 
 fn memory(design: &str, variant: Variant, set: &[&str]) -> Memory {
@@ -37,15 +37,15 @@ fn pattern(line: u64, version: u64) -> LineBytes {
     bytes
 }
 
-/// A client that knows what it has sent, and what has been promised.
+/// A client that remembers what it has sent, and what has been promised.
 struct Client {
     memory: Memory,
     numbers: Numbers,
-    /// Versions of each line in the order of sending, version 0 loaded.
+    /// Versions of each line in the order of sending; version 0 was loaded.
     sent: HashMap<u64, u64>,
     /// The newest version that is in the persistence domain.
     promised: HashMap<u64, u64>,
-    /// Line and version of each write under way; line of each read, and the version that was newest when it was sent.
+    /// Line and version of each write in flight; line of each read, and the version that was newest when it was sent.
     writes: HashMap<u64, (u64, u64)>,
     reads: HashMap<u64, (u64, u64)>,
     next_id: u64,
@@ -128,7 +128,7 @@ impl Client {
             Kind::CounterWriteback => [0; 64],
         };
         self.memory.send(line * 64, id, request(kind, &bytes, counter_atomic)).unwrap();
-        // A write that has been sent and has not arrived is the newest all the same.
+        // A write that has been sent but has not arrived is the newest, too.
         assert_eq!(self.memory.peek(line * 64).unwrap(), self.newest(line), "line {line}");
     }
 
@@ -143,7 +143,7 @@ impl Client {
         }
     }
 
-    /// Lines that hold neither what was promised nor anything sent later.
+    /// Lines that hold neither what was promised nor anything that was sent later.
     fn broken_after_power_failure(&mut self) -> Vec<u64> {
         let failure = self.memory.power_fails().unwrap();
         assert!(failure.requests_lost as usize >= self.writes.len() + self.reads.len());
@@ -267,7 +267,7 @@ fn every_design_shows_what_a_read_sent_now_finds() {
     }
 }
 
-/// Memory of which nothing was ever written.
+/// Memory in which nothing was ever written.
 struct Nothing;
 
 impl BaseImage for Nothing {
@@ -296,7 +296,7 @@ fn an_embedded_memory_has_the_events_of_lines_driven_by_hand() {
         for id in 0..2_000 {
             at += numbers.below(60_000);
             let (line, reads) = (numbers.below(LINES), numbers.below(2) == 0);
-            // Time goes to `at`, then on until there is room.
+            // Time moves to `at`, then further until there is room.
             let handle = |system: &mut LineSystem<NoObserver>, used: &mut u32| {
                 for response in system.advance().unwrap() {
                     match response {

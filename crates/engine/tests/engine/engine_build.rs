@@ -1,4 +1,4 @@
-//! The digest of the engine's sources: equal for equal sources wherever they lie, another for any change.
+//! The digest of the engine's sources: equal for equal sources in any folder, different after any change.
 
 #[path = "../../build/digest.rs"]
 mod digest;
@@ -15,7 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("crates/engine/src/a/machine.toml", "banks = 8"),
 ];
 
-/// A repository with these files in a folder of its own, which goes when this does.
+/// A repository with these files in a temporary folder.
 struct Repository(PathBuf);
 
 impl Repository {
@@ -59,7 +59,7 @@ fn any_change_of_any_source_changes_the_digest() {
         let files: Vec<(&str, &str)> = FILES.iter().enumerate().map(edited).collect();
         seen.push(Repository::with(&format!("edited-{changed}"), files).digest());
     }
-    // Contents that change places, a file that is renamed, one that is new.
+    // Contents that swap files, a renamed file, a new file.
     let moved = [FILES[0], FILES[1], (FILES[2].0, FILES[3].1), (FILES[3].0, FILES[2].1), FILES[4]];
     let renamed = [FILES[0], FILES[1], FILES[2], FILES[3], ("crates/engine/src/a/machines.toml", FILES[4].1)];
     seen.push(Repository::with("moved", moved).digest());

@@ -1,5 +1,5 @@
-//! Whatever mechanism is off and however small the machine: a real boot and the auditors' own view of it agree. A design may
-//! fail, this program may not.
+//! Whatever mechanism is switched off and however small the machine, a real boot and the auditors' own view agree. A
+//! design may fail; this program may not.
 
 use crate::common::judge::{count, crash};
 use counterpoint_engine::config::Variant;
@@ -12,9 +12,9 @@ use proptest::test_runner::TestRunner;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-/// A run in which counter write reduction removes an entry of a block of which a newer one is queued. Runs in which the counter
-/// block of a page under re-encryption is lost while its status register survives: a line that is done already has a counter
-/// block from before, and the boot goes on with the page.
+/// A run in which counter write reduction removes an entry of a block that has a newer queued entry. Runs in which the
+/// counter block of a page under re-encryption is lost while its status register survives: the counter block of a
+/// finished line is then an old one, and the boot continues with the page.
 fn that_disagreed() -> Vec<Value> {
     let base = json!({"machine": "small", "footprint": "16KiB", "transactions": 200});
     let over = [
@@ -40,7 +40,7 @@ fn that_disagreed() -> Vec<Value> {
     over.into_iter().map(|over| crate::common::judge::with(&base, over)).collect()
 }
 
-/// Every fault of every design, on a small machine of its own.
+/// Every fault of every design, each on a small machine.
 fn every_fault() -> Vec<Value> {
     let mut runner = TestRunner::deterministic();
     let of = |sizes: &'static [u32]| prop::sample::select(sizes);

@@ -14,7 +14,7 @@ const LONGER: &[(&str, &str)] = &[];
 /// The crates whose functions are measured.
 const CRATES: [&str; 3] = ["engine", "python", "c"];
 
-/// The lengths of a file's functions that are not for tests.
+/// The lengths of a file's functions, without those for tests.
 #[derive(Default)]
 struct Lengths(Vec<(String, usize)>);
 

@@ -1,5 +1,6 @@
-//! The log manager, driven line by line: what waits for what, to the picosecond where the machine's values give it, and
-//! what lies on the media afterwards, read by a decoder that shares nothing with the engine but the block cipher.
+//! The log manager, driven line by line: what waits for what, to the picosecond where it follows from the machine's
+//! values, and the contents of the media afterwards, read by a decoder that shares only the block cipher with the
+//! engine.
 
 use crate::common::{LATE, reading};
 use aes::Aes128;
@@ -73,7 +74,7 @@ fn system(machine: &Machine, name: &str) -> LineSystem<Watcher> {
     reading(machine, name, Variant::Hardened, Watcher::default())
 }
 
-/// Lets everything happen; when each core's entries and ends were answered.
+/// Handles all events; returns when each core's entries and ends were answered.
 fn run(system: &mut LineSystem<Watcher>) -> (HashMap<CoreId, Vec<Ps>>, HashMap<CoreId, Ps>) {
     let (mut taken, mut ended) = (HashMap::<CoreId, Vec<Ps>>::new(), HashMap::new());
     while let Some(responses) = system.advance().map(<[Response]>::to_vec) {
@@ -131,7 +132,7 @@ fn a_modified_line_waits_for_its_entry_the_header_and_the_metadata_of_a_chain() 
     assert!(watcher.position(&of(header)) < watcher.position(&of(metadata)));
     assert!(watcher.together(&of(metadata), &Happened::Extended(0, 0, 1)));
     let free = watcher.at(&of(900))[0];
-    // Another counter block, the same steps: the one that waited begins when the metadata has persisted.
+    // Another counter block, the same steps: the waiting one begins when the metadata has persisted.
     assert!(free < watcher.at(&of(5))[0]);
     assert!(watcher.position(&Happened::Extended(0, 0, 1)) < watcher.position(&of(5)));
 }
@@ -261,7 +262,8 @@ fn a_log_is_freed_when_nothing_of_it_is_on_its_way_and_its_buckets_are_used_in_t
                 _ => None,
             })
             .collect();
-        // Twenty lines are two full records and an open one, which dies with its transaction: two of three buckets.
+        // Twenty lines are two full records and an open one, which is dropped with its transaction: two of three
+        // buckets.
         assert_eq!(extended, [0, 2, 1, 0, 2].map(|bucket| [(bucket, 1), (bucket, 2)]).concat(), "{name}");
         assert_eq!(system.observer.at(&Happened::Freed(0)).len(), 5);
         assert!(system.controller.snapshot().log.is_empty());
@@ -282,7 +284,7 @@ fn an_entry_on_its_way_delays_the_end() {
     assert_eq!(ended[&4], 6, "it logged nothing");
 }
 
-/// CFB-128 by hand.
+/// CFB-128, written by hand.
 struct Chain {
     aes: Aes128,
     previous: [u8; 16],
@@ -308,7 +310,7 @@ impl Chain {
     }
 }
 
-/// What lies on the media at `line`.
+/// The media's contents at `line`.
 fn stored(system: &LineSystem<Watcher>, line: u64) -> LineBytes {
     match system.device.image().content(MediaLine::data(Line(line))) {
         Content::Stored(bytes) => *bytes,

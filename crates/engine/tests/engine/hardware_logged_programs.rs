@@ -1,5 +1,5 @@
-//! Random transactions that hardware logs, through every stage of a machine: they end, a line is logged before it is
-//! first stored to, and the log is freed before the transaction has ended.
+//! Random transactions that hardware logs, through every stage of a machine: they end, a line is logged before the
+//! first store to it, and the log is freed before the transaction has ended.
 
 use crate::common::run_programs;
 use counterpoint_engine::config::{self, Variant};
@@ -7,17 +7,17 @@ use counterpoint_engine::message::{CoreId, Line, Observer, Op, OpBuffer, OpSourc
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// Lines that each core uses, its own or the same as all others; more than the small machine's caches hold.
+/// Lines that each core uses, its own or shared with all others; more than the small machine's caches hold.
 const LINES: u64 = 40;
 
-/// A program: for each transaction the lines it stores to, in order, each after a load of another line.
+/// A program: for each transaction the lines that it stores to, in order, each after a load of another line.
 #[derive(Clone, Debug)]
 struct Program {
     first: u64,
     transactions: Vec<Vec<(u64, u64)>>,
 }
 
-/// Its memory is what it has stored, on top of sevens.
+/// The program's memory: its stores, on top of sevens.
 struct Running {
     program: Program,
     next: usize,
@@ -44,7 +44,7 @@ impl OpSource for Running {
     }
 }
 
-/// By core: what the open transaction has logged, and whether it holds a log.
+/// For each core: what the open transaction has logged, and whether it holds a log.
 struct Watch {
     logged: Vec<HashSet<Line>>,
     freed: u64,
@@ -68,7 +68,7 @@ impl Observer for Watch {
 
 fn run(name: &str, variant: Variant, machine: &str, programs: &[Program]) {
     let mut machine = config::preset(machine).unwrap();
-    // Cores that share lines do not know what they will find there.
+    // Cores that share lines cannot predict their contents.
     machine.engine.check_loads = programs.iter().filter(|program| program.first == 0).count() == 1;
     let with_stores = |program: &Program| program.transactions.iter().filter(|stores| !stores.is_empty()).count();
     let expected: usize = programs.iter().map(with_stores).sum();

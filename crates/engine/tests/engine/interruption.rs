@@ -1,4 +1,4 @@
-//! Explorations that the user interrupts, and those that have nothing to judge.
+//! Explorations that the user interrupts, and explorations that have nothing to judge.
 
 use counterpoint_engine::api;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn request(design: &str, more: &Value) -> String {
     request.to_string()
 }
 
-/// The answer if the user interrupts when so many transactions have ended.
+/// The answer if the user interrupts after `transactions` transactions have ended.
 fn interrupted_after(transactions: u64, request: &str) -> Result<Value, api::Error> {
     let cancel = Arc::new(AtomicBool::new(transactions == 0));
     let answer = api::crash(
@@ -65,7 +65,7 @@ fn what_was_judged_before_an_interruption_is_kept() {
 fn what_is_interrupted_in_a_later_schedule_keeps_the_earlier_ones() {
     let request = request("secpm", &json!({"explore": "schedules", "schedules": 50, "transactions": 5}));
     let one = whole(&self::request("secpm", &json!({"transactions": 5})));
-    // The bar shows the transactions of the first schedule, so that the last of them is its end.
+    // The progress bar shows the transactions of the first schedule, so the last of them is its end.
     let part = interrupted_after(5, &request).unwrap();
     assert!(part["interrupted"] == true && part["crash_points"].as_u64() >= one["crash_points"].as_u64(), "{part}");
 }
@@ -109,7 +109,7 @@ fn there_is_no_verdict_over_no_crash() {
     );
     let last = whole(&request("secpm", &json!({"transactions": 2, "at_event": events})));
     assert_eq!((&last["crash_points"], &last["recovered"]), (&json!(1), &json!(1)));
-    // In a few schedules too.
+    // Also with a few schedules.
     let several = json!({"transactions": 2, "at_event": 999_999_999, "explore": "schedules", "schedules": 2});
     assert!(refused("secpm", &several).starts_with("at_event: 999999999 is not from 1 to "));
 }

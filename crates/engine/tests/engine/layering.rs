@@ -1,4 +1,4 @@
-//! The house stays as drawn: who may import whom, and that no stage names a design.
+//! The architecture: which module imports which, and no stage names a design.
 
 use crate::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
 use syn::{Item, ItemMod};
 
-/// Every room, from the ground floor up, and the rooms that it imports. A room stands above all that it imports, so no arrow
-/// goes up and there is no circle.
+/// Every module (room), from the lowest up, and the modules that it imports. A module is above all that it imports, so
+/// no import goes up and there is no cycle.
 const ROOMS: &[(&str, &str)] = &[
     ("kernel", ""),
     ("output", ""),
@@ -43,16 +43,16 @@ const ROOMS: &[(&str, &str)] = &[
     ("embed", "kernel stats message config parts controller device recovery assembly run crash design"),
 ];
 
-/// Stages and what judges them decide nothing by a design's name.
+/// Stages and their judges decide nothing by a design's name.
 const WITHOUT_DESIGNS: [&str; 9] =
     ["workload", "cpu", "cache", "controller", "device", "mechanism", "audit", "recovery", "crash"];
 
 /// The most lines of a file.
 const LINES_MAX: usize = 520;
-/// The most lines of a module of tests that stands in the file it tests; a longer one lies beside it.
+/// The most lines of a test module inside the file that it tests; a longer one must be a separate file.
 const INLINE_TESTS_MAX: usize = 150;
 
-/// The sources of the program: no file that exists for tests only, and of the others what is compiled without them.
+/// The sources of the program, without files and items that are compiled only for tests.
 fn program() -> Vec<(PathBuf, String)> {
     let program = sources_of("engine").into_iter().filter(|file| !file.for_tests);
     program.map(|file| (file.path.clone(), without_tests(&file))).collect()
@@ -63,7 +63,7 @@ fn room_of(path: &Path) -> &str {
     first.trim_end_matches(".rs")
 }
 
-/// The rooms that a text names.
+/// The modules that a text names.
 fn imports(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("crate::").map(|(at, found)| {
         let rest = &text[at + found.len()..];
@@ -118,12 +118,12 @@ fn every_file_can_be_read_in_one_sitting() {
     }
 }
 
-/// Whether a file lies where tests lie: it is called `tests.rs`, or is in a folder called `tests`.
+/// Whether a file is in a place for tests: it is called `tests.rs`, or is in a folder called `tests`.
 fn lies_with_tests(path: &Path) -> bool {
     path.with_extension("").iter().any(|name| name == "tests")
 }
 
-/// What of the items of a file that is not for tests alone breaks the convention for tests.
+/// What in a file's items violates the convention for tests; the file is not for tests only.
 fn stray_tests(items: &[Item]) -> Vec<String> {
     let mut stray = Vec::new();
     for item in items {

@@ -1,5 +1,5 @@
-//! Every legal state at every fence, through the front's own entrance: designs that hold do so whatever the caches and
-//! queues did, and what one schedule shows broken is broken here, too.
+//! Every legal state at every fence, through the public entry point: correct designs hold whatever the caches and
+//! queues did, and what one schedule shows to be broken is broken here, too.
 
 use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
@@ -23,7 +23,7 @@ fn everywhere(designs: &[&str], variant: &str) -> Vec<Value> {
     designs.iter().flat_map(of_design).collect()
 }
 
-/// What is broken shows soon.
+/// Checks that a design is broken. Few states at each fence are enough for that.
 fn assert_broken(request: &Value) {
     let report = crash(&with(request, json!({"states": 100})));
     assert_eq!(report["internal_errors"], json!([]), "{request}");

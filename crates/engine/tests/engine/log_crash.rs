@@ -1,5 +1,5 @@
-//! Power failures after every event on the designs whose hardware keeps the log: what must hold does, whatever the size of
-//! a transaction, and what its paper or its text leaves open is told as it is.
+//! Power failures after every event with designs whose hardware keeps the log: what must hold does, whatever the size
+//! of a transaction, and what the paper leaves open is reported as it is.
 
 use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde_json::json;
 
 const HOLDING: [&str; 2] = ["hw-log", "easy-pm"];
-/// The seven with transactions that other designs undo-log.
+/// The seven workloads with transactions that other designs undo-log.
 const LOGGED: [&str; 7] = ["array", "queue", "hash", "btree", "rbtree", "chain-queue", "bplus-tree"];
 
 #[test]
@@ -80,8 +80,8 @@ fn the_published_readings_recover_and_repeat_pads_where_a_line_is_evicted() {
         assert!(!violations.is_empty() && violations.iter().all(|violation| violation["rule"] == "pad_reuse"));
         assert_reproduces(&request, &report);
         assert_holds(&with(&request, json!({"variant": "hardened"})));
-        // With split counters, a block that is written back while its page is re-encrypted carries the new minor counter
-        // of a line whose data is still on its way; the hardened reading writes no block alone.
+        // With split counters, a block that is written back while its page is re-encrypted carries the new minor
+        // counter of a line whose data is still in flight; the hardened reading writes no block alone.
         let request = with(&request, json!({"workload": "btree", "set": [], "transactions": 400}));
         let report = assert_fails(&request, &["pad_reuse", "line", "durability", "atomicity", "structure"]);
         assert!(

@@ -51,7 +51,7 @@ fn stores(logged: bool, lines: u64) -> Vec<Op> {
     ops
 }
 
-/// Logging must not change how many accesses the first level is said to have served.
+/// Logging must not change the number of accesses that the first level reports.
 #[test]
 fn a_store_that_waits_for_the_log_is_one_hit() {
     let [logged, plain] = [true, false].map(|logged| {
@@ -62,7 +62,7 @@ fn a_store_that_waits_for_the_log_is_one_hit() {
     assert_eq!(logged, plain, "hits and misses of the first level");
 }
 
-/// A full line that goes past the caches is modified data too.
+/// A full line that goes past the caches is modified data, too.
 #[test]
 fn a_non_temporal_store_in_a_transaction_is_logged() {
     let store = |n: u64| Op::NonTemporalStore { address: 640 + n * 16, length: 16, bytes: 0 };

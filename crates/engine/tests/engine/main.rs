@@ -1,4 +1,4 @@
-//! All tests of the engine from outside, but for the conformance of designs: one program, because each one takes long to link.
+//! All integration tests of the engine except the conformance of designs: one program, because linking each takes long.
 
 mod common;
 

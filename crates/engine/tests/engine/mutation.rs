@@ -1,5 +1,5 @@
-//! The power of the auditors: every mechanism that can be switched off is caught where it is, and where it is not the same
-//! exploration finds nothing.
+//! The power of the auditors: every mechanism that can be switched off is detected where it is missing, and the same
+//! exploration finds nothing where it is not.
 
 use counterpoint_engine::Source;
 use counterpoint_engine::audit::Rule;
@@ -23,7 +23,7 @@ struct Row {
     transactions: u64,
     /// How many times in a row power fails again during recovery.
     nested: u32,
-    /// Rules of which one is broken at least.
+    /// The rules, at least one of which is broken.
     rules: &'static [Rule],
 }
 
@@ -43,7 +43,7 @@ const fn again(row: Row, nested: u32) -> Row {
 const LOST: &[Rule] = &[Rule::Line, Rule::Durability, Rule::Atomicity, Rule::Structure];
 const REUSED: &[Rule] = &[Rule::PadReuse];
 const CLEAR: &[Rule] = &[Rule::Plaintext];
-/// A counter cache of one block: counters are late.
+/// A counter cache of one block, so that counters are late.
 const ONE_BLOCK: &[&str] = &["controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
 const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
@@ -132,7 +132,7 @@ fn rules(report: &CrashReport) -> BTreeSet<String> {
     report.violations.iter().map(|found| format!("{:?}", found.violation.rule)).collect()
 }
 
-/// What is wrong with a row, if anything is.
+/// What is wrong with a row, if anything.
 fn weakness(row: &Row) -> Option<String> {
     let of = format!("{} on {} and {}, nested {}", row.fault.name(), row.design, row.workload, row.nested);
     let intact = design::find(row.design, Variant::Hardened).unwrap();
@@ -174,7 +174,7 @@ fn every_fault_has_a_row() {
     }
 }
 
-/// A stamp of one bit tells two epochs apart: the third is the first again.
+/// A stamp of one bit distinguishes two epochs: the third has the stamp of the first.
 #[test]
 fn a_stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
     let of = |nested| again(row(Fault::EpochBits, "sepencr", "array", LOST), nested);

@@ -1,6 +1,6 @@
 //! The page log of secpm section 3.4.3 on the real controller: a page-aligned log of 64 lines is flushed into an empty
-//! queue from which nothing leaves meanwhile. Every line carries its counter block along; with counter write reduction
-//! only the last of the 64 copies is left, so 65 lines reach the device instead of 128.
+//! queue that nothing leaves meanwhile. Every line comes with its counter block. With counter write reduction only the
+//! last of the 64 copies is left, so 65 lines reach the device instead of 128.
 
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, CounterPlacement, Machine, Variant};
@@ -9,7 +9,7 @@ use counterpoint_engine::design;
 use counterpoint_engine::message::{BaseImage, Coverage, Line, LineBytes, MediaLine, NoObserver, Page};
 use std::sync::Arc;
 
-/// Memory that nobody has written.
+/// Memory in which nothing was ever written.
 struct Blank;
 
 impl BaseImage for Blank {
@@ -37,8 +37,8 @@ fn machine() -> Machine {
     machine
 }
 
-/// Flushes the page's lines, `gap` picoseconds apart, and gives what was counted, with the writes that each of the
-/// page's media lines took.
+/// Flushes the page's lines, `gap` picoseconds apart. Returns the counts, and the number of writes of each of the
+/// page's media lines.
 fn flush_page(name: &str, variant: Variant, machine: &Machine, gap: u64) -> (ControllerStats, u32, u32) {
     let design = design::find(name, variant).unwrap();
     let mut system = LineSystem::new(machine, &design, Arc::new(Blank), 1, NoObserver).unwrap();
@@ -81,7 +81,7 @@ fn a_page_of_log_takes_128_line_writes_without_reduction_and_65_with_it() {
 
 #[test]
 fn what_has_been_issued_cannot_be_reduced() {
-    // The same page into a queue that issues at once: some copies are on their way when the next one comes.
+    // The same page into a queue that issues at once: some copies are being written when the next one comes.
     let mut machine = machine();
     machine.controller.wpq_issue_when_idle = true;
     let (stats, _, counter_writes) = flush_page("secpm", Variant::Hardened, &machine, 500_000);

@@ -1,6 +1,6 @@
-//! Designs whose caches lie in the persistence domain, judged at every event and at every step of the recovery that
-//! follows (model.md section 10, litmus tests 8 to 10), and the power of the auditors over them: a part replaced by a wrong
-//! one must be caught.
+//! Designs whose caches are in the persistence domain, judged at every event and at every step of the recovery that
+//! follows (model.md section 10, litmus tests 8 to 10), and the power of the auditors over them: a part that is
+//! replaced with a wrong one must be detected.
 
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
@@ -16,9 +16,9 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// All that keep what they promise.
+/// All designs that keep their promises.
 const HOLDING: [&str; 5] = ["eadr", "eadr-cme", "eadr-all-operation", "bbe", "sepencr"];
-/// No page is re-encrypted: what is left are the faults that the eADR paper's own text has.
+/// No page is re-encrypted, so only the faults in the eADR paper's own text remain.
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
 
 fn find(name: &str, variant: Variant) -> Design {
@@ -39,7 +39,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Power fails after every event of `design` on the small machine.
+/// Fails power after every event of `design` on the small machine.
 fn judge(design: &Design, case: &Case) -> CrashReport {
     let sets: Vec<String> = case.sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
@@ -106,7 +106,7 @@ fn nothing_is_lost_or_leaked_when_power_fails_again_at_any_step_of_the_recovery(
     });
 }
 
-/// Litmus 8.
+/// Litmus test 8.
 #[test]
 fn counter_mode_in_the_controller_lets_the_caches_leave_in_the_clear() {
     for variant in [Variant::Published, Variant::Hardened] {
@@ -117,8 +117,8 @@ fn counter_mode_in_the_controller_lets_the_caches_leave_in_the_clear() {
     }
 }
 
-/// Litmus 9 and 10: as published, `sepencr` holds at every first power failure, and fails when power fails again while the
-/// shadow cache is being consumed, or between decryption and the renewal of the pads.
+/// Litmus tests 9 and 10: as published, `sepencr` holds at every first power failure, and fails if power fails again
+/// while the shadow cache is being restored, or between decryption and the renewal of the pads.
 #[test]
 fn published_sepencr_fails_at_a_second_power_failure() {
     let design = find("sepencr", Variant::Published);
@@ -133,7 +133,7 @@ fn published_sepencr_fails_at_a_second_power_failure() {
     assert!(report.violations.iter().all(|found| found.nested_event().is_some()));
 }
 
-/// Litmus 10, and a clean slot that does not move the counter by which recovery finds the others.
+/// Litmus test 10, and a clean slot that does not increment the counter by which recovery finds the others.
 #[test]
 fn published_bbe_takes_the_wrong_counter_once_a_clean_slot_was_skipped() {
     let design = find("bbe", Variant::Published);
@@ -142,7 +142,7 @@ fn published_bbe_takes_the_wrong_counter_once_a_clean_slot_was_skipped() {
     assert!(rules(&report).iter().any(|rule| matches!(rule, Rule::Durability | Rule::Line)), "{:?}", rules(&report));
 }
 
-/// The hardened counters of slots under the published way into the caches: what is left is litmus 10.
+/// The hardened counters of slots with the published way into the caches: only litmus test 10 remains.
 #[test]
 fn a_shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_failure() {
     let hardened = find("bbe", Variant::Hardened);
@@ -156,7 +156,7 @@ fn a_shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_fai
 
 #[test]
 fn a_design_that_computes_on_a_battery_that_only_writes_is_caught_in_the_act() {
-    /// bbe's drain that says it needs nothing.
+    /// bbe's drain with the wrong statement that it needs no battery.
     struct Understated;
     impl DrainMechanism for Understated {
         fn needs(&self) -> Battery {
@@ -175,7 +175,7 @@ fn a_design_that_computes_on_a_battery_that_only_writes_is_caught_in_the_act() {
     assert!(report.recovered < report.crash_points);
 }
 
-/// The hardened drain to a shadow cache.
+/// The hardened drain to a shadow cache, with another path.
 fn by(path: DrainPath) -> CrashDrain {
     CrashDrain::Parts(DrainParts { path, slots: ShadowSlots::Dirty, ..DrainParts::default() })
 }

@@ -1,5 +1,5 @@
-//! The power of the auditors: a design with one part replaced by a wrong one must be caught, and the same design with
-//! that part in place must hold. A check that cannot fail is no check.
+//! The power of the auditors: a design with one part replaced with a wrong one must be detected, and the same design
+//! with that part in place must hold. A check that cannot fail is no check.
 
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
@@ -23,12 +23,12 @@ fn secpm_with(change: impl FnOnce(&mut Encryption)) -> Design {
     design
 }
 
-/// Power fails after every event of `design` on the small machine, changed by `sets`.
+/// Fails power after every event of `design` on the small machine, changed by `sets`.
 fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
     judge_without(design, workload, sets, None)
 }
 
-/// The same with an annotation left out of the program.
+/// Fails power after every event like `judge`, with an annotation left out of the program.
 fn judge_without(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
     let report = explored(design, workload, sets, leave_out);
     assert_eq!(report.internal_errors, [] as [String; 0], "{workload}");
@@ -69,13 +69,13 @@ fn rules(report: &CrashReport) -> Vec<Rule> {
     rules
 }
 
-/// The design without its fault holds; with it, `rule` is among what is broken.
+/// Checks that the design without its fault holds, and that `rule` is among the broken rules with it.
 fn caught(broken: &Design, workload: &str, sets: &[&str], rule: Rule) {
     let report = judge(&intact(&broken.name), workload, sets);
     assert!(report.holds(), "intact {} on {workload}: {:?}", broken.name, report.violations.first());
     let report = judge(broken, workload, sets);
     assert!(rules(&report).contains(&rule), "{} on {workload} broke only {:?}", broken.name, rules(&report));
-    // What is seen on the bus is not lost at any one crash point.
+    // A leak on the bus is not a loss at any one crash point.
     assert!(report.recovered < report.crash_points || matches!(rule, Rule::Plaintext | Rule::PadReuse));
 }
 
@@ -117,7 +117,7 @@ fn a_counter_that_stays_in_the_cache() {
     let sets = ["counters.minor_bits=7"];
     let mut broken = secpm_with(|parts| parts.write_path = WritePath::Deferred);
     caught(&broken, "btree", &sets, Rule::Line);
-    // Who promises nothing about lines must still recover; it does not.
+    // A design that promises nothing about lines must still recover; this one does not.
     broken.promise = Promise { line_atomic: LineAtomicity::None, ..broken.promise };
     caught(&broken, "btree", &sets, Rule::Durability);
     caught(&broken, "linked-list", &sets, Rule::Durability);
@@ -130,7 +130,7 @@ fn write_reduction_does_not_save_a_counter_that_stays_in_the_cache() {
     assert!(!judge(&broken, "array", &[]).holds());
 }
 
-/// The counter is bumped in its cache and never leaves it, not even when its place is needed.
+/// The counter is incremented in its cache and never leaves it, not even when it is evicted.
 #[test]
 fn a_counter_that_is_forgotten_and_counts_again() {
     let sets = ["counters.minor_bits=7", "controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
@@ -185,8 +185,8 @@ fn a_global_counter_that_is_lost_repeats_pads() {
         let report = judge(&intact(name), "hash", &["counters.global_register=volatile"]);
         assert_eq!(rules(&report), [Rule::PadReuse], "{name}");
     }
-    // The largest counter on the media is behind the counters of data that left before theirs did; where none does, it
-    // will do.
+    // The largest counter on the media is smaller than the counters of data that left before their counters did. If no
+    // data does that, the largest counter is enough.
     let report = judge(&intact("sca"), "hash", &["counters.global_register=max-scan"]);
     assert_eq!(rules(&report), [Rule::PadReuse]);
     for name in ["fca", "co-located", "co-located-cc"] {
@@ -211,7 +211,7 @@ fn every_annotation_is_needed_on_selective_counter_atomicity_and_superfluous_on_
             assert!(report.holds(), "fca, {workload} without {}: {:?}", annotation.name(), rules(&report));
         }
     }
-    // Without the declaration of its head pointer the list is lost for good.
+    // Without the declaration of its head pointer the list is lost completely.
     let report = judge_without(&intact("sca"), "linked-list", &[], Some(Annotation::CommitCounterAtomic));
     assert!(
         rules(&report).contains(&Rule::Structure) || rules(&report).contains(&Rule::Durability),
@@ -220,7 +220,7 @@ fn every_annotation_is_needed_on_selective_counter_atomicity_and_superfluous_on_
     );
 }
 
-/// A design that logs in hardware, changed.
+/// A design with a hardware log, changed by `change`.
 fn logging_with(name: &str, change: impl FnOnce(&mut Design)) -> Design {
     let mut design = intact(name);
     change(&mut design);
@@ -257,7 +257,7 @@ fn log_counters_that_stay_in_the_cache() {
 fn flushed_data_whose_counter_stays_in_the_cache() {
     for name in ["hw-log", "easy-pm"] {
         let broken = logging_with(name, |design| design.encryption.as_mut().unwrap().write_path = WritePath::Deferred);
-        // `flush_data` also writes back what an eviction left behind, so nothing committed is lost; but pads repeat.
+        // `flush_data` also writes back what an eviction left, so nothing committed is lost; but pads repeat.
         caught(&broken, "array", &["counters.minor_bits=7"], Rule::PadReuse);
         let broken = logging_with(name, |design| {
             let parts = design.encryption.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! A session keeps populated memory between calls, within its bounds, and changes no result.
+//! A session keeps populated memory between calls, within its limits, and changes no result.
 
 use counterpoint_engine::Session;
 use counterpoint_engine::api;
@@ -34,7 +34,7 @@ fn the_second_of_two_equal_runs_populates_nothing_and_has_the_same_events() {
     assert_eq!(session.populations(), 1);
     assert_eq!(run(&session, &[1]), digests(&plain));
     assert_eq!(session.populations(), 1);
-    // Within a call runs share what they always shared.
+    // Within a call, runs share bases as without a session.
     run(&session, &[1, 1, 2, 2]);
     assert_eq!(session.populations(), 2);
 }

@@ -1,6 +1,6 @@
-//! Published hw-log, alc and easy-pm: a staged pair carries the counter block as it was at its bump. If the block leaves
-//! the counter cache alone meanwhile (evicted, or written back on demand) with the newer counter of a neighbour, the pair
-//! must not put the older block over it.
+//! Published hw-log, alc and easy-pm: a staged pair carries the counter block as it was at its counter increment. If
+//! the block leaves the counter cache alone meanwhile (evicted, or written back on request) with the newer counter of a
+//! neighbour, the pair must not overwrite it with the older block.
 
 use crate::common::judge::crash;
 use crate::common::{Full, LATE, reading};
@@ -15,7 +15,7 @@ use counterpoint_engine::parts::{CounterKind, CounterPart, CounterUpdate, Design
 use serde_json::json;
 use std::sync::Arc;
 
-/// Lets everything happen and reads `line`.
+/// Handles all events and reads `line`.
 fn read_back(system: &mut LineSystem<NoObserver>, line: Line) -> LineBytes {
     while system.advance().is_some() {}
     system.read(system.now() + LATE, line, 99);
@@ -30,7 +30,7 @@ fn read_back(system: &mut LineSystem<NoObserver>, line: Line) -> LineBytes {
     read.expect("the read was answered")
 }
 
-/// A counter cache of one block on the machine of the paper.
+/// The machine of the paper with a counter cache of one block.
 fn one_block() -> config::Machine {
     let mut machine = config::preset("easy-pm").unwrap();
     machine.controller.counter_cache_size = config::ByteSize(64);
@@ -38,8 +38,8 @@ fn one_block() -> config::Machine {
     machine
 }
 
-/// Lines 0 and 1 share a counter block. Line 0 is flushed: its pair is staged with the block as it was then. Line 1,
-/// evicted, takes its counter after it. Then the block itself is written before the staged pair.
+/// Lines 0 and 1 share a counter block. Line 0 is flushed: its pair is staged with the block at that time. Line 1,
+/// evicted, gets its counter after that. Then the block itself is written before the staged pair.
 #[test]
 fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_evicted() {
     for name in ["hw-log", "alc", "easy-pm"] {
@@ -51,7 +51,7 @@ fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_evicted() {
         let now = system.now() + LATE;
         system.write_counter_atomic(now, Line(0), &[1; 64], 1);
         system.write(now + 1, Line(1), &[2; 64], 2);
-        // The counter of another block takes the place of theirs.
+        // The counter of another block replaces theirs.
         system.read(now + ns_to_ps(20.0), Line(8000), 3);
         while system.advance().is_some() {}
         assert_eq!(read_back(&mut system, Line(8001)), [7; 64]);
@@ -78,7 +78,7 @@ fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_written_back(
     }
 }
 
-/// What the auditors then find is told of the paper: with counters per line its published readings only repeat pads.
+/// What the auditors still find is the paper's: with per-line counters its published readings only repeat pads.
 #[test]
 fn with_a_counter_per_line_the_published_readings_lose_nothing() {
     let request = json!({
@@ -102,8 +102,9 @@ fn put_together(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
     LineSystem::new(machine, design, Arc::new(Full([7; 64])), 1, NoObserver).map(|_| ())
 }
 
-/// A staged pair takes the block that the bump left. Under a global counter the bump leaves none, and where the counter cache
-/// takes counters with the data one without the new counter: zeros and old blocks would be written in its place.
+/// A staged pair takes the block that the increment produced. With a global counter there is no such block, and if the
+/// counter cache takes counters together with the data, the block lacks the new counter: zeros and old blocks would be
+/// written instead.
 #[test]
 fn parts_that_leave_a_staged_pair_without_its_counter_block_are_refused_in_a_sentence() {
     let machine = config::preset("small").unwrap();
@@ -130,7 +131,7 @@ fn parts_that_leave_a_staged_pair_without_its_counter_block_are_refused_in_a_sen
     refused("secpm", "stages it with the line", global, &|design| {
         design.encryption.as_mut().unwrap().counters = CounterPart::Kind(CounterKind::Global);
     });
-    // The write path of the log alone.
+    // The write path of the log only.
     refused("hw-log", "stages it with the line", global, &|design| {
         let parts = design.encryption.as_mut().unwrap();
         (parts.counters, parts.write_path) = (CounterPart::Kind(CounterKind::Global), WritePath::Deferred);

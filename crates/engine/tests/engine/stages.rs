@@ -14,7 +14,8 @@ fn crash(design: &str, workload: &str, more: &Value) -> Result<Value, api::Error
     Ok(serde_json::from_str(&answer).unwrap())
 }
 
-/// A row of the table: correct, wrong (as long as it is being written) or unknown; and whether the program recovers from every crash.
+/// A row of the table: correct, wrong (while it is being written) or unknown; and whether the program recovers from
+/// every crash.
 fn row(stage: &Value) -> [&'static str; 5] {
     let cell = |part: &Value, key: &str| match (&part["pending"], part[key].as_u64().unwrap()) {
         (pending, _) if pending.as_u64() > Some(0) => "wrong",

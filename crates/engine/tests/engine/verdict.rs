@@ -1,4 +1,5 @@
-//! What follows a violation: the smallest run that shows it, who is to blame, and programs that are wrong in themselves.
+//! What follows a violation: the smallest run that shows it, who is to blame, and programs that are wrong on every
+//! design.
 
 use crate::common::judge::{count, crash, refusal, request_of, with};
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ fn explained(request: &Value) -> Value {
     crash(&with(request, json!({"shrink": true, "blame": true})))
 }
 
-/// Asks for the smallest run of each rule that was shrunk.
+/// Explores the smallest run of each shrunk rule again; it must reproduce the violation.
 fn assert_shrunk_reproduces(report: &Value) {
     for shrunk in report["shrunk"].as_array().unwrap() {
         let again = request_of(report, shrunk);
@@ -40,7 +41,7 @@ fn a_fault_of_every_transaction_shrinks_to_the_smallest_run_there_is() {
     assert_shrunk_reproduces(&report);
 }
 
-/// A log whose entries have no end tag is wrong from the second time round on, when old records lie under new ones.
+/// A log without end tags is wrong from the second lap on, when old records are under new ones.
 #[test]
 fn a_fault_that_needs_several_transactions_keeps_no_more_than_it_needs() {
     let request = json!({"design": "unencrypted", "workload": "btree", "machine": "small", "leave_out": "log-end-tag"});
@@ -81,8 +82,8 @@ fn only_an_exploration_of_every_event_shrinks() {
     assert_eq!((&holds["shrunk"], &holds["blame"]), (&json!([]), &Value::Null));
 }
 
-/// The step left out, and whether the one simulated schedule shows it: without a fence between them, this machine still
-/// happens to make the earlier lines durable first.
+/// The step that is left out, and whether the one simulated schedule shows it: without a fence between them, this
+/// machine still happens to make the earlier lines durable first.
 const STEPS: [(&str, bool); 7] = [
     ("prepare-flush", true),
     ("prepare-fence", false),

@@ -1,9 +1,9 @@
-//! Tells in sentences what left the chip that should not have.
+//! Describes in sentences what left the chip and should not have.
 
 use crate::audit::secrecy::{Earlier, Leak, Way};
 use crate::message::Line;
 
-/// Something that left the chip.
+/// The explanation of a leak.
 pub(in crate::audit) fn leak(event: u64, line: Line, leak: Leak) -> String {
     let address = line.address();
     match leak {

@@ -1,4 +1,4 @@
-//! Turns what an auditor found into sentences that somebody new to the field can follow.
+//! Turns the findings of the auditors into sentences that a newcomer to the field can follow.
 
 mod leak;
 
@@ -13,12 +13,12 @@ use super::shadow::ShadowCache;
 use super::transaction::{Finding, Stage, Transactions};
 use crate::message::{CoreId, Coverage, Line};
 
-/// What explanations are made from.
+/// The information that explanations are made from.
 #[derive(Clone, Copy)]
 pub(super) struct Evidence<'a> {
     pub lines: &'a Lines,
     pub durable: &'a Durable,
-    /// The caches are in the persistence domain.
+    /// Whether the caches are in the persistence domain.
     pub eadr: bool,
     pub shadow: Option<&'a ShadowCache>,
 }
@@ -33,17 +33,17 @@ pub(super) fn line_state(evidence: &Evidence<'_>, id: Id) -> String {
     }
     let own = own_place(evidence.lines, evidence.durable, id);
     match evidence.shadow {
-        Some(_) => format!("No slot of the shadow cache that counts holds it. {own}"),
+        Some(_) => format!("No live slot of the shadow cache holds it. {own}"),
         None => own,
     }
 }
 
-/// What lies at a line's own address.
+/// What is stored at a line's own address.
 fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
     let record = lines.record(id);
     let (Some(row), Some(cell)) = (lines.row(record.line), lines.cell(record.line)) else { return String::new() };
     if record.durable.in_the_clear() {
-        return "It left in the clear on battery, but it does not hold what it must.".into();
+        return "It left unencrypted on battery, but with the wrong contents.".into();
     }
     let persisted = match record.durable.persisted_at {
         _ if record.durable.left.is_some() => "Its data left for its own address on battery".into(),
@@ -97,10 +97,10 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
     }
 }
 
-/// How far from the durable counters a global counter is looked for.
+/// How far from the durable counters a global counter is searched for.
 const GLOBAL_NEAR: u64 = 4_096;
 
-/// The counter that the stored bytes of the line were really encrypted with, found by trying those near the durable
+/// The counter that the stored bytes of the line were really encrypted with, found by trying counters near the durable
 /// one against every version that the program may have written.
 pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<AuditedCounter> {
     let record = lines.record(id);
@@ -134,7 +134,7 @@ pub(super) fn find_counter(
                 .find(fits)
         }
         CounterLayout::Words { .. } => {
-            // One register counts for all lines: a line's counter is near its old one or near the newest of all.
+            // All lines share one register: a line's counter is near its old one or near the newest of all.
             let near = |value: u64| {
                 let above = (value..=value.saturating_add(GLOBAL_NEAR)).map(Some).chain(std::iter::repeat(None));
                 let below = (value.saturating_sub(GLOBAL_NEAR)..value).rev().map(Some).chain(std::iter::repeat(None));
@@ -149,7 +149,7 @@ pub(super) fn find_counter(
     }
 }
 
-/// A line that broke the line rule.
+/// The explanation of a line that broke the line rule.
 pub(super) fn line_rule(evidence: &Evidence<'_>, transactions: Option<&Transactions>, event: u64, id: Id) -> String {
     let record = evidence.lines.record(id);
     let name = line_name(record.line, record.role);
@@ -177,7 +177,7 @@ pub(super) fn line_rule(evidence: &Evidence<'_>, transactions: Option<&Transacti
     )
 }
 
-/// A heap that is neither before nor after its transaction in flight.
+/// The explanation of a heap that is neither in the state before nor in the state after its transaction in flight.
 pub(super) fn transaction(
     evidence: &Evidence<'_>,
     transactions: &Transactions,
@@ -238,7 +238,7 @@ pub(super) fn transaction(
     explanation
 }
 
-/// The first log line of `core` whose durable bytes are nothing that the program ever stored there since a fence.
+/// The first log line of `core` whose durable bytes are nothing that the program has stored there since a fence.
 fn unreadable_log(evidence: &Evidence<'_>, core: CoreId) -> Option<Id> {
     let lines = evidence.lines;
     let wrong = |id: &Id| {

@@ -1,4 +1,4 @@
-//! For tests: encryption written out with single AES blocks and bit by bit, apart from both the auditors' and the
+//! For tests: encryption written out with single AES blocks and bit by bit, independent of both the auditors' and the
 //! engine's.
 
 use super::fixture::{KEY, LOG_KEY, Populated};
@@ -9,12 +9,12 @@ use crate::recovery::{LineCodec, LogCodec, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use std::sync::Arc;
 
-/// Exclusive-ors `bytes` with the pad of data line `line` under (major, minor).
+/// Exclusive-ors `bytes` with the pad of data line `line` for (major, minor).
 pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
     crypt_under(&KEY, line, major, minor, bytes)
 }
 
-/// The same under any key.
+/// Exclusive-ors `bytes` with the pad of `line` for (major, minor) and any key.
 pub fn crypt_under(key: &[u8; 16], line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
     let aes = aes::Aes128::new_from_slice(key).unwrap();
     let mut out = *bytes;
@@ -31,7 +31,7 @@ pub fn crypt_under(key: &[u8; 16], line: Line, major: u64, minor: u8, bytes: &Li
     out
 }
 
-/// The next line of a chain under the log's key, whose recent ciphertext is `recent`.
+/// The next line of a chain with the log's key; `recent` is the chain's recent ciphertext.
 pub fn cfb_encrypt(recent: &mut CipherBlock, plaintext: &LineBytes) -> LineBytes {
     let aes = aes::Aes128::new_from_slice(&LOG_KEY).unwrap();
     let mut out = *plaintext;
@@ -62,7 +62,7 @@ impl TestCodec {
         Self::new(base, CounterLayout::Split { minor_bits })
     }
 
-    /// Hardware keeps a log in `region`, under a key of its own.
+    /// Adds a hardware log in `region`, with its own key.
     pub fn keep_log(&mut self, region: LogRegion) {
         let mut key = [0; 32];
         key[..16].copy_from_slice(&LOG_KEY);

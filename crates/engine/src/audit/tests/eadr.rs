@@ -1,5 +1,5 @@
-//! Caches in the persistence domain: every rule catches a power loss, a boot or a second power loss that is deliberately
-//! broken in its way, and none complains about the correct counterpart.
+//! Caches in the persistence domain: every rule detects a power loss, a boot or a second power loss that deliberately
+//! breaks it, and no rule reports the correct counterpart.
 
 use super::eadr_fixture::*;
 use super::fixture::{DATA, ProgramFault, crypt, undo_pair};
@@ -37,14 +37,14 @@ fn a_visible_store_must_leave_or_have_persisted_and_fences_add_nothing() {
     assert!(!lose(&mut auditor, &left[..1]));
     assert!(!lose(&mut auditor, &left[1..]));
     assert!(!lose(&mut auditor, &[left[0], home(OLD[0], (0, 2), [0x11; 64])]));
-    // It persists: nothing has to leave.
+    // It persists: nothing needs to leave.
     for write in &left {
         auditor.write_arrived(0, OLD[0], &NEW);
         auditor.persisted(0, write.media, &write.bytes);
     }
     auditor.event_over(0);
     assert!(lose(&mut auditor, &[]));
-    // What was lost at five power losses was told twice: it turned wrong twice.
+    // What was lost at five power losses was reported twice: it turned wrong twice.
     assert_eq!(auditor.violation_count(), 2);
 }
 
@@ -97,7 +97,7 @@ fn what_persists_after_a_power_loss_that_did_not_happen_is_not_hidden_by_it() {
     }
     auditor.event_over(0);
     assert!(lose(&mut auditor, &[]));
-    // The same bytes leave as before that, and an old block comes back over the new one.
+    // The same bytes leave as before, and an old block replaces the new one.
     assert!(lose(&mut auditor, &early));
     assert!(!lose(&mut auditor, &early[..1]));
 }
@@ -151,7 +151,7 @@ fn a_slot_counts_if_its_tag_is_valid_and_its_stamp_has_not_been_consumed() {
     store(&mut auditor, FRESH, 5);
     assert!(!lose(&mut auditor, &[entry(true, 1)]));
     assert!(!lose(&mut auditor, &[slot(3, 1, FRESH, NEW)]));
-    assert!(told(&auditor).contains("slot 3 of the shadow cache") || told(&auditor).contains("that counts holds it"));
+    assert!(told(&auditor).contains("slot 3 of the shadow cache") || told(&auditor).contains("No live slot"));
     let beyond = states(0, &[None, None, None, Some((Line(1_000), true, 1))]);
     assert!(!lose(&mut auditor, &[slot(3, 1, FRESH, NEW), beyond]));
 }
@@ -169,7 +169,7 @@ fn plaintext_that_leaves_on_battery_is_found_once_and_fails_every_crash_point() 
     assert_eq!(auditor.violation_count(), 1);
     assert!(told(&auditor).contains("left in the clear at the power loss"), "{}", told(&auditor));
     assert!(lose(&mut auditor, &[block(1, 0, &[(OLD[0], 2)]), home(OLD[0], (0, 2), NEW)]));
-    // In the clear and not flagged so, it is neither secret nor readable.
+    // Unencrypted and not flagged so, it is neither secret nor readable.
     auditor.event_over(0);
     let unflagged = DrainedWrite { in_the_clear: false, ..left[0] };
     assert!(!lose(&mut auditor, &[unflagged]));
@@ -205,13 +205,13 @@ fn a_pad_that_meets_another_plaintext_on_battery_is_found() {
     store(&mut auditor, FRESH, 6);
     let fresh = slot(1, 1, FRESH, [6; 64]);
     assert!(lose(&mut auditor, &[slot(0, 1, OLD[0], NEW), fresh, tags]));
-    // Both slots under the pad of the first.
+    // Both slots use the pad of the first.
     let bytes = crypt(Line(1 << 20), 1, 0, &[6; 64]);
     assert!(!lose(&mut auditor, &[slot(0, 1, OLD[0], NEW), DrainedWrite { bytes, ..fresh }, tags]));
     assert!(rules(&auditor).contains(&(Rule::PadReuse, FRESH)));
     let reuse = auditor.violations().iter().find(|found| found.rule == Rule::PadReuse).unwrap();
     assert!(reuse.explanation.contains("under a pad that the power loss had already used"), "{}", reuse.explanation);
-    // The pad that populating used, for a line that the run has not persisted.
+    // The pad of the initial contents, for a line that the run has not persisted.
     let fresh_again = [fresh, states(0, &[None, Some((FRESH, true, 1))])];
     let populated = home(OLD[0], (0, 1), NEW);
     assert!(!lose(&mut auditor, &[populated, fresh_again[0], fresh_again[1]]));
@@ -223,7 +223,7 @@ fn a_pad_that_meets_another_plaintext_on_battery_is_found() {
 fn a_pad_of_the_run_is_used_for_a_power_loss_too_and_the_other_way_round_it_is_not() {
     let mut auditor = auditor(None);
     store(&mut auditor, FRESH, 5);
-    // In this future the line leaves under the counter that it then gets in the run.
+    // In this future the line leaves with the counter that it then gets in the run.
     assert!(lose(&mut auditor, &[block(1, 0, &[(OLD[0], 1), (FRESH, 1)]), home(FRESH, (0, 1), NEW)]));
     store(&mut auditor, FRESH, 6);
     auditor.write_arrived(0, FRESH, &[6; 64]);
@@ -239,7 +239,7 @@ fn a_pad_of_the_run_is_used_for_a_power_loss_too_and_the_other_way_round_it_is_n
     assert!(told(&auditor).contains("that event 3 had already used"), "{}", told(&auditor));
 }
 
-/// The battery encrypts the lines of page 1 anew, all but `except`; nothing says which cached line they hold.
+/// The battery re-encrypts the lines of page 1, all except `except`, without naming the cached lines that they hold.
 fn encrypted_anew(except: Option<Line>) -> Vec<DrainedWrite> {
     let lines = (0..64).map(|index| Page(1).line(index)).filter(|&line| Some(line) != except);
     let old = |line: Line| if line == OLD[0] { [0x11; 64] } else { [0; 64] };
@@ -255,7 +255,7 @@ fn a_line_that_is_encrypted_anew_on_battery_is_held_against_what_it_held() {
     let mut left = encrypted_anew(Some(FRESH));
     left.extend([block(1, 1, &[(FRESH, 1)]), line]);
     assert!(lose(&mut auditor, &left));
-    // A line that has just left is encrypted anew, too: it is held against what left.
+    // A line that has just left is re-encrypted, too: it is compared with what left.
     left.extend([DrainedWrite { carries: None, ..home(FRESH, (1, 2), NEW) }, block(1, 1, &[(FRESH, 2)])]);
     assert!(lose(&mut auditor, &left));
     auditor.event_over(0);
@@ -272,7 +272,7 @@ fn a_line_that_is_encrypted_anew_on_battery_is_held_against_what_it_held() {
 #[test]
 fn what_the_battery_makes_of_the_status_register_replaces_it_for_one_power_loss() {
     let mut auditor = auditor(None);
-    // The page waits for its re-encryption under the major counter 1.
+    // The page waits for its re-encryption with the major counter 1.
     let waiting = block(1, 1, &[(OLD[0], 1)]);
     auditor.persisted(0, waiting.media, &waiting.bytes);
     auditor.reencryption(0, Page(1), 0, 0, false);
@@ -288,7 +288,7 @@ fn what_the_battery_makes_of_the_status_register_replaces_it_for_one_power_loss(
     assert_eq!(auditor.state_hash(), hash);
 }
 
-/// A power loss with one line under slot 0 and counter 1, without violations.
+/// An auditor after a power loss with one line in slot 0 with counter 1, without violations.
 fn after_a_loss(value: u8) -> Auditor {
     let mut auditor = auditor(Some(StampSource::Metadata));
     store(&mut auditor, OLD[0], value);
@@ -336,7 +336,7 @@ fn the_boot_and_the_boot_after_a_second_power_loss_are_watched_against_all_that_
         let mut auditor = after_a_loss(5);
         let mut watch = auditor.boot_watch();
         write(&mut watch, first.0, first.1);
-        // It was handed another line, which power loss then swallows.
+        // The controller received another line, which the power loss then discards.
         watch.write_arrived(0, OLD[0], &[9; 64]);
         let mut nested = watch.clone();
         nested.power_lost(&[slot(0, 1, OLD[0], NEW)]);
@@ -344,7 +344,7 @@ fn the_boot_and_the_boot_after_a_second_power_loss_are_watched_against_all_that_
         let leaks = nested.finish();
         assert_eq!(auditor.boot_over(leaks), clean, "{first:?}, then {second:?}");
     }
-    // Clones do not disturb each other.
+    // Clones do not affect each other.
     let mut auditor = after_a_loss(5);
     let watch = auditor.boot_watch();
     let [mut one, mut other] = [watch.clone(), watch.clone()];
@@ -368,7 +368,7 @@ fn the_pads_of_the_next_power_loss_must_be_fresh() {
             assert!(told(&auditor).contains("the next power loss after the reboot"), "{}", told(&auditor));
         }
     }
-    // A populated line lies on the media under its first counter, also if nothing has persisted it.
+    // A populated line is stored with its first counter, even if nothing has persisted it.
     let mut auditor = after_a_loss(5);
     let mut watch = auditor.boot_watch();
     watch.next_write(OLD[0], std::iter::once(crypt(OLD[0], 0, 1, &[0; 64])));
@@ -376,8 +376,8 @@ fn the_pads_of_the_next_power_loss_must_be_fresh() {
     assert!(!auditor.boot_over(leaks));
 }
 
-/// Runs the flush-free form of the test program and lets power fail after every store: what `drained` picks of the
-/// dirty lines leaves for the shadow cache.
+/// Runs the flush-free form of the test program and fails power after every store: the dirty lines that `drained`
+/// selects leave for the shadow cache.
 fn run(drained: impl Fn(Line, u64) -> bool) -> Auditor {
     let (mut program, facts) = undo_pair(&base(), 3, ProgramFault::default());
     let mut auditor = Auditor::new(setup(Some(StampSource::Metadata), Some(facts)));
@@ -432,6 +432,6 @@ fn a_data_line_that_stays_behind_breaks_its_transaction_too() {
     assert!(found.contains(&(Rule::Durability, DATA[1])) || found.contains(&(Rule::Atomicity, DATA[1])), "{found:?}");
     let stages: Vec<_> = auditor.violations().iter().map(|violation| violation.stage).collect();
     assert!(stages.contains(&Some("prepare")), "fences still divide a transaction: {stages:?}");
-    // The transaction after it lets all leave.
+    // The transaction after it lets everything leave.
     assert_eq!(auditor.recovered_line(DATA[1]), Some([3; 64]));
 }

@@ -1,4 +1,4 @@
-//! For tests: auditors of designs whose caches are in the persistence domain, and what leaves on battery, put together by
+//! For tests: auditors of designs whose caches are in the persistence domain, and what leaves on battery, assembled by
 //! hand.
 
 use super::fixture::{KEY, Populated, crypt};
@@ -7,10 +7,10 @@ use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Obs
 use crate::parts::{LineAtomicity, StampSource};
 use std::sync::Arc;
 
-/// Two lines of metadata, the second of which speaks for two slots.
+/// Two lines of metadata, the second of which describes two slots.
 pub const REGION: ShadowRegion = ShadowRegion { first: Line(1_000), slots: 6, memory_lines: 1 << 20 };
 pub const REGISTERS: ShadowRegisters = ShadowRegisters { incr_counter: 1, boot_counter: 1, consumed: 0 };
-/// Populated with 0x11.
+/// Lines that are populated with 0x11.
 pub const OLD: [Line; 2] = [Line(64), Line(128)];
 pub const FRESH: Line = Line(70);
 
@@ -18,7 +18,7 @@ pub fn base() -> Arc<Populated> {
     Arc::new(Populated::new(OLD.map(|line| (line.0, [0x11; 64]))))
 }
 
-/// An auditor of a design with encrypted memory; with a shadow cache if it says where counters are found.
+/// An auditor of a design with encrypted memory; with a shadow cache if `shadow` says where its counters come from.
 pub fn auditor(shadow: Option<StampSource>) -> Auditor {
     Auditor::new(setup(shadow, None))
 }
@@ -43,7 +43,7 @@ pub fn store(auditor: &mut Auditor, line: Line, value: u8) {
     auditor.event_over(0);
 }
 
-/// Power is lost; the verdict.
+/// A power loss; returns the verdict.
 pub fn lose(auditor: &mut Auditor, left: &[DrainedWrite]) -> bool {
     auditor.power_lost(left, &REGISTERS);
     auditor.judge()
@@ -58,12 +58,12 @@ pub fn home(line: Line, (major, minor): (u64, u8), plain: LineBytes) -> DrainedW
     carrying(line, crypt(line, major, minor, &plain), line, plain)
 }
 
-/// A line leaves for its own address, in the clear and flagged so.
+/// A line leaves for its own address, unencrypted and flagged so.
 pub fn in_the_clear(line: Line, plain: LineBytes) -> DrainedWrite {
     DrainedWrite { in_the_clear: true, ..carrying(line, plain, line, plain) }
 }
 
-/// A counter block leaves, in which these lines have these minors.
+/// A counter block leaves in which these lines have these minor counters.
 pub fn block(page: u64, major: u64, minors: &[(Line, u8)]) -> DrainedWrite {
     let mut all = [0; 64];
     for &(line, minor) in minors {

@@ -1,6 +1,6 @@
-//! The straightforward auditor of caches in the persistence domain: at each power loss it recomputes everything from
-//! nothing, from all that was ever told and what leaves. Random streams and random power losses, right and wrong, must
-//! get the same verdicts from it and from the incremental one.
+//! The simple auditor of caches in the persistence domain: at each power loss it recomputes everything from all past
+//! reports and from what leaves. It must give the same verdicts as the incremental auditor for random streams and
+//! random power losses, right and wrong.
 
 use super::eadr_fixture::*;
 use super::fixture::{TestCodec, crypt};
@@ -22,7 +22,7 @@ enum Step {
         half: bool,
         value: u8,
     },
-    /// Data of the newest version `back` stores ago persist, encrypted under this counter.
+    /// Data of the version that was newest `back` stores ago persist, encrypted with this counter.
     Data {
         line: usize,
         back: usize,
@@ -42,16 +42,16 @@ enum Step {
     PowerLoss(Loss),
 }
 
-/// One slot of the shadow cache: most are as they should be.
+/// One slot of the shadow cache; most slots are correct.
 #[derive(Clone, Debug)]
 struct Entry {
     line: usize,
     back: usize,
     valid: bool,
     stamp: u64,
-    /// The counter of its pad, if not the one that a boot will use.
+    /// The counter of its pad, if it is not the one that a boot will use.
     counter: Option<u64>,
-    /// Its data leave.
+    /// Whether its data leave.
     leaves: bool,
 }
 
@@ -62,7 +62,7 @@ struct Loss {
     blocks: Vec<(usize, u64, [u8; 2])>,
     registers: (u64, u64, u64),
     metadata_first: bool,
-    /// The list is told twice over, the first time with the versions of a store earlier.
+    /// The list is reported twice, the first time with older versions.
     twice: bool,
 }
 
@@ -102,7 +102,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Media that a power loss leaves: bytes, and whether they are flagged as lying in the clear.
+/// Media that a power loss leaves: bytes, and whether they are flagged as unencrypted.
 type Memory = BTreeMap<MediaLine, (LineBytes, bool)>;
 
 struct Reference {
@@ -110,7 +110,7 @@ struct Reference {
     source: Option<StampSource>,
     versions: BTreeMap<Line, Vec<LineBytes>>,
     persisted: Memory,
-    /// What was encrypted for what, in order.
+    /// What was encrypted for which line, in order.
     uses: Vec<(Line, LineBytes, LineBytes)>,
     status: Option<ReencryptionStatus>,
 }
@@ -121,7 +121,7 @@ impl Reference {
         versions[versions.len().saturating_sub(1 + back)]
     }
 
-    /// The counter under which a boot will read the slot, if its metadata are `stamp`.
+    /// The counter that a boot will use to read the slot, if its metadata are `stamp`.
     fn counter_of(&self, slot: u64, stamp: u64, registers: &ShadowRegisters) -> u64 {
         match self.source {
             Some(StampSource::Location) => {
@@ -198,7 +198,7 @@ impl Reference {
         content
     }
 
-    /// The lines that tell something when `left` leaves, and whether it is plaintext.
+    /// The lines that leak when `left` leaves, and whether as plaintext.
     fn leaks(&self, left: &[DrainedWrite]) -> BTreeSet<(Line, bool)> {
         let word = |bytes: &LineBytes, block: usize| u128::from_le_bytes(bytes[block * 16..][..16].try_into().unwrap());
         let mut pads: BTreeMap<u128, u128> = BTreeMap::new();
@@ -232,7 +232,7 @@ fn line_block(line: Line) -> crate::message::CounterBlock {
     crate::message::Coverage::PAGE.block(line)
 }
 
-/// Everything of a durable state that a boot can tell apart.
+/// Everything of a durable state that a boot can distinguish.
 type State = (Memory, ShadowRegisters, Option<(Page, u64, u64)>);
 
 struct Both {
@@ -289,7 +289,7 @@ fn follow(source: Option<StampSource>, steps: Vec<Step>) {
             status: None,
         },
         hashes: BTreeMap::new(),
-        // Whole pages: a counter block speaks for 64 lines.
+        // Whole pages: a counter block covers 64 lines.
         watched: (64..192).map(Line).collect(),
     };
     for step in steps {
@@ -330,7 +330,7 @@ fn follow(source: Option<StampSource>, steps: Vec<Step>) {
             }
         }
     }
-    // A power loss leaves no trace behind that did not happen.
+    // A power loss that did not happen leaves no trace.
     both.incremental.event_over(0);
     both.lose(&[], &REGISTERS);
 }

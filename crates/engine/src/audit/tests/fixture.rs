@@ -1,5 +1,5 @@
-//! For tests: a populated base, a two-line undo-logged program, and a scripted machine that executes it and tells the
-//! observer what a design, correct or deliberately broken, would tell.
+//! For tests: a populated base, a two-line undo-logged program, and a scripted machine that executes it and reports to
+//! the observer what a design, correct or deliberately broken, would report.
 
 use crate::audit::ledger::{Ledger, ledger_channel};
 use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
@@ -40,7 +40,7 @@ impl BaseImage for Populated {
 
 const HEADER: Line = Line(0);
 const COPIES: [Line; 2] = [Line(1), Line(2)];
-/// The two data lines that every transaction sets to the same value; they lie in different pages.
+/// The two data lines that every transaction sets to the same value; they are in different pages.
 pub const DATA: [Line; 2] = [Line(64), Line(128)];
 
 /// The test program: an undo log of one entry for two lines.
@@ -139,7 +139,7 @@ impl OpSource for UndoPairSource {
     }
 }
 
-/// What the scripted design does with one write that reaches the controller.
+/// How the scripted design handles one write that reaches the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteStyle {
     /// Counter and data in one event.
@@ -150,18 +150,18 @@ pub enum WriteStyle {
     CounterKept,
     /// Nothing persists although it is acknowledged.
     Dropped,
-    /// The counter is not bumped.
+    /// The counter is not incremented.
     PadReused,
     /// The data stays plaintext.
     Plain,
 }
 
-/// What the scripted design does when a minor counter overflows.
+/// How the scripted design handles an overflow of a minor counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OverflowStyle {
-    /// A line's old minor survives until its done bit.
+    /// A line keeps its old minor counter until its done bit is set.
     Hardened,
-    /// All minors are reset when the major counter is bumped.
+    /// All minor counters are reset when the major counter is incremented.
     ResetAtOnce,
 }
 
@@ -174,7 +174,7 @@ pub struct Machine {
     blocks: FxHashMap<CounterBlock, LineBytes>,
     cached: FxHashMap<Line, LineBytes>,
     stored: FxHashMap<MediaLine, LineBytes>,
-    /// Persisted and not yet on the media.
+    /// Writes that have persisted and are not on the media yet.
     pub queue: Vec<(MediaLine, LineBytes)>,
     pub status: Option<ReencryptionStatus>,
     /// The log metadata registers that survive, by core, of a machine whose hardware keeps a log.
@@ -223,7 +223,7 @@ impl Machine {
         }
     }
 
-    /// An auditor for `cores` cores whose programs nobody judges.
+    /// An auditor for `cores` cores without programs to judge.
     pub fn audited_of_cores(&self, cores: usize) -> Auditor {
         Auditor::new(AuditSetup { cores, ..self.setup(LineAtomicity::None, true, None) })
     }
@@ -234,7 +234,7 @@ impl Machine {
         self.audited_for(promise, status_survives, program)
     }
 
-    /// The same for a design with this promise about lines in flight.
+    /// An auditor for this machine and the test program, for a design with this promise about lines in flight.
     pub fn audited_for(
         &self,
         line_atomic: LineAtomicity,
@@ -371,7 +371,7 @@ impl Machine {
         self.end_event(observer, after_event);
     }
 
-    /// What the machine itself decrypts, its counter cache being warm.
+    /// What the machine itself decrypts, with a warm counter cache.
     fn durable(&self, line: Line) -> LineBytes {
         let queued = self.queue.iter().rev().find(|(media, _)| *media == MediaLine::data(line)).map(|(_, bytes)| bytes);
         match (queued, self.content(MediaLine::data(line))) {
@@ -422,7 +422,7 @@ impl Machine {
     }
 }
 
-/// The test program behind its ledger, and what an auditor has to know of it.
+/// The test program with its ledger, and what an auditor must know about it.
 pub fn undo_pair(
     base: &Arc<Populated>,
     transactions: u64,

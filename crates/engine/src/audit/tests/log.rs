@@ -1,5 +1,5 @@
-//! The hardware's log as the auditors read it: a correct log breaks no rule, each broken one is caught, and a real boot
-//! always agrees with the auditors about what the undo leaves.
+//! The hardware's log as the auditors read it: a correct log breaks no rule, each broken one is detected, and a real
+//! boot always agrees with the auditors about the result of the undo.
 
 use super::fixture::{LOG_KEY, cfb_encrypt};
 use super::log_fixture::{LINES, LogFault, Script, log_machine, region};
@@ -20,7 +20,7 @@ const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
 
-/// Five transactions, so that buckets come round; power fails after every event and every distinct state is booted.
+/// Five transactions, so that buckets are reused; power fails after every event, and every distinct state is booted.
 fn explore(layout: LogLayout, counters: CounterLayout, fault: LogFault) -> Explorer<'static> {
     let (mut script, facts) = Script::new(layout, counters, fault);
     let auditor = script.machine.audited_for(LineAtomicity::None, true, Some(facts));
@@ -146,8 +146,8 @@ fn registers_belong_to_the_durable_state_if_they_survive() {
 }
 
 proptest! {
-    /// What the mechanism encrypts the auditors decrypt from the initial vector alone, and what is encrypted with
-    /// single blocks the mechanism decrypts.
+    /// The auditors decrypt what the mechanism encrypts, from the initial vector alone, and the mechanism decrypts what
+    /// is encrypted with single blocks.
     #[test]
     fn chains_read_the_same_by_mechanism_and_auditors(
         iv: CipherBlock, lines in prop::collection::vec(any::<[[u8; 32]; 2]>(), 1..20)
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// One change of the log, over few places, so that right and wrong ones meet.
+/// One change of the log, at few places, so that right and wrong changes are combined.
 #[derive(Clone, Debug)]
 enum Change {
     Header { bucket: u32, record: u32, lines: Vec<usize>, count: u32, sequence: u32 },
@@ -193,7 +193,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Both cores may have the same bucket, headers may be any, and chains may be broken in the middle.
+/// Both cores may have the same bucket, headers may have any contents, and chains may be broken in the middle.
 fn follow(layout: LogLayout, changes: Vec<(Change, bool)>) -> Result<(), TestCaseError> {
     let mut machine = log_machine(layout, EIGHT, true);
     let mut auditor = machine.audited_of_cores(2);

@@ -1,5 +1,5 @@
-//! For tests: a scripted machine whose hardware keeps an undo log, written out apart from the controller's log manager,
-//! in either layout, correct or deliberately broken.
+//! For tests: a scripted machine whose hardware keeps an undo log, written independently of the controller's log
+//! manager, in either layout, correct or deliberately broken.
 
 use super::fixture::{KEY, LOG_KEY, Machine, Populated, WriteStyle, cfb_encrypt};
 use crate::audit::{CounterLayout, LogFacts, ProgramFacts, TransactionRecord, ledger_channel};
@@ -26,11 +26,11 @@ pub enum LogFault {
     None,
     /// A header becomes valid before the lines that it names.
     HeaderBeforeLines,
-    /// Data goes on when its entry has persisted, before the header.
+    /// Data leaves when its entry has persisted, before the header.
     DataBeforeHeader,
-    /// Valid Header Number (or the register) counts a header, and data goes on, before that has persisted.
+    /// Valid Header Number (or the register) counts a header, and data leaves, before the header has persisted.
     CountBeforeHeader,
-    /// The count is early, but data waits for the header too.
+    /// The count is early, but data also waits for the header.
     CountEarly,
     /// The log is freed before the data has persisted.
     FreedEarly,
@@ -88,7 +88,7 @@ pub struct Script {
     layout: LogLayout,
     fault: LogFault,
     records: Sender<TransactionRecord>,
-    /// Buckets that have been given out.
+    /// Number of buckets that have been allocated.
     lives: u64,
     header_chain: CipherBlock,
     log_chain: CipherBlock,
@@ -97,7 +97,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// The script, and what an auditor has to know of its program.
+    /// The script, and what an auditor must know about its program.
     pub fn new(layout: LogLayout, counters: CounterLayout, fault: LogFault) -> (Self, ProgramFacts) {
         let (sender, records) = ledger_channel();
         let layouts = vec![ProgramLayout { core: 0, log: 0..0, heap: 4096..3 * 4096 }];
@@ -119,7 +119,7 @@ impl Script {
     pub fn transaction<O: Observer>(&mut self, number: u64, o: &mut O, after: &mut dyn FnMut(&Machine, &mut O)) {
         let value = |index: usize| [(number as u8 + 1) << 4 | index as u8; 64];
         let writes = LINES.iter().enumerate().map(|(index, &line)| (line, value(index))).collect();
-        // Nobody may be listening: some tests judge nothing.
+        // The receiver may be gone: some tests judge nothing.
         let _ = self.records.send(TransactionRecord { core: 0, number: Some(number), writes, prepared: Vec::new() });
         o.transaction_began(0, 0, number);
         self.machine.end_event(o, after);

@@ -1,5 +1,5 @@
-//! The auditors against programs, designs and outcomes that are broken on purpose, and against references that recompute
-//! everything from nothing.
+//! The auditors with programs, designs and outcomes that are broken on purpose, and compared with references that
+//! recompute everything.
 
 mod codec;
 mod eadr;

@@ -1,6 +1,5 @@
-//! The straightforward auditor: it keeps the whole stream and recomputes everything from nothing at every event, with
-//! ordered maps, its own decoding and no lists of what changed. Random streams must get the same verdicts from it and
-//! from the incremental one.
+//! The simple auditor: it keeps the whole stream and recomputes everything at every event, with ordered maps, its own
+//! decoding and no lists of changes. It must give the same verdicts as the incremental auditor for random streams.
 
 use super::fixture::*;
 use crate::audit::{Auditor, CounterLayout, TransactionRecord};
@@ -28,7 +27,7 @@ enum Told {
     Status(Option<ReencryptionStatus>),
 }
 
-/// Keeps the stream and judges it from nothing.
+/// Keeps the stream and judges it without incremental state.
 struct Reference {
     codec: TestCodec,
     line_atomic: LineAtomicity,
@@ -93,7 +92,7 @@ impl Reference {
                 let allowed = &versions[covered..];
                 let promised = match self.line_atomic {
                     LineAtomicity::None => false,
-                    // Not while something that was stored before the marking is uncovered.
+                    // Not while a store from before the marking is uncovered.
                     LineAtomicity::Marked => marked.is_some_and(|unmarked| unmarked <= covered),
                     LineAtomicity::Every => true,
                 };
@@ -177,7 +176,7 @@ impl Observer for Reference {
     }
 }
 
-/// Tells both auditors.
+/// Reports to both auditors.
 struct Both {
     incremental: Auditor,
     reference: Reference,
@@ -243,7 +242,8 @@ fn promise() -> impl Strategy<Value = LineAtomicity> {
     prop_oneof![Just(LineAtomicity::None), Just(LineAtomicity::Marked), Just(LineAtomicity::Every)]
 }
 
-/// One thing told, over four lines of two pages, a few versions and a few counters, so that right and wrong ones meet.
+/// One report, about four lines of two pages, a few versions and a few counters, so that right and wrong ones are
+/// combined.
 #[derive(Clone, Debug)]
 enum Step {
     Store {
@@ -258,7 +258,7 @@ enum Step {
         line: usize,
     },
     Fence,
-    /// Data of the newest version `back` stores ago, encrypted under this counter.
+    /// Data of the version that was newest `back` stores ago, encrypted with this counter.
     Data {
         line: usize,
         back: usize,
@@ -282,7 +282,7 @@ enum Step {
 const LINES: [Line; 4] = [Line(64), Line(70), Line(128), Line(133)];
 const PAGES: [Page; 2] = [Page(1), Page(2)];
 
-/// The same with global counters, over lines that share blocks of eight and one that does not.
+/// One report for global counters, about lines that share blocks of eight and one that does not.
 #[derive(Clone, Debug)]
 enum GlobalStep {
     Store {
@@ -296,7 +296,7 @@ enum GlobalStep {
         line: usize,
     },
     Fence,
-    /// Data of the version `back` stores ago, encrypted under this value of the counter.
+    /// Data of the version `back` stores ago, encrypted with this value of the counter.
     Data {
         line: usize,
         back: usize,
@@ -309,11 +309,11 @@ enum GlobalStep {
     },
 }
 
-/// Lines 64 and 128 are populated; 65 shares a block with the one, 72 is in the next block.
+/// Lines 64 and 128 are populated; 65 shares a block with 64, and 72 is in the next block.
 const NEIGHBOURS: [Line; 4] = [Line(64), Line(65), Line(72), Line(128)];
 
 fn global_step() -> impl Strategy<Value = GlobalStep> {
-    // 0 is never written, 1 populated; few values, so that right and wrong ones meet.
+    // 0 means never written, 1 populated; few values, so that right and wrong ones are combined.
     let value = || prop_oneof![1 => Just(0u64), 2 => Just(1), 4 => 2u64..4, 1 => Just(u64::MAX)];
     prop_oneof![
         3 => (0usize..4, 1u8..4).prop_map(|(line, value)| GlobalStep::Store { line, value }),
@@ -357,7 +357,7 @@ proptest! {
         };
         let mut versions: Vec<Vec<LineBytes>> =
             LINES.iter().map(|&line| vec![base.line(line).copied().unwrap_or([0; 64])]).collect();
-        // Whole pages are watched: a counter block speaks for 64 lines.
+        // Whole pages are checked: a counter block covers 64 lines.
         let all: BTreeSet<Line> = PAGES.iter().flat_map(|page| (0..64).map(|n| page.line(n))).collect();
         for (step, ends_event) in steps {
             match step {

@@ -1,5 +1,5 @@
-//! Every rule catches a design, a program or an outcome that is deliberately broken in its way, and none of them
-//! complains about the correct counterpart.
+//! Every rule detects a design, a program or an outcome that deliberately breaks it, and no rule reports the correct
+//! counterpart.
 
 use super::fixture::*;
 use crate::audit::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
 
-/// Runs the test program, judging after every event, and gives the rules broken in order of discovery.
+/// Runs the test program, judging after every event, and returns the broken rules in order of discovery.
 fn explore(
     minor_bits: u32,
     line_atomic: bool,
@@ -130,7 +130,7 @@ fn a_program_that_forgets_a_flush_breaks_atomicity_and_not_the_line_rule() {
 fn plaintext_that_leaves_the_chip_is_found() {
     let (rules, _) = with_style(false, WriteStyle::Plain);
     assert!(rules.contains(&Rule::Plaintext));
-    // Also when the bus shows what the persistence domain was not told to hold.
+    // Also if the bus shows what the persistence domain was not reported to hold.
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     auditor.bus_write(0, MediaLine::data(DATA[0]), &[0x11; 64]);
@@ -267,7 +267,7 @@ fn a_violation_tells_the_stage_of_its_transaction() {
     let fault = ProgramFault { forgets_flush: true, ..ProgramFault::default() };
     let (_, auditor) = explore(7, true, true, fault, OverflowStyle::Hardened, |_| WriteStyle::Pair);
     assert_eq!(auditor.violations()[0].stage, Some("commit"));
-    // A program that nobody can judge has no stages.
+    // A program that cannot be judged has no stages.
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     auditor.bus_write(0, MediaLine::data(DATA[0]), &[0x11; 64]);
@@ -363,7 +363,7 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
     auditor.stored(0, 0, node, 0, &[2; 64]);
     auditor.stored(0, 0, head, 0, &[3; 64]);
     assert!(auditor.judge());
-    // The node's counter is there before its data: garbage, but of no state's business.
+    // The node's counter is there before its data: garbage, but it belongs to no state.
     auditor.persisted(0, MediaLine::counter(Coverage::PAGE.block(head)), &machine.codec.pack(0, &minors));
     assert!(auditor.judge());
     auditor.persisted(0, MediaLine::data(node), &crypt(node, 0, 1, &[2; 64]));
@@ -380,7 +380,7 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
     assert!(auditor.judge());
     auditor.transaction_ended(0, 0, 0);
     assert!(auditor.judge());
-    // The node belongs to the committed state now; the next transaction may not spoil it alone.
+    // The node belongs to the committed state now; the next transaction must not destroy it.
     auditor.transaction_began(0, 0, 1);
     assert!(auditor.judge());
     minors[node.index_in_page()] = 2;

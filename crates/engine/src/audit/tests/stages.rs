@@ -1,5 +1,5 @@
-//! The tally of stages against one that keeps everything it is told and works each cell out from nothing at every event:
-//! it finds what a ciphertext stands for by encrypting everything that was ever written under every counter.
+//! The counts by stage, compared with an observer that keeps all reports and computes each cell from them at every
+//! event: it finds what a ciphertext means by encrypting everything that was ever written with every counter.
 
 use super::fixture::*;
 use crate::audit::{Auditor, PartTally, StageTally};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The lines of the test program's log entry, and those that it writes in place.
 const LOG: [Line; 3] = [Line(0), Line(1), Line(2)];
 const STAGES: [&str; 3] = ["prepare", "mutate", "commit"];
-/// Majors and minors that a run of three transactions can reach, and more.
+/// Major and minor counters that a run of three transactions can reach, and more.
 const MAJORS: std::ops::Range<u64> = 0..5;
 const MINORS: std::ops::Range<u8> = 0..4;
 
@@ -24,7 +24,7 @@ struct Seen {
     counter_kept: bool,
 }
 
-/// Keeps what it is told.
+/// An observer that keeps all reports.
 struct Naive {
     codec: TestCodec,
     status_survives: bool,
@@ -119,7 +119,7 @@ impl Naive {
         }
     }
 
-    /// Only the end of a transaction tells what it was to write.
+    /// Only the end of a transaction shows what it was to write.
     fn resolve(&mut self) {
         for seen in std::mem::take(&mut self.seen) {
             let of_log = LOG.contains(&seen.line);
@@ -137,7 +137,7 @@ impl Naive {
     }
 }
 
-/// Tells both.
+/// Reports to both observers.
 struct Both(Auditor, Naive);
 
 impl Observer for Both {
@@ -218,7 +218,7 @@ fn at_every_crash_point_both_tallies_find_the_same() {
                     .into_iter()
                     .enumerate()
             {
-                // The last mixes them, and not in step with the six writes of a transaction.
+                // The last style mixes them, not in step with the six writes of a transaction.
                 let style = |write: u64| styles[(write * write % 7 % 3) as usize];
                 let [incremental, naive] = tallied(3, overflow, survives, style);
                 assert_eq!(incremental, naive, "{overflow:?}, register survives: {survives}, styles {n}");
@@ -248,7 +248,7 @@ fn pairs_lose_nothing_and_what_a_stage_writes_is_pending_in_it_alone() {
 
 #[test]
 fn counters_that_stay_in_the_cache_are_lost_where_the_papers_table_says_unknown() {
-    // Table 1 of secpm: one transaction over memory that is intact.
+    // Table 1 of secpm: one transaction on intact memory.
     let [tallies, _] = tallied(1, OverflowStyle::Hardened, true, |_| WriteStyle::CounterKept);
     let lost = |part: PartTally| (part.content_lost > 0, part.counter_lost > Some(0));
     let (prepare, _, data) = of(&tallies, "prepare");

@@ -1,4 +1,4 @@
-//! Latencies and waits at their exact edges. Clock: 2 GHz, so L1 = 1 ns, L2 = 5 ns, L3 = 20 ns in sum.
+//! Latencies and waits at their exact edges. Clock: 2 GHz, so L1 = 1 ns, L2 = 5 ns, L3 = 20 ns in total.
 
 use super::machine;
 use crate::cache::{CacheParts, Hierarchy};
@@ -151,7 +151,7 @@ fn a_write_back_keeps_its_place_until_acknowledged() {
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));
     fill(&mut c, 0, 0, line(2));
-    // L3: 1 (dirty, moved down) and 2. The miss of 3 starts 1's write-back at once, beside the read.
+    // L3: 1 (dirty, moved down) and 2. The miss of 3 starts 1's write-back at once, in parallel to the read.
     assert_eq!(c.load(100, 0, line(3), 7), Access::Pending);
     let requests: Vec<_> = c.requests().collect();
     let [MemoryRequest::Read { token, .. }, MemoryRequest::Write { at, line: gone, bytes, token: write, .. }] =
@@ -301,7 +301,7 @@ fn a_line_read_for_reencryption_only_takes_what_nobody_needs() {
     assert_eq!(c.peek(0, line(4)), None, "and lines on their way to memory");
 }
 
-/// Line and mark of every write asked for.
+/// Line and mark of every requested write.
 fn marks(caches: &mut Hierarchy) -> Vec<(u64, bool)> {
     let writes = caches.requests().filter_map(|request| match request {
         MemoryRequest::Write { line, counter_atomic, .. } => Some((line.0, counter_atomic)),
@@ -394,7 +394,7 @@ fn a_shared_level_has_its_size_once_or_for_each_core() {
         let c = Hierarchy::new(&machine, cores, CacheParts::PLAIN).unwrap();
         let n = usize::from(cores);
         assert_eq!([c.lines(1), c.lines(2), c.lines(3)], [n, 8 * n, 8]);
-        // A private cache has its size for each core as it is.
+        // The size of a private cache is for each core already.
         (machine.l2.shared, machine.l3.size_per_core) = (false, true);
         let c = Hierarchy::new(&machine, cores, CacheParts::PLAIN).unwrap();
         assert_eq!([c.lines(1), c.lines(2), c.lines(3)], [n, 8 * n, 8 * n]);

@@ -1,19 +1,19 @@
-//! Transactions that hardware logs: the log trigger at its exact edges, and what random programs are held to.
+//! Transactions that hardware logs: the log trigger at its exact edges, and the rules for random programs.
 
 use super::edges::{SMALL, caches, fill, fill_dirty, line, store, wakes, write};
 use crate::cache::Hierarchy;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake};
 use std::collections::{HashMap, HashSet};
 
-/// Who wrote a version of a line, in which of its transactions; nobody wrote the first.
+/// The core and transaction that wrote a version of a line; `None` for the first version.
 pub(super) type Writer = Option<(CoreId, u32)>;
 
-/// A transaction with a log, as it should be.
+/// A model of a transaction with a log.
 #[derive(Default)]
 pub(super) struct Transaction {
     /// The version of each line that was logged last, and whether the log manager has it.
     logged: HashMap<Line, (usize, bool)>,
-    /// Lines that have been in the first level ever since they were logged last.
+    /// Lines that have stayed in the first level since they were last logged.
     kept: HashSet<Line>,
 }
 
@@ -109,7 +109,7 @@ fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
 
 #[test]
 fn a_store_that_waits_for_registers_keeps_no_way() {
-    // One way in the second level, shared: the line of the store that waits goes, and comes back.
+    // One way in the second level, shared: the line of the waiting store leaves and comes back.
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, true), (4, 1, 4, true)], 2);
     fill(&mut c, 0, 0, line(1));
     c.begin_transaction(0, 0);
@@ -140,16 +140,16 @@ fn a_log_bit_goes_with_its_line() {
         old
     };
     assert_eq!(log_and_store(&mut c, 100, 0xa1), 1);
-    // The only way of the first level takes another line; the first comes back from the second level.
+    // The only way of the first level is used for another line; the first line comes back from the second level.
     fill(&mut c, 200, 0, line(2));
     assert_eq!(c.load(300, 0, line(1), 0), Access::At(5_300));
     assert_eq!(log_and_store(&mut c, 10_000, 0xa2), 0xa1, "with the bytes it came back with");
-    // Another core reads it: nobody has changed it, and the bit stays.
+    // Another core reads it: it was not changed, and the bit stays.
     assert_eq!(c.load(20_000, 1, line(1), 0), Access::At(44_000));
     assert!(matches!(c.own(50_000, 0, line(1), false), Access::At(_)));
     assert_eq!(c.prepare_store(50_000, 0, line(1)), Access::At(50_000));
     c.write(50_000, 0, line(1), 0, &[0xa3]);
-    // Another core writes it, and its own transaction knows nothing of the first one's log.
+    // Another core writes it, and its own transaction has no entry for it.
     store(&mut c, 60_000, 1, line(1), 0xb1);
     assert_eq!(log_and_store(&mut c, 70_000, 0xa4), 0xb1);
     begin(&mut c, 0, 1);

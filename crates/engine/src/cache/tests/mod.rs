@@ -1,4 +1,4 @@
-//! Exact edges, and random programs against a flat memory.
+//! Exact edges, and random programs compared with a flat memory.
 
 mod edges;
 mod logged;

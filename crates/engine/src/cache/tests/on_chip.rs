@@ -1,30 +1,30 @@
-//! What random programs are held to where caches keep data when power fails: what lies on the chip and what memory has
-//! acknowledged are together the newest version of every line, at every event; lines rest as the design says; and one
-//! counter serves one stay of a line on the chip.
+//! Rules for random programs with caches that keep data when power fails: the lines on the chip and memory's
+//! acknowledged lines together are the newest version of every line, at every event; lines are stored as the design
+//! says; and one counter serves one dirty period of a line on the chip.
 
 use crate::cache::{CacheParts, data_slots};
 use crate::config::Machine;
 use crate::message::{Line, LineBytes, OnChipLine, xor};
 use crate::parts::CachePads;
 
-/// A pad of its own for each slot.
+/// A different pad for each slot.
 pub(super) fn pad_of_slot(slot: u64) -> LineBytes {
     std::array::from_fn(|i| ((slot + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 + 2 * i as u64) >> (8 * (i % 8))) as u8)
 }
 
-/// How lines rest, and whether that survives a loss of power.
+/// Caches whose lines are stored with `pads`, in the persistence domain or not.
 pub(super) fn parts(pads: CachePads, persistent: bool) -> CacheParts<'static> {
     CacheParts { pads, persistent, pad_of_slot: &pad_of_slot }
 }
 
-/// What is known of the lines of a world.
+/// The state of the lines of a world.
 pub(super) struct OnChip {
     pads: CachePads,
     persistent: bool,
     slots: u64,
-    /// By line: it is dirty under a counter that no write has carried out yet.
+    /// For each line: whether it is dirty with a counter that no write has carried out yet.
     counted: Vec<bool>,
-    /// A counter has been asked for.
+    /// Whether a counter has been requested.
     asked: Vec<bool>,
     pub(super) bumps: u64,
 }
@@ -36,8 +36,8 @@ impl OnChip {
         OnChip { pads, persistent, slots, counted: vec![false; lines], asked: vec![false; lines], bumps: 0 }
     }
 
-    /// What a core does instead of `what`: such programs flush nothing, and hardware logs nothing where lines rest under
-    /// their own counters.
+    /// What a core does instead of `what`: such programs flush nothing, and hardware logs nothing if lines are
+    /// encrypted with their own counters.
     pub(super) fn instead_of(&self, what: u8) -> u8 {
         match what {
             8 | 9 | 10 | 12 | 15 if self.persistent => 3,
@@ -54,27 +54,27 @@ impl OnChip {
         self.pads == CachePads::AesAtAccess
     }
 
-    /// A store happens.
+    /// Handles a store.
     pub(super) fn stored(&self, line: Line) {
         let counted = self.counted[line.0 as usize];
         assert!(counted || !self.with_counters(), "a store to {line:?}, whose counter has been used");
     }
 
-    /// The caches ask for the next counter of `line`.
+    /// Handles the caches' request for the next counter of `line`.
     pub(super) fn asks(&mut self, line: Line) {
         assert!(self.with_counters());
         assert!(!self.counted[line.0 as usize], "{line:?} has a counter that has not been used");
         assert!(!std::mem::replace(&mut self.asked[line.0 as usize], true), "two counters for one turn of {line:?}");
     }
 
-    /// They get it.
+    /// Handles the answer to the request for a counter.
     pub(super) fn bumped(&mut self, line: Line) {
         assert!(std::mem::replace(&mut self.asked[line.0 as usize], false));
         self.counted[line.0 as usize] = true;
         self.bumps += 1;
     }
 
-    /// A write of `line` leaves; returns what it says. `newest`: unless no bytes are kept.
+    /// Handles a write of `line`; returns its bytes. `newest`: `None` if no bytes are kept.
     pub(super) fn leaves(&mut self, line: Line, resting: &LineBytes, pad: &LineBytes, newest: LineBytes) -> LineBytes {
         let bytes = xor(resting, pad);
         assert!(*pad == [0; 64] || self.pads == CachePads::BootPads);
@@ -86,7 +86,7 @@ impl OnChip {
         bytes
     }
 
-    /// The rules for all that lies on the chip.
+    /// The rules for all lines on the chip.
     pub(super) fn check(&self, lines: &[OnChipLine]) {
         assert!(lines.is_sorted_by(|a, b| a.slot < b.slot && a.level <= b.level));
         for (index, of) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Lines that rest encrypted, and caches in the persistence domain, at their exact edges. Clock: 2 GHz.
+//! Encrypted lines, and caches in the persistence domain, at their exact edges. Clock: 2 GHz.
 
 use super::edges::{fill, fill_dirty, line, store, wakes};
 use super::machine;
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 /// One set in each level; the third holds two lines of data without pads.
 const TIGHT: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)];
-/// The same with two ways in the second level.
+/// One set in each level, with two ways in the second level.
 const WIDER: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (2, 1, 4, false), (2, 1, 4, true)];
 
 fn encrypting(levels: [(u32, u64, u32, bool); 3], cme_levels: u32) -> Machine {
@@ -26,7 +26,7 @@ fn caches(levels: [(u32, u64, u32, bool); 3], cores: u16, pads: CachePads) -> Hi
     Hierarchy::new(&encrypting(levels, 3), cores, parts(pads, true)).unwrap()
 }
 
-/// Has `core` store `value` at the head of `l`, which it must be able to do at once, counter and all.
+/// Makes `core` store `value` at the start of `l`, which must be possible at once, including the counter.
 fn store_at_once(c: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
     assert!(matches!(c.own(now, core, l, false), Access::At(_)));
     assert_eq!(c.prepare_store(now, core, l), Access::At(now));
@@ -42,7 +42,7 @@ fn bump(c: &mut Hierarchy) -> (u64, u16, Line) {
     }
 }
 
-/// The same when the line needs a counter, which comes at once.
+/// Makes `core` store `value` to a line that needs a counter, which comes at once.
 fn store_after_bump(c: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
     assert!(matches!(c.own(now, core, l, false), Access::At(_)));
     assert_eq!(c.prepare_store(now, core, l), Access::Pending);
@@ -186,7 +186,7 @@ fn a_line_turns_dirty_under_its_next_counter_once() {
     store_at_once(&mut c, 2_000, 0, line(1), 0xa1);
     assert_eq!(c.counts().l1.hits, hits, "to ask again is no access");
     store_at_once(&mut c, 3_000, 0, line(1), 0xa2);
-    // The second level has it dirty, too, and then only the third: no counter is missing.
+    // The second level also holds it dirty, and then only the third: no counter is missing.
     fill(&mut c, 4_000, 0, line(2));
     assert_eq!(places(&c), [(1, 2, line(1), true)]);
     store_at_once(&mut c, 5_000, 0, line(1), 0xa3);
@@ -227,12 +227,12 @@ fn a_line_read_by_another_core_while_its_counter_comes_is_dirty_with_its_writer(
     let on_chip = c.on_chip();
     assert_eq!((on_chip.len(), on_chip[0].core, on_chip[0].level), (1, 0, 1));
     drop(wakes(&mut c));
-    // The reader comes again: the line goes down, dirty, and its counter is still good.
+    // The reader comes again: the line moves down, dirty, and its counter is still valid.
     assert!(matches!(c.load(400, 1, line(1), 0), Access::At(_)));
     assert_eq!(c.on_chip()[0].level, 3);
     store_at_once(&mut c, 500, 0, line(1), 0xa1);
     assert_eq!(places(&c).len(), 1);
-    // So it is for another writer.
+    // The same for another writer.
     store_at_once(&mut c, 600, 1, line(1), 0xb1);
     assert_eq!(c.requests().count(), 0);
     assert_eq!(c.peek(0, line(1)).unwrap()[0], 0xb1);
@@ -291,7 +291,7 @@ fn a_dirty_line_that_finds_no_room_below_moves_to_its_reader() {
         let of = c.on_chip()[0];
         assert_eq!((of.line, of.level, of.core, of.newest, of.plaintext[0]), (line(1), 2, 1, true, 0xa1));
         assert_eq!((c.on_chip().len(), c.requests().count(), &c.evicted[..]), (2, 0, &[][..]));
-        // The reader owns it now, and its counter is still good.
+        // The reader owns it now, and its counter is still valid.
         let later = 1_000_000;
         assert_eq!(c.own(later, 1, line(1), false), Access::At(later + c.first_level_latency()));
         store_at_once(&mut c, later, 1, line(1), 0xb1);

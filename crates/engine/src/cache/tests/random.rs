@@ -30,7 +30,7 @@ fn programs(lines: u64, cores: usize) -> impl Strategy<Value = Vec<Program>> {
     prop::collection::vec(prop::collection::vec((0u8..16, 0..lines), 1..80), 1..=cores)
 }
 
-/// Ways of which half hold pads where lines rest under them, so that as many hold data as elsewhere.
+/// The ways if half of them hold pads, so that as many hold data as without pads.
 fn with_pads(levels: [(u32, u64, u32, bool); 3], pads: CachePads) -> [(u32, u64, u32, bool); 3] {
     let factor = if pads == CachePads::BootPads { 2 } else { 1 };
     levels.map(|(ways, sets, mshrs, shared)| (factor * ways, sets, mshrs, shared))
@@ -68,7 +68,7 @@ proptest! {
     }
 }
 
-/// How lines rest, and whether the caches keep them without power.
+/// How lines are stored, and whether the caches survive a power loss.
 const RESTING: [(CachePads, bool); 4] = [
     (CachePads::None, true),
     (CachePads::BootPads, true),

@@ -1,8 +1,8 @@
 //! A small world around caches: cores that run programs, a memory and a log manager with random latencies, and one flat
-//! memory that every store changes at once. Checked after every step: no line is ever lost, whatever a core would load is the newest value,
-//! a flush completes only when what it covers is in memory, and everything drains. In a transaction, no store happens
-//! before old bytes of its line have been logged from which undoing this core's stores leads back, and a line that has
-//! left the first level is logged again.
+//! memory that every store changes at once. Checked after every step: no line is ever lost, every core would load the
+//! newest value, a flush completes only when what it covers is in memory, and everything drains. In a transaction, no
+//! store happens before old bytes of its line have been logged from which this core's stores can be undone, and a line
+//! that has left the first level is logged again.
 
 use super::logged::{Transaction, Writer};
 use super::on_chip::OnChip;
@@ -12,7 +12,7 @@ use crate::kernel::Random;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken, xor};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// A core's program: what, and to which line.
+/// A core's program: operations, each with its line.
 pub(super) type Program = Vec<(u8, u64)>;
 
 /// What happens at some time.
@@ -32,12 +32,12 @@ enum Happens {
     Ended { core: CoreId },
 }
 
-/// What a core is waiting for, besides its loads.
+/// What a core is waiting for, except its loads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Waits {
     No,
     Own(Line),
-    /// `acks` acknowledgements are out.
+    /// `acks` acknowledgements are missing.
     Flush {
         line: Line,
         version: usize,
@@ -57,9 +57,9 @@ pub(super) struct World {
     events: BTreeMap<(u64, u64), Happens>,
     /// Every value each line has had, oldest first; values never repeat.
     history: Vec<Vec<LineBytes>>,
-    /// Who wrote each of them, in which of its transactions; the first is nobody's.
+    /// The core and transaction that wrote each version; `None` for the first.
     writers: Vec<Vec<Writer>>,
-    /// By core: transactions begun, and the one that is open.
+    /// For each core: the number of transactions begun, and the open one.
     begun: Vec<u32>,
     open: Vec<Option<Transaction>>,
     /// The line that flush_data is writing back.
@@ -73,16 +73,16 @@ pub(super) struct World {
     persisted: Vec<usize>,
     last_ack: Vec<u64>,
     waits: Vec<Waits>,
-    /// Old bytes of the core's line are on their way to the log manager.
+    /// Whether old bytes of the core's line have been sent to the log manager.
     log_sent: Vec<bool>,
     begins_at: Vec<u64>,
-    /// The store that the core is about to do marks its line.
+    /// Whether the core's next store marks its line.
     marks: Vec<bool>,
     /// Lines that have been marked.
     marked: Vec<bool>,
-    /// Versions that must have arrived before the write-backs of counters asked for, oldest first ...
+    /// Versions that must have arrived before the requested write-backs of counters, oldest first.
     counters_asked: VecDeque<usize>,
-    /// ... and those on their way.
+    /// Write-backs of counters in flight, with those versions.
     counters_sent: HashMap<u32, usize>,
     programs: Vec<VecDeque<(u8, u64)>>,
     loads: HashMap<u32, (CoreId, Line)>,
@@ -139,7 +139,7 @@ impl World {
         *self.history[line.0 as usize].last().unwrap()
     }
 
-    /// A value that no line has had: patches one of eight words with a fresh number.
+    /// A new value for a line: replaces one of its eight words with a new number.
     fn fresh(&mut self, core: CoreId, line: Line) -> (usize, [u8; 8]) {
         self.stores += 1;
         self.writers[line.0 as usize].push(Some((core, self.begun[usize::from(core)])));
@@ -150,7 +150,7 @@ impl World {
         (offset, word)
     }
 
-    /// Core `core` does the next thing of its program.
+    /// Core `core` performs the next step of its program.
     fn ask(&mut self, core: CoreId) {
         let c = usize::from(core);
         if self.waits[c] != Waits::No {
@@ -342,7 +342,7 @@ impl World {
         self.settle();
     }
 
-    /// What `core` is about to store to `line`: true if it has to wait for the log or for a counter.
+    /// Prepares a store of `core` to `line`; returns true if it must wait for the log or for a counter.
     fn log_first(&mut self, core: CoreId, line: Line) -> bool {
         let (c, l) = (usize::from(core), line.0 as usize);
         let access = self.caches.prepare_store(self.now, core, line);
@@ -355,7 +355,7 @@ impl World {
         false
     }
 
-    /// After an event: everything under way between stages, and the rules.
+    /// After an event: routes everything between stages, and checks the rules.
     fn settle(&mut self) {
         self.drain();
         for (core, transaction) in self.open.iter_mut().enumerate() {
@@ -447,7 +447,7 @@ impl World {
         }
     }
 
-    /// Every core sees the newest value of every line, in a cache or in the last write sent to memory.
+    /// Checks that every core sees the newest value of every line, in a cache or in the last write sent to memory.
     fn check(&self) {
         let on_chip = self.caches.on_chip();
         self.on_chip.check(&on_chip);

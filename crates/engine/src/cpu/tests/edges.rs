@@ -1,5 +1,5 @@
-//! Exact edges of dispatch, commit and drain. With one instruction a cycle, operation `n` (from 0) is dispatched at
-//! cycle `n` and, if nothing holds it up, commits at cycle `n + 1`.
+//! Exact edges of dispatch, commit and drain. With one instruction per cycle, operation `n` (from 0) is dispatched at
+//! cycle `n` and, if nothing delays it, commits at cycle `n + 1`.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn misses(lines: &[u64]) -> BTreeMap<u64, Ps> {
     lines.iter().map(|&line| (line, MISS)).collect()
 }
 
-/// Loads of `lines` miss.
+/// A cache in which loads of `lines` miss.
 fn loads_miss(lines: &[u64]) -> Stub {
     Stub { load_misses: misses(lines), ..Stub::default() }
 }
@@ -167,7 +167,7 @@ fn a_store_to_a_line_in_a_combining_buffer_comes_after_what_is_in_it() {
 
 #[test]
 fn a_load_finds_what_a_combining_buffer_holds() {
-    // The value checker would object to the cache's stale bytes; the load must not even ask the cache.
+    // The value checker would report the cache's stale bytes; the load must not even ask the cache.
     let expects_three = Op::Load { address: 64, length: 8, dependent: false, bytes: 0 };
     let run = run(Stub::default(), &[around(1, 0, 8), compute(20), expects_three, Op::Sfence]);
     assert!(run.times(Seen::Load(1)).is_empty());
@@ -260,7 +260,7 @@ fn a_counter_atomic_store_forwards_to_loads_and_prefetches_like_a_store() {
         assert_eq!(forwarded.cache.prefetched, [1, 2], "once for stores that follow one another on a line");
         assert_eq!(forwarded.times(Seen::Write(1)), [CYCLE + MISS, 2 * CYCLE + MISS]);
     }
-    // What only has counters written back holds no bytes.
+    // A line whose counters alone are written back holds no bytes.
     let asked = run(Stub::default(), &[counters(1), load(1)]);
     assert_eq!(asked.times(Seen::Load(1)), [CYCLE]);
     assert!(asked.cache.prefetched.is_empty());

@@ -1,4 +1,4 @@
-//! Exact edges of transactions that hardware logs, and of what an access of the first level takes.
+//! Exact edges of transactions that hardware logs, and the duration of accesses to the first level.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn flush_data_persists_line_and_counter_and_the_end_waits_for_both() {
         assert_eq!(run.fences, [sent + 20_000]);
         assert_eq!(run.latencies(), [sent + 20_000]);
         assert_eq!(run.watch.fences_before_ends, [1], "the log is freed before the transaction has ended");
-        // The flush commits at cycle 3, and commit stands still from then on.
+        // The flush commits at cycle 3, and commit is stalled from then on.
         assert_eq!(run.core.stats().fence_stall_ps, sent + 20_000 - 3 * CYCLE);
     }
 }
@@ -108,7 +108,7 @@ fn younger_loads_pass_the_end_and_younger_stores_do_not() {
     assert_eq!(run.times(Seen::Write(3)), [ended + 2 * CYCLE]);
 }
 
-/// Accesses of the first level and the time they took in all.
+/// The number of first-level accesses, and their total time.
 fn accesses(cache: Stub, program: &[Op]) -> (u64, Ps) {
     let run = run(cache, program);
     (run.core.stats().l1_accesses, run.core.stats().l1_latency_ps)

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One cycle of the cores here, in picoseconds.
 const CYCLE: Ps = 1_000;
-/// Latency of a hit.
+/// Latency of a hit, in picoseconds.
 const HIT: Ps = 3_000;
 
 /// What happened, in order.
@@ -25,7 +25,7 @@ enum Seen {
     Load(u64),
     Write(u64),
     Flush(u64),
-    /// A flush together with the counter.
+    /// A flush of a line together with its counter.
     Data(u64),
     Around(u64),
     Counters(u64),
@@ -47,19 +47,19 @@ impl OpSource for Script {
     }
 }
 
-/// Answers to be given later; the event's slot is the index.
+/// Answers to give later; the event's slot is the index.
 enum Later {
     Wake(Wake),
     Acknowledge { line: u64, bytes: LineBytes },
     AcknowledgeCounters { line: u64 },
 }
 
-/// Lines hit unless they are listed as misses; all hits take [`HIT`].
+/// A cache in which lines hit unless they are listed as misses; all hits take [`HIT`].
 #[derive(Default)]
 struct Stub {
     load_misses: BTreeMap<u64, Ps>,
     store_misses: BTreeMap<u64, Ps>,
-    /// Latency of a flush, by line; others have nothing to write and are done after a hit's latency.
+    /// Latency of a flush, by line; other lines have nothing to write and complete after a hit's latency.
     flushes: BTreeMap<u64, Ps>,
     /// Latency of a write-back of counters, by line; others take a hit's latency.
     counters: BTreeMap<u64, Ps>,
@@ -69,12 +69,12 @@ struct Stub {
     end: Ps,
     /// What has been logged in the transaction that is open.
     logged: Option<BTreeSet<u64>>,
-    /// How long the first level takes no other store after one.
+    /// How long the first level accepts no other store after one.
     store_occupancy: Ps,
-    /// Loads refused before one is served.
+    /// Number of loads that are refused before one is served.
     refusals: u32,
     owned: BTreeSet<u64>,
-    /// Lines asked for ahead of their stores.
+    /// Lines that were requested ahead of their stores.
     prefetched: Vec<u64>,
     asked: Vec<(Ps, u64)>,
     log: Vec<(Ps, Seen)>,
@@ -85,7 +85,7 @@ struct Stub {
 
 impl CachePort for Stub {
     fn begin_transaction(&mut self, _now: Ps, _core: CoreId) {
-        // The port is told no time; where it stands in the log is what counts.
+        // This call has no time; its place in the log is what counts.
         self.log.push((0, Seen::Begun));
         self.logged = Some(BTreeSet::new());
     }
@@ -159,7 +159,7 @@ impl CachePort for Stub {
     }
 
     fn mark_counter_atomic(&mut self, line: Line) {
-        // The port is told no time; where the mark stands in the log is what counts.
+        // This call has no time; the place of the mark in the log is what counts.
         self.log.push((0, Seen::Marked(line.0)));
     }
 
@@ -190,7 +190,7 @@ struct Watch {
     /// Lines flushed and lines whose counters were, in order.
     flushed: Vec<u64>,
     counters_flushed: Vec<u64>,
-    /// Lines in the order in which they were marked or stored to; true: marked.
+    /// Lines in the order in which they were marked or stored to; true for marks.
     told: Vec<(u64, bool)>,
 }
 
@@ -220,7 +220,7 @@ impl Observer for Watch {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 struct Run {
     core: Core,
     cache: Stub,
@@ -243,7 +243,7 @@ impl Run {
     }
 }
 
-/// One instruction a cycle, a buffer of eight instructions, two loads, three stores, two combining buffers.
+/// One instruction per cycle, a buffer of eight instructions, two loads, three stores, two combining buffers.
 fn small() -> Machine {
     let mut machine: Machine =
         toml::from_str(include_str!("../../config/presets/secpm.toml")).expect("the preset parses");
@@ -257,8 +257,8 @@ fn small() -> Machine {
     machine
 }
 
-/// Runs `program`, one transaction, on `machine`'s core in front of `cache`. Bytes that operations refer to are the
-/// number of the operation, from 1.
+/// Runs `program`, one transaction, on `machine`'s core in front of `cache`. The bytes of an operation are its number,
+/// from 1.
 fn run_on(machine: &Machine, cache: Stub, program: &[Op]) -> Run {
     run_all(machine, cache, &[program])
 }
@@ -338,7 +338,7 @@ fn run(cache: Stub, program: &[Op]) -> Run {
     run_on(&small(), cache, program)
 }
 
-/// Loads of these lines expect zeros, which is what they find: their bytes are of length zero.
+/// A load of a line that expects zeros, which it finds.
 fn load(line: u64) -> Op {
     Op::Load { address: line * 64, length: 0, dependent: false, bytes: 0 }
 }

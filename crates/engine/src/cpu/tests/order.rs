@@ -1,4 +1,4 @@
-//! Random programs against an independent statement of x86 persistency.
+//! Random programs compared with an independent definition of x86 persistency.
 
 use super::*;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Some lines miss or have something to write, each with a latency of its own.
+/// Some lines miss or have something to write, each with its own latency.
 fn latencies() -> impl Strategy<Value = BTreeMap<u64, Ps>> {
     prop::collection::btree_map(0..LINES, 1..40_000u64, 0..=LINES as usize)
 }
@@ -48,7 +48,7 @@ fn seen_of(op: &Op) -> Vec<Seen> {
     }
 }
 
-/// Write-backs of counters asked for, and acknowledged, at each fence.
+/// Number of requested and of acknowledged write-backs of counters, at each fence.
 fn counters_at_fences(run: &Run) -> Vec<(u32, u32)> {
     let (mut asked, mut acknowledged) = (0, 0);
     let mut at_fences = Vec::new();
@@ -119,14 +119,14 @@ proptest! {
         program in prop::collection::vec(op(), 1..120),
         loads in latencies(), stores in latencies(), flushes in latencies(), counters in latencies(),
     ) {
-        // Every line has something to write, or the stub could not tell what became durable.
+        // Every line has something to write, otherwise the stub could not know what became durable.
         let flushes = (0..LINES).map(|line| (line, flushes.get(&line).copied().unwrap_or(HIT))).collect();
         let cache = Stub { load_misses: loads, store_misses: stores, flushes, counters, ..Stub::default() };
         let run = run(cache, &program);
         let mut memory = [[0u8; 64]; LINES as usize];
         let mut covered = [[false; 64]; LINES as usize];
         let (mut fences, mut counters_asked) = (0, 0);
-        // What non-temporal stores have gathered goes through the cache in a transaction, with a flush_data of its own: at
+        // In a transaction, bytes gathered from non-temporal stores go through the cache, with an extra flush_data: at
         // least one before the next fence if a store was in the transaction, at most one for each since the last fence.
         let (mut logging, mut gathered, mut logged) = (false, 0, 0);
         let counters_at_fences = counters_at_fences(&run);
@@ -171,7 +171,7 @@ proptest! {
             }
         }
         prop_assert_eq!(run.fences.len(), fences);
-        // Once a fence has been reached nothing is left in the core, whatever was stored around the caches.
+        // After a fence nothing is left in the core, whatever was stored past the caches.
         if matches!(program.last(), Some(Op::Sfence | Op::Mfence | Op::LoggedTxEnd)) {
             for (line, expected) in memory.iter().enumerate() {
                 let visible = run.cache.visible.get(&(line as u64)).copied().unwrap_or([0; 64]);

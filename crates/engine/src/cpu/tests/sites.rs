@@ -1,4 +1,5 @@
-//! What waits, and for whom, to the picosecond. The site of an operation is its number in the program, from 1.
+//! What waits, and because of which operation, to the picosecond. The site of an operation is its number in the
+//! program, from 1.
 
 use super::*;
 use crate::message::Site;
@@ -12,7 +13,7 @@ impl Run {
         self.sites.costs().map(|(site, cost)| (site, cost.waited_for_ps)).filter(|(_, time)| *time > 0).collect()
     }
 
-    /// Time that the fences of each site held up commit.
+    /// Time that the fences of each site stalled commit.
     fn stalled(&self) -> Vec<(Site, Ps)> {
         self.sites.costs().map(|(site, cost)| (site, cost.fence_stall_ps)).filter(|(_, time)| *time > 0).collect()
     }

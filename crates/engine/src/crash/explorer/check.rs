@@ -1,11 +1,11 @@
-//! What a real boot from the survivors of a power failure shows, and where it and the auditors' view disagree.
+//! What a real boot from the survivors of a power failure shows, and where it disagrees with the auditors' view.
 
 use super::super::next_writes::watch_next_writes;
 use super::super::power::Survivors;
 use super::Explorer;
 use crate::message::Line;
 
-/// Disagreements between view and boot that are told one by one.
+/// Most disagreements between view and boot that are listed one by one.
 const DISAGREEMENTS_TOLD: usize = 10;
 
 /// Lines that a real boot and the auditors' view find different.
@@ -16,7 +16,7 @@ pub(super) struct Disagreements {
 }
 
 impl Disagreements {
-    /// They differ about `line` `when` this or that has been done after a power failure after event `event`.
+    /// Adds a disagreement about `line`, after the step `when` of a boot after a power failure after event `event`.
     pub fn add(&mut self, event: u64, line: Line, when: &str) {
         self.count += 1;
         if self.told.len() < DISAGREEMENTS_TOLD {
@@ -35,11 +35,11 @@ impl Disagreements {
 
 impl Explorer<'_> {
     /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the
-    /// program check its structure. At last it asks under which pads the booted machine would write next.
+    /// program check its structure. Finally checks the pads that the booted machine would use next.
     pub(super) fn check_everything(&mut self, survivors: &Survivors<'_>) {
         self.early.take();
         self.full_checks += 1;
-        // The view is as old as the last judgement: bring it up to date with the last event.
+        // The view is from the last judgement: update it with the last event.
         if !self.at_point {
             self.auditor.judge();
         }
@@ -85,7 +85,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// The part of it that looks for repeated pads, for the lines that have persisted since the last check.
+    /// Checks only for repeated pads, of the lines that have persisted since the last check.
     pub(super) fn check_next_pads(&mut self, survivors: &Survivors<'_>) {
         let lines = self.early.take();
         if survivors.loss.codec.is_some() {

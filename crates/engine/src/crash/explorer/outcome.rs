@@ -1,11 +1,11 @@
-//! What an exploration says when it is over: its report, and why there is none if nothing was judged.
+//! The result of an exploration: its report, or why nothing was judged.
 
 use super::super::plan::NestedExtent;
 use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
 use super::{CrashPlan, Explorer, Own, Rule, Violation};
 
 impl Explorer<'_> {
-    /// Why nothing was judged, if nothing was: a crash that follows no store can lose nothing.
+    /// Why nothing was judged, if so: a crash before the first store can lose nothing.
     fn unjudged(&self) -> Option<String> {
         let events = self.auditor.events();
         match (self.plan, self.first_store) {

@@ -6,7 +6,7 @@ use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 
 impl Observer for Explorer<'_> {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
-        // The event that it is part of is not over.
+        // The event that this is part of is not complete.
         self.first_store.get_or_insert(self.auditor.events() + 1);
         self.auditor.stored(now, core, line, offset, data);
     }

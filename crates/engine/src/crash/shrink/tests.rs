@@ -1,4 +1,4 @@
-//! Shrinking over explorers that know which runs fail.
+//! Shrinking with explorers that know which runs fail.
 
 use super::*;
 use crate::config::{ConfigError, Variant, load_machine};
@@ -70,8 +70,8 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
 
 const ALL: Exploration = Exploration::of(CrashPlan::All);
 
-/// What shrinking the violations of `rules` gives if exactly the shapes that `fails` names break them, and the shapes that
-/// were explored for the first of them. A run has 3 events for each transaction.
+/// The result of shrinking violations of `rules` if exactly the shapes that `fails` accepts break them, and the shapes
+/// that were explored for the first rule. A run has 3 events per transaction.
 fn shrunk(config: &RunConfig, rules: &[Rule], fails: impl Fn(Shape) -> bool) -> (Vec<Shrunk>, Vec<Shape>) {
     let last = config.transactions - 1;
     let found = rules.iter().zip(1..).map(|(rule, event)| violation(*rule, event, last)).collect();
@@ -188,13 +188,13 @@ proptest! {
                 && shape.cores >= cores
         };
         let (found, _) = shrunk(&whole, &[Rule::Atomicity], fails);
-        // A structure is at least as large as its cores and transactions ask for.
+        // A structure is at least as large as its cores and transactions require.
         let footprint = footprint.max(footprint_min(tx_size, cores));
         prop_assert_eq!(shape_of(&found[0]), Shape { transactions, warmup: 0, tx_size, footprint, cores });
         prop_assert!(found[0].minimal);
     }
 
-    /// Runs that fail without any order among them, as short runs are no beginnings of longer ones.
+    /// Runs that fail in no particular order, because a short run is not the beginning of a longer one.
     #[test]
     fn the_result_fails_and_nothing_smaller_that_was_tried_does(
         transactions in 2u64..100, seed: u64, one_in in 1u64..12,

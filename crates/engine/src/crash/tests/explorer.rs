@@ -1,4 +1,5 @@
-//! Exploration of the scripted machine: real boots agree with the auditors' view, and the report says what was found.
+//! Exploration of the scripted machine: real boots agree with the auditors' view, and the report contains what was
+//! found.
 
 use super::survivors;
 use crate::audit::tests::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
@@ -69,7 +70,7 @@ fn every_distinct_state_of_every_design_boots_to_what_the_auditors_see() {
     }
 }
 
-/// Every event of the test program over global counters, with a boot that finds `found` of the register.
+/// Every event of the test program with global counters, and a boot that finds `found` of the register.
 fn explore_global(
     coverage: Coverage,
     style: impl FnMut(u64) -> WriteStyle,
@@ -93,7 +94,7 @@ fn explore_global(
 #[test]
 fn a_global_register_that_is_lost_repeats_pads_in_the_first_write_after_the_reboot() {
     for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
-        // Data never leaves before its counter: the media tell the register.
+        // Data never leaves before its counter: the media show the register's value.
         for found in [GlobalCounter::Kept, |_| GlobalCounter::Scanned] {
             let explorer = explore_global(coverage, |_| WriteStyle::Pair, found);
             assert_eq!(explorer.auditor().violations(), [], "{coverage:?}");
@@ -124,8 +125,8 @@ fn data_that_leaves_before_its_counter_hides_its_value_from_a_scan_but_not_from_
 
 #[test]
 fn a_global_register_that_is_behind_by_several_values_repeats_the_pad_of_a_later_write() {
-    // From the tenth write on the register comes back too small by four: the pad of the line that was written last is
-    // repeated if that line is the fourth to be written after the reboot.
+    // From the tenth write on, the restored register is too small by four: the pad of the last line written is repeated
+    // if that line is the fourth to be written after the reboot.
     let behind = |register| GlobalCounter::Kept(if register > 10 { register - 4 } else { register });
     for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
         let explorer = explore_global(coverage, |_| WriteStyle::Pair, behind);

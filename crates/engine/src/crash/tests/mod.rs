@@ -9,7 +9,7 @@ use crate::crash::{Drained, PowerLoss, Survival, Survivors};
 use crate::parts::{Battery, RecoveryStep};
 use crate::recovery::AdrSnapshot;
 
-/// What `snapshot` and the media of `machine` leave, with nothing in the caches, to a boot with this sequence.
+/// The survivors of `snapshot` and the media of `machine`, with empty caches, for a boot with these steps.
 pub(crate) fn survivors<'a>(machine: &'a Machine, snapshot: AdrSnapshot, steps: &'a [RecoveryStep]) -> Survivors<'a> {
     let loss = PowerLoss {
         drain: None,

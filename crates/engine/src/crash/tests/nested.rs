@@ -1,4 +1,4 @@
-//! Second power failures on the scripted machine, and losses of power as the explorer judges them.
+//! Second power failures on the scripted machine, and power losses as the explorer judges them.
 
 use super::survivors;
 use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
@@ -30,7 +30,8 @@ fn run() -> CrashRun {
     }
 }
 
-/// Every event of the test program and every step of the recovery after it; `survival` is what a second loss leaves.
+/// Every event of the test program and every step of the recovery after it; `survival` says what a second power loss
+/// leaves.
 fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) -> CrashReport {
     let mut machine = Machine::with_counters(counters);
     let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
@@ -86,14 +87,14 @@ fn a_global_register_that_a_second_failure_loses_repeats_pads() {
     assert!(told.contains("again after step"), "{told}");
 }
 
-/// The tree of recoveries from some states of the test program, to `depth`: what is broken where, with pruning and
-/// without, and how many failures each took.
+/// The tree of recoveries from some states of the test program, to `depth`: what is broken where, with and without
+/// pruning, and how many failures each needed.
 fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], depth: u32) -> [(Broken, u64); 2] {
     let mut machine = Machine::with_counters(counters);
     let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
     let auditor = machine.audited(true, true, Some(facts));
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
-    // Without pruning the work grows with the power of the depth.
+    // Without pruning the work grows exponentially with the depth.
     let every = match (depth, counters) {
         (1, _) => 3,
         (_, CounterLayout::Words { .. }) => 9,

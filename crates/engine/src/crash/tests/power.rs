@@ -1,4 +1,5 @@
-//! Losses of power on every battery, and boots from what they leave: cut short after every step, and cut short again.
+//! Power losses with every battery, and boots from what they leave: interrupted after every step, and interrupted
+//! again.
 
 use crate::audit::CounterLayout;
 use crate::audit::tests::fixture::{Machine as Memory, Populated};
@@ -16,7 +17,7 @@ use crate::recovery::{Boot, BootStep, HeldState, LineCodec, Media, SchemeCodec};
 use std::sync::Arc;
 
 const REGION: ShadowRegion = ShadowRegion { first: Line(256), slots: 12, memory_lines: 1 << 20 };
-/// The lines in the slots of the caches, four to a level, every one dirty. Line 1 is dirty in all levels.
+/// The lines in the slots of the caches, four per level, all dirty. Line 1 is dirty in all levels.
 const SLOTS: [u64; 12] = [1, 2, 3, 70, 1, 2, 5, 6, 1, 5, 7, 71];
 
 struct Rig {
@@ -61,8 +62,8 @@ impl Rig {
         Boot::new(media, &drained.snapshot, loss.codec, &self.design.recovery, NoObserver)
     }
 
-    /// Boots from `drained` and loses power after so many steps each time; what memory shows in the end, and what left at
-    /// the last loss. `None`: a boot has no such step.
+    /// Boots from `drained` and loses power after the given numbers of steps. Returns what memory shows in the end, and
+    /// what left at the last loss; `None` if a boot has no such step.
     fn cut(&self, drained: &Drained, media: &dyn Media, cuts: &[usize]) -> Option<(Vec<LineBytes>, Drained)> {
         let loss = self.loss();
         let mut boot = self.boot(&loss, drained, media);
@@ -83,12 +84,12 @@ fn newest_of(line: Line, slots: &[u64]) -> Option<u64> {
     slots.iter().copied().filter(|&slot| SLOTS[slot as usize] == line.0).min()
 }
 
-/// What the program stored last, as the copy in `slot` has it.
+/// The bytes that the program stored last, in the copy in `slot`.
 fn bytes_of(line: Line, slot: u64) -> LineBytes {
     [0x80 + slot as u8 + line.0 as u8; 64]
 }
 
-/// What memory has to show if these slots were dirty.
+/// The contents of memory that are expected if these slots were dirty.
 fn expected(slots: &[u64]) -> Vec<LineBytes> {
     let of = |line: u64| match newest_of(Line(line), slots) {
         Some(slot) => bytes_of(Line(line), slot),
@@ -106,7 +107,7 @@ fn by(path: DrainPath) -> CrashDrain {
     CrashDrain::Parts(DrainParts { path, ..DrainParts::default() })
 }
 
-/// One act of a drain.
+/// One operation of a drain.
 #[derive(Clone, Copy)]
 enum Act {
     Write,
@@ -122,7 +123,7 @@ impl DrainMechanism for Act {
     fn uses_shadow(&self) -> bool {
         false
     }
-    /// The line leaves as it is, does the act, and leaves once more.
+    /// The line leaves unchanged, performs the operation, and leaves again.
     fn drain(&self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
         let line = &lines[0];
         battery.write(MediaLine::data(line.line), &line.resident, Some(line));
@@ -204,7 +205,7 @@ fn what_survives_without_persistent_caches_is_the_queue_and_what_the_registers_s
 fn dirty_counter_blocks_leave_first_and_the_write_path_reads_them_on_battery() {
     let rig = Rig::new("eadr-all-operation", Variant::Hardened);
     let mut held = rig.held(&[0]);
-    // The counter cache has line 1 one write further than the media.
+    // The counter cache has line 1 one write newer than the media.
     let mut block = rig.codec.base_block(crate::message::CounterBlock(0));
     assert!(rig.codec.bump(Line(1), &mut block, &mut 0));
     held.counters = vec![(crate::message::CounterBlock(0), block)];
@@ -247,7 +248,7 @@ fn a_hardened_recovery_that_is_cut_short_anywhere_twice_ends_in_the_same_memory(
                 }
                 cuts += 1;
             }
-            // Line 1 is written three times: its two-bit minor counter overflows on the way.
+            // Line 1 is written three times: its two-bit minor counter overflows meanwhile.
             let long = matches!(name, "bbe" | "sepencr");
             assert_eq!(cuts > 64, long, "{name} has {cuts} steps");
         }
@@ -272,7 +273,7 @@ fn the_shadow_cache_is_consumed_in_order_and_in_a_step_of_its_own() {
         }
         assert_eq!(slots, [11, 10, 9, 8, 5, 4, 0], "{name}: the third level's first, the first level's last");
         assert_eq!(before, consumed, "{name}");
-        // Nothing is dirty, nothing is touched, and the next boot finds nothing.
+        // No slot is dirty, nothing changes, and the next boot finds nothing.
         let again = loss.strike(boot.power_lost(), boot.memory());
         assert!(again.left.is_empty());
         let mut next = rig.boot(&loss, &again, boot.memory());
@@ -327,7 +328,7 @@ trait Flagged {
 }
 
 impl Flagged for Boot<'_, NoObserver> {
-    /// Lines flagged as lying in the clear; before the registers are loaded all of them.
+    /// Number of lines flagged as unencrypted; before the registers are loaded, all of them.
     fn power_lost_after(&self, step: BootStep) -> usize {
         if matches!(step, BootStep::Drained(_)) { 8 } else { self.power_lost().plain.len() }
     }
@@ -379,7 +380,7 @@ fn the_pads_of_a_published_boot_counter_are_used_again_if_power_fails_before_it_
             (line.plaintext, line.slot == newest_of(line.line, &ALL).unwrap())
         );
     }
-    // What the program writes goes to the newest copy, which stays dirty and encrypted.
+    // The program's writes go to the newest copy, which stays dirty and encrypted.
     boot.write_line(Line(1), &[0x33; 64]);
     let first = boot.power_lost().lines[0];
     assert_eq!((boot.line(Line(1)), first.plaintext, first.slot), ([0x33; 64], [0x33; 64], 0));

@@ -1,4 +1,4 @@
-//! Every scheme gives each media line a place of its own, and those places are the documented ones.
+//! Every scheme gives each media line a separate place, and the places are the documented ones.
 
 use super::*;
 use crate::config::ByteSize;

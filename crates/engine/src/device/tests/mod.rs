@@ -1,4 +1,4 @@
-//! The device as a whole: what it counts, what it keeps, and what it refuses.
+//! The device as a whole: its counts, its contents, and what it refuses.
 
 mod timing;
 

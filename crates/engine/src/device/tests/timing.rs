@@ -1,4 +1,4 @@
-//! Exact edges of every timing, and all of them together against a model that tries one picosecond after the other.
+//! Exact edges of every timing, and all timings together against a model that tries every picosecond.
 
 use super::test_machine;
 use crate::config::Device;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const NS: Ps = 1_000;
 
-/// One channel, two ranks of eight banks, 2.5 ns cycles, and timings that are told apart by their sums.
+/// One channel, two ranks of eight banks, 2.5 ns cycles, and timings whose sums are all different.
 fn table() -> Device {
     let mut device = test_machine().device;
     (device.channels, device.ranks, device.banks_per_rank) = (1, 2, 8);
@@ -24,7 +24,7 @@ fn at(bank: u16, row: u32) -> Location {
     Location { bank, row }
 }
 
-/// A device whose `banks` have row 0 open, long ago; returns a time from which nothing is busy any more.
+/// A device whose `banks` have had row 0 open for a long time; returns a time from which nothing is busy.
 fn opened(table: &Device, banks: &[u16]) -> (Timing, Ps) {
     let mut timing = Timing::new(table);
     let mut now = 0;
@@ -202,7 +202,7 @@ fn banks_are_numbered_over_channels_banks_and_ranks() {
     assert_eq!(last, (200 + 75) * NS);
 }
 
-/// Everything that was ever scheduled; an access is placed by trying one picosecond after the other.
+/// Everything that was ever scheduled; an access is placed by trying every picosecond.
 struct Model {
     device: Device,
     durations: Durations,

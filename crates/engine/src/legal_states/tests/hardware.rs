@@ -1,5 +1,5 @@
-//! What the rules of the hardware allow at the fences of small programs is what the explicit machine can leave there: no more
-//! and no less, for every design.
+//! The states that the rules of the hardware allow at the fences of small programs are those that the explicit machine
+//! can leave: no more and no fewer, for every design.
 
 use super::reference::{Durable, LINES, Met, Op, Provenance, Reference};
 use crate::assembly::encryption_parts;
@@ -57,7 +57,7 @@ fn programs() -> impl Strategy<Value = Program> {
     })
 }
 
-/// One state as the rules have it, told as the machine tells it.
+/// One state of the rules, in the form of the machine's states.
 fn tell(program: &Program, history: &History, space: &Space, chosen: &FxHashMap<Line, (usize, Reading)>) -> Durable {
     let mut told = [(0, Provenance::Own); LINES];
     for (line, told) in program.lines.iter().zip(&mut told) {
@@ -76,8 +76,8 @@ fn tell(program: &Program, history: &History, space: &Space, chosen: &FxHashMap<
     as_read(program, told)
 }
 
-/// A line that says it was never written reads as zeros, whatever its data. And it is the same to encrypt with one counter
-/// and to decrypt with the next, or the other way round.
+/// A line whose counter says that it was never written reads as zeros, whatever its data. Encrypting with one counter
+/// and decrypting with the next has the same result as the opposite.
 fn as_read(program: &Program, mut told: Durable) -> Durable {
     for (told, populated) in told.iter_mut().zip(program.populated) {
         match told.1 {
@@ -116,7 +116,7 @@ fn spanned(program: &Program, history: &History, space: &Space) -> Met {
     legal.map(|(state, _)| tell(program, history, space, &state)).collect()
 }
 
-/// Two ways to read a line have equal bytes only if they are told alike.
+/// Checks that two readings of a line with equal bytes have equal states.
 fn told_apart(program: &Program, history: &History, space: &Space) {
     for open in &space.lines {
         let index = program.lines.iter().position(|&line| line == open.line).expect("a line of the program");
@@ -166,7 +166,7 @@ fn coverage(design: &Design, machine: &Machine) -> Coverage {
     design.encryption.map_or(Coverage::LINE, |parts| parts.scheme(&machine.counters).coverage())
 }
 
-/// What the machine can leave there.
+/// What the machine can leave at each fence of `program`.
 fn met(program: &Program, design: &Design, machine: &Machine, units: u32) -> Vec<Met> {
     let coverage = coverage(design, machine);
     let same = |a: usize, b: usize| coverage.block(program.lines[a]) == coverage.block(program.lines[b]);
@@ -186,8 +186,9 @@ fn accepted() -> Vec<Design> {
     all.filter(|design| matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none()).collect()
 }
 
-/// Circuits are counted over all lines that are ahead, as told in `Hardware`: a line that was passed, or left out, or carried
-/// the others, may lack one. That can show where blocks carry the counters of lines that are on their way.
+/// Whether the limit on circuits may be inexact for the state, as documented in `Hardware`: a line that was overtaken,
+/// left out, or that carried the others may lack a circuit. That is visible only if blocks carry counters of lines in
+/// flight.
 fn told_rough(design: &Design, units: u32, state: &Durable) -> bool {
     let rough = design.encryption.is_some_and(|parts| {
         let deferred = parts.write_path.defers_counter(false) && parts.update == CounterUpdate::AtBump;

@@ -1,4 +1,4 @@
-//! The verdict over a space in factors is that of its states, written out one by one.
+//! The verdict on a space of factors equals that on its states, enumerated one by one.
 
 use crate::audit::ledger_channel;
 use crate::legal_states::history::{History, InFlight};
@@ -82,7 +82,7 @@ impl ByteView for Memory {
     }
 }
 
-/// Of a line in one mode: what it may read as, and whether that takes a circuit.
+/// For a line in one mode: what it may read as, and whether that needs a circuit.
 type Ways = Vec<(LineBytes, bool)>;
 
 #[derive(Debug, Clone)]

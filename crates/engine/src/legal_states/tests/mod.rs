@@ -1,5 +1,5 @@
-//! Legal states against an explicit machine of which every interleaving is walked, and verdicts against states that are
-//! written out one by one.
+//! Legal states compared with an explicit machine whose interleavings are all walked, and verdicts compared with states
+//! that are enumerated one by one.
 
 mod hardware;
 mod judge;

@@ -1,9 +1,9 @@
-//! For tests: the hardware as a small machine with explicit states, of which every interleaving is walked. It knows the parts
-//! of a design, and nothing of the rules by which legal states are derived elsewhere.
+//! For tests: the hardware as a small machine with explicit states, whose interleavings are all walked. It knows the
+//! parts of a design, but none of the rules by which legal states are derived elsewhere.
 //!
-//! A dirty line may start its write-back after any store, is bumped when a circuit is free, and is admitted later; one write
-//! of a line is under way at a time, and another may wait. A dirty counter block may be evicted at any time. A flush asks that
-//! its content is acknowledged before the next fence completes.
+//! A dirty line may start its write-back after any store, is incremented when a circuit is free, and is admitted later.
+//! One write of a line is in flight at a time, and another may wait. A dirty counter block may be evicted at any time.
+//! A flush requires that its content is acknowledged before the next fence completes.
 
 use crate::parts::{Admit, AppendOrder, CounterStore, CounterUpdate, Design, Encryption, WritebackOrder};
 use rustc_hash::FxHashSet;
@@ -21,7 +21,7 @@ pub(super) enum Op {
     Fence,
 }
 
-/// The counter in the durable block, to the data on the media.
+/// How the counter in the durable block relates to the data on the media.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) enum Provenance {
     Own,
@@ -30,18 +30,18 @@ pub(super) enum Provenance {
     FromBefore,
 }
 
-/// Of each line: which of its stores is the last that the data on the media contains, and the counter. In `Provenance::Own`, a
+/// For each line: the last of its stores that the data on the media contains, and the counter. With `Provenance::Own`, a
 /// line reads as it was stored.
 pub(super) type Durable = [(u8, Provenance); LINES];
 
-/// Everything that is met anywhere between two fences.
+/// All durable states that are reached between two fences.
 pub(super) type Met = FxHashSet<Durable>;
 
-/// The hardware.
+/// The explicit machine.
 pub(super) struct Reference {
     encryption: Option<Encryption>,
     units: usize,
-    /// Of each line, the first line that shares its counter block.
+    /// For each line: the first line that shares its counter block.
     block: [usize; LINES],
 }
 
@@ -65,7 +65,7 @@ struct Write {
     content: Content,
     stage: Stage,
     counter: u8,
-    /// The counter block as it was at the bump.
+    /// The counter block after the increment.
     block: [u8; LINES],
 }
 
@@ -75,17 +75,17 @@ struct State {
     epoch: u8,
     stores: [u8; LINES],
     marked: [bool; LINES],
-    /// What flushes ask for, and what has been acknowledged.
+    /// What flushes require, and what has been acknowledged.
     flushed: [u8; LINES],
     acknowledged: [u8; LINES],
     left_caches: [u8; LINES],
     waiting: [Option<Content>; LINES],
     active: [Option<Write>; LINES],
-    /// Lines whose blocks are to be appended, in the order of their bumps; 0 behind the last, line `n` as `n + 1`.
+    /// Lines whose blocks must be appended, in the order of their increments; 0 after the last, line `n` as `n + 1`.
     order: [u8; LINES],
     cached: [u8; LINES],
     dirty: [bool; LINES],
-    /// By block: what must be acknowledged before its `counter_cache_writeback` looks.
+    /// For each block: what must be acknowledged before its `counter_cache_writeback` looks.
     writeback: [Option<[u8; LINES]>; LINES],
     data: [u8; LINES],
     data_counter: [u8; LINES],
@@ -163,7 +163,7 @@ impl Reference {
         }
     }
 
-    /// Into a queue for lines alone.
+    /// Admission to a queue for lines alone.
     fn arrive(&self, state: &State, line: usize, reach: &mut impl FnMut(State)) {
         if let Some(content) = state.waiting[line] {
             let mut next = *state;
@@ -239,7 +239,7 @@ impl Reference {
         reach(next);
     }
 
-    /// Whether the block of `line` is the next of its page.
+    /// Whether the block of `line` is the next one of its page.
     fn in_turn(&self, state: &State, line: usize, parts: &Encryption) -> bool {
         let of_block = |at: &&u8| **at > 0 && self.block[usize::from(**at - 1)] == self.block[line];
         let first = state.order.iter().find(of_block);

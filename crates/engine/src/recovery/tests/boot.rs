@@ -1,5 +1,5 @@
 //! Boots from hand-made survivors: draining in order, resuming a page re-encryption from any point, fresh counters for
-//! what the program writes.
+//! the program's writes.
 
 use crate::audit::CounterLayout;
 use crate::audit::tests::fixture::{Populated, TestCodec, crypt, words};
@@ -87,7 +87,7 @@ fn an_interrupted_reencryption_is_resumed_from_every_point() {
         let (mut image, codec) = setup(3);
         let page = Page(0);
         let values: Vec<LineBytes> = (0..64).map(|n| [n as u8 + 1; 64]).collect();
-        // Old counters (4, 1 + n % 7); `already` lines have been renewed to (5, 0).
+        // Old counters (4, 1 + n % 7); `already` lines have been re-encrypted to (5, 0).
         let old: [u8; 64] = std::array::from_fn(|n| 1 + n as u8 % 7);
         let minors = std::array::from_fn(|n| if n < already { 0 } else { old[n] });
         let major = if already == 0 { 4 } else { 5 };
@@ -104,7 +104,7 @@ fn an_interrupted_reencryption_is_resumed_from_every_point() {
         while let Some(step) = boot.step() {
             reencrypted += usize::from(matches!(step, BootStep::Reencrypted(_)));
             if step != BootStep::Drained(MediaLine::data(Line(0))) {
-                // Whatever step has just been performed, every line reads as before.
+                // Whatever step was performed last, every line reads as before.
                 assert!((0..64).all(|n| boot.line(page.line(n)) == values[n]), "{already} done, after {step:?}");
             }
         }
@@ -114,8 +114,8 @@ fn an_interrupted_reencryption_is_resumed_from_every_point() {
     }
 }
 
-/// The block with the new major counter was lost, and maybe others before it: what a line reads as when the registers are
-/// loaded it reads as to the end of the boot, and the page ends under the major counter that follows the register's.
+/// The block with the new major counter was lost, and maybe others before it: each line reads the same from the load of
+/// the registers to the end of the boot, and the page ends with the major counter that follows the register's.
 #[test]
 fn a_resumed_reencryption_over_a_lost_counter_block_changes_what_no_line_reads_as() {
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
@@ -184,7 +184,8 @@ fn what_the_program_writes_gets_fresh_counters_and_overflows_reencrypt() {
         .iter()
         .map(|(_, bytes)| *bytes)
         .collect();
-    // Each of the 3 writes touches lines 0 and 1; line 0's third overflows and renews all 64 lines of the page.
+    // Each of the 3 writes changes lines 0 and 1; line 0's third write overflows and re-encrypts all 64 lines of the
+    // page.
     assert_eq!(ciphertexts.len(), 3 * 2 + 64);
     let last = told.iter().rev().find(|(media, _)| media.is_counter()).unwrap();
     assert_eq!(codec.major(&last.1), 1);
@@ -203,7 +204,7 @@ fn plaintext_memory_boots_as_it_lies() {
     assert_eq!((boot.line(Line(9)), boot.line(Line(10)), boot.line(Line(5))), ([3; 64], expected, [8; 64]));
 }
 
-/// What a boot finds of a global register, and the first counter that it gives out.
+/// What a boot finds of a global register, and the first counter that it uses.
 #[test]
 fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
@@ -216,7 +217,7 @@ fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
             values[coverage.index(Line(line))] = value;
             words(&values)
         };
-        // On the media: line 9 under 20 and line 17 under 12; the drain puts 15 in the place of 20.
+        // On the media: line 9 with 20 and line 17 with 12; the drain replaces 20 with 15.
         image.store(block(9), holding(9, 20));
         image.store(block(17), holding(17, 12));
         for (found, first) in [(GlobalCounter::Kept(30), 31), (GlobalCounter::Lost, 2), (GlobalCounter::Scanned, 16)] {
@@ -224,7 +225,7 @@ fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
                 AdrSnapshot { wpq: vec![(block(9), holding(9, 15))], global_counter: found, ..AdrSnapshot::default() };
             let mut boot = Boot::new(&image, &snapshot, Some(&codec), &[], Told::default());
             boot.finish();
-            // Looking at the next pads gives nothing out.
+            // Looking at the next pads uses no counter.
             for line in [Line(0), Line(6), Line(9)] {
                 let pads: Vec<LineBytes> = (0..5).map(|k| crypt(line, first + k, 0, &[0; 64])).collect();
                 assert_eq!(boot.next_pads(line).take(5).collect::<Vec<_>>(), pads, "{found:?}, {line:?}");

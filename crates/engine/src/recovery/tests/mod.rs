@@ -1,4 +1,4 @@
-//! Boots from surviving bytes that are put together by hand.
+//! Boots from surviving bytes that are assembled by hand.
 
 mod boot;
 mod undo;

@@ -1,4 +1,4 @@
-//! The undo of what hardware logged: exact steps, and boots that are cut short at every one of them.
+//! The undo of what hardware logged: exact steps, and boots that are interrupted at every step.
 
 use crate::audit::CounterLayout;
 use crate::audit::tests::fixture::{LOG_KEY, Machine, crypt_under};
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
-/// Minors that overflow while lines are put back.
+/// Minor counters that overflow while lines are restored.
 const NARROW: CounterLayout = CounterLayout::Split { minor_bits: 2 };
 const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];
 
-/// Runs two transactions and shows the machine after each event.
+/// Runs two transactions and passes the machine to `show` after each event.
 fn run(layout: LogLayout, counters: CounterLayout, show: &mut dyn FnMut(&Machine)) {
     let (mut script, _facts) = Script::new(layout, counters, LogFault::None);
     for number in 0..2 {
@@ -23,7 +23,7 @@ fn run(layout: LogLayout, counters: CounterLayout, show: &mut dyn FnMut(&Machine
     }
 }
 
-/// The media with what an earlier boot has written on top.
+/// The media with the writes of an earlier boot.
 struct Over<'a> {
     below: &'a Machine,
     written: BTreeMap<MediaLine, LineBytes>,
@@ -67,7 +67,7 @@ fn entries_are_put_back_newest_first_one_a_step_and_then_the_set_is_freed() {
                 longest = steps.len();
                 all = steps;
             }
-            // Before the log is freed, the transaction leaves nothing behind.
+            // Before the log is freed, the transaction is undone completely.
             if !machine.log.is_empty() {
                 let numbers = LINES.map(|line| boot.line(line)[0] >> 4);
                 assert_eq!(numbers, [numbers[0]; 9], "{layout:?}");

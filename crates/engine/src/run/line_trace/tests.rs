@@ -1,4 +1,4 @@
-//! Latencies of single accesses against the machine's own times, and whole traces against counts.
+//! Latencies of single accesses compared with the machine's own times, and whole traces compared with counts.
 
 use super::*;
 use crate::config::{Variant, load_machine};

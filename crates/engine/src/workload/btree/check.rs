@@ -1,5 +1,6 @@
-//! The invariants of both trees: every node is what its parent takes it for, keys are in order and within bounds, all
-//! leaves are equally deep and chained in order, slots are distinct, items are whole, and no allocated node is lost.
+//! The invariants of both trees: every node has the type that its parent expects, keys are in order and within bounds,
+//! all leaves have the same depth and are chained in order, slots are distinct, items are whole, and no allocated node
+//! is lost.
 
 use super::{
     BTree, CHILDREN_MAX, HEIGHT, HEIGHT_MAX, INNER_BYTES, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK,
@@ -9,13 +10,13 @@ use crate::message::ByteView;
 use crate::workload::item;
 use std::ops::Range;
 
-/// What the walk has met so far, in the order of keys.
+/// What the walk has found so far, in the order of keys.
 struct Walk<'a> {
     tree: &'a BTree,
     view: &'a mut dyn ByteView,
     leaves: u64,
     inner: u64,
-    /// The leaf that the previous one names as its next.
+    /// The leaf that the previous leaf names as its next.
     expected: Option<u64>,
 }
 
@@ -75,7 +76,8 @@ impl Walk<'_> {
             } else {
                 u128::from(self.view.read_u64(node + INNER_KEYS + 8 * child))
             };
-            // Key ranges never grow on the way down, and an empty one ends the walk: garbage cannot lead it in circles.
+            // Key ranges never grow on the way down, and an empty range ends the walk: garbage cannot cause an endless
+            // loop.
             if low >= high || high > keys.end {
                 return Err(format!("keys of {} node {node:#x} are out of order", self.tree.name()));
             }

@@ -1,4 +1,4 @@
-//! Inserting into either tree: the search, the leaf, and the splits that grow up to the root.
+//! Inserts into either tree: the search, the leaf, and the splits that may reach the root.
 
 use super::{
     BTree, CHILDREN_MAX, HEIGHT, HEIGHT_MAX, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED,
@@ -13,7 +13,7 @@ struct Path {
     length: usize,
 }
 
-/// The head of a leaf, as a program would keep it in registers: how many items there are, and in which slots.
+/// The head of a leaf, as a program would keep it in registers: the number of items, and their slots.
 struct LeafHead([u8; LEAF_HEAD]);
 
 impl LeafHead {
@@ -46,14 +46,14 @@ impl LeafHead {
         self.0[1 + position] = slot;
         self.0[0] += 1;
     }
-    /// The bytes that say something.
+    /// The bytes of the head that are in use.
     fn used(&self) -> &[u8] {
         &self.0[..1 + self.slots().len()]
     }
 }
 
 impl BTree {
-    /// Inserts `key`, or gives it a new value if it is there.
+    /// Inserts `key`, or gives it a new value if it exists.
     pub(in super::super) fn insert(&self, tx: &mut Transaction<'_>, key: u64) {
         let mut path = Path::default();
         let mut node = tx.read_word(self.start + ROOT, false);
@@ -123,8 +123,8 @@ impl BTree {
         self.write_head(tx, leaf, head);
     }
 
-    /// Moves the upper half of the full leaf `leaf` into a new one and inserts `key` where it belongs. Returns the
-    /// smallest key of the new leaf, and its address.
+    /// Moves the upper half of the full leaf `leaf` to a new leaf and inserts `key` into the right one of the two.
+    /// Returns the smallest key of the new leaf, and its address.
     fn split_leaf(
         &self,
         tx: &mut Transaction<'_>,
@@ -140,7 +140,8 @@ impl BTree {
         for (slot, &from) in (0..).zip(high) {
             self.move_item(tx, self.item(leaf, from), self.item(right, slot));
         }
-        // A key between the halves stays left, so the first item that moved stays the right leaf's smallest.
+        // A key between the halves stays in the left leaf, so the first item that moved stays the right leaf's
+        // smallest.
         if position <= stays {
             self.insert_into_leaf(tx, leaf, &mut left_head, position, key);
             self.write_head(tx, right, &right_head);
@@ -156,7 +157,7 @@ impl BTree {
         (separator, right)
     }
 
-    /// Hangs `right`, whose keys start at `separator`, beside the child that `path` leads to.
+    /// Links `right`, whose keys start at `separator`, next to the child that `path` leads to.
     fn insert_above(&self, tx: &mut Transaction<'_>, path: &Path, mut separator: u64, mut right: u64) {
         for &(node, child) in path.steps[..path.length].iter().rev() {
             match self.insert_into_inner(tx, node, child, separator, right) {
@@ -172,8 +173,8 @@ impl BTree {
         tx.write_word(self.start + HEIGHT, path.length as u64 + 1);
     }
 
-    /// Inserts into an inner node after child `child`. If the node had to be split, returns the key between the
-    /// halves and the new one.
+    /// Inserts into an inner node after child `child`. If the node was split, returns the key between the halves and
+    /// the new node.
     fn insert_into_inner(
         &self,
         tx: &mut Transaction<'_>,
@@ -217,7 +218,7 @@ impl BTree {
         write_words(tx, node + INNER_CHILDREN, children);
     }
 
-    /// Takes the next node of the arena whose fill is in the anchor at `field`.
+    /// Takes the next node of the arena whose number of used nodes is in the anchor at `field`.
     fn allocate(&self, tx: &mut Transaction<'_>, field: u64) -> u64 {
         let used = tx.read_word(self.start + field, false);
         debug_assert!(used < if field == LEAVES_USED { self.leaf_capacity } else { self.inner_capacity });
@@ -225,7 +226,7 @@ impl BTree {
         used
     }
 
-    /// The child of `node` below which `key` belongs: after the keys that are not greater.
+    /// The child of `node` that `key` belongs to: after the keys that are not greater.
     fn search_inner(&self, tx: &mut Transaction<'_>, node: u64, key: u64) -> usize {
         let count = tx.read_word(node + INNER_COUNT, true) as usize;
         let (mut low, mut high) = (0, count - 1);
@@ -242,7 +243,7 @@ impl BTree {
         low
     }
 
-    /// The position of `key` in the order of the leaf's items, or the one that it would have.
+    /// The position of `key` among the leaf's items, or the position at which it would be inserted.
     fn search_leaf(&self, tx: &mut Transaction<'_>, leaf: u64, head: &LeafHead, key: u64) -> Result<usize, usize> {
         let slots = head.slots();
         let (mut low, mut high) = (0, slots.len());

@@ -6,14 +6,15 @@
 //! inner    children | mark | 30 keys | 31 child pointers
 //! ```
 //!
-//! All items lie in leaves, which are chained from left to right. Key `k` of an inner node is the smallest that may be
-//! below its child `k + 1`. Leaves and inner nodes come from two arenas whose fill is in the anchor; it is written by
-//! splits only.
+//! All items are in leaves, which are chained from left to right. Key `k` of an inner node is the smallest key that may
+//! be below its child `k + 1`. Leaves and inner nodes come from two arenas; the anchor has the number of used nodes of
+//! each, which only splits change.
 //!
-//! The two trees differ in how a leaf keeps its items in order ([`LeafOrder`]). In the B-tree an array of slots in the
-//! leaf's head names them in the order of their keys (the slot array of the wB+-tree, Chen and Jin, VLDB 2015), so an
-//! insert writes one item and a few words of one line. In the B+-tree they lie in the order of their keys, as in a
-//! textbook (Comer, The Ubiquitous B-Tree, ACM Computing Surveys 1979), so an insert moves the greater ones up.
+//! The two trees differ in how a leaf keeps its items in order ([`LeafOrder`]). In the B-tree, an array of slots in the
+//! leaf's head lists the items in the order of their keys (the slot array of the wB+-tree, Chen and Jin, VLDB 2015), so
+//! an insert writes one item and a few words of one line. In the B+-tree, the items themselves are stored in the order
+//! of their keys, as in a textbook (Comer, The Ubiquitous B-Tree, ACM Computing Surveys 1979), so an insert moves the
+//! greater items.
 
 mod check;
 mod insert;
@@ -31,12 +32,12 @@ const HEIGHT: u64 = 8;
 const LEAVES_USED: u64 = 16;
 const INNER_USED: u64 = 24;
 
-/// Count and order of a leaf.
+/// Bytes of a leaf's head: the number and order of its items.
 const LEAF_HEAD: usize = 32;
 const LEAF_MARK: u64 = 32;
 const LEAF_NEXT: u64 = 40;
 const LEAF_ITEMS: u64 = LINE_BYTES;
-/// Most items in a leaf: the slot array is one byte of count and one byte for each.
+/// Most items in a leaf: the slot array has one byte for their number and one byte for each item.
 const SLOTS_MAX: usize = LEAF_HEAD - 1;
 /// Fewest slots of a leaf, however large the items: "several items in contiguous slots".
 const SLOTS_MIN: u64 = 7;
@@ -51,15 +52,15 @@ const CHILDREN_MAX: usize = 31;
 /// Children of an inner node of a populated tree: about 70 percent, as random insertion leaves them.
 const CHILDREN_POPULATED: u64 = 22;
 
-/// Levels of inner nodes that any tree can have: children are at least halved per level.
+/// Most levels of inner nodes of any tree: every level at least halves the number of children.
 const HEIGHT_MAX: usize = 16;
 
 /// How a leaf keeps its items in the order of their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeafOrder {
-    /// The head has a byte of count and a byte for each item: the slot that it lies in.
+    /// The head has one byte for the number of items and one byte for each item: its slot.
     Named,
-    /// The head has a word of count; the items lie in order.
+    /// The head has one word for the number of items; the items are stored in order.
     Sorted,
 }
 
@@ -75,7 +76,8 @@ pub(super) struct BTree {
     leaves_populated: u64,
     leaf_capacity: u64,
     inner_capacity: u64,
-    /// Populated inner nodes by level, those above the leaves first, the root last. Empty if the root is a leaf.
+    /// Number of populated inner nodes by level: those above the leaves first, the root last. Empty if the root is a
+    /// leaf.
     levels: Vec<u64>,
     seed: u64,
 }
@@ -94,8 +96,8 @@ impl BTree {
             width = width.div_ceil(CHILDREN_POPULATED);
             levels.push(width);
         }
-        // A leaf of the populated tree splits after the inserts that fill it, and a half of a split leaf after as many
-        // again as it lacks. An inner node splits after at least eight splits below it.
+        // A leaf of the populated tree splits after the inserts that fill it, and a half of a split leaf after the
+        // inserts that fill it again. An inner node splits after at least eight splits below it.
         let first_split = slots + 1 - populate::items_of_leaf(slots).end;
         let splits = leaves_populated.min(share.room / first_split) + share.room / slots.div_ceil(2) + 1;
         let inner_populated: u64 = levels.iter().sum();
@@ -117,7 +119,7 @@ impl BTree {
         }
     }
 
-    /// The most levels of inner nodes: none of them but the root ever has fewer than 11 children.
+    /// The most levels of inner nodes: every inner node except the root has at least 11 children.
     fn height_bound(&self) -> u64 {
         let mut levels = 0;
         let mut width = self.leaf_capacity;
@@ -140,7 +142,7 @@ impl BTree {
         leaf + LEAF_ITEMS + u64::from(slot) * self.item_bytes
     }
 
-    /// What the tree is called.
+    /// The tree's name in messages.
     fn name(&self) -> &'static str {
         match self.order {
             LeafOrder::Named => "B-tree",
@@ -148,7 +150,7 @@ impl BTree {
         }
     }
 
-    /// What a node says of itself, so that a pointer to anything else is noticed.
+    /// A mark that identifies the node, so that a pointer to anything else is detected.
     fn mark(&self, node: u64) -> u64 {
         super::item::nth(self.seed, node)
     }
@@ -282,7 +284,7 @@ mod tests {
             let mut rig = rig(order, 65536, 256, 0, 1);
             let [anchor, inner, leaves] = rig.structure.populated().try_into().unwrap();
             rig.disturb(anchor.start..anchor.start + 32, 100);
-            // Unused keys, children and slots may hold anything; so may a separator, within bounds.
+            // Unused keys, children and slots may have any contents; so may a separator, within bounds.
             rig.disturb(inner, 25);
             rig.disturb(leaves, 60);
         }

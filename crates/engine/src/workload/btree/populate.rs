@@ -11,8 +11,8 @@ use crate::workload::structure::fill_items;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// How many items a populated leaf of `slots` may hold: 70 percent on average, spread so that leaves split at
-/// different times, as after a long random history. The end is excluded.
+/// How many items a populated leaf of `slots` may hold: 70 percent on average, spread so that leaves split at different
+/// times, as after many random inserts.
 pub(super) fn items_of_leaf(slots: u64) -> Range<u64> {
     slots.div_ceil(2)..slots * 9 / 10 + 1
 }
@@ -81,7 +81,7 @@ impl BTree {
         }
     }
 
-    /// The first leaf below node `index` of the level beneath inner level `level`.
+    /// The first leaf below node `index` of the level below inner level `level`.
     fn first_leaf(&self, level: usize, mut index: u64) -> u64 {
         for upper in (0..level).rev() {
             let below = if upper == 0 { self.leaves_populated } else { self.levels[upper - 1] };
@@ -96,7 +96,7 @@ impl BTree {
     }
 }
 
-/// The nodes below node `index` of `width`, when `below` nodes are shared out evenly.
+/// The part of `below` nodes that belongs to node `index` of `width` nodes, when they are distributed evenly.
 fn part(index: u64, width: u64, below: u64) -> Range<u64> {
     let start = |index: u64| (u128::from(index) * u128::from(below) / u128::from(width)) as u64;
     start(index)..start(index + 1)

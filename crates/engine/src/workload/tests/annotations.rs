@@ -1,4 +1,5 @@
-//! The annotated form of every workload is the plain form with annotations, each where counter-atomicity Figure 9 has it.
+//! The annotated form of every workload is the plain form with annotations, each where counter-atomicity Figure 9 has
+//! it.
 
 use super::{STYLES, config, start, styled};
 use crate::config::LogGranularity;
@@ -15,7 +16,7 @@ enum Did {
 }
 
 impl Did {
-    /// The same without what the annotated form adds; `None` if it is nothing but an annotation.
+    /// The operation without what the annotated form adds; `None` if it is only an annotation.
     fn plain(self) -> Option<Did> {
         match self {
             Did::Store { address, data, .. } => Some(Did::Store { address, data, counter_atomic: false }),
@@ -52,7 +53,7 @@ fn annotated(config: &WorkloadConfig, leave_out: Option<Annotation>) -> Workload
     WorkloadConfig { form: ProgramForm::Annotated, leave_out, ..config.clone() }
 }
 
-/// The operations up to each fence, without it.
+/// The operations before each fence, without it.
 fn stages(transaction: &[Did]) -> Vec<&[Did]> {
     transaction.split(|did| *did == Did::Other(Op::Sfence)).collect()
 }

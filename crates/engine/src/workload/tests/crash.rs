@@ -1,5 +1,6 @@
-//! Power fails between two operations. Recovery must give exactly the bytes before or after the transaction in flight,
-//! also when power fails again during recovery; and a program that leaves a fence or an annotation out is caught.
+//! Power fails between two operations. Recovery must restore exactly the bytes before or after the transaction in
+//! flight, even if power fails again during recovery; and a program that leaves out a fence or an annotation is
+//! detected.
 
 use super::device::{Device, Flaky, line_of};
 use super::{STYLES, config, start, styled};
@@ -9,7 +10,7 @@ use crate::message::{
 };
 use crate::workload::{Plan, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind};
 
-/// How often each outcome was met.
+/// How often each outcome occurred.
 #[derive(Default, Debug)]
 pub(super) struct Tally {
     pub before: u64,
@@ -19,12 +20,13 @@ pub(super) struct Tally {
     pub laps: u64,
 }
 
-/// Crashes a program at about every `sparseness`-th store, and more often where a stage ends. The error says what went wrong.
+/// Crashes a program at about every `sparseness`-th store, and more often where a stage ends. The error says what went
+/// wrong.
 pub(super) fn explore(config: &WorkloadConfig, sparseness: u64) -> Result<Tally, String> {
     explore_broken(config, sparseness, |_| {})
 }
 
-/// The same for a program of whose every transaction something is broken.
+/// Crashes a program like `explore` in which something is broken in every transaction.
 pub(super) fn explore_broken(
     config: &WorkloadConfig,
     sparseness: u64,
@@ -57,7 +59,7 @@ pub(super) fn explore_broken(
             let sparseness = match op {
                 Op::Store { .. } | Op::CounterAtomicStore { .. } => sparseness,
                 Op::Sfence | Op::LoggedTxEnd | Op::TxEnd => sparseness.min(4),
-                // Operations that write nothing leave nothing new to crash into.
+                // Operations that write nothing create no new states to crash in.
                 _ => continue,
             };
             if random.below(sparseness) == 0 {
@@ -107,7 +109,7 @@ fn judge(
     }
 
     if plan.layouts()[0].log.is_empty() && plan.config().form != ProgramForm::HardwareLogged {
-        // Without a log the new node may be there in part while nothing points to it: only the head counts.
+        // Without a log, the new node may be partly there while nothing points to it: only the head counts.
         let head = |bytes: &[u8]| line_of(bytes, heap.start as u64);
         let found = head(&image.bytes);
         tally.before += u64::from(found == head(before));
@@ -168,7 +170,7 @@ fn a_protocol_without_any_one_of_its_fences_is_caught() {
     }
 }
 
-/// What becomes of `kind` when it leaves `annotation` out.
+/// The result for `kind` if it leaves `annotation` out.
 fn without(kind: WorkloadKind, annotation: Annotation) -> Result<Tally, String> {
     let mut config = config(kind, 256, 3, 400);
     config.program.log_ring.0 = 0;
@@ -188,8 +190,8 @@ fn a_program_without_a_counter_write_back_is_caught() {
     }
 }
 
-/// A list whose head may be garbage is lost. A log entry whose first line may be garbage is not: its counter can only be
-/// missing from Commit on, when the data is durable, and garbage passes for no entry.
+/// A list whose head may be garbage is lost. A log entry whose first line may be garbage is not: its counter can be
+/// missing only from Commit on, when the data is durable, and garbage is not a valid entry.
 #[test]
 fn a_program_whose_committing_word_is_not_counter_atomic_is_caught_if_that_word_is_needed() {
     for workload in WORKLOADS {
@@ -212,8 +214,8 @@ fn a_program_without_a_step_of_its_protocol_is_caught() {
     for workload in WORKLOADS {
         for step in ProtocolStep::ALL.into_iter().filter(|step| workload.has_log || !step.needs_log()) {
             for form in forms.into_iter().filter(|form| step.is_in(*form)) {
-                // Where a store is durable when it is visible, and stores become visible in the order of the program, no
-                // fence is needed.
+                // If a store is durable when it is visible, and stores become visible in program order, no fence is
+                // needed.
                 let needed = form != ProgramForm::FlushFree || step == ProtocolStep::LogEndTag;
                 let mut config = config(workload.kind, 256, 3, if needed { 400 } else { 40 });
                 config.program.log_ring.0 = 0;

@@ -1,44 +1,44 @@
-//! A device that loses power between two operations. It knows nothing of caches and queues, only what the program was
-//! promised: a fence covers what was flushed before it; of anything later, any of it may have arrived.
+//! A device that loses power between two operations. It does not model caches and queues, only what the program was
+//! promised: a fence covers what was flushed before it; of anything later, any part may have arrived.
 //!
-//! Under an annotated program memory is encrypted and counters arrive on their own. Until both a line and its counter
-//! are covered by a fence the line may hold a ciphertext that its counter does not fit, hence garbage, the words that
-//! were durable before included. A line with a `CounterAtomic` variable arrives with its counter: old or new.
+//! With an annotated program, memory is encrypted and counters arrive separately. Until both a line and its counter are
+//! covered by a fence, the line may hold a ciphertext that does not match its counter, so it may be garbage, including
+//! words that were durable before. A line with a `CounterAtomic` variable arrives with its counter: old or new.
 //!
-//! Under a hardware-logged program counters arrive on their own too, until `tx_end` covers the line's `flush_data`. What
-//! a line held before its first store in the transaction is kept until then, and put back by the crash.
+//! With a hardware-logged program, counters arrive separately too, until `tx_end` covers the line's `flush_data`. What
+//! a line held before its first store in the transaction is kept until then, and restored after a crash.
 //!
-//! Under a flush-free program every store is durable at once, in program order.
+//! With a flush-free program, every store is durable at once, in program order.
 
 use crate::kernel::Random;
 use crate::message::{ByteView, COUNTER_WRITEBACK_BYTES, Op, OpBuffer, ProgramForm};
 use rustc_hash::FxHashMap;
 
-/// The durable bytes, and of every line that no fence wholly covers what it held after each store.
+/// The durable bytes, and for every line that no fence covers completely what it held after each store.
 pub(super) struct Device {
     form: ProgramForm,
     durable: Vec<u8>,
     open: FxHashMap<u64, Open>,
     order: Vec<u64>,
-    /// What hardware has logged of the transaction in flight.
+    /// What hardware has logged for the transaction in flight.
     log: FxHashMap<u64, [u8; 64]>,
 }
 
 #[derive(Default)]
 struct Open {
     versions: Vec<[u8; 64]>,
-    /// Versions that the last clwb covers.
+    /// Number of versions that the last clwb covers.
     flushed: usize,
-    /// Versions whose counter the last `counter_cache_writeback` covers.
+    /// Number of versions whose counter the last `counter_cache_writeback` covers.
     counted: usize,
-    /// Versions older than this one cannot be found any more: a fence covered its data, not its counter.
+    /// Older versions than this one cannot be found any more: a fence covered its data, but not its counter.
     arrived: usize,
-    /// Its counter arrives with it.
+    /// Whether its counter arrives with it.
     counter_atomic: bool,
 }
 
 impl Open {
-    /// Passes a fence. Returns the version that is durable from now on, if one is.
+    /// Passes a fence. Returns the version that is durable from now on, if any.
     fn fence(&mut self, form: ProgramForm) -> Option<[u8; 64]> {
         self.arrived = self.arrived.max(self.flushed);
         let with_counter = form != ProgramForm::Annotated || self.counter_atomic;
@@ -52,13 +52,13 @@ impl Open {
 }
 
 impl Device {
-    /// A device that holds `bytes`, under a program in `form`.
+    /// A device that holds `bytes`, for a program in `form`.
     pub(super) fn new(form: ProgramForm, bytes: &[u8]) -> Self {
         let (open, order, log) = Default::default();
         Self { form, durable: bytes.to_vec(), open, order, log }
     }
 
-    /// Does `op`.
+    /// Executes `op`.
     pub(super) fn apply(&mut self, op: Op, buffer: &OpBuffer) {
         match op {
             Op::Store { address, length, bytes } if self.form == ProgramForm::FlushFree => {
@@ -116,8 +116,8 @@ impl Device {
         open
     }
 
-    /// What a crash leaves: of every open line a random number of its stores; all or none of them half of the time.
-    /// Where counters arrive on their own some lines are garbage. What hardware has logged is then put back.
+    /// What a crash leaves: of every open line a random number of its stores, but all or none of them half of the time.
+    /// If counters arrive separately, some lines are garbage. What hardware has logged is then restored.
     pub(super) fn crash(&self, random: &mut Random) -> Flaky {
         let mut bytes = self.durable.clone();
         let manner = random.below(4);

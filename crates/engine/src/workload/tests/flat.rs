@@ -1,4 +1,4 @@
-//! A plain byte map: the simplest memory there is, as the reference.
+//! A plain byte map: the simplest memory, as the reference.
 
 use crate::message::ByteView;
 

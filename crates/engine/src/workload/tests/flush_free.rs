@@ -1,5 +1,5 @@
-//! The flush-free form of every workload: the plain one without its flushes, recovered wherever power fails when each store
-//! is durable at once.
+//! The flush-free form of every workload: the plain form without its flushes, recovered wherever power fails if each
+//! store is durable at once.
 
 use super::crash::{explore, explore_broken};
 use super::{config, start, styled};
@@ -63,8 +63,8 @@ fn recovery_gives_the_state_before_or_after_every_prefix_of_the_stores() {
     }
 }
 
-/// Only the order of the stores is left to recover by: let the first one of Mutate, or of a list the head's, come before
-/// what Prepare stores last.
+/// Recovery depends only on the order of stores: here the first store of Mutate, or of a list's head, comes before the
+/// last store of Prepare.
 #[test]
 fn a_store_in_place_before_the_log_entry_is_whole_is_caught() {
     for (name, _, config) in programs() {

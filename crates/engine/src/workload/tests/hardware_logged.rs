@@ -1,5 +1,5 @@
 //! The hardware-logged form of every workload: the stores of the plain form in place, a `flush_data` of what they
-//! touched, and nothing of a log, of fences and of annotations.
+//! changed, and no log, fences or annotations.
 
 use super::{config, start};
 use crate::message::{Annotation, Omission, Op, OpBuffer, OpSource, ProgramForm, ProgramRecovery, RecoveryReport};

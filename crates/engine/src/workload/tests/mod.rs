@@ -1,4 +1,4 @@
-//! What the tests of all structures share, and the tests that hold for every program alike.
+//! Code that the tests of all structures share, and the tests that hold for every program.
 
 mod annotations;
 mod crash;
@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 
 const DEVICE: u64 = 1 << 30;
 
-/// Every way to put the same program: only one without annotations logs words where that is configured.
+/// Every style of a program: only one without annotations logs words if that is configured.
 const STYLES: [(ProgramForm, LogGranularity); 6] = [
     (ProgramForm::Plain, LogGranularity::Word),
     (ProgramForm::Plain, LogGranularity::Line),

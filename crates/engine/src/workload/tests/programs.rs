@@ -152,7 +152,7 @@ fn a_check_survives_garbage_everywhere() {
         let layout = &plan.layouts()[0];
         let mut random = crate::kernel::Random::stream(1, "garbage");
         for address in (layout.log.start..layout.heap.end).step_by(8) {
-            // Words that look like pointers into the heap reach further than random ones.
+            // Words that look like pointers into the heap have more effect than random ones.
             let pointer = layout.heap.start + random.below(layout.heap.end - layout.heap.start) / 64 * 64;
             let word = if random.below(2) == 0 { pointer } else { random.next_u64() };
             program.memory().write_u64(address, word);

@@ -1,5 +1,5 @@
-//! The operations say all that the program does: replayed over a plain byte map they give the program's memory, every
-//! load finds what it expects, and the structure is whole after every transaction.
+//! The operations contain everything that the program does: replayed on a plain byte map they produce the program's
+//! memory, every load finds what it expects, and the structure is intact after every transaction.
 
 use super::{STYLES, config, start, styled};
 use crate::message::{ByteView, Op, OpBuffer, OpSource, ProgramRecovery};

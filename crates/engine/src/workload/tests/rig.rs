@@ -44,8 +44,8 @@ impl<S: Structure> Rig<S> {
         self.structure.check(&mut self.memory).unwrap();
     }
 
-    /// Changes each of some words spread over `range` in turn; the check must notice at least `least` of a hundred
-    /// of them, and must neither panic nor go on for ever for any.
+    /// Changes each of some words spread over `range` in turn. The check must detect at least `least` of a hundred of
+    /// them, and must neither panic nor loop forever for any.
     pub fn disturb(&mut self, range: std::ops::Range<u64>, least: u64) {
         use crate::message::ByteView;
         let mut random = crate::kernel::Random::stream(1, "disturb");

@@ -1,23 +1,22 @@
-//! The counter write-backs that a recorded program is given where a design asks for an annotated or a hardware-logged
-//! program.
+//! Adds counter write-backs to a recorded program if a design asks for an annotated or a hardware-logged program.
 //!
-//! A log has no annotations, and a program that keeps its own log needs no other: nothing of it is a logged
-//! transaction. Its flushes are taken as annotated: before a fence, the counters of every line flushed since the fence
-//! before are written back, block by block. Nothing is `CounterAtomic`.
+//! A recording has no annotations, and a program that keeps its own log is not a logged transaction of the hardware. So
+//! its flushes are taken as annotations: before a fence, the counters of every line flushed since the last fence are
+//! written back, block by block. Nothing is `CounterAtomic`.
 
 use crate::message::{Op, OpBuffer, ProgramForm};
 use crate::workload::style::counter_writebacks;
 use std::ops::Range;
 
-/// The most blocks kept. A program that flushes more of them between two fences has them written back in several
-/// parts, so that a replay needs little memory whatever the log; then a block may come in two of the parts.
+/// The most blocks kept. If a program flushes more of them between two fences, they are written back in several parts,
+/// so that a replay needs little memory; a block may then occur in two parts.
 pub(super) const BLOCKS_MAX: usize = 1 << 14;
 
 /// The counter blocks of the lines flushed since the last fence.
 pub(super) struct FlushedCounters {
     form: ProgramForm,
     blocks: Vec<u64>,
-    /// Being written back, from the highest down: what is left is sorted.
+    /// Whether they are being written back, from the highest down: the rest is sorted.
     leaving: bool,
 }
 
@@ -26,7 +25,7 @@ impl FlushedCounters {
         Self { form, blocks: Vec::new(), leaving: false }
     }
 
-    /// The lines of `range` have been flushed.
+    /// Adds the lines of `range`, which have been flushed.
     pub(super) fn add(&mut self, range: Range<u64>) {
         if self.form == ProgramForm::Plain {
             return;
@@ -46,19 +45,19 @@ impl FlushedCounters {
         self.blocks.is_empty()
     }
 
-    /// Whether they are being written back: [`FlushedCounters::write_back`] comes before anything else.
+    /// Whether they are being written back: then [`FlushedCounters::write_back`] must be called before anything else.
     pub(super) fn leaving(&self) -> bool {
         self.leaving
     }
 
-    /// Begins to write them back.
+    /// Starts to write them back.
     pub(super) fn leave(&mut self) {
         self.blocks.sort_unstable_by(|left, right| right.cmp(left));
         self.blocks.dedup();
         self.leaving = true;
     }
 
-    /// Writes back as many as make `ops_max` operations in `buffer`, in the order of their addresses.
+    /// Writes back as many as fit into `ops_max` operations in `buffer`, in the order of their addresses.
     pub(super) fn write_back(&mut self, buffer: &mut OpBuffer, ops_max: usize) {
         while buffer.ops.len() < ops_max {
             match self.blocks.pop() {

@@ -1,15 +1,15 @@
-//! Which format a trace is in, by its first bytes: a magic, the mark of Valgrind's lines, the shape of a text line, or
-//! the shape of a binary record.
+//! Detects the format of a trace from its first bytes: a magic number, the prefix of Valgrind's lines, the form of a
+//! text line, or the form of a binary record.
 
 use super::champsim;
 use super::lines::LineFormat;
 use super::recorded::MAGIC;
 use crate::config::ConfigError;
 
-/// What a trace can be.
+/// The formats of traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {
-    /// A stream of our own recorder.
+    /// A stream of the project's own recorder.
     Recorded,
     /// A store log of pmemcheck.
     Pmemcheck,
@@ -22,12 +22,12 @@ pub(super) enum Format {
 /// Bytes of an unknown trace that an error quotes.
 const QUOTED_BYTES_MAX: usize = 60;
 
-/// What a trace that begins with `head` is. `whole`: nothing follows. `unreadable`: what follows cannot be read.
+/// The format of a trace that begins with `head`. `whole`: nothing follows. `unreadable`: what follows cannot be read.
 pub(super) fn detect(name: &str, head: &[u8], whole: bool, unreadable: bool) -> Result<Format, ConfigError> {
     if head.starts_with(&MAGIC[..MAGIC.len() - 1]) {
         return Ok(Format::Recorded);
     }
-    // What cannot be read at all is refused by the reader of text, in its words.
+    // Input that cannot be read at all is refused by the text reader, in its words.
     if (head.is_empty() && unreadable) || is_valgrind(head) {
         return Ok(Format::Pmemcheck);
     }
@@ -47,7 +47,7 @@ pub(super) fn detect(name: &str, head: &[u8], whole: bool, unreadable: bool) -> 
     )))
 }
 
-/// Whether the text begins with a line of Valgrind: `==pid==`, or with `--` or `**`.
+/// Whether the text begins with a line of Valgrind: `==pid==`, or the same with `--` or `**`.
 fn is_valgrind(head: &[u8]) -> bool {
     let marks: [&[u8]; 3] = [b"==", b"--", b"**"];
     marks.iter().any(|mark| {

@@ -1,5 +1,5 @@
-//! The memory that a recorded program starts from: what its files held when they were first mapped, kept by pages of
-//! which only those with content take memory.
+//! The memory that a recorded program starts from: the contents of its files when they were first mapped. Only pages
+//! with content need memory.
 
 use super::recording::{Expected, Populated};
 use super::summary::TraceFile;
@@ -7,7 +7,7 @@ use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAG
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The most pages with content: 4 GiB. A recording can be a small file and name more than the host has.
+/// The most pages with content: 4 GiB. A small recording can name more memory than the host has.
 const PAGES_MAX: usize = 1 << 20;
 
 /// A page and which of its lines have content.
@@ -18,14 +18,14 @@ struct Page {
 
 const _: () = assert!(LINES_PER_PAGE == u64::BITS as u64, "a bit for each line");
 
-/// What files held, by file number and page, while they have no places on the device yet.
+/// The contents of files, by file number and page, before they have places on the device.
 #[derive(Default)]
 pub(super) struct Images {
     pages: FxHashMap<(usize, u64), Box<Page>>,
 }
 
 impl Images {
-    /// Takes what a file held. What is given again for the same bytes replaces what was given before.
+    /// Takes the contents of a file. Later contents of the same bytes replace earlier ones.
     pub fn take(&mut self, populated: Populated<'_>) -> Result<(), Expected> {
         let Populated { file, offset, bytes } = populated;
         let mut done = 0;
@@ -46,7 +46,7 @@ impl Images {
         Ok(())
     }
 
-    /// The pages where `files` have their places on the device.
+    /// Places the pages at the device addresses of `files`.
     pub fn place(self, files: &[TraceFile]) -> Pages {
         let place = |((file, page), content): ((usize, u64), _)| (files[file].base / PAGE_BYTES + page, content);
         Pages(Arc::new(self.pages.into_iter().map(place).collect()))
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Pages {
     }
 }
 
-/// The memory that a recorded program starts from. Lines that no file had anything in were never written.
+/// The memory that a recorded program starts from. Lines without content in any file were never written.
 #[derive(Clone, Debug)]
 pub struct TraceBase {
     pub(super) pages: Pages,
@@ -71,7 +71,7 @@ pub struct TraceBase {
 }
 
 impl TraceBase {
-    /// Shows the pages that have content, each with the byte address where it begins, in no particular order.
+    /// Calls `show` for each page with content, with its first byte address, in no particular order.
     pub fn show_pages(&self, show: &mut dyn FnMut(u64, &[u8])) {
         for (number, page) in self.pages.0.iter() {
             show(number * PAGE_BYTES, page.lines.as_flattened());

@@ -1,5 +1,5 @@
-//! Where a trace comes from: a file or bytes in memory, plain or compressed (zstd, gzip, xz). Compression and format are
-//! told by content, not by name.
+//! The source of a trace: a file or bytes in memory, plain or compressed (zstd, gzip, xz). Compression and format are
+//! detected from the content, not from the name.
 
 use super::detect::{Format, detect};
 use super::lines::LineFormat;
@@ -12,27 +12,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How a zstd frame begins (RFC 8878 section 3.1.1).
+/// The first bytes of a zstd frame (RFC 8878 section 3.1.1).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// How a gzip member begins (RFC 1952 section 2.3.1), with the one method there is.
+/// The first bytes of a gzip member (RFC 1952 section 2.3.1), with the only method that exists.
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// How an xz stream begins (xz file format 1.2.1, section 2.1.1.1).
+/// The first bytes of an xz stream (xz file format 1.2.1, section 2.1.1.1).
 const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0x00];
-/// The largest zstd window accepted, log2 of bytes: 128 MiB, what the zstd tool itself accepts without being asked.
-/// The window is all that a frame's header can make the decoder allocate.
+/// The largest accepted zstd window, log2 of bytes: 128 MiB, which the zstd tool itself accepts by default. The window
+/// is the only memory that a frame's header can make the decoder allocate.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// The most memory that an xz header can make the decoder allocate: `xz -9` needs 65 MiB.
 const XZ_MEMORY_MAX: u64 = 128 << 20;
 /// Bytes of (decompressed) trace buffered at a time.
 const BUFFER_BYTES: usize = 1 << 16;
-/// Bytes of (decompressed) trace that its format is told by.
+/// Bytes of (decompressed) trace from which its format is detected.
 const HEAD_BYTES: u64 = 4096;
 
 /// A trace that can be read from its beginning as often as needed.
 #[derive(Clone, Debug)]
 pub(super) struct TraceInput {
     place: Place,
-    /// Set by a user who interrupts: then nothing more can be read.
+    /// Set when the user interrupts: then nothing more can be read.
     cancel: Arc<AtomicBool>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Opened {
 }
 
 impl TraceInput {
-    /// The file at `path`, which must be a regular one because it is read more than once.
+    /// The file at `path`, which must be a regular file because it is read more than once.
     pub fn file(path: &Path, cancel: Arc<AtomicBool>) -> Result<Self, ConfigError> {
         let metadata = std::fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
         if !metadata.is_file() {
@@ -62,12 +62,12 @@ impl TraceInput {
         Ok(TraceInput { place: Place::File(path.to_path_buf()), cancel })
     }
 
-    /// `bytes`, called `name` in errors.
+    /// A trace in memory, called `name` in errors.
     pub fn bytes(name: &str, bytes: Arc<[u8]>) -> Self {
         TraceInput { place: Place::Bytes(name.to_owned(), bytes), cancel: Arc::default() }
     }
 
-    /// The trace at its beginning.
+    /// Opens the trace at its beginning.
     pub fn open(&self) -> Result<Opened, ConfigError> {
         match &self.place {
             Place::File(path) => {
@@ -78,7 +78,7 @@ impl TraceInput {
         }
     }
 
-    /// Bytes of the file, compressed or not; 0 if it is no longer there.
+    /// Bytes of the file, compressed or not; 0 if it no longer exists.
     pub fn file_bytes(&self) -> u64 {
         match &self.place {
             Place::File(path) => std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
@@ -86,7 +86,7 @@ impl TraceInput {
         }
     }
 
-    /// The recorded program at its beginning.
+    /// Opens the recorded program at its beginning.
     pub fn recording(&self) -> Result<Box<dyn Recording>, ConfigError> {
         let Opened { name, input, format, .. } = self.open()?;
         match format {
@@ -123,10 +123,11 @@ fn open(name: String, input: impl Read + Send + 'static, cancel: &Arc<AtomicBool
     Ok(Opened { name, input: Box::new(Interruptible { input, cancel: Arc::clone(cancel) }), format, read })
 }
 
-/// `input` itself, or what it unpacks to if it begins like something compressed.
+/// `input` itself, or its decompressed contents if it begins like compressed data.
 pub(super) fn decompressed(input: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut input = input;
-    // A buffer may hold fewer bytes than a magic (a file has them all, so do bytes in memory); such input is read as it is.
+    // The buffer may hold fewer bytes than a magic number (files and bytes in memory have them all); such input is read
+    // as it is.
     let head = input.fill_buf()?;
     if head.starts_with(&ZSTD_MAGIC) {
         let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
@@ -145,7 +146,7 @@ pub(super) fn decompressed(input: impl BufRead + Send + 'static) -> io::Result<B
     Ok(Box::new(input))
 }
 
-/// Whether `error` is a decoder's word for compressed input that was cut off.
+/// Whether `error` is how a decoder reports that compressed input was cut off.
 pub(super) fn is_cut_off(error: &io::Error) -> bool {
     error.kind() == ErrorKind::UnexpectedEof
 }
@@ -168,8 +169,8 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Input that ends with an error when the user interrupts. Whoever reads it need not look: a recording may go on for
-/// long without anything that a program does.
+/// Input that ends with an error when the user interrupts. Its readers need no check of their own, although a recording
+/// may go on for long without an act of the program.
 struct Interruptible<R> {
     input: R,
     cancel: Arc<AtomicBool>,
@@ -177,7 +178,7 @@ struct Interruptible<R> {
 
 impl<R> Interruptible<R> {
     fn go_on(&self) -> io::Result<()> {
-        // Not `ErrorKind::Interrupted`, after which reading is tried again.
+        // Not `ErrorKind::Interrupted`, because readers retry after that.
         if self.cancel.load(Ordering::Relaxed) { Err(io::Error::other("interrupted")) } else { Ok(()) }
     }
 }
@@ -200,7 +201,7 @@ impl<R: Read> Read for Interruptible<R> {
     }
 }
 
-/// Input whose first bytes, and the error behind them, have been looked at.
+/// Input whose first bytes, and the error after them, have been read already.
 struct Replayed {
     head: Cursor<Vec<u8>>,
     error: Option<io::Error>,

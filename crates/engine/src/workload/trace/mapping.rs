@@ -1,37 +1,38 @@
-//! Which file, and which place in it, a virtual address of the traced program is.
+//! Maps virtual addresses of the traced program to files and offsets.
 //!
-//! A pool header is mapped for a moment while libpmemobj creates a pool whose whole file is mapped elsewhere: both
-//! mappings lead to the same bytes of the same file, hence to the same device lines. Where mappings overlap the newest
-//! holds: an address can be mapped again only after its earlier mapping has gone, which pmemcheck does not tell.
+//! libpmemobj maps a pool header for a short time while it creates a pool whose whole file is mapped elsewhere: both
+//! mappings lead to the same bytes of the same file, and so to the same device lines. Where mappings overlap, the
+//! newest is valid: an address can be mapped again only after its earlier mapping is gone, which pmemcheck does not
+//! report.
 
 use super::recording::Expected;
 use crate::message::LINE_BYTES;
 use std::collections::BTreeMap;
 
-/// The most files in one recording; libpmemobj takes a few per pool set.
+/// The most files in one recording; libpmemobj uses a few per pool set.
 pub const FILES_MAX: usize = 1024;
 /// The most disjoint ranges that registrations may leave; a program maps far fewer files.
 pub const RANGES_MAX: usize = 4096;
 /// One past the highest byte of all files together: 48 bits of physical address, as x86 processors have.
 pub const EXTENT_MAX: u64 = 1 << 48;
 
-/// Where a run of virtual addresses leads.
+/// What a run of virtual addresses is mapped to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// File, by order of first registration.
     pub file: usize,
     /// Byte offset in the file.
     pub offset: u64,
-    /// Bytes from here on that lie in the same file without a gap.
+    /// Bytes from here on that are in the same file without a gap.
     pub length: u64,
 }
 
-/// A file that the log registered.
+/// A file that the log has registered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegisteredFile {
-    /// Its path, as logged.
+    /// The file's path, as logged.
     pub path: Vec<u8>,
-    /// One past its highest byte that any registration reaches.
+    /// One past the file's highest byte in any registration.
     pub extent: u64,
 }
 
@@ -60,7 +61,7 @@ impl Range {
 pub struct Mappings {
     files: Vec<RegisteredFile>,
     ranges: BTreeMap<u64, Range>,
-    /// The range found last; stores come in runs. Empty when there is none.
+    /// The range found last, because stores come in runs; empty if there is none.
     last: Range,
 }
 
@@ -70,7 +71,7 @@ impl Mappings {
         &self.files
     }
 
-    /// Maps `size` bytes from `offset` of `path` at `base`, over whatever was mapped there.
+    /// Maps `size` bytes from `offset` of `path` at `base`, replacing earlier mappings.
     pub fn register(&mut self, path: &[u8], base: u64, size: u64, offset: u64) -> Result<(), Expected> {
         check_range(base, size, offset)?;
         let file = match self.files.iter().position(|file| file.path == path) {
@@ -80,7 +81,7 @@ impl Mappings {
         self.map(file, base, size, offset)
     }
 
-    /// The next file, and its number.
+    /// Adds a file; returns its number.
     pub fn add_file(&mut self, path: &[u8]) -> Result<usize, Expected> {
         if self.files.len() == FILES_MAX {
             return Err(Expected("at most 1024 registered files"));
@@ -89,12 +90,12 @@ impl Mappings {
         Ok(self.files.len() - 1)
     }
 
-    /// File number `file` has at least `extent` bytes.
+    /// Records that file number `file` has at least `extent` bytes.
     pub fn extend(&mut self, file: usize, extent: u64) {
         self.files[file].extent = self.files[file].extent.max(extent);
     }
 
-    /// Maps `size` bytes from `offset` of file number `file`, which exists, at `base`, over whatever was mapped there.
+    /// Maps `size` bytes from `offset` of file number `file`, which must exist, at `base`, replacing earlier mappings.
     pub fn map(&mut self, file: usize, base: u64, size: u64, offset: u64) -> Result<(), Expected> {
         let (end, extent) = check_range(base, size, offset)?;
         self.extend(file, extent);
@@ -107,7 +108,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Nothing of `[base, end)` is mapped any more.
+    /// Unmaps `[base, end)`.
     pub fn unmap(&mut self, base: u64, end: u64) -> Result<(), Expected> {
         self.last = Range::default();
         self.carve(base, end);
@@ -117,7 +118,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Takes `[start, end)` out of all ranges.
+    /// Removes `[start, end)` from all ranges.
     fn carve(&mut self, start: u64, end: u64) {
         if let Some((_, &below)) = self.ranges.range(..start).next_back()
             && below.end > start
@@ -135,7 +136,7 @@ impl Mappings {
         }
     }
 
-    /// Where `address` leads, if it is mapped.
+    /// What `address` is mapped to, if it is mapped.
     pub fn place(&mut self, address: u64) -> Option<Place> {
         if address < self.last.start || address >= self.last.end {
             let (_, range) = self.ranges.range(..=address).next_back()?;
@@ -147,7 +148,7 @@ impl Mappings {
         Some(self.last.place(address))
     }
 
-    /// `outside`, if a byte of `[address, address + size)` is not mapped.
+    /// Returns the error `outside` if a byte of `[address, address + size)` is not mapped.
     pub fn check_mapped(&mut self, address: u64, size: u64, outside: Expected) -> Result<(), Expected> {
         let end = address.checked_add(size).ok_or(outside)?;
         let mut at = address;
@@ -157,7 +158,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// The first mapped address at or after `address`, and where it leads.
+    /// The first mapped address at or after `address`, and what it is mapped to.
     pub fn place_from(&mut self, address: u64) -> Option<(u64, Place)> {
         if let Some(place) = self.place(address) {
             return Some((address, place));
@@ -167,7 +168,7 @@ impl Mappings {
     }
 }
 
-/// Where the range and what it maps of a file end, if it can be mapped.
+/// The ends of the range and of its part of the file, if it can be mapped.
 fn check_range(base: u64, size: u64, offset: u64) -> Result<(u64, u64), Expected> {
     if size == 0 {
         return Err(Expected("a registration of at least one byte"));
@@ -248,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the rule itself: search the registrations from the newest to the oldest.
+        /// Compares with the rule itself: search the registrations from the newest to the oldest.
         #[test]
         fn like_a_search_from_the_newest(list in prop::collection::vec((0u64..40, 1u64..20, 0u64..4, 0u8..3), 1..20)) {
             let mut mappings = Mappings::default();

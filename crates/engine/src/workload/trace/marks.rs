@@ -1,9 +1,9 @@
-//! Transactions by the functions that libpmemobj marks: it marks the commit of a transaction and the functions called in
-//! it, but not its begin.
+//! Finds transactions from the functions that libpmemobj marks: it marks the commit of a transaction and the functions
+//! called in it, but not its begin.
 
 use super::recording::Act;
 
-/// What the mark of a function says, at its end or at its begin.
+/// The act that the mark of a function means, at its end or at its begin.
 pub(super) fn act(name: &[u8], is_end: bool) -> Option<Act> {
     if name == b"pmemobj_tx_commit" && is_end {
         return Some(Act::Commit);
@@ -11,9 +11,9 @@ pub(super) fn act(name: &[u8], is_end: bool) -> Option<Act> {
     name.starts_with(b"pmemobj_tx_").then_some(Act::Transactional)
 }
 
-/// The same for the text of a mark, `name.BEGIN` or `name.END`.
+/// The act that the text of a mark means: `name.BEGIN` or `name.END`.
 pub(super) fn act_of_text(text: &[u8]) -> Option<Act> {
-    // pmemcheck and what feeds it put a bar before a mark.
+    // pmemcheck and the tools that feed it put a bar before a mark.
     let text = text.strip_prefix(b"|").unwrap_or(text);
     if let Some(name) = text.strip_suffix(b".END") {
         return act(name, true);

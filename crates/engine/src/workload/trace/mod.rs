@@ -1,4 +1,4 @@
-//! Real programs as workloads: what was recorded of a run becomes a program.
+//! Real programs as workloads: the recording of a run becomes a program.
 //!
 //! ```text
 //! file, plain or compressed -> input -> detect -> a recording (one of the formats) -> program (operations)
@@ -8,12 +8,12 @@
 //!   lines/      memory lines without a program, which drive the controller alone
 //! ```
 //!
-//! A recording is read twice: once when it is opened, which checks every record, sizes the files and counts, and once by
-//! each program made of it. Neither pass holds more than one record, so a recording may be longer than memory; only what
-//! files held before is kept.
+//! A recording is read twice: when it is opened, which checks every record, sizes the files and counts; and by each
+//! program made from it. Neither pass holds more than one record, so a recording may be larger than memory; only the
+//! initial contents of files are kept.
 //!
-//! In the annotated form the program writes back the counters of what it flushes (`counters`); in the flush-free form it
-//! flushes nothing.
+//! In the annotated form the program writes back the counters of what it flushes (`counters`); in the flush-free form
+//! it does not flush.
 
 mod champsim;
 mod counters;
@@ -48,7 +48,7 @@ pub use recording::{Expected, FlushKind};
 pub use sites::{Frame, Sites};
 pub use summary::{CutOff, TraceFile, TraceSummary};
 
-/// A checked recording. Cheap to share: programs made of it read the source again.
+/// A checked recording. Cheap to share: programs made from it read the source again.
 #[derive(Debug)]
 pub struct Trace {
     source: TraceInput,
@@ -60,8 +60,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens and checks the recording at `path`. One without its end is refused unless `allow_truncated`. Once `cancel`
-    /// is set, neither this nor a program made of it reads any further: both fail.
+    /// Opens and checks the recording at `path`. A recording without its end is refused unless `allow_truncated`. Once
+    /// `cancel` is set, this function and the programs made from the trace fail.
     ///
     /// # Errors
     /// One sentence that names the file and, for a bad record, its number, its byte offset in the (decompressed)
@@ -70,10 +70,10 @@ impl Trace {
         Trace::check(TraceInput::file(path, Arc::clone(cancel))?, allow_truncated)
     }
 
-    /// The same for a recording in memory, plain or compressed; `name` stands for the file in errors.
+    /// Opens and checks a recording in memory, plain or compressed; `name` is its name in errors.
     ///
     /// # Errors
-    /// As [`Trace::open`].
+    /// The errors of [`Trace::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, allow_truncated: bool) -> Result<Trace, ConfigError> {
         Trace::check(TraceInput::bytes(name, bytes.into()), allow_truncated)
     }
@@ -94,12 +94,12 @@ impl Trace {
         Ok(TraceProgram::new(recording, &self.summary, form, Arc::clone(&self.failure), self.sites.clone()))
     }
 
-    /// What the recording holds.
+    /// The summary of the recording's contents.
     pub fn summary(&self) -> &TraceSummary {
         &self.summary
     }
 
-    /// The files of the program, where the recording has what it stored in them.
+    /// The program's files, if the recording contains what it stored in them.
     pub fn files(&self) -> &[TraceFile] {
         if self.of_files { &self.summary.files } else { &[] }
     }
@@ -114,10 +114,10 @@ impl Trace {
         TraceBase { pages: self.pages.clone(), end: self.summary.end }
     }
 
-    /// From now on programs say where in the recorded program their operations come from.
+    /// From now on, programs report where in the recorded program their operations come from.
     ///
     /// # Errors
-    /// The recording does not tell.
+    /// The recording does not have this information.
     pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
         let mut recording = self.source.recording()?;
         if !recording.watch_sites() {
@@ -128,13 +128,13 @@ impl Trace {
         Ok(())
     }
 
-    /// Where operations came from, by [`crate::message::Site`], once a program has been read to its end.
+    /// The places that operations came from, by [`crate::message::Site`], once a program has been read to its end.
     pub fn sites(&self) -> Option<&Sites> {
         self.sites.as_ref()?.get()
     }
 
-    /// Why a program made of this trace stopped early, if one did: an [`crate::message::OpSource`] cannot say it, and
-    /// the file may have been changed or removed between the two passes. Ask after a run.
+    /// The error that stopped a program made from this trace early, if any. An [`crate::message::OpSource`] cannot
+    /// report it, and the file may have been changed or removed between the two passes. To be checked after a run.
     pub fn failure(&self) -> Option<&ConfigError> {
         self.failure.get()
     }

@@ -1,18 +1,18 @@
-//! The second pass over a recording: its acts as the operations of one core.
+//! The second pass over a recording: turns its acts into the operations of one core.
 //!
-//! A flush becomes one operation per line, a store one (two if it crosses a line's end), a DEEP_SYNC flushes and a
-//! fence, a locked operation a load, a store and a full fence. In the annotated and the hardware-logged form counter
-//! write-backs come before each fence; the flush-free form has no flushes, a DEEP_SYNC is a fence and nothing is stored
-//! past the caches. A log of pmemcheck tells a non-temporal store from another only by the flush that follows it, so that
-//! it is an ordinary one in every form. Instructions in between are computed. What all threads did comes in the order in
-//! which it happened.
+//! A flush becomes one operation per line, a store one (two if it crosses the end of a line), a DEEP_SYNC flushes and a
+//! fence, a locked operation a load, a store and a full fence. In the annotated and the hardware-logged form, counter
+//! write-backs come before each fence. The flush-free form has no flushes, a DEEP_SYNC is a fence, and no store goes
+//! past the caches. A log of pmemcheck shows that a store is non-temporal only by the flush that follows it, so it is
+//! an ordinary store in every form. The instructions in between become computation. The acts of all threads are in the
+//! order in which they happened.
 //!
-//! Where the program says when its transactions begin and end, they do. Where libpmemobj's marks tell instead, a
-//! transaction ends at `pmemobj_tx_commit.END` and begins where the one before ended; the first begins at the first
-//! marker whose name starts with `pmemobj_tx_`, so that the creation of the pool and of its root object, which are atomic
-//! operations and not transactions, come before it, outside any. So does what follows the last commit: closing the
-//! pool, or a transaction that was aborted or cut off. A transaction that was aborted earlier is part of the next that
-//! commits.
+//! If the program reports when its transactions begin and end, those are used. If only libpmemobj's marks are known, a
+//! transaction ends at `pmemobj_tx_commit.END` and begins where the last one ended. The first begins at the first
+//! marker whose name starts with `pmemobj_tx_`, so that the creation of the pool and of its root object, which are
+//! atomic operations and not transactions, come before it, outside any. The same holds for what follows the last
+//! commit: closing the pool, or a transaction that was aborted or cut off. A transaction that was aborted earlier
+//! becomes part of the next one that commits.
 
 use super::counters::FlushedCounters;
 use super::recording::{Act, FlushKind, Recording, StoreWay};
@@ -23,36 +23,36 @@ use crate::message::{LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, S
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// The most operations handed out at once. A stretch between commits may be tens of thousands of stores long (pool
-/// creation, growth of a hash table) and comes in several pieces: `TxBegin` in the first, `TxEnd` in the last.
+/// The most operations returned at once. A stretch between commits may be tens of thousands of stores long (pool
+/// creation, growth of a hash table) and is returned in several pieces: `TxBegin` in the first, `TxEnd` in the last.
 pub const OPS_PER_FILL: usize = 4096;
-/// Operations that there is room for when an act begins: those of a word, if every byte were mapped elsewhere.
+/// Free operations in the buffer that an act needs: those of one word, if every byte were mapped elsewhere.
 const OPS_PER_ACT: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// No transaction has begun, and a marker tells when the first does.
+    /// No transaction has begun, and a marker shows when the first one does.
     Before,
     /// A transaction begins with the next operation.
     Due,
     /// In a transaction.
     Inside,
-    /// Outside any: by marks, the last transaction has ended.
+    /// Outside any transaction: according to the marks, the last one has ended.
     Outside,
-    /// The recording is over.
+    /// The recording has ended.
     Over,
 }
 
-/// Something to be done before the next act is asked for.
+/// Work that must be done before the next act is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Todo {
     Compute(u64),
-    /// Load what lies in `[at, end)`.
+    /// Load the bytes in `[at, end)`.
     Load {
         at: u64,
         end: u64,
     },
-    /// Store those of the kept bytes that belong into `[at, end)`.
+    /// Store those of the kept bytes that belong to `[at, end)`.
     Store {
         at: u64,
         end: u64,
@@ -64,7 +64,7 @@ enum Todo {
         end: u64,
         kind: FlushKind,
     },
-    /// Fence, once the counters of what was flushed are written back. `full`: loads wait for it too.
+    /// Fence, after the counters of the flushed lines have been written back. `full`: loads wait for it too.
     Fence {
         full: bool,
     },
@@ -79,18 +79,18 @@ pub struct TraceProgram {
     bases: Vec<u64>,
     records: u64,
     transactions: u64,
-    /// Whether the program says where transactions begin and end.
+    /// Whether the program reports where transactions begin and end.
     told: bool,
     ended: u64,
     phase: Phase,
     todo: VecDeque<Todo>,
-    /// The bytes of the store under way, and the address of the first.
+    /// The bytes of the current store, and the address of the first.
     stored: Vec<u8>,
     stored_at: u64,
     flushes: bool,
     counters: FlushedCounters,
     failure: Arc<OnceLock<ConfigError>>,
-    /// Where the deed under way comes from, and where to leave what that means; `None` if nobody wants to know.
+    /// The site of the current act, and where to leave the table of sites; `None` if it is not needed.
     site: Site,
     sites: Option<Arc<OnceLock<Sites>>>,
 }
@@ -177,7 +177,7 @@ impl TraceProgram {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
                     self.phase = Phase::Over;
                     if let Some(sites) = &self.sites {
-                        // Several programs of one trace leave the same.
+                        // Several programs of one trace leave the same table.
                         let _ = sites.set(self.recording.take_sites());
                     }
                     return if same { Ok(()) } else { Err(self.changed()) };
@@ -187,22 +187,22 @@ impl TraceProgram {
         Ok(())
     }
 
-    /// What has been appended comes from where the deed under way does.
+    /// Records that the new operations in `buffer` come from the site of the current act.
     fn note_site(&self, buffer: &mut OpBuffer) {
         if self.sites.is_some() {
             buffer.sites.resize(buffer.ops.len(), self.site);
         }
     }
 
-    /// Where transactions begin and end. True if one is about to begin.
+    /// Handles begin and end of transactions. Returns true if one is about to begin.
     fn transaction(&mut self, act: Act) -> Result<bool, ConfigError> {
         match act {
-            // What begins after the last that ends is cut off.
+            // What begins after the last end is cut off.
             Act::TxBegin if self.told && self.ended < self.transactions => {
                 self.phase = Phase::Due;
                 return Ok(true);
             }
-            // The first pass counted the ends; one more can only come from a file that has changed.
+            // The first pass counted the ends; one more is possible only if the file has changed.
             Act::TxEnd if self.told && !matches!(self.phase, Phase::Due | Phase::Inside) => return Err(self.changed()),
             Act::Commit if !self.told && self.phase == Phase::Outside => return Err(self.changed()),
             Act::TxEnd if self.told => self.todo.push_back(Todo::TxEnd),
@@ -234,7 +234,7 @@ impl TraceProgram {
         }
     }
 
-    /// As much of `todo` as there is room for, and what is left of it.
+    /// Does as much of `todo` as there is room for; returns the rest.
     fn work(&mut self, todo: Todo, buffer: &mut OpBuffer) -> Result<Option<Todo>, ConfigError> {
         let mut todo = todo;
         while buffer.ops.len() < OPS_PER_FILL {
@@ -261,7 +261,7 @@ impl TraceProgram {
                     let bytes = &self.stored[from..from + usize::from(length)];
                     if *non_temporal {
                         buffer.store_non_temporal(device, bytes);
-                        // A fence makes it durable, with no flush that would bring its counter along.
+                        // A fence makes it durable, without a flush that would also write back its counter.
                         self.counters.add(device..device + u64::from(length));
                     } else {
                         buffer.store(device, bytes, LINE_BYTES as usize);
@@ -274,7 +274,7 @@ impl TraceProgram {
                 Todo::Flush { at, end, kind } => {
                     let Some(next) = self.flush(*at, *end, *kind, buffer)? else { return Ok(None) };
                     *at = next;
-                    // Counters that have grown too many leave before the next line is flushed.
+                    // If there are too many counters, they are written back before the next line is flushed.
                     return Ok(Some(todo));
                 }
                 Todo::Fence { full } => {
@@ -291,14 +291,15 @@ impl TraceProgram {
         Ok(Some(todo))
     }
 
-    /// Where `at` leads, and how many bytes from there on lie before `end`, in the same line and together.
+    /// What `at` is mapped to, and how many bytes from there are before `end`, in the same line and contiguous.
     fn piece(&mut self, at: u64, end: u64) -> Result<(u64, u8), ConfigError> {
         let (device, length) = self.place(at)?;
         let in_line = LINE_BYTES - device % LINE_BYTES;
         Ok((device, length.min(end - at).min(in_line) as u8))
     }
 
-    /// Flushes as much of `[at, end)` as lies together and there is room for. Where to go on, if there is more.
+    /// Flushes as much of `[at, end)` as is contiguous and there is room for. Returns where to continue, if there is
+    /// more.
     fn flush(&mut self, at: u64, end: u64, kind: FlushKind, buffer: &mut OpBuffer) -> Result<Option<u64>, ConfigError> {
         let placed = self.recording.place_from(at).filter(|&(start, _)| at < end && start < end);
         let Some((start, _)) = placed else { return Ok(None) };
@@ -316,7 +317,7 @@ impl TraceProgram {
         Ok(Some(start + given))
     }
 
-    /// The device address of a mapped virtual one, and how many bytes from there on lie together.
+    /// The device address of a mapped virtual address, and how many bytes from there are contiguous.
     fn place(&mut self, address: u64) -> Result<(u64, u64), ConfigError> {
         let place = self.recording.place(address);
         let found = place.and_then(|place| Some((self.bases.get(place.file)? + place.offset, place.length)));
@@ -338,7 +339,7 @@ impl OpSource for TraceProgram {
             }
             if let Err(error) = self.fill(buffer) {
                 self.phase = Phase::Over;
-                // The first failure is the one that is kept.
+                // The first error is kept.
                 let _ = self.failure.set(error);
             }
             self.note_site(buffer);

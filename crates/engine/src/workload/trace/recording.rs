@@ -1,17 +1,17 @@
-//! What every format of recorded programs comes to: one deed of the program after the other, with addresses that the
-//! recording itself can place in files.
+//! The common interface of all formats of recorded programs: one act of the program after the other, with addresses
+//! that the recording can map to files.
 
 use super::mapping::{Place, RegisteredFile};
 use super::sites::Sites;
 use crate::config::ConfigError;
 use crate::message::{NO_SITE, Site};
 
-/// What should have been there instead of a malformed record.
+/// What was expected in place of a malformed record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected(pub &'static str);
 
-/// What the program did next, and the instructions without memory operands that it executed before. Addresses are
-/// virtual; [`Recording::place`] says where they lead.
+/// The next act of the program, and the instructions without memory operands that it executed before. Addresses are
+/// virtual; [`Recording::place`] maps them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Deed {
     pub instructions: u64,
@@ -27,30 +27,31 @@ impl From<Act> for Deed {
 /// One act of a recorded program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
-    /// A load, all of it mapped. What it found is not recorded.
+    /// A load, completely mapped. The loaded value is not recorded.
     Load { address: u64, size: u32 },
-    /// A store of the bytes that [`Recording::bytes`] has, all of it mapped.
+    /// A store of the bytes in [`Recording::bytes`], completely mapped.
     Store { address: u64, size: u32, way: StoreWay },
-    /// A flush of the lines of `[address, end)`, of which any part may be unmapped: programs flush any memory.
+    /// A flush of the lines of `[address, end)`, which may be partly unmapped: programs flush any memory.
     Flush { address: u64, end: u64, kind: FlushKind },
     /// A store fence.
     Fence,
     /// A fence that later loads wait for too.
     FullFence,
-    /// A flush of `[address, end)` and a fence. The documentation of libpmem and libpmem2 has a deep flush put the range
-    /// in the most reliable persistence domain; the device model knows one domain, so a flush and a fence do that.
+    /// A flush of `[address, end)` and a fence. By the documentation of libpmem and libpmem2, a deep flush moves the
+    /// range to the most reliable persistence domain. The device model has one domain, so a flush and a fence are
+    /// enough.
     DeepSync { address: u64, end: u64 },
-    /// The outermost transaction begins; the program has said so itself.
+    /// The outermost transaction begins, as the program itself reports.
     TxBegin,
-    /// It has ended.
+    /// The outermost transaction has ended.
     TxEnd,
-    /// A marker: the program is in or at the end of a transactional function of libpmemobj.
+    /// A marker: the program is inside or at the end of a transactional function of libpmemobj.
     Transactional,
     /// A marker: a transaction has committed.
     Commit,
-    /// Nothing: only the instructions count.
+    /// No act: only the instructions count.
     Nothing,
-    /// The recording is over.
+    /// The recording has ended.
     Over { cut_off: bool },
 }
 
@@ -61,7 +62,7 @@ pub(super) enum StoreWay {
     Cached,
     /// Past the caches.
     NonTemporal,
-    /// Read, changed and stored at once; a full fence as well.
+    /// Read, changed and stored in one locked operation, which is also a full fence.
     Atomic,
     /// By the kernel, in a system call.
     Kernel,
@@ -75,7 +76,7 @@ pub enum FlushKind {
     Clflush,
 }
 
-/// Populated bytes that a recording gives before the acts that need them.
+/// Populated bytes that a recording returns before the acts that need them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Populated<'a> {
     pub file: usize,
@@ -83,15 +84,15 @@ pub(super) struct Populated<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Takes what a file held; an error refuses the recording.
+/// Takes the contents of a file; an error refuses the recording.
 pub(super) type TakeImage<'a> = &'a mut dyn FnMut(Populated<'_>) -> Result<(), Expected>;
 
-/// Totals that only the recording can tell.
+/// Totals that only the recording knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Totals {
-    /// Instructions executed, if the format counts them.
+    /// Number of instructions executed, if the format counts them.
     pub instructions: u64,
-    /// Threads seen.
+    /// Number of threads.
     pub threads: u64,
     /// Exit status of the program.
     pub status: Option<u64>,
@@ -99,41 +100,41 @@ pub(super) struct Totals {
 
 /// A recorded program, read from its beginning to its end, one record held at a time.
 pub(super) trait Recording: Send {
-    /// The next act. Mappings take effect here and are no acts; what files held goes to `image`. After
-    /// [`Act::Over`] the same comes again.
+    /// The next act. Mappings take effect here and are not acts; the contents of files are passed to `image`. After
+    /// [`Act::Over`] the same act is returned again.
     fn next_deed(&mut self, image: TakeImage<'_>) -> Result<Deed, ConfigError>;
-    /// The bytes of the store that [`Recording::next_deed`] has just given.
+    /// The bytes of the store that [`Recording::next_deed`] has returned last.
     fn bytes(&self) -> &[u8];
-    /// Where `address` leads, if it is mapped.
+    /// What `address` is mapped to, if it is mapped.
     fn place(&mut self, address: u64) -> Option<Place>;
-    /// The first mapped address at or after `address`, and where it leads.
+    /// The first mapped address at or after `address`, and what it is mapped to.
     fn place_from(&mut self, address: u64) -> Option<(u64, Place)>;
     /// The files so far, in the order of their numbers.
     fn files(&self) -> &[RegisteredFile];
-    /// Whether these are files of the program, with what it stored in them.
+    /// Whether these are files of the program, with their contents.
     fn of_files(&self) -> bool {
         true
     }
-    /// What stands for the recording in errors.
+    /// The recording's name in errors.
     fn name(&self) -> &str;
-    /// Records so far.
+    /// Number of records so far.
     fn records(&self) -> u64;
-    /// Byte offset, in the decompressed recording, of the newest record; when it is cut off, up to which it is good.
+    /// Byte offset, in the decompressed recording, of the newest record; if it is cut off, up to which it is valid.
     fn offset(&self) -> u64;
-    /// What has been counted so far.
+    /// The totals so far.
     fn totals(&self) -> Totals;
-    /// From now on [`Recording::site`] tells where deeds come from. False if the format does not say.
+    /// From now on, [`Recording::site`] returns where acts come from. Returns false if the format does not have this.
     fn watch_sites(&mut self) -> bool {
         false
     }
-    /// The place in the program that the newest deed comes from.
+    /// The site that the newest act comes from.
     fn site(&mut self) -> Site {
         NO_SITE
     }
-    /// All places so far.
+    /// Takes the table of all sites so far.
     fn take_sites(&mut self) -> Sites {
         Sites::default()
     }
-    /// What the recording calls itself and the record at its end, for the sentence that the end is missing.
+    /// The names of the recording and of its last record, for the error that the end is missing.
     fn kind(&self) -> (&'static str, &'static str);
 }

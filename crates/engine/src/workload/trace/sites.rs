@@ -1,5 +1,5 @@
-//! Where in the recorded program its operations come from: a number for each program counter with its callers, and what
-//! the number means in terms of object files, which outlives the mappings.
+//! The places in the recorded program that its operations come from: a number for each program counter with its
+//! callers, and the meaning of the number in terms of object files, which stays valid when mappings change.
 
 use crate::message::{NO_SITE, Site};
 use rustc_hash::FxHashMap;
@@ -7,46 +7,46 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The most places told apart; what comes from others is of no known place. Programs have thousands.
+/// The most distinct places; further operations have an unknown place. Programs have thousands.
 pub const SITES_MAX: usize = 1 << 16;
-/// The most object files, and executable mappings of them, that are known. Programs have dozens.
+/// The most object files and executable mappings that are tracked. Programs have dozens.
 const OBJECTS_MAX: usize = 4096;
 const MAPPINGS_MAX: usize = 1 << 16;
-/// The most addresses whose place is remembered. Those of all places fit, unless code is mapped anew again and again.
+/// The most addresses whose place is remembered. Enough for all places, unless code is mapped again and again.
 const REMEMBERED_MAX: usize = 1 << 18;
 
-/// Code, wherever it was mapped.
+/// An address of code, independent of where it was mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Frame {
     /// Index into [`Sites::objects`]; `None` if no object file was mapped there.
     pub object: Option<u32>,
-    /// Byte offset in the object file, or the address.
+    /// Byte offset in the object file, or the address if `object` is `None`.
     pub offset: u64,
 }
 
 /// The places of a recorded program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sites {
-    /// Paths of object files.
+    /// The paths of object files.
     pub objects: Vec<Vec<u8>>,
     /// By number from 1: the code and its callers, innermost first.
     frames: Vec<Arc<[Frame]>>,
 }
 
 impl Sites {
-    /// Made up.
+    /// A table for tests.
     #[cfg(test)]
     pub(crate) fn made_of(objects: &[&[u8]], frames: &[&[Frame]]) -> Self {
         let objects = objects.iter().map(|path| path.to_vec()).collect();
         Sites { objects, frames: frames.iter().map(|&frames| frames.into()).collect() }
     }
 
-    /// How many there are.
+    /// The number of sites.
     pub fn count(&self) -> Site {
         self.frames.len() as Site
     }
 
-    /// The code of `site` and who called it, innermost first; empty if it is not known.
+    /// The code of `site` and its callers, innermost first; empty if it is not known.
     pub fn frames(&self, site: Site) -> &[Frame] {
         (site as usize).checked_sub(1).and_then(|index| self.frames.get(index)).map_or(&[], |frames| frames)
     }
@@ -60,24 +60,25 @@ struct Code {
     offset: u64,
 }
 
-/// Finds the place of each operation as the recording goes on.
+/// Finds the site of each operation while the recording is read.
 #[derive(Default)]
 pub(super) struct SiteFinder {
     sites: Sites,
-    /// Executable mappings, by where they begin. They do not overlap.
+    /// Executable mappings by start address. They do not overlap.
     code: BTreeMap<u64, Code>,
-    /// The callers in force, and their number in `stacks` once somebody has asked.
+    /// The current callers, and their number in `stacks` once it has been requested.
     callers: Vec<u64>,
     stack: Option<u64>,
     stacks: FxHashMap<Box<[u64]>, u64>,
     stacks_seen: u64,
-    /// Places by program counter and stack, as code is mapped now; stack 0 is that of code whose callers are not recorded.
+    /// Sites by program counter and stack, for the current mappings; stack 0 is for code whose callers are not
+    /// recorded.
     known: FxHashMap<(u64, u64), Site>,
     numbers: FxHashMap<Arc<[Frame]>, Site>,
 }
 
 impl SiteFinder {
-    /// Byte `range.start + n` is byte `offset + n` of the object file at `path` from here on.
+    /// From now on, byte `range.start + n` is byte `offset + n` of the object file at `path`.
     pub fn code(&mut self, range: Range<u64>, offset: u64, path: &[u8]) {
         let known = self.sites.objects.iter().position(|object| object == path);
         let object = known.unwrap_or(self.sites.objects.len());
@@ -89,7 +90,7 @@ impl SiteFinder {
         }
         let code = Code { end: range.end, object: object as u32, offset };
         if self.code.get(&range.start) == Some(&code) {
-            // Given again, so that reading could begin here.
+            // Reported again, so that reading can begin here.
             return;
         }
         self.known.clear();
@@ -99,7 +100,7 @@ impl SiteFinder {
         }
     }
 
-    /// Cuts `range` out of what is mapped.
+    /// Removes `range` from the mappings.
     fn vacate(&mut self, range: &Range<u64>) {
         while let Some((&start, &old)) = self.code.range(..range.end).next_back() {
             if old.end <= range.start {
@@ -116,14 +117,14 @@ impl SiteFinder {
         }
     }
 
-    /// Who called the code of what follows.
+    /// Sets the callers of the following code.
     pub fn callers(&mut self, addresses: impl Iterator<Item = u64>) {
         self.callers.clear();
         self.callers.extend(addresses);
         self.stack = None;
     }
 
-    /// The place of the code at `pc`; `called`: with the callers in force.
+    /// The site of the code at `pc`; `called`: with the current callers.
     pub fn find(&mut self, pc: u64, called: bool) -> Site {
         let stack = if called { self.stack() } else { 0 };
         if let Some(&site) = self.known.get(&(pc, stack)) {
@@ -139,18 +140,18 @@ impl SiteFinder {
         site
     }
 
-    /// All that has been found.
+    /// Returns the table of all sites.
     pub fn finish(self) -> Sites {
         self.sites
     }
 
-    /// The number of the callers in force, from 1.
+    /// The number of the current callers, from 1.
     fn stack(&mut self) -> u64 {
         if let Some(stack) = self.stack {
             return stack;
         }
         if self.stacks.len() >= SITES_MAX {
-            // Numbers go on, so that none stands for two stacks while it is remembered.
+            // Numbers are not reused, so that none means two stacks while it is remembered.
             self.stacks.clear();
         }
         let stack = match self.stacks.get(self.callers.as_slice()) {

@@ -6,36 +6,36 @@ use super::recording::{Act, Populated, Recording};
 use crate::config::ConfigError;
 use crate::message::{LINE_BYTES, PAGE_BYTES};
 
-/// What a recording holds.
+/// The summary of a recording's contents.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct TraceSummary {
-    /// Records between its begin and its end, markers included.
+    /// Number of records between begin and end, including markers.
     pub records: u64,
-    /// Instructions executed, if they are recorded.
+    /// Number of instructions executed, if they are recorded.
     pub instructions: u64,
-    /// Loads, those of locked operations included.
+    /// Number of loads, including those of locked operations.
     pub loads: u64,
-    /// Bytes they load.
+    /// Number of bytes loaded.
     pub load_bytes: u64,
-    /// Stores of any kind.
+    /// Number of stores of any kind.
     pub stores: u64,
-    /// Bytes they store.
+    /// Number of bytes stored.
     pub store_bytes: u64,
-    /// Flushes; of a pmemcheck log FLUSH records.
+    /// Number of flushes; for a pmemcheck log, of FLUSH records.
     pub flushes: u64,
-    /// Those of them that touch no registered file (or no byte); the replay leaves them out.
+    /// Number of flushes that touch no registered file (or no byte), which the replay leaves out.
     pub flushes_outside: u64,
-    /// Lines that flushes and DEEP_SYNC records flush.
+    /// Number of lines that flushes and DEEP_SYNC records flush.
     pub lines_flushed: u64,
-    /// Fences, those of locked operations not included.
+    /// Number of fences, without those of locked operations.
     pub fences: u64,
-    /// DEEP_SYNC records.
+    /// Number of DEEP_SYNC records.
     pub deep_syncs: u64,
-    /// Transactions ended.
+    /// Number of transactions ended.
     pub transactions: u64,
-    /// Whether the program says itself where they begin and end; otherwise the marks of libpmemobj do.
+    /// Whether the program itself reports where transactions begin and end; otherwise libpmemobj's marks are used.
     pub transactions_told: bool,
-    /// Threads that executed anything.
+    /// Number of threads that executed anything.
     pub threads: u64,
     /// The files, in the order of their first registration.
     pub files: Vec<TraceFile>,
@@ -43,27 +43,27 @@ pub struct TraceSummary {
     pub end: u64,
     /// Exit status of the program, if it is recorded.
     pub status: Option<u64>,
-    /// How far the recording is good, if it has no end.
+    /// How far the recording is valid, if its end is missing.
     pub cut_off: Option<CutOff>,
 }
 
 /// A file's region on the device.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct TraceFile {
-    /// As recorded; bytes that are not UTF-8 are replaced.
+    /// The path as recorded; bytes that are not UTF-8 are replaced.
     pub path: String,
     /// First byte address of the region, a multiple of 4096.
     pub base: u64,
-    /// Bytes, up to the highest that any registration reaches.
+    /// Number of bytes, up to the highest that any registration includes.
     pub size: u64,
 }
 
-/// How far a recording without its end is good.
+/// How far a recording without its end is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct CutOff {
-    /// Complete records.
+    /// Number of complete records.
     pub records: u64,
-    /// Bytes of (decompressed) recording up to the end of the last complete record.
+    /// Number of bytes of (decompressed) recording up to the end of the last complete record.
     pub bytes: u64,
 }
 
@@ -71,14 +71,14 @@ pub struct CutOff {
 #[derive(Default)]
 pub(super) struct Tally {
     pub summary: TraceSummary,
-    /// Transactions by what the program says, and by marks.
+    /// Transactions that the program reports, and transactions by marks.
     told: u64,
     marked: u64,
     begun: bool,
 }
 
 impl Tally {
-    /// Counts `act`, which `recording` has just given.
+    /// Counts `act`, which `recording` has returned last.
     pub fn count(&mut self, act: Act, recording: &mut dyn Recording) {
         let summary = &mut self.summary;
         match act {
@@ -114,7 +114,7 @@ impl Tally {
         }
     }
 
-    /// The summary of all that was counted, but for files.
+    /// The summary of everything that was counted, without the files.
     pub fn finish(self, recording: &dyn Recording) -> TraceSummary {
         let totals = recording.totals();
         TraceSummary {
@@ -129,7 +129,7 @@ impl Tally {
     }
 }
 
-/// Walks the whole recording. Gives also the pages that its files start with.
+/// Walks the whole recording. Also returns the pages that its files start with.
 pub(super) fn summarise(
     recording: &mut dyn Recording,
     allow_truncated: bool,
@@ -159,7 +159,8 @@ pub(super) fn summarise(
     let pages = images.place(&summary.files);
     Ok((summary, pages))
 }
-/// Files one after the other, each from a page boundary: a page shares one counter block, and no two files share a page.
+/// Places files one after the other, each at a page boundary: a page shares one counter block, and no two files share a
+/// page.
 fn place_files(name: &str, files: &[RegisteredFile]) -> Result<(Vec<TraceFile>, u64), ConfigError> {
     let mut placed = Vec::with_capacity(files.len());
     let mut base: u64 = 0;
@@ -178,7 +179,7 @@ fn place_files(name: &str, files: &[RegisteredFile]) -> Result<(Vec<TraceFile>, 
     Ok((placed, end))
 }
 
-/// Lines of registered files that `[address, end)` touches.
+/// Lines of registered files in `[address, end)`.
 fn lines_mapped(recording: &mut dyn Recording, address: u64, end: u64) -> u64 {
     let mut lines: u64 = 0;
     let mut at = address;

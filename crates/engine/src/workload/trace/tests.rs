@@ -27,7 +27,7 @@ fn operations(trace: &Trace) -> Vec<Did> {
     operations_in(trace, ProgramForm::Plain)
 }
 
-/// Every operation of the trace in `form`; checks on the way that pieces are bounded and do not mix transactions.
+/// Every operation of the trace in `form`. Also checks that pieces are bounded and do not mix transactions.
 fn operations_in(trace: &Trace, form: ProgramForm) -> Vec<Did> {
     let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();

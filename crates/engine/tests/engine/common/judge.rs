@@ -1,11 +1,11 @@
-//! Crash runs through the front's own entrance, and what is asserted of their reports.
+//! Crash runs through the public entry point, and assertions about their reports.
 
 use counterpoint_engine::api::{self, Error};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The verdict alone, unless the request asks for more.
+/// Runs a crash exploration without shrinking and blame, unless the request asks for them.
 pub fn crash(request: &Value) -> Value {
     let request = &with(&json!({"shrink": false, "blame": false}), request.clone());
     let report = api::crash(&request.to_string(), &|_, _| {}, &Arc::default());
@@ -20,7 +20,7 @@ pub fn refusal(request: &Value) -> String {
     }
 }
 
-/// `over` laid over `under`.
+/// `under` with the values of `over`.
 pub fn with(under: &Value, over: Value) -> Value {
     let mut request = under.clone();
     request.as_object_mut().unwrap().extend(over.as_object().unwrap().clone());
@@ -55,12 +55,12 @@ pub fn assert_fails(request: &Value, rules: &[&str]) -> Value {
     report
 }
 
-/// The request that shows a violation, or the smallest run of one, again.
+/// The request that reproduces a violation, or the smallest run of one.
 pub fn request_of(report: &Value, found: &Value) -> Value {
     with(&report["reproduce"], found["reproduce"].clone())
 }
 
-/// Asks for the first violation again, and wants a violation there.
+/// Requests the first violation again; it must occur.
 pub fn assert_reproduces(request: &Value, report: &Value) {
     let first = &report["violations"][0];
     let again = request_of(report, first);

@@ -1,4 +1,4 @@
-//! A controller driven by lines over memory that is populated everywhere, and the durations of its machine, worked out
+//! A controller driven by lines over memory that is populated everywhere, and the durations of its machine, computed
 //! here from the machine's values.
 
 pub mod judge;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The end of simulated memory for these tests.
 pub const END: u64 = 16 << 20;
 
-/// Memory of which every line is populated.
+/// Memory in which every line is populated.
 pub struct Full(pub LineBytes);
 
 impl BaseImage for Full {
@@ -31,7 +31,7 @@ impl BaseImage for Full {
     }
 }
 
-/// The durations of a machine, worked out here from its values.
+/// The durations of a machine, computed here from its values.
 pub struct Times {
     pub counter_cache: Ps,
     pub aes: Ps,
@@ -88,7 +88,7 @@ pub fn reading<O: Observer>(machine: &Machine, name: &str, variant: Variant, obs
     LineSystem::new(machine, &design, Arc::new(Full([7; 64])), 1, observer).unwrap()
 }
 
-/// Lets everything happen; who was answered when, by token, in order.
+/// Handles all events; returns the token and time of each answer, in order.
 pub fn run<O: Observer>(system: &mut LineSystem<O>) -> Vec<(u32, Ps)> {
     let mut answered = Vec::new();
     while let Some(responses) = system.advance().map(<[Response]>::to_vec) {
@@ -108,7 +108,7 @@ pub fn run<O: Observer>(system: &mut LineSystem<O>) -> Vec<(u32, Ps)> {
     answered
 }
 
-/// When each token was answered, by token.
+/// The time of each token's answer, by token.
 pub fn times<O: Observer>(system: &mut LineSystem<O>) -> Vec<Ps> {
     let mut answered = run(system);
     answered.sort_unstable();
@@ -122,7 +122,7 @@ pub fn line(page: u64, index: usize) -> Line {
 
 pub const LATE: Ps = 100_000_000;
 
-/// Runs `programs`, one a core, to their end on `machine`, over memory of sevens.
+/// Runs `programs`, one per core, to their end on `machine`, over memory of sevens.
 pub fn run_programs<O: Observer>(
     machine: Machine,
     name: &str,

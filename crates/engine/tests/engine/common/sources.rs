@@ -1,4 +1,4 @@
-//! The project's own Rust sources, parsed, and what of them exists for tests only.
+//! The project's own Rust sources, parsed, and which parts of them exist only for tests.
 
 use proc_macro2::LineColumn;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use syn::{Attribute, Item, ItemMod};
 
 /// A source file.
 pub struct SourceFile {
-    /// Below the folder that was asked for.
+    /// The path relative to the folder of the sources.
     pub path: PathBuf,
     pub text: String,
     pub syntax: syn::File,
-    /// It is compiled for tests only.
+    /// Whether it is compiled only for tests.
     pub for_tests: bool,
 }
 
@@ -50,7 +50,7 @@ fn read(root: &Path, path: &Path) -> SourceFile {
     SourceFile { path, text, syntax, for_tests: false }
 }
 
-/// The path of a file's module: its folder for a `mod.rs`, else its name without the ending.
+/// The path of a file's module: its folder for a `mod.rs`, otherwise its name without the extension.
 fn place_of(path: &Path) -> PathBuf {
     match path.file_name().is_some_and(|name| name == "mod.rs" || name == "lib.rs") {
         true => path.parent().expect("a folder").to_owned(),
@@ -58,7 +58,7 @@ fn place_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The paths of the modules in other files that `file` declares for tests only.
+/// The paths of the modules in other files that `file` declares only for tests.
 fn modules_for_tests(file: &SourceFile) -> impl Iterator<Item = PathBuf> {
     let place = place_of(&file.path);
     let declared = file.syntax.items.iter().filter_map(|item| match item {
@@ -76,7 +76,7 @@ pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The text of a file without what `#[cfg(test)]` stands before.
+/// The text of a file without the items marked `#[cfg(test)]`.
 pub fn without_tests(file: &SourceFile) -> String {
     let mut found = ForTests::default();
     found.visit_file(&file.syntax);
@@ -85,14 +85,14 @@ pub fn without_tests(file: &SourceFile) -> String {
     kept.flat_map(|(_, line)| [line, "\n"]).collect()
 }
 
-/// The first and the last lines of what is for tests, counted from 1.
+/// The first and last lines of the parts for tests, counted from 1.
 #[derive(Default)]
 struct ForTests {
     lines: Vec<(usize, usize)>,
 }
 
 impl ForTests {
-    /// Takes `part` out if it is for tests; true if it is.
+    /// Records `part` if it is for tests; returns whether it is.
     fn takes(&mut self, attributes: &[Attribute], part: &impl Spanned) -> bool {
         let takes = is_for_tests(attributes);
         if takes {
@@ -116,7 +116,7 @@ impl<'ast> Visit<'ast> for ForTests {
     }
 }
 
-/// The attributes of an item, where it can have any.
+/// The attributes of an item, if it can have any.
 pub fn attributes_of(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,

@@ -8,9 +8,9 @@
 //!       32..64   four addresses loaded from, 0 for none
 //! ```
 //!
-//! Sizes and values are not recorded: every operand is a word of eight bytes, and what is stored depends on its address
-//! and on how many stores came before. Addresses are virtual; pages of 4096 bytes get places on the device in the order
-//! in which they are first touched, as ChampSim itself gives them frames.
+//! Sizes and values are not recorded: every operand is a word of eight bytes, and a stored value depends on its address
+//! and on the number of earlier stores. Addresses are virtual; pages of 4096 bytes get places on the device in the
+//! order of their first access, as ChampSim itself assigns frames.
 
 use super::input::is_cut_off;
 use super::mapping::{Place, RegisteredFile};
@@ -25,10 +25,10 @@ use std::io::{BufRead, ErrorKind, Read};
 const RECORD_BYTES: usize = 64;
 /// Bytes of an operand.
 const WORD_BYTES: u64 = 8;
-/// The most pages: 16 GiB of memory. Each takes some tens of bytes.
+/// The most pages: 16 GiB of memory. Each page needs some tens of bytes on the host.
 const PAGES_MAX: usize = 1 << 22;
 
-/// Whether `head` begins with an instruction of a 64-bit program.
+/// Whether `head` looks like an instruction of a 64-bit program.
 pub(super) fn begins_like(head: &[u8]) -> bool {
     let mut records = head.chunks_exact(RECORD_BYTES).peekable();
     records.peek().is_some() && records.all(|record| Instruction::parse(record).is_plausible())
@@ -52,7 +52,8 @@ impl Instruction {
         }
     }
 
-    /// Addresses of 64-bit processors are sign-extended, of 57 bits at most. In the last word of all there is nothing.
+    /// Whether the addresses are possible: those of 64-bit processors are sign-extended and have at most 57 bits, and
+    /// nothing is stored in the last word.
     fn is_plausible(&self) -> bool {
         let canonical = |address: u64| matches!((address as i64) >> 56, 0 | -1) && address <= u64::MAX - WORD_BYTES;
         self.pointer != 0
@@ -61,15 +62,15 @@ impl Instruction {
     }
 }
 
-/// Reads what the program did.
+/// Reads the acts of the program.
 pub(super) struct Walk {
     name: String,
     input: Box<dyn BufRead + Send>,
-    /// Acts of the newest instruction that are still to be given.
+    /// Acts of the newest instruction that have not been returned yet.
     acts: VecDeque<Act>,
     over: Option<bool>,
     records: u64,
-    /// Instructions without operands since the last with some.
+    /// Instructions without operands since the last one with operands.
     waiting: u64,
     pages: FxHashMap<u64, u64>,
     files: [RegisteredFile; 1],
@@ -93,7 +94,7 @@ impl Walk {
         }
     }
 
-    /// Reads one instruction; how the trace ends if there is none.
+    /// Reads one instruction; if there is none, returns how the trace ends.
     fn read(&mut self) -> Result<Option<bool>, ConfigError> {
         let mut record = [0; RECORD_BYTES];
         let mut filled = 0;
@@ -127,7 +128,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// The word at `address`, whose page has a place from now on.
+    /// The device address of the word at `address`, whose page gets a place if it has none.
     fn touch(&mut self, address: u64) -> Result<u64, ConfigError> {
         let address = address & !(WORD_BYTES - 1);
         let next = self.pages.len() as u64;
@@ -145,7 +146,7 @@ impl Walk {
     }
 }
 
-/// What store number `number` puts at `address` (the finaliser of splitmix64, over both).
+/// The value that store number `number` writes at `address` (the finaliser of splitmix64, over both).
 fn value(address: u64, number: u64) -> u64 {
     let mut mixed = address ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -184,7 +185,7 @@ impl Recording for Walk {
         let offset = self.pages.get(&page)? * PAGE_BYTES + within;
         Some(Place { file: 0, offset, length: PAGE_BYTES - within })
     }
-    /// Nothing is flushed.
+    /// Nothing is flushed in these traces.
     fn place_from(&mut self, address: u64) -> Option<(u64, Place)> {
         Some((address, self.place(address)?))
     }

@@ -80,11 +80,11 @@ fn a_trace_that_is_cut_off_or_something_else() {
     swapped.chunks_exact_mut(8).for_each(<[u8]>::reverse);
     let message = Trace::from_bytes("t", swapped, false).unwrap_err().to_string();
     assert!(message.starts_with("t: not a trace: expected "), "{message}");
-    // An operand that would end beyond 64 bits of address; the word before it is one.
+    // An operand that would end beyond 64 bits of address; the word before it is valid.
     assert!(Trace::from_bytes("t", instruction(0x401000, &[u64::MAX - 7], &[]), true).is_err());
     let last = Trace::from_bytes("t", instruction(0x401000, &[u64::MAX - 8], &[]), true).unwrap();
     assert_eq!(operations_of(&last, ProgramForm::Plain), [Did::Load(0xff0, 8)]);
-    // Damage behind what the format is told by.
+    // Damage after the bytes that determine the format.
     let mut long = program().repeat(20);
     long[64 * 100 + 8] = 7;
     let message = Trace::from_bytes("t", long, true).unwrap_err().to_string();

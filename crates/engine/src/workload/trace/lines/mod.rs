@@ -1,4 +1,4 @@
-//! Traces of memory lines, as simulators of memory alone read them: text, a line an access. They have no program; they
+//! Traces of memory lines, as memory simulators read them: text with one access per line. They have no program and
 //! drive the controller directly.
 
 mod parse;
@@ -15,12 +15,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The most bytes of a text line: NVMain's, with 64 bytes of data and 64 of what they replace.
+/// The most bytes of a text line: NVMain's, with 64 bytes of data and the 64 bytes that they replace.
 pub const TEXT_LINE_BYTES_MAX: usize = 1024;
 /// Bytes of a malformed line that an error quotes.
 const QUOTED_BYTES_MAX: usize = 60;
 
-/// Whose traces they are.
+/// The format of a line trace, by its simulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineFormat {
@@ -33,7 +33,7 @@ pub enum LineFormat {
 }
 
 impl LineFormat {
-    /// Its name in sentences.
+    /// The format's name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             LineFormat::Nvmain => "NVMain",
@@ -69,13 +69,13 @@ impl LineFormat {
 /// One access to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineAccess {
-    /// When it is sent, in cycles of the simulator that the trace is for; `None`: as soon as it is taken.
+    /// When it is sent, in cycles of the trace's simulator; `None`: as soon as the controller accepts it.
     pub cycle: Option<u64>,
-    /// A write, or a read.
+    /// Whether it is a write.
     pub write: bool,
-    /// Byte address; the line that holds it is meant.
+    /// Byte address; the access is to the line that contains it.
     pub address: u64,
-    /// What is written, where the trace says it.
+    /// The written bytes, if the trace has them.
     pub bytes: Option<LineBytes>,
 }
 
@@ -87,18 +87,18 @@ pub struct LineTrace {
 }
 
 impl LineTrace {
-    /// The trace at `path`, if it is one of lines. Once `cancel` is set it cannot be read any further.
+    /// Opens the trace at `path`; `None` if it is not a line trace. Once `cancel` is set, it cannot be read further.
     ///
     /// # Errors
-    /// It cannot be opened, or is no trace of any known format.
+    /// It cannot be opened, or is not a trace of a known format.
     pub fn open(path: &Path, cancel: &Arc<AtomicBool>) -> Result<Option<LineTrace>, ConfigError> {
         LineTrace::new(TraceInput::file(path, Arc::clone(cancel))?)
     }
 
-    /// The same for bytes in memory, called `name` in errors.
+    /// Opens a trace in memory, called `name` in errors; `None` if it is not a line trace.
     ///
     /// # Errors
-    /// As [`LineTrace::open`].
+    /// The errors of [`LineTrace::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Option<LineTrace>, ConfigError> {
         LineTrace::new(TraceInput::bytes(name, bytes.into()))
     }
@@ -107,17 +107,17 @@ impl LineTrace {
         Ok(source.line_format()?.map(|format| LineTrace { source, format }))
     }
 
-    /// Its format.
+    /// The format of the trace.
     pub fn format(&self) -> LineFormat {
         self.format
     }
 
-    /// Bytes of its file, compressed or not.
+    /// Bytes of the trace's file, compressed or not.
     pub fn bytes(&self) -> u64 {
         self.source.file_bytes()
     }
 
-    /// Its accesses, from the first.
+    /// A reader of the accesses, at the first one.
     ///
     /// # Errors
     /// It can no longer be opened.
@@ -139,13 +139,13 @@ impl LineTrace {
     }
 }
 
-/// Reads a trace of lines; one is held at a time.
+/// Reads a line trace; one line is held at a time.
 pub struct LineReader {
     name: String,
     input: Box<dyn BufRead + Send>,
     read: Arc<AtomicU64>,
     format: LineFormat,
-    /// NVMain's second version has what is replaced before the thread.
+    /// Whether it is NVMain's second version, which has the replaced data before the thread.
     old_data: bool,
     text: Vec<u8>,
     lines: u64,
@@ -163,7 +163,7 @@ impl LineReader {
     /// The next access, or `None` at the end.
     ///
     /// # Errors
-    /// One sentence with the file, the line's number, its byte offset and what was expected there.
+    /// One sentence with the file, the number of the line, its byte offset and what was expected there.
     pub fn next_access(&mut self) -> Result<Option<LineAccess>, ConfigError> {
         loop {
             if !self.read_line()? {
@@ -204,7 +204,7 @@ impl LineReader {
         ConfigError(format!("{name}: line {line} at byte {at}: expected {}, found \"{found}{dots}\"", expected.0))
     }
 
-    /// Fills `text` with the next line, without its end. False if there is none.
+    /// Fills `text` with the next line, without its end; returns false if there is none.
     fn read_line(&mut self) -> Result<bool, ConfigError> {
         self.text.clear();
         self.at = self.next;

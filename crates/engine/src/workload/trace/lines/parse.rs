@@ -1,4 +1,4 @@
-//! One line of text of a trace of memory lines.
+//! Parses one text line of a line trace.
 
 use super::super::recording::Expected;
 use super::{LineAccess, LineFormat};
@@ -18,12 +18,12 @@ pub(super) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// The version that a first line of NVMain's says.
+/// The version in a first line of NVMain.
 pub(super) fn nvmain_version(line: &[u8]) -> Option<u64> {
     decimal(line.strip_prefix(b"NVMV")?.trim_ascii_end())
 }
 
-/// The access in `line`. `old_data`: NVMain's second version, with what is replaced before the thread.
+/// The access in `line`. `old_data`: NVMain's second version, which has the replaced data before the thread.
 pub(super) fn access(format: LineFormat, old_data: bool, line: &[u8]) -> Result<LineAccess, Expected> {
     let mut fields: [&[u8]; FIELDS_MAX] = [&[]; FIELDS_MAX];
     let mut count = 0;
@@ -64,7 +64,7 @@ fn dramsim3(fields: &[&[u8]; FIELDS_MAX], count: usize) -> Result<LineAccess, Ex
     let write = match fields[1] {
         _ if count != 3 => return Err(DRAMSIM3),
         b"READ" | b"read" | b"P_MEM_RD" | b"P_FETCH" => false,
-        // DRAMsim3 takes these four for writes.
+        // DRAMsim3 treats these four as writes.
         b"WRITE" | b"write" | b"P_MEM_WR" | b"BOFF" => true,
         _ => return Err(DRAMSIM3),
     };
@@ -94,15 +94,15 @@ fn decimal(text: &[u8]) -> Option<u64> {
     if digits { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-/// With or without `0x`.
+/// A hexadecimal number, with or without `0x`.
 fn hexadecimal(text: &[u8]) -> Option<u64> {
     let text = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_hexdigit);
     if digits { u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok() } else { None }
 }
 
-/// The bytes of a line in hexadecimal: all 64, the lowest address first; or fewer digits, a number whose lowest byte has
-/// the lowest address. `Some(None)`: zero in fewer digits, which stands for data that was not recorded.
+/// The bytes of a line in hexadecimal: all 64, the lowest address first; or fewer digits, a number whose lowest byte
+/// has the lowest address. `Some(None)`: zero in fewer digits, which means that the data was not recorded.
 fn data(text: &[u8]) -> Option<Option<LineBytes>> {
     let text = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     if text.is_empty() || text.len() > 128 {

@@ -1,4 +1,4 @@
-//! Traces of memory lines: each format, how it is told, and what is wrong with a line.
+//! Traces of memory lines: each format, its detection, and errors in a line.
 
 use super::*;
 use proptest::prelude::*;

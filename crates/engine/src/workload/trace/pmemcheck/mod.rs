@@ -1,4 +1,5 @@
-//! The store log of pmemcheck: text, cut into records by `reader`, each parsed by `parse`, with addresses by `walk`.
+//! The store log of pmemcheck, a text format: `reader` splits it into records, `parse` parses each, `walk` maps
+//! addresses.
 
 mod parse;
 mod reader;

@@ -1,11 +1,11 @@
-//! One record of a pmemcheck store log, from its bytes. Numbers are written as `0x` and lower-case hexadecimal digits.
+//! Parses one record of a pmemcheck store log. Numbers are written as `0x` and lower-case hexadecimal digits.
 
 use super::super::recording::Expected;
 
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
-    /// The program stored the low `size` bytes (1 to 8) of `value`, little-endian, at `address`. Wide stores come as
+    /// The program stored the low `size` bytes (1 to 8) of `value`, little-endian, at `address`. Wider stores are
     /// several records.
     Store { address: u64, value: u64, size: u8 },
     /// The program flushed the cache lines of `[address, address + size)`.
@@ -14,13 +14,13 @@ pub enum Record<'a> {
     Fence,
     /// `size` bytes from `offset` of the file `path` are mapped at `base`.
     RegisterFile { path: &'a [u8], base: u64, size: u64, offset: u64 },
-    /// The program asked for `[address, address + length)` in the most reliable persistence domain.
+    /// The program requested `[address, address + length)` in the most reliable persistence domain.
     DeepSync { address: u64, length: u64 },
     /// A function of the library begins or ends.
     Marker { name: &'a [u8], edge: Edge },
 }
 
-/// Which end of a marked function.
+/// The end of a marked function that is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Edge {
     Begin,
@@ -76,7 +76,7 @@ fn store(fields: &[u8]) -> Option<(Record<'_>, &[u8])> {
     fits.then_some((Record::Store { address, value, size: size as u8 }, rest))
 }
 
-/// A path may hold any byte but the bar, so it ends where three numbers follow.
+/// A path may contain any byte except the bar, so it ends where three numbers follow.
 fn register_file(fields: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let mut from = 0;
     while let Some(length) = fields[from..].iter().position(|&byte| byte == b';') {
@@ -91,7 +91,7 @@ fn register_file(fields: &[u8]) -> Option<(Record<'_>, &[u8])> {
     None
 }
 
-/// `name.BEGIN` or `name.END`; the name is of visible ASCII without semicolons. With a message glued on, the first
+/// Parses `name.BEGIN` or `name.END`; the name is visible ASCII without semicolons. With a message glued on, the first
 /// such ending counts; otherwise the record ends with it.
 fn marker(text: &[u8], glued: bool) -> Option<(&[u8], Edge, &[u8])> {
     let at = |position: usize| -> Option<(&[u8], Edge, &[u8])> {
@@ -110,7 +110,7 @@ fn marker(text: &[u8], glued: bool) -> Option<(&[u8], Edge, &[u8])> {
     found.filter(|(name, ..)| !name.is_empty() && name.iter().all(|&byte| byte.is_ascii_graphic() && byte != b';'))
 }
 
-/// `N` numbers with semicolons between them, and what follows the last.
+/// Parses `N` numbers with semicolons between them; returns also what follows the last one.
 fn numbers<const N: usize>(mut text: &[u8]) -> Option<([u64; N], &[u8])> {
     let mut values = [0; N];
     for (index, value) in values.iter_mut().enumerate() {

@@ -1,9 +1,9 @@
-//! Cuts a log into records: the Valgrind preamble up to START, records between bars, Valgrind messages that ran into a
+//! Splits a log into records: the Valgrind preamble up to START, records between bars, Valgrind messages inside a
 //! record, and the STOP, after which nothing is read. One record is held at a time.
 //!
-//! A log lies in the stream that Valgrind's own messages go to. pmemcheck writes a record together with the bar
-//! before it, so a message can only come between two records, where it looks like this (two lines of it here), and a
-//! message without text is what pmemcheck puts before STOP:
+//! A log is part of the stream of Valgrind's own messages. pmemcheck writes a record together with the bar before it,
+//! so a message can only come between two records, where it looks as below (two lines of it). A message without text is
+//! what pmemcheck writes before STOP:
 //!
 //! ```text
 //! |libpmemobj.BEGINbrk segment overflow in thread #1: can't grow to 0x4854000
@@ -19,17 +19,17 @@ use std::io::{BufRead, ErrorKind, Read};
 
 /// The most bytes between two bars: room for a path of Linux (4096 bytes) and a message with a long stack trace.
 pub const FIELD_BYTES_MAX: usize = 1 << 16;
-/// Messages of Valgrind that begin with a letter that could be a digit of the number they are glued to.
+/// Messages of Valgrind that begin with a letter that could be a digit of the preceding number.
 const MESSAGES_LIKE_DIGITS: [&[u8]; 2] = [b"brk segment overflow", b"disInstr"];
 /// Bytes of a malformed record that an error quotes.
 const QUOTED_BYTES_MAX: usize = 60;
 
-/// What the reader found next.
+/// The result of the reader's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step<'a> {
     /// A record.
     Record(Record<'a>),
-    /// The log is over and complete.
+    /// The log has ended and is complete.
     Stop,
     /// The input ended before STOP. The last, incomplete record has been dropped.
     CutOff,
@@ -56,23 +56,23 @@ pub struct TraceReader {
     input: Box<dyn BufRead + Send>,
     field: Vec<u8>,
     state: State,
-    /// Where the field begins, and where the next one will.
+    /// Where the field begins, and where the next one will begin.
     at: u64,
     next: u64,
     records: u64,
 }
 
 impl TraceReader {
-    /// Reads the text of `input`; `name` stands for it in errors.
+    /// Reads the text of `input`; `name` is its name in errors.
     pub fn new(name: &str, input: Box<dyn BufRead + Send>) -> Self {
         let (state, field) = (State::Preamble, Vec::new());
         TraceReader { name: name.to_owned(), input, field, state, at: 0, next: 0, records: 0 }
     }
 
-    /// The next record. After [`Step::Stop`] and [`Step::CutOff`] the same comes again.
+    /// The next record. After [`Step::Stop`] and [`Step::CutOff`] the same result is returned again.
     ///
     /// # Errors
-    /// The log is malformed or cannot be read; reading on is pointless then.
+    /// The log is malformed or cannot be read; reading further is then pointless.
     pub fn next_step(&mut self) -> Result<Step<'_>, ConfigError> {
         if self.state == State::Preamble {
             self.preamble()?;
@@ -102,18 +102,18 @@ impl TraceReader {
         }
     }
 
-    /// Records read so far; the newest has this number, counting from 1 after START.
+    /// Number of records read so far, which is the number of the newest, counting from 1 after START.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Byte offset, in the decompressed log, at which the newest record begins; after [`Step::CutOff`], up to which
-    /// the log is good.
+    /// Byte offset, in the decompressed log, at which the newest record begins; after [`Step::CutOff`], up to which the
+    /// log is valid.
     pub fn offset(&self) -> u64 {
         self.at
     }
 
-    /// What stands for the log in errors.
+    /// The log's name in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -123,7 +123,7 @@ impl TraceReader {
         malformed(&self.name, self.records, self.at, expected, &self.field)
     }
 
-    /// Every line before START is Valgrind's.
+    /// Reads the lines before START, all of which must be Valgrind's.
     fn preamble(&mut self) -> Result<(), ConfigError> {
         let end = self.read_field()?;
         let mut start = false;
@@ -156,7 +156,7 @@ impl TraceReader {
         self.next += self.field.len() as u64;
         match result {
             Ok(_) => {}
-            // The decoder's word for a zstd file that was cut off.
+            // The decoder's error for a zstd file that was cut off.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(FieldEnd::Input),
             Err(error) => {
                 let (name, records, at) = (&self.name, self.records, self.at);
@@ -198,8 +198,8 @@ fn split_message(field: &[u8]) -> Result<(&[u8], bool), Expected> {
     Ok((text, true))
 }
 
-/// What Valgrind says in `line`, if it is one of its lines: `==pid== text`, or with `--` (debugging) or `**` (printed
-/// by the program through Valgrind). An empty message has no space after it when an editor has trimmed the line.
+/// The text of `line`, if it is a line of Valgrind: `==pid== text`, or with `--` (debugging) or `**` (printed by the
+/// program through Valgrind). An empty message has no space after it if an editor has trimmed the line.
 fn valgrind_text(line: &[u8]) -> Option<&[u8]> {
     for mark in [b"==", b"--", b"**"] {
         let Some(rest) = line.strip_prefix(mark) else { continue };
@@ -214,7 +214,7 @@ fn malformed(name: &str, record: u64, at: u64, expected: Expected, field: &[u8])
     ConfigError(format!("{name}: record {record} at byte {at}: expected {}, found {}", expected.0, quote(field)))
 }
 
-/// The beginning of `text`, fit for one line.
+/// The beginning of `text` on one line.
 fn quote(text: &[u8]) -> String {
     let shown = &text[..text.len().min(QUOTED_BYTES_MAX)];
     let dots = if shown.len() < text.len() { "..." } else { "" };

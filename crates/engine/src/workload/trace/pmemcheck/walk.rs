@@ -1,4 +1,4 @@
-//! A log with its addresses understood: records in order, and the mappings as they are at each.
+//! A log with its addresses resolved: records in order, and the mappings at each of them.
 
 use super::super::mapping::{Mappings, Place, RegisteredFile};
 use super::super::marks;
@@ -19,7 +19,7 @@ impl Walk {
         Walk { reader, mappings: Mappings::default(), stored: ([0; 8], 0) }
     }
 
-    /// The next act. Registrations take effect here and are no acts.
+    /// The next act. Registrations take effect here and are not acts.
     fn next_act(&mut self) -> Result<Act, ConfigError> {
         loop {
             let (act, problem) = match self.reader.next_step()? {
@@ -87,6 +87,6 @@ impl Recording for Walk {
     }
 }
 
-/// pmemcheck logs a store only if it hits registered persistent memory, so one outside every registered file is in
-/// memory whose place on the device the log does not tell: replaying the rest would be replaying another program.
+/// pmemcheck logs a store only if it is to registered persistent memory. So a store outside every registered file is to
+/// memory whose place on the device the log does not report: a replay without it would be a different program.
 const OUTSIDE: Expected = Expected("a store into a file registered earlier");

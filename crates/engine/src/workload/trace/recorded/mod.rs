@@ -1,5 +1,6 @@
-//! Traces of our own recorder (docs/traces.md has the format): `reader` cuts the stream into records that `record` parses,
-//! `walk` understands addresses, `write` makes a seekable file of a stream, `seek` opens one in the middle.
+//! Traces of the project's own recorder (docs/traces.md describes the format): `reader` splits the stream into records
+//! that `record` parses, `walk` resolves addresses, `write` makes a seekable file of a stream, `seek` opens one in the
+//! middle.
 
 mod reader;
 mod record;

@@ -1,5 +1,5 @@
-//! Cuts a stream into records and holds them to what the stream itself says: its magic and version, a SYNC at the
-//! beginning, and in every SYNC and END how many records and instructions came before. One record is held at a time.
+//! Splits a stream into records and checks them against the stream itself: its magic number and version, a SYNC at the
+//! beginning, and in every SYNC and END the numbers of earlier records and instructions. One record is held at a time.
 
 use super::super::input::is_cut_off;
 use super::super::recording::Expected;
@@ -9,19 +9,19 @@ use crate::config::ConfigError;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
-/// Bytes held: a record at least, so that it lies in one piece.
+/// Bytes in the buffer: at least one record, so that it is contiguous.
 const BUFFER_BYTES: usize = 1 << 18;
-/// One past the most instructions of a program: two days of a recording. With the slowest clock that a machine can have they
-/// still end within 2^64 picoseconds.
+/// One past the most instructions of a program: two days of a recording. Even with the slowest clock of a machine they
+/// end within 2^64 picoseconds.
 pub const INSTRUCTIONS_END: u64 = 1 << 44;
 /// Bytes of a malformed record that an error shows.
 const SHOWN_BYTES_MAX: usize = 12;
 const INSTRUCTIONS: Expected = Expected("fewer than 2^44 instructions");
 
-/// What the reader found next.
+/// The result of the reader's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step<'a> {
-    /// A record; END comes as one too, and then again.
+    /// A record. END is returned as a record too, and then again.
     Record(Record<'a>),
     /// The input ended before END. The last, incomplete record has been dropped.
     CutOff,
@@ -29,7 +29,7 @@ pub enum Step<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// The magic comes next.
+    /// The magic number comes next.
     Magic,
     /// A SYNC comes next: the first record of the stream, or of a part of it.
     Sync {
@@ -48,13 +48,13 @@ enum State {
 pub struct RecordReader {
     name: String,
     input: Box<dyn Read + Send>,
-    /// What has been read and not yet handed out is `buffer[held]`.
+    /// `buffer[held]` has been read but not returned yet.
     buffer: Vec<u8>,
     held: Range<usize>,
     input_over: bool,
     state: State,
     last: Last,
-    /// Where the newest record lies in the stream, and in the buffer.
+    /// Where the newest record is in the stream, and in the buffer.
     at: u64,
     newest: Range<usize>,
     records: u64,
@@ -62,7 +62,7 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    /// Reads the (decompressed) stream `input`, from its magic; `name` stands for it in errors.
+    /// Reads the (decompressed) stream `input`, from its magic number; `name` is its name in errors.
     pub fn new(name: &str, input: impl Read + Send + 'static) -> Self {
         RecordReader {
             name: name.to_owned(),
@@ -79,16 +79,16 @@ impl RecordReader {
         }
     }
 
-    /// Reads a stream from a SYNC in it, which lies `at` bytes from the stream's beginning.
+    /// Reads a stream from a SYNC that is `at` bytes from the stream's beginning.
     pub fn from_sync(name: &str, input: impl Read + Send + 'static, at: u64) -> Self {
         let reader = RecordReader::new(name, input);
         RecordReader { state: State::Sync { in_the_middle: true }, at, ..reader }
     }
 
-    /// The next record. After END and [`Step::CutOff`] the same comes again.
+    /// The next record. After END and [`Step::CutOff`] the same result is returned again.
     ///
     /// # Errors
-    /// The stream is malformed or cannot be read; reading on is pointless then.
+    /// The stream is malformed or cannot be read; reading further is then pointless.
     pub fn next_step(&mut self) -> Result<Step<'_>, ConfigError> {
         match self.state {
             State::Ended { records, instructions, status } => {
@@ -101,7 +101,7 @@ impl RecordReader {
         if self.state == State::CutOff {
             return Ok(Step::CutOff);
         }
-        // A record that may not lie in the buffer whole is parsed to see whether it does.
+        // A record that may not be completely in the buffer is parsed to see whether it is.
         while self.held.len() < RECORD_BYTES_MAX
             && !self.input_over
             && parse(&self.buffer[self.held.clone()], self.last).err() == Some(Problem::Short)
@@ -133,17 +133,17 @@ impl RecordReader {
         }
     }
 
-    /// Records so far, END not counted; the newest has this number, counting from 1.
+    /// Number of records so far, without END, which is the number of the newest, counting from 1.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Instructions executed up to the newest record, as far as the stream has told.
+    /// Instructions executed up to the newest record, as far as the stream has reported them.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// Byte offset in the stream at which the newest record begins; after [`Step::CutOff`], up to which it is good.
+    /// Byte offset in the stream at which the newest record begins; after [`Step::CutOff`], up to which it is valid.
     pub fn offset(&self) -> u64 {
         self.at
     }
@@ -153,7 +153,7 @@ impl RecordReader {
         &self.buffer[self.newest.clone()]
     }
 
-    /// What stands for the stream in errors.
+    /// The stream's name in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -164,7 +164,7 @@ impl RecordReader {
         malformed(&self.name, self.records, self.at, expected, &found)
     }
 
-    /// Whether anything follows what has been handed out.
+    /// Whether nothing follows what has been returned.
     pub fn at_end(&mut self) -> Result<bool, ConfigError> {
         if self.held.is_empty() && !self.input_over {
             self.fill()?;
@@ -198,10 +198,10 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Reads more, behind what is held.
+    /// Reads more bytes after those in the buffer.
     fn fill(&mut self) -> Result<(), ConfigError> {
         if self.held.start > 0 {
-            // The newest record goes: whoever asks for the next has done with it.
+            // The newest record is dropped: a caller that asks for the next is done with it.
             self.at += self.newest.len() as u64;
             self.buffer.copy_within(self.held.clone(), 0);
             self.held = 0..self.held.len();
@@ -224,7 +224,7 @@ impl RecordReader {
     }
 }
 
-/// Counts `record` and holds it to what came before.
+/// Counts `record` and checks it against earlier ones.
 fn check(record: &Record<'_>, state: &mut State, records: &mut u64, instructions: &mut u64) -> Result<(), Expected> {
     let before = *records;
     *records += 1;
@@ -264,12 +264,12 @@ fn same(records: u64, said: u64, instructions: u64, counted: u64) -> Result<(), 
     some(counted).map(drop)
 }
 
-/// `instructions`, if a program can have executed so many.
+/// `instructions`, if a program can have executed that many.
 fn some(instructions: u64) -> Result<u64, Expected> {
     if instructions < INSTRUCTIONS_END { Ok(instructions) } else { Err(INSTRUCTIONS) }
 }
 
-/// The beginning of a record in hexadecimal, fit for one line.
+/// The beginning of a record in hexadecimal, on one line.
 fn shown(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "nothing".to_owned();

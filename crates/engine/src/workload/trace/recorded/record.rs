@@ -1,9 +1,9 @@
-//! One record of a recorded trace, from its bytes (docs/traces.md has the format).
+//! One record of a recorded trace (docs/traces.md describes the format).
 
 use super::super::recording::{Expected, FlushKind};
 use super::varint::{Fields, Problem};
 
-/// How a stream begins; the last byte is the version.
+/// The first bytes of a stream; the last of them is the version.
 pub const MAGIC: [u8; 8] = *b"CPTRACE\x01";
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
@@ -11,12 +11,12 @@ pub const DATA_BYTES_MAX: usize = 1 << 16;
 pub const TEXT_BYTES_MAX: usize = 4096;
 /// The most bytes that one instruction loads or stores in a record.
 pub const ACCESS_BYTES_MAX: usize = 64;
-/// The most calls that a program counter is known to be in.
+/// The most callers that are recorded for a program counter.
 pub const CALLERS_MAX: usize = 16;
 /// The most bytes of a record: a tag, no more than five numbers, and the longest data, which callers never are.
 pub const RECORD_BYTES_MAX: usize = 1 + 5 * 10 + DATA_BYTES_MAX;
 
-/// Tags that are looked for.
+/// Tags that other code needs.
 pub(super) const TAG_SYNC: u8 = 0x01;
 pub(super) const TAG_END: u8 = 0x7f;
 
@@ -26,32 +26,32 @@ const CALLERS: Expected = Expected("at most 16 callers");
 const DATA: Expected = Expected("at most 65536 bytes");
 const TEXT: Expected = Expected("a path or marker of at most 4096 bytes");
 
-/// A record. Addresses and program counters are whole, not differences.
+/// A record. Addresses and program counters are complete, not differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
-    /// Reading can begin here: records and instructions so far, and the running thread.
+    /// Reading can begin here. Numbers of records and instructions so far, and the running thread.
     Sync { records: u64, instructions: u64, thread: u64 },
     /// File number `file` is `path`.
     File { file: u64, path: &'a [u8] },
     /// `length` bytes from `offset` of a file are mapped at `base`.
     Map { base: u64, length: u64, file: u64, offset: u64 },
-    /// Nothing of `[base, base + length)` is mapped any more.
+    /// `[base, base + length)` is no longer mapped.
     Unmap { base: u64, length: u64 },
     /// An executable mapping of the object file `path`.
     Code { base: u64, length: u64, offset: u64, path: &'a [u8] },
-    /// What a file held when it was first mapped.
+    /// The contents of a file when it was first mapped.
     Image { file: u64, offset: u64, bytes: &'a [u8] },
-    /// What follows is executed by this thread.
+    /// The following records are executed by this thread.
     Thread { thread: u64 },
-    /// Who called the code of what follows.
+    /// The callers of the code of the following records.
     Callers(Callers<'a>),
-    /// A load, a store or a flush; `instructions` were executed since the record before.
+    /// A load, a store or a flush. `instructions` were executed since the last record.
     Access { instructions: u64, pc: u64, address: u64, access: Access<'a> },
     /// A fence; `full`: loads wait for it too.
     Fence { instructions: u64, pc: u64, full: bool },
     /// A transaction begins.
     TxBegin { kind: u64 },
-    /// It has ended.
+    /// A transaction has ended.
     TxEnd { kind: u64 },
     /// A marker of the program.
     Mark { text: &'a [u8] },
@@ -59,14 +59,14 @@ pub enum Record<'a> {
     End { records: u64, instructions: u64, status: u64 },
 }
 
-/// The calls that the code of an operation is in.
+/// The calls that the code of an operation is inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Callers<'a> {
     differences: &'a [u8],
 }
 
 impl Callers<'_> {
-    /// Innermost first, each by the last byte of the call instruction.
+    /// The callers, innermost first, each by the last byte of the call instruction.
     pub fn addresses(&self) -> impl Iterator<Item = u64> {
         let (mut fields, mut address) = (Fields::new(self.differences), 0u64);
         std::iter::from_fn(move || {
@@ -91,14 +91,14 @@ pub enum Access<'a> {
     Flush(FlushKind),
 }
 
-/// What addresses and program counters are differences to.
+/// The base values of the differences in addresses and program counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Last {
     pub address: u64,
     pub pc: u64,
 }
 
-/// The record at the front of `bytes`, how long it is, and what the next one's differences are to.
+/// The record at the start of `bytes`, its length, and the base values of the next one's differences.
 pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last), Problem> {
     let mut fields = Fields::new(bytes);
     let mut last = last;

@@ -1,4 +1,4 @@
-//! A trace file opened in the middle: its table of frames says where each begins, and each begins with a SYNC.
+//! A trace file that is opened in the middle: its table of frames says where each begins, and each begins with a SYNC.
 
 use super::super::input::decompressed;
 use super::reader::{RecordReader, Step};
@@ -10,11 +10,11 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use zeekstd::SeekTable;
 
-/// Bytes at the end of a file that say how long the table is (zstd seekable format 0.1.0, section "Seek_Table_Footer").
+/// Bytes at the end of a file with the length of the table (zstd seekable format 0.1.0, section "Seek_Table_Footer").
 const FOOTER_BYTES: u64 = 9;
-/// How the footer ends.
+/// The last bytes of the footer.
 const FOOTER_MAGIC: [u8; 4] = 0x8f92_eab1u32.to_le_bytes();
-/// Bytes of the least that the table has for a frame.
+/// The fewest bytes of a frame's entry in the table.
 const ENTRY_BYTES: u64 = 8;
 
 /// A trace file with a table of frames.
@@ -27,7 +27,7 @@ impl SeekableTrace {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, has no table of frames, or one that does not fit the file.
+    /// It cannot be read, has no table of frames, or the table does not fit the file.
     pub fn open(path: &Path) -> Result<Self, ConfigError> {
         let wrong = |what: &str| ConfigError(format!("{}: {what}", path.display()));
         let unreadable = |error: &dyn std::fmt::Display| wrong(&format!("the trace cannot be opened: {error}"));
@@ -41,7 +41,7 @@ impl SeekableTrace {
         file.seek(SeekFrom::End(-(FOOTER_BYTES as i64))).map_err(|error| unreadable(&error))?;
         file.read_exact(&mut footer).map_err(|error| unreadable(&error))?;
         let frames = u64::from(u32::from_le_bytes([footer[0], footer[1], footer[2], footer[3]]));
-        // The library makes room for as many frames as the footer says.
+        // The library allocates memory for as many frames as the footer says.
         if footer[5..] != FOOTER_MAGIC || frames == 0 || frames * ENTRY_BYTES > length {
             return Err(no_table());
         }
@@ -53,7 +53,7 @@ impl SeekableTrace {
         Ok(SeekableTrace { path: path.to_path_buf(), table })
     }
 
-    /// How many frames it has.
+    /// The number of frames.
     pub fn frames(&self) -> u32 {
         self.table.num_frames()
     }
@@ -71,16 +71,17 @@ impl SeekableTrace {
         };
         let mut file = File::open(&self.path).map_err(|error| cannot(&error))?;
         file.seek(SeekFrom::Start(start)).map_err(|error| cannot(&error))?;
-        // The table is believed for places only: the library's own decoder waits for bytes that a table has made up.
+        // The table is trusted only for places: the library's own decoder would wait for bytes that a forged table
+        // promises.
         let decoder = decompressed(BufReader::new(file)).map_err(|error| cannot(&error))?;
-        // The first begins with the magic.
+        // The first frame begins with the magic number.
         Ok(if frame == 0 { RecordReader::new(&name, decoder) } else { RecordReader::from_sync(&name, decoder, at) })
     }
 
-    /// A reader at the last SYNC that has no more than `records` records before it.
+    /// A reader at the last SYNC with at most `records` records before it.
     ///
     /// # Errors
-    /// As [`SeekableTrace::reader`], or a frame does not begin with a SYNC.
+    /// The errors of [`SeekableTrace::reader`], or a frame that does not begin with a SYNC.
     pub fn reader_before(&self, records: u64) -> Result<RecordReader, ConfigError> {
         let (mut low, mut high) = (0, self.frames());
         while high - low > 1 {

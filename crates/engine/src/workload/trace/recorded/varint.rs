@@ -1,13 +1,13 @@
-//! Unsigned LEB128 and zigzag numbers, and fields of bytes, out of a buffer that may end anywhere.
+//! Reads unsigned LEB128 numbers, zigzag numbers and byte fields from a buffer that may end anywhere.
 
 use super::super::recording::Expected;
 
-/// Why a field could not be taken.
+/// Why a field could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Problem {
     /// The buffer ends before the field does.
     Short,
-    /// It is not what should be there.
+    /// The field is not what is expected there.
     Wrong(Expected),
 }
 
@@ -17,10 +17,10 @@ impl From<Expected> for Problem {
     }
 }
 
-/// Bytes of the longest number: 64 bits, seven to a byte.
+/// Bytes of the longest number: 64 bits, seven per byte.
 pub(super) const VARINT_BYTES_MAX: usize = 10;
 
-/// The fields of a record, taken from the front of a buffer.
+/// The fields of a record, read from the start of a buffer.
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -31,25 +31,25 @@ impl<'a> Fields<'a> {
         Fields { bytes, at: 0 }
     }
 
-    /// Bytes taken so far.
+    /// Number of bytes read so far.
     pub fn taken(&self) -> usize {
         self.at
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn byte(&mut self) -> Result<u8, Problem> {
         let byte = *self.bytes.get(self.at).ok_or(Problem::Short)?;
         self.at += 1;
         Ok(byte)
     }
 
-    /// An unsigned number.
+    /// Reads an unsigned number.
     pub fn unsigned(&mut self) -> Result<u64, Problem> {
         let mut value: u64 = 0;
         for index in 0..VARINT_BYTES_MAX {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
-            // The tenth byte has room for one bit of 64.
+            // The tenth byte may have only one bit of the 64.
             if index == VARINT_BYTES_MAX - 1 && byte > 1 {
                 break;
             }
@@ -61,13 +61,13 @@ impl<'a> Fields<'a> {
         Err(Expected("a number below 2^64 of at most 10 bytes").into())
     }
 
-    /// A signed number.
+    /// Reads a signed number.
     pub fn signed(&mut self) -> Result<i64, Problem> {
         let value = self.unsigned()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A length of at most `max`, and so many bytes.
+    /// Reads a length of at most `max`, and that many bytes.
     pub fn bytes(&mut self, max: u64, expected: Expected) -> Result<&'a [u8], Problem> {
         let length = self.unsigned()?;
         if length > max {
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends `value` to `out`.
+/// Appends `value` to `out` as LEB128.
 pub(super) fn put(out: &mut Vec<u8>, value: u64) {
     let mut rest = value;
     while rest >= 0x80 {

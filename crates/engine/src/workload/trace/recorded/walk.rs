@@ -1,5 +1,5 @@
-//! A recorded trace with its addresses understood: records in order, and mappings, files, threads and transactions as
-//! they are at each.
+//! A recorded trace with its addresses resolved: records in order, and the mappings, files, threads and transactions at
+//! each of them.
 
 use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
@@ -21,41 +21,41 @@ const IMAGE: Expected = Expected("an image within the first 2^48 bytes of a file
 const THREAD: Expected = Expected("a thread number below 65536");
 const RANGE: Expected = Expected("a range that ends within 64 bits of address");
 
-/// Reads what the program did.
+/// Reads the acts of the program.
 pub struct Walk {
     reader: RecordReader,
     state: Meaning,
 }
 
-/// What the records so far come to.
+/// The state that the records so far result in.
 #[derive(Default)]
 struct Meaning {
     mappings: Mappings,
     stored: Vec<u8>,
     thread: u64,
     threads: u64,
-    /// Transactions open, by thread, and in how many threads there are some.
+    /// Open transactions of each thread, and the number of threads with open transactions.
     depths: Vec<u32>,
     open: u32,
     status: Option<u64>,
-    /// Program counter of the newest record, and whether CALLERS tells who called its code.
+    /// Program counter of the newest record, and whether CALLERS names the callers of its code.
     pc: Option<(u64, bool)>,
-    /// Where deeds come from, once somebody wants to know.
+    /// Finds the sites of acts, once they are requested.
     sites: Option<SiteFinder>,
 }
 
 impl Walk {
-    /// Reads the (decompressed) stream `input`; `name` stands for it in errors.
+    /// Reads the (decompressed) stream `input`; `name` is its name in errors.
     pub fn new(name: &str, input: impl Read + Send + 'static) -> Self {
         Walk { reader: RecordReader::new(name, input), state: Meaning::default() }
     }
 
-    /// The record that the newest deed came from, as it lies in the stream.
+    /// The reader, at the record of the newest act.
     pub fn reader(&self) -> &RecordReader {
         &self.reader
     }
 
-    /// The next record, and the deed that it stands for, if it does.
+    /// The next record, and the act that it means, if any.
     pub fn next_record(&mut self, image: TakeImage<'_>) -> Result<Option<Deed>, ConfigError> {
         let Walk { reader, state } = self;
         let taken = match reader.next_step()? {
@@ -133,7 +133,7 @@ impl Meaning {
         Ok(act.map(Deed::from))
     }
 
-    /// A file that has been named.
+    /// The index of a file that has been named.
     fn known(&self, file: u64) -> Option<usize> {
         (file < self.mappings.files().len() as u64).then_some(file as usize)
     }
@@ -154,7 +154,7 @@ impl Meaning {
         self.stored.extend_from_slice(bytes);
         let store = |way| Act::Store { address, size: bytes.len() as u32, way };
         let (act, size) = match *access {
-            // A flush that begins in the last line of all ends with it.
+            // A flush that begins in the last line of the address space ends with it.
             Access::Flush(kind) => return Ok(Act::Flush { address, end: address.saturating_add(1), kind }),
             Access::Load { size } => (Act::Load { address, size: size as u32 }, size),
             Access::Store(_) => (store(StoreWay::Cached), bytes.len() as u64),
@@ -166,7 +166,7 @@ impl Meaning {
         Ok(act)
     }
 
-    /// The outermost transaction of all threads begins with the first that begins in any.
+    /// The outermost transaction of all threads begins with the first one of any thread.
     fn begin(&mut self) -> Result<Option<Act>, Expected> {
         let thread = self.thread as usize;
         if self.depths.len() <= thread {
@@ -181,7 +181,7 @@ impl Meaning {
         Ok((self.open == 1).then_some(Act::TxBegin))
     }
 
-    /// An end without its begin, which lies before the recording, is none.
+    /// An end without a begin, which was before the recording, does not count.
     fn end(&mut self) -> Option<Act> {
         let depth = self.depths.get_mut(self.thread as usize).filter(|depth| **depth > 0)?;
         *depth -= 1;

@@ -1,5 +1,5 @@
-//! A stream, as the recorder's tool writes it into a pipe, becomes a file: every record is checked on the way, and the
-//! file is compressed in frames that each begin with a SYNC, with a table of them at its end (the zstd seekable format).
+//! Makes a file of the stream that the recorder's tool writes into a pipe: every record is checked, and the file is
+//! compressed in frames that each begin with a SYNC, with a table of the frames at its end (the zstd seekable format).
 
 use super::super::recording::{Act, Expected, Recording};
 use super::super::summary::Tally;
@@ -13,41 +13,41 @@ use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use zeekstd::{EncodeOptions, Encoder, FrameSizePolicy};
 
-/// A frame ends before the first SYNC after so many uncompressed bytes.
+/// A frame ends before the first SYNC after this many uncompressed bytes.
 pub const FRAME_BYTES: u64 = 1 << 20;
-/// The most uncompressed bytes of a frame: what a reader needs to read on from the frame's beginning.
+/// The most uncompressed bytes of a frame, which a reader must process to start at the frame's beginning.
 pub const FRAME_BYTES_MAX: u64 = 8 << 20;
-/// What END says where the stream had none: no program exits with it.
+/// The exit status in END if the stream had none: no program exits with it.
 pub const STATUS_UNKNOWN: u64 = 256;
 /// Uncompressed bytes gathered before they are compressed.
 const GATHERED_BYTES: usize = 1 << 16;
 
-/// What was written.
+/// The summary of a written trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct TraceWritten {
-    /// Records, END not counted.
+    /// Number of records, without END.
     pub records: u64,
-    /// Instructions executed.
+    /// Number of instructions executed.
     pub instructions: u64,
-    /// Loads, those of locked operations included.
+    /// Number of loads, including those of locked operations.
     pub loads: u64,
-    /// Stores of any kind.
+    /// Number of stores of any kind.
     pub stores: u64,
-    /// Bytes they store.
+    /// Number of bytes stored.
     pub bytes: u64,
-    /// Flushes.
+    /// Number of flushes.
     pub flushes: u64,
-    /// Fences, those of locked operations not included.
+    /// Number of fences, without those of locked operations.
     pub fences: u64,
-    /// Threads that executed anything.
+    /// Number of threads that executed anything.
     pub threads: u64,
-    /// Files mapped, by number; bytes that are not UTF-8 are replaced.
+    /// Paths of the mapped files, by number; bytes that are not UTF-8 are replaced.
     pub paths: Vec<String>,
-    /// Transactions ended: as the program says, or by libpmemobj's marks.
+    /// Number of transactions ended, as the program reports them or by libpmemobj's marks.
     pub transactions: u64,
-    /// Exit status of the program; 256 if the stream did not say.
+    /// Exit status of the program; 256 if the stream did not report it.
     pub status: u64,
-    /// Whether the stream had its END. If not, an END has been added to what is good of it.
+    /// Whether the stream had its END. If not, an END was added after its valid part.
     pub complete: bool,
     /// Bytes of the stream.
     pub stream_bytes: u64,
@@ -55,11 +55,11 @@ pub struct TraceWritten {
     pub file_bytes: u64,
 }
 
-/// Writes the stream `input`, called `name` in errors, to the file `path`, which appears when it is complete. Reads no
-/// further than END.
+/// Writes the stream `input`, called `name` in errors, to the file `path`, which appears when it is complete. Does not
+/// read beyond END.
 ///
 /// # Errors
-/// One sentence: the stream is malformed or cannot be read, or the file cannot be written. Then there is no file.
+/// One sentence: the stream is malformed or cannot be read, or the file cannot be written. Then no file is left.
 pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -> Result<TraceWritten, ConfigError> {
     let mut walk = Walk::new(name, input);
     let mut file = Frames::create(path)?;
@@ -115,7 +115,7 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
     })
 }
 
-/// The compressed file under way; dropped before it is complete, it goes.
+/// The incomplete compressed file, which is removed if this is dropped early.
 struct Frames {
     path: PathBuf,
     name: Unfinished,
@@ -129,7 +129,7 @@ struct Frames {
 impl Frames {
     fn create(path: &Path) -> Result<Self, ConfigError> {
         let (file, name) = output::create(path).map_err(|error| cannot(path, &error))?;
-        // Frames end where they are told to; one that is too long is refused before the policy would end it.
+        // Frames end only where requested; a frame that is too long is refused before the library would end it.
         let policy = FrameSizePolicy::Uncompressed(2 * FRAME_BYTES_MAX as u32);
         let options = EncodeOptions::new().frame_size_policy(policy).checksum_flag(true);
         let encoder = options.into_encoder(BufWriter::new(file)).map_err(|error| cannot(path, &error))?;
@@ -159,7 +159,7 @@ impl Frames {
         done
     }
 
-    /// Bytes of the stream, and of the file that it has become.
+    /// Completes the file; returns the bytes of the stream and of the file.
     fn finish(mut self) -> Result<(u64, u64), ConfigError> {
         self.compress()?;
         let file_bytes = self.encoder.finish().map_err(|error| cannot(&self.path, &error))?;

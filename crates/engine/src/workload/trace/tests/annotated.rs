@@ -41,7 +41,7 @@ fn every_block_flushed_since_the_last_fence_is_written_back_once_before_the_next
 fn a_deep_flush_and_a_commit_keep_their_order() {
     let records = "|pmemobj_tx_alloc.BEGIN|FLUSH;0x100800;0x1|DEEP_SYNC;0x100000;0x40|pmemobj_tx_commit.END";
     let wanted = [Begin, Flush(0x800), Flush(0), WriteBackCounters(0), WriteBackCounters(0x800), Fence, End];
-    // A file whose lines the device does not have is flushed nowhere, and has no counters.
+    // A file whose lines the device does not have is not flushed, and has no counters.
     assert_eq!(annotated(&format!("{records}|FLUSH;0x10;0x40")), wanted);
 }
 

@@ -1,4 +1,4 @@
-//! What a program does, operation by operation, whatever format it was recorded in.
+//! What a program does, operation by operation, in any recording format.
 
 use super::super::{OPS_PER_FILL, Trace};
 use crate::message::{Op, OpBuffer, OpSource, ProgramForm, UNKNOWN_VALUE};
@@ -20,7 +20,7 @@ pub(in super::super) enum Did {
     FullFence,
 }
 
-/// Every operation of the trace in `form`; checks on the way that pieces are bounded and do not mix transactions.
+/// Every operation of the trace in `form`. Also checks that pieces are bounded and do not mix transactions.
 pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<Did> {
     let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();

@@ -1,4 +1,4 @@
-//! The flush-free form of a log: what it does but its flushes.
+//! The flush-free form of a log: everything that it does except its flushes.
 
 use super::Did::{Begin, End, Fence, Flush, Store};
 use super::*;

@@ -1,4 +1,4 @@
-//! What is wrong with a log is said in one sentence: file, record, byte, what was expected.
+//! Errors in a log are reported in one sentence: file, record, byte, what was expected.
 
 use super::*;
 use crate::workload::trace::lines::LineTrace;
@@ -132,7 +132,7 @@ fn a_cut_off_zstd_file_is_a_cut_off_log() {
 fn a_corrupt_zstd_file_is_an_error_even_when_truncation_is_allowed() {
     // Magic, a header with a window of 1 KiB, and a block of the reserved type (RFC 8878 section 3.1.1.2).
     let reserved = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00, 0x07, 0x00, 0x00];
-    // The same with a window of 2 GiB, which is not allocated.
+    // A header with a window of 2 GiB, which is not allocated.
     let wide = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     for packed in [reserved, wide] {
         let message = error(&packed, true);
@@ -199,7 +199,7 @@ fn nothing_more_is_read_once_the_user_interrupts() {
     let mut reader = opened.reader().unwrap();
     assert_eq!(reader.next_access().unwrap().unwrap().cycle, Some(1));
     cancel.store(true, Ordering::Relaxed);
-    // One call would read all of the blank lines.
+    // One call would read all blank lines.
     assert!(reader.next_access().unwrap_err().to_string().contains("interrupted"));
     assert!(Trace::open(&program, false, &cancel).unwrap_err().to_string().contains("interrupted"));
 }

@@ -1,4 +1,4 @@
-//! Random logs against a model that never saw text, and random bytes against nothing but survival.
+//! Random logs compared with a model that does not know the format, and random bytes, which must not cause a panic.
 
 use super::*;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn text(acts: &[Act], glue: &[bool]) -> String {
     log(&records)
 }
 
-/// What the acts should come to, straight from them.
+/// What the acts should result in, computed directly from them.
 fn model(acts: &[Act]) -> Vec<Did> {
     let mut all = Vec::new();
     let commits = acts.iter().filter(|act| matches!(act, Act::Commit)).count();
@@ -103,7 +103,7 @@ fn model(acts: &[Act]) -> Vec<Did> {
     all
 }
 
-/// Runs whatever can be made of `bytes`, but not forever: a flush may name 2^42 lines.
+/// Runs whatever program `bytes` contain, but not forever: a flush may name 2^42 lines.
 fn survive(bytes: &[u8]) {
     if let Ok(trace) = Trace::from_bytes("t.log", bytes, true) {
         let mut program = trace.program(ProgramForm::Plain).unwrap();
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// Four hundred megabytes of one byte in some tens of kilobytes: what counts is that they are refused early.
+/// Four hundred megabytes of one byte in some tens of kilobytes: they must be refused early.
 #[test]
 fn a_bomb_is_not_unpacked() {
     let packed = zstd::encode_all(

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the recordings map the pool, and for a moment its header.
+/// Where the recordings map the pool and, for a short time, its header.
 const POOL: u64 = 0x520_0000;
 const HEADER: u64 = 0x483_c000;
 
@@ -34,7 +34,7 @@ fn offset(field: &str) -> u64 {
     address.checked_sub(POOL).unwrap_or_else(|| address - HEADER)
 }
 
-/// Operations and final bytes of one log, read the simple way.
+/// Checks operations and final bytes of one log, read in a simple way.
 fn check(name: &str, transactions: u64) {
     let trace = Trace::open(&path(name), false, &Arc::default()).unwrap();
     let summary = trace.summary();

@@ -1,6 +1,6 @@
-//! Streams made by hand, straight from the description of the format: shares no code with the reader.
+//! Streams made by hand from the description of the format: shares no code with the reader.
 
-/// A stream under way. Every method appends one record.
+/// A stream under construction. Every method appends one record.
 #[derive(Clone)]
 pub(super) struct Stream {
     pub bytes: Vec<u8>,
@@ -13,7 +13,7 @@ pub(super) struct Stream {
 
 /// Where [`Stream::with_file`] maps its file.
 pub(super) const BASE: u64 = 0x7f00_0000_0000;
-/// Bytes of it.
+/// Number of bytes of that file.
 pub(super) const SIZE: u64 = 0x1_0000;
 
 pub(super) fn unsigned(mut value: u64) -> Vec<u8> {
@@ -31,13 +31,13 @@ pub(super) fn signed(value: i64) -> Vec<u8> {
 }
 
 impl Stream {
-    /// The magic and the first SYNC.
+    /// A stream with the magic number and the first SYNC.
     pub fn new() -> Self {
         let stream = Stream { bytes: b"CPTRACE\x01".to_vec(), starts: Vec::new(), instructions: 0, address: 0, pc: 0 };
         stream.sync(0)
     }
 
-    /// One file of [`SIZE`] bytes at [`BASE`] as well.
+    /// A stream that also maps one file of [`SIZE`] bytes at [`BASE`].
     pub fn with_file() -> Self {
         Stream::new().file(0, b"pool").map(BASE, SIZE, 0, 0)
     }

@@ -8,7 +8,7 @@ use std::io::{Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A path in a folder of its own, of which nothing is left when it is dropped.
+/// A path in a temporary folder, which is removed when this is dropped.
 struct Place(PathBuf, tempfile::TempDir);
 
 impl Place {
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// Some five frames of records, of several threads.
+/// A stream with about five frames of records, of several threads.
 fn long() -> Stream {
     let mut stream = Stream::with_file();
     let mut begun = stream.bytes.len();
@@ -62,7 +62,7 @@ fn a_stream_becomes_a_file_that_unpacks_to_it() {
     assert_eq!(place.files(), 1);
 }
 
-/// The rest of what `reader` reads, as text that shows everything of a record.
+/// The rest of what `reader` reads, as text that contains everything in a record.
 fn rest(mut reader: RecordReader) -> Vec<String> {
     let mut all = Vec::new();
     loop {
@@ -163,7 +163,7 @@ fn nothing_is_read_after_the_end_of_a_pipe() {
     let place = Place::new();
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::io::Write::write_all(&mut writer, &Stream::with_file().fence(0x17, 0, 0).end(0)).unwrap();
-    // A child of the program may hold the pipe open for ever.
+    // A child of the program may keep the pipe open forever.
     let written = write_trace("pipe", reader, &place.0).unwrap();
     assert_eq!((written.complete, written.fences), (true, 1));
     drop(writer);
@@ -180,7 +180,7 @@ fn a_table_of_frames_that_lies_is_refused() {
     assert!(open(b"").ends_with(none));
     assert!(open(&Stream::new().end(0)).ends_with(none));
     assert!(open(&zstd::encode_all(&Stream::new().end(0)[..], 1).unwrap()).ends_with(none));
-    // A footer that speaks of a hundred million frames.
+    // A footer with a hundred million frames.
     let footer = [&[0; 32][..], &100_000_000u32.to_le_bytes(), &[0], &0x8f92_eab1u32.to_le_bytes()].concat();
     assert!(open(&footer).ends_with(none));
     // One frame that would be 16 MiB, in a table of the right length.

@@ -1,4 +1,4 @@
-//! What is wrong with a stream is said in one sentence: file, record, byte, what was expected.
+//! Errors in a stream are reported in one sentence: file, record, byte, what was expected.
 
 use super::build::{BASE, SIZE, signed, unsigned};
 use super::*;
@@ -71,7 +71,7 @@ fn a_malformed_record_is_named() {
         assert!(message.starts_with(&format!("t.cptrace: record 4 at byte {at}: expected {expected}")), "{message}");
         assert!(message.contains(", found bytes "), "{message}");
         assert_eq!(error(&bytes, true), message, "permission to be short is not permission to be wrong");
-        // A length is not believed before its bytes are there.
+        // A length is not trusted before its bytes are there.
         assert!(Trace::from_bytes("t.cptrace", &wrong.bytes[..], true).is_err(), "{expected}");
     }
 }
@@ -91,7 +91,7 @@ fn instructions_never_become_fewer() {
     assert!(message.contains("expected no fewer instructions"), "{message}");
 }
 
-/// A count that a replay could not finish in the life of its machine, nor add up in 64 bits of picoseconds.
+/// A count that no replay could finish, or that would overflow 64 bits of picoseconds.
 #[test]
 fn instructions_have_a_limit() {
     const END: u64 = 1 << 44;
@@ -142,7 +142,7 @@ fn too_many_files_ranges_and_bytes() {
     assert!(error(&wide.end(0), false).ends_with("expected at most 281474976710656 (2^48)"));
 }
 
-/// Megabytes of the same in some bytes: refused early.
+/// Megabytes of equal bytes, compressed to a few: refused early.
 #[test]
 fn a_bomb_is_not_unpacked() {
     let packed = zstd::encode_all(

@@ -1,4 +1,4 @@
-//! One test for each thing that a stream says.
+//! One test for each statement that a stream can make.
 
 use super::Did::{
     Begin, Clflush, Clflushopt, Clwb, Compute, End, Fence, FullFence, Load, NonTemporal, Store, WriteBackCounters,
@@ -163,11 +163,11 @@ fn transactions_are_those_that_the_program_tells_and_only_the_outermost() {
     let store = |stream: Stream, byte| stream.store(0x11, 0, 0, BASE, &[byte]);
     let mut stream = store(Stream::with_file().commit(), 1).begin();
     stream = store(stream.begin(), 2).commit();
-    // Another thread's begins inside and ends outside.
+    // A transaction of another thread begins inside and ends outside.
     stream = store(stream.thread(1).begin().thread(0), 3).commit();
     stream = store(stream.thread(1), 4).commit();
     stream = store(stream, 5).begin().commit().mark(b"pmemobj_tx_commit.END");
-    // The last is cut off by the program's end.
+    // The last transaction is cut off by the program's end.
     let stream = store(store(stream, 6).begin(), 7);
     let trace = open(stream.end(0));
     let s = |byte| Store(0, vec![byte]);

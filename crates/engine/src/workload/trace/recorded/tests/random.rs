@@ -1,4 +1,4 @@
-//! Random streams against a model that never saw bytes, and random bytes against nothing but survival.
+//! Random streams compared with a model that does not know the format, and random bytes, which must not cause a panic.
 
 use super::super::{RecordReader, RecordedStep};
 use super::build::{BASE, SIZE};
@@ -53,7 +53,7 @@ fn stream(acts: &[Act]) -> Stream {
     stream
 }
 
-/// What the acts should come to, straight from them, without transactions.
+/// What the acts should result in, computed directly from them, without transactions.
 fn model(acts: &[Act]) -> Vec<Did> {
     let mut all = Vec::new();
     let pieces = |offset: u64, size: u64| {
@@ -95,7 +95,7 @@ fn model(acts: &[Act]) -> Vec<Did> {
     all
 }
 
-/// Runs whatever can be made of `bytes`, but not forever: instructions may be 2^64.
+/// Runs whatever program `bytes` contain, but not forever: instructions may be 2^64.
 fn survive(bytes: &[u8]) {
     if let Ok(trace) = Trace::from_bytes("t.cptrace", bytes, true) {
         let mut program = trace.program(ProgramForm::Annotated).unwrap();

@@ -6,7 +6,7 @@ use crate::{api, design};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Transactions over a file that had something in it, with every kind of access.
+/// Transactions on a file that was not empty, with every kind of access.
 fn program() -> Vec<u8> {
     let mut stream = Stream::with_file().image(0, 0x800, &[0x5a; 256]).load(100, 0, BASE + 0x810, 8);
     for n in 0..12u64 {
@@ -57,7 +57,7 @@ fn every_design_replays_it_and_always_alike() {
     });
 }
 
-/// What fences and loads held up is told apart by line, nothing of it twice and nothing left out.
+/// Stalls by fences and loads are attributed to lines, each exactly once.
 fn every_stall_has_a_line(run: &Value) {
     let sites = run["sites"].as_array().unwrap();
     let sum = |key: &str| sites.iter().map(|site| site[key].as_f64().unwrap()).sum::<f64>();

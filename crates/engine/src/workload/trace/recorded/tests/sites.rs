@@ -1,11 +1,11 @@
-//! Where operations come from: program counters, callers and what code was mapped where.
+//! Where operations come from: program counters, callers, and which code was mapped where.
 
 use super::build::BASE;
 use super::*;
 use crate::message::{NO_SITE, Op};
 use crate::workload::trace::Frame;
 
-/// The frames of the operations that `wanted` chooses, in order.
+/// The frames of the operations that `wanted` selects, in order.
 fn frames(stream: Stream, wanted: impl Fn(&Op) -> bool) -> Vec<Vec<Frame>> {
     let mut trace = open(stream.end(0));
     trace.watch_sites().unwrap();
