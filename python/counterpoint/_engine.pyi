@@ -26,14 +26,14 @@ def write_trace(fd: int, path: str | PathLike[str]) -> dict[str, int | bool | li
     """
 
 class Session:
-    """Calls that share populated memory: the newest `bases_max` bases of at most `bytes_max` bytes are kept."""
+    """Keeps populated memory between calls: the newest `bases_max` bases of at most `bytes_max` bytes in total."""
 
     def __init__(self, bases_max: int = 4, bytes_max: int = 2147483648) -> None: ...
     def run_many(self, request: str, workers: int = 0, progress: Callable[[int, int], object] | None = None) -> str:
-        """As the function, over what the session keeps."""
+        """Runs every request of `{"runs": [...]}` like the function `run_many`, on the memory that the session keeps."""
     @property
     def populations(self) -> int:
-        """How often memory was populated because none was kept that would have done."""
+        """How often memory was populated because no kept base was suitable."""
 
 class InputError(ValueError):
     """Bad input: one sentence that names the value, the allowed values or range, and the place."""

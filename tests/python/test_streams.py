@@ -35,6 +35,7 @@ _COMMANDS = {
     "workloads": "workloads",
     "machines": "machines --json",
     "faults": "faults",
+    "parts": "parts",
     "run": f"run secpm btree {_SMALL}",
     "compare": f"compare -d secpm -w btree {_SMALL} --json",
     "crash": f"crash secpm btree {_SMALL}",
