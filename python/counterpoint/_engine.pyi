@@ -30,7 +30,7 @@ class Session:
 
     def __init__(self, bases_max: int = 4, bytes_max: int = 2147483648) -> None: ...
     def run_many(self, request: str, workers: int = 0, progress: Callable[[int, int], object] | None = None) -> str:
-        """Runs every request of `{"runs": [...]}` like the function `run_many`, on the memory that the session keeps."""
+        """Runs every request of `{"runs": [...]}` like the function `run_many`, on memory that the session keeps."""
     @property
     def populations(self) -> int:
         """How often memory was populated because no kept base was suitable."""

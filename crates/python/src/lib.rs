@@ -60,7 +60,7 @@ impl Session {
         Self(api::Session::new(bases_max, bytes_max))
     }
 
-    /// Runs every request of `{"runs": [...]}` like the function `run_many`, on the memory that the session keeps.
+    /// Runs every request of `{"runs": [...]}` like the function `run_many`, on memory that the session keeps.
     #[pyo3(signature = (request, workers=0, progress=None))]
     fn run_many(&self, py: Python<'_>, request: &str, workers: usize, progress: Option<Py<PyAny>>) -> PyResult<String> {
         drive::drive(py, progress, |report, cancel| api::run_many_in(&self.0, request, workers, report, cancel))
