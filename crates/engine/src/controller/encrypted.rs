@@ -143,7 +143,7 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
     /// 3. The log manager learns that a log line has persisted; a header follows, or held writes may start.
     /// 4. The next line of the page under re-encryption is sent.
     /// 5. The next request enters the write pending queue, if it fits. This may complete its write: its circuit is
-    /// free, and the next write of its line may start.
+    ///    free, and the next write of its line may start.
     ///
     /// Steps 2 to 5 do one thing at a time and then start again at 2. When they have nothing left to do, free circuits
     /// are assigned. No step calls another: it marks what must follow.
