@@ -89,7 +89,7 @@ def test_the_tutorial_does_what_it_says() -> None:
 
 def test_what_the_tutorial_shows_as_output_follows_a_command() -> None:
     found = tutorial.blocks(_PAGE)
-    assert {block.language for block in found} == {"sh", "text", "rust", "python", "toml", "diff"}
+    assert {block.language for block in found} == {"sh", "text", "python", "toml", "diff"}
     for before, block in pairwise(found):
         assert block.language != "text" or before.language == "sh", f"line {block.line}: output of what?"
-        assert block.language not in {"rust", "python", "toml"} or block.title, f"line {block.line}: goes where?"
+        assert block.language not in {"python", "toml"} or block.title, f"line {block.line}: goes where?"

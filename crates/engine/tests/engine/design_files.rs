@@ -2,10 +2,16 @@
 //! sentence, and every other combination works or is caught by the auditors, never with a panic.
 
 use crate::common::judge::with;
+use crate::common::{Full, run};
+use counterpoint_engine::LineSystem;
 use counterpoint_engine::api::{self, Error};
-use counterpoint_engine::config::ConfigError;
+use counterpoint_engine::config::{self, ConfigError, Variant};
 use counterpoint_engine::design::{self, Part};
 use counterpoint_engine::kernel::Random;
+use counterpoint_engine::mechanism::line_counters::LineCounters;
+use counterpoint_engine::mechanism::split_counters::SplitCounters;
+use counterpoint_engine::message::{Line, NoObserver};
+use counterpoint_engine::parts::{CounterKind, CounterPart};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,4 +159,24 @@ fn a_drain_written_in_rust_is_judged_like_any_other() {
     let [small, whole] = drain_of_your_own::outcomes();
     assert!(small.0 < small.1, "a battery for four lines loses some");
     assert!(whole.0 == whole.1 && whole.1 > 0, "one for all lines does not");
+}
+
+/// The digest of forty writes to pages that run out of minor counters.
+fn digest_with(counters: CounterPart) -> u64 {
+    let mut design = design::find("secpm", Variant::Hardened).unwrap();
+    design.encryption.as_mut().unwrap().counters = counters;
+    let machine = config::preset("small").unwrap();
+    let mut system = LineSystem::new(&machine, &design, Arc::new(Full([7; 64])), 1, NoObserver).unwrap();
+    for n in 0..40 {
+        system.write(n * 1_000, Line(n % 3 + 64 * (n % 2)), &[n as u8; 64], n as u32);
+    }
+    run(&mut system);
+    system.digest()
+}
+
+#[test]
+fn a_counter_scheme_written_in_rust_takes_the_place_of_a_kind() {
+    let split = digest_with(CounterPart::Kind(CounterKind::Split));
+    assert_eq!(digest_with(CounterPart::Custom(|counters| Box::new(SplitCounters::of(counters)))), split);
+    assert_ne!(digest_with(CounterPart::Custom(|_| Box::new(LineCounters))), split, "another scheme is another run");
 }
