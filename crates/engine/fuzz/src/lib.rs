@@ -1,6 +1,7 @@
 //! Code that the fuzz targets share: from bytes to a replay. The work is bounded, whatever the bytes are.
 
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
+use counterpoint_engine::embed::{Memory, Request};
 use counterpoint_engine::message::{BaseImage, Line, OpBuffer, OpSource, ProgramForm};
 use counterpoint_engine::workload::trace::lines::LineTrace;
 use counterpoint_engine::workload::trace::{OPS_PER_FILL, Trace};
@@ -9,6 +10,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+
+/// Requests to a memory, and events looked at.
+const REQUESTS: u64 = 24;
+const EVENTS_MAX: usize = 10_000;
 
 /// The most pieces that are replayed: a single flush may name 2^42 lines, and the rest of such a program tests nothing
 /// new.
@@ -93,6 +98,30 @@ fn lines_config(design: &str) -> &'static RunConfig {
         allow_truncated: true,
         leave_out: None,
     })
+}
+
+/// Writes and reads until no event is left.
+pub fn traffic(mut memory: Memory) {
+    let lines = memory.capacity() / 64;
+    let mut answers = Vec::new();
+    let mut sent = 0;
+    for number in 0..REQUESTS {
+        let request = if number % 3 == 2 {
+            Request::Read
+        } else {
+            Request::Write { bytes: &[number as u8; 64], counter_atomic: number % 2 == 0 }
+        };
+        let line = number * 0x9e37_79b9 % lines;
+        sent += usize::from(memory.send(line * 64, number, request).is_ok());
+        if let Some(at) = memory.next_event_at().filter(|_| number % 4 == 3) {
+            memory.step(at, &mut answers).expect("the event is to come");
+        }
+    }
+    for _ in 0..EVENTS_MAX {
+        let Some(at) = memory.next_event_at() else { break };
+        memory.step(at, &mut answers).expect("the event is to come");
+    }
+    assert_eq!(answers.len(), sent, "every request is answered");
 }
 
 /// A file with the contents `bytes` and a name that ends in `extension`; the same file each time.
