@@ -427,13 +427,13 @@ def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
         InputError: there is no such design, or two of them have the same name.
     """
     called: dict[str, str] = {}
-    for text in [os.fspath(design) for design in designs]:
-        name = str(_described(text)["name"])
+    names = [str(_described(design)["name"]) for design in designs]
+    for name, text in zip(names, [os.fspath(design) for design in designs], strict=True):
         if called.setdefault(name, text) != text:
             raise _engine.InputError(
                 f"designs {called[name]} and {text} are both called '{name}'; rename one of them with `name = ...`"
             )
-    return [str(_described(design)["name"]) for design in designs]
+    return names
 
 
 def _described(design: str | os.PathLike[str]) -> dict[str, Any]:

@@ -34,10 +34,9 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// The design `name_or_path`, a built-in design or a file, as JSON: the same entry that [`describe`] has for each.
 pub fn describe_design(name_or_path: &str) -> Result<String, ConfigError> {
-    let mut document = described(&design::load(name_or_path, Variant::Hardened, &[])?);
-    let parts = Variant::ALL.map(|variant| Ok((variant.name(), design::parts_of(name_or_path, variant)?)));
-    let parts = parts.into_iter().collect::<Result<BTreeMap<_, _>, ConfigError>>()?;
-    document["parts"] = json!(parts);
+    let (design, parts) = design::with_parts(name_or_path)?;
+    let mut document = described(&design);
+    document["parts"] = json!(BTreeMap::from(parts.map(|(variant, parts)| (variant.name(), parts))));
     Ok(document.to_string())
 }
 

@@ -18,7 +18,7 @@ use toml::{Table, Value};
 pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, ConfigError> {
     let mut table = if preset_names().contains(&name_or_path) {
         presets::table(name_or_path)?
-    } else if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
+    } else if toml_file::is_path(name_or_path) {
         parse_file(name_or_path, &toml_file::read("machine file", name_or_path)?)?
     } else {
         return Err(unknown_name("machine", name_or_path, &preset_names()));
@@ -67,10 +67,7 @@ fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
         text.split_once('=').ok_or_else(|| at("write path.to.key=value, as in device.t_wr_ns=150".into()))?;
     let (path, written) = (path.trim(), written.trim());
     // Numbers, booleans and quoted texts are TOML; anything else is a size, a choice or a text without quotes.
-    let value = match toml::from_str::<Table>(&format!("value = {written}")) {
-        Ok(mut parsed) if parsed.len() == 1 => parsed.remove("value"),
-        _ => None,
-    };
+    let value = toml_file::value(written);
     let bare = || Value::from(written);
     let value = match Field::at(path) {
         // A name may look like a number.

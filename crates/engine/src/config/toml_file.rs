@@ -46,6 +46,19 @@ pub fn read(what: &str, path: &str) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
 }
 
+/// Whether `text`, a name or a path, is a path: it ends in `.toml` or has a separator.
+pub fn is_path(text: &str) -> bool {
+    text.ends_with(".toml") || text.contains(std::path::MAIN_SEPARATOR)
+}
+
+/// The value that `written` is in TOML; `None` for everything else, such as a text without quotes.
+pub fn value(written: &str) -> Option<Value> {
+    match toml::from_str::<Table>(&format!("value = {written}")) {
+        Ok(mut parsed) if parsed.len() == 1 => parsed.remove("value"),
+        _ => None,
+    }
+}
+
 /// The values of `text`, which is the file at `path`, in the order of the file, so that an error reports the first
 /// mistake. `is_section` says whether the keys of the table at a path are values of their own.
 ///

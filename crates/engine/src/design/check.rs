@@ -108,9 +108,8 @@ fn cache_pads(draft: &Draft) -> Option<String> {
 
 fn recovery(draft: &Draft) -> Option<String> {
     let eadr = draft.domain == DomainReach::Eadr;
-    let shadow = eadr && draft.drain.uses_shadow();
+    let shadow = draft.has_shadow();
     let encrypts = draft.encryption == EncryptionMode::CounterMode;
-    let place = |step| draft.recovery.iter().position(|other| *other == step);
     let needs = [
         (StepName::ResumeReencryption, encrypts, "encryption = \"counter-mode\""),
         (StepName::UndoHardwareLog, draft.log != LogMode::None, "a hardware log"),
@@ -122,7 +121,7 @@ fn recovery(draft: &Draft) -> Option<String> {
     if let Some((step, _, part)) = without {
         return Some(format!("recovery: \"{}\" needs {part}", step.name()));
     }
-    if shadow && place(StepName::RestoreShadow).is_none() {
+    if shadow && draft.place_of(StepName::RestoreShadow).is_none() {
         return Some(format!(
             "drain = \"{}\" needs \"restore-shadow\" in recovery, because nothing else reads the shadow cache",
             draft.drain.name()
@@ -133,9 +132,8 @@ fn recovery(draft: &Draft) -> Option<String> {
 
 /// The counter of a slot's pad must match the boot counter at that step: before it is incremented, or after.
 fn stamps(draft: &Draft) -> Option<String> {
-    let place = |step| draft.recovery.iter().position(|other| *other == step);
-    let restored = place(StepName::RestoreShadow)?;
-    let advanced = place(StepName::AdvanceBootCounter).is_some_and(|advanced| advanced < restored);
+    let restored = draft.place_of(StepName::RestoreShadow)?;
+    let advanced = draft.place_of(StepName::AdvanceBootCounter).is_some_and(|advanced| advanced < restored);
     let stamp = draft.shadow_stamp;
     match stamp {
         StampSource::BootCounter if advanced => {
@@ -150,9 +148,8 @@ fn stamps(draft: &Draft) -> Option<String> {
 }
 
 fn renewal(draft: &Draft) -> Option<String> {
-    let place = |step| draft.recovery.iter().position(|other| *other == step);
-    let renewed = place(StepName::RenewCachePads)?;
-    let restored = place(StepName::RestoreShadow);
+    let renewed = draft.place_of(StepName::RenewCachePads)?;
+    let restored = draft.place_of(StepName::RestoreShadow);
     let into_caches = draft.restore_into == RestoreInto::Caches;
     (!into_caches || restored.is_none_or(|restored| restored > renewed)).then(|| {
         "recovery: \"renew-cache-pads\" renews the pads of lines that \"restore-shadow\" put into the caches before, with \

@@ -1,6 +1,7 @@
 //! A design as its file states it: every part as a plain value, including those that have no effect with the other
 //! parts.
 
+use super::keys::KEYS;
 use crate::config::Variant;
 use crate::parts::{
     AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore, CounterUpdate,
@@ -11,14 +12,15 @@ use crate::parts::{
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has its first value.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub name: String,
     pub summary: String,
     pub paper: String,
     pub machine: String,
     pub program: ProgramForm,
-    pub crash_consistent: Result<(), String>,
+    /// Why a crash test makes no sense, where it makes none.
+    pub not_crash_consistent: Option<String>,
     pub line_atomic: LineAtomicity,
     pub secret: bool,
     pub encryption: EncryptionMode,
@@ -49,47 +51,6 @@ pub(super) struct Draft {
     pub restore_into: RestoreInto,
 }
 
-impl Default for Draft {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            summary: String::new(),
-            paper: String::new(),
-            machine: String::new(),
-            program: ProgramForm::default(),
-            crash_consistent: Ok(()),
-            line_atomic: LineAtomicity::default(),
-            secret: false,
-            encryption: EncryptionMode::default(),
-            counters: CounterKind::default(),
-            counter_store: CounterStore::default(),
-            write_path: WritePath::default(),
-            counter_update: CounterUpdate::default(),
-            write_queues: WriteQueues::default(),
-            writeback_order: WritebackOrder::default(),
-            append_order: AppendOrder::default(),
-            counter_coalescing: CounterCoalescing::default(),
-            minor_reset: MinorReset::default(),
-            log: LogMode::default(),
-            log_layout: LogLayout::default(),
-            log_write_path: WritePath::default(),
-            log_order: LogOrder::default(),
-            log_chains: LogChains::default(),
-            cache_pads: CachePads::default(),
-            domain: DomainReach::default(),
-            drain: DrainPath::default(),
-            drain_counters: CounterDrain::default(),
-            drain_copies: DrainCopies::default(),
-            shadow_slots: ShadowSlots::default(),
-            shadow_pads: ShadowPads::default(),
-            registers: Registers::default(),
-            recovery: Vec::new(),
-            shadow_stamp: StampSource::default(),
-            restore_into: RestoreInto::default(),
-        }
-    }
-}
-
 impl Draft {
     /// Builds the design for the reading `variant`. `parts`: the parts list that results record, for a design that is
     /// not built in.
@@ -102,7 +63,7 @@ impl Draft {
             machine: self.machine.clone(),
             form: self.program,
             promise: Promise {
-                crash_consistent: self.crash_consistent.clone(),
+                crash_consistent: self.not_crash_consistent.clone().map_or(Ok(()), Err),
                 line_atomic: self.line_atomic,
                 secret: self.secret,
             },
@@ -114,6 +75,21 @@ impl Draft {
             recovery: self.recovery.iter().map(|step| self.step(*step)).collect(),
             parts,
         }
+    }
+
+    /// Whether both have the same parts, even if their texts differ.
+    pub(super) fn same_parts(&self, other: &Self) -> bool {
+        KEYS.iter().all(|key| key.get(self) == key.get(other))
+    }
+
+    /// Whether lines leave for a shadow cache after power is lost.
+    pub(super) fn has_shadow(&self) -> bool {
+        self.domain == DomainReach::Eadr && self.drain.uses_shadow()
+    }
+
+    /// The place of `step` in the boot sequence.
+    pub(super) fn place_of(&self, step: StepName) -> Option<usize> {
+        self.recovery.iter().position(|other| *other == step)
     }
 
     fn encryption(&self) -> Option<Encryption> {

@@ -7,6 +7,7 @@ use super::keys::{KEYS, Key};
 use crate::config::toml_file::{self, Leaf};
 use crate::config::{ConfigError, Variant, shown, shown_name, unknown_name};
 use std::path::Path;
+use std::sync::OnceLock;
 use toml::Value;
 
 /// Name and text of each built-in design, in the order in which tables show them.
@@ -50,17 +51,19 @@ pub(super) fn built_in_text(name: &str) -> Option<&'static str> {
 }
 
 /// A design in both readings.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default)]
 pub(super) struct Readings {
     published: Draft,
     hardened: Draft,
 }
 
 impl Readings {
-    /// The built-in design `name`.
-    pub(super) fn built_in(name: &str) -> Option<Self> {
-        let text = built_in_text(name)?;
-        Some(Self::parse(&format!("{name}.toml"), text).expect("the files of the built-in designs are valid"))
+    /// The built-in design `name`. Its file is parsed when it is first asked for.
+    pub(super) fn built_in(name: &str) -> Option<&'static Self> {
+        static PARSED: [OnceLock<Readings>; BUILT_IN.len()] = [const { OnceLock::new() }; BUILT_IN.len()];
+        let at = BUILT_IN.iter().position(|(known, _)| *known == name)?;
+        let parse = || Self::parse(&format!("{name}.toml"), BUILT_IN[at].1);
+        Some(PARSED[at].get_or_init(|| parse().expect("the files of the built-in designs are valid")))
     }
 
     /// Reads the design file at `path`. A file with the name of a built-in design must have the same parts as that
@@ -68,10 +71,12 @@ impl Readings {
     pub(super) fn read(path: &str) -> Result<Self, ConfigError> {
         let readings = Self::parse(path, &toml_file::read("design file", path)?)?;
         match Self::built_in(&readings.hardened.name) {
-            Some(built_in) if !built_in.same_parts(&readings) => Err(ConfigError(format!(
-                "design file '{path}': '{}' is a built-in design with other parts; give this one a name of its own",
-                readings.hardened.name
-            ))),
+            Some(built_in) if !Variant::ALL.into_iter().all(|of| built_in.of(of).same_parts(readings.of(of))) => {
+                Err(ConfigError(format!(
+                    "design file '{path}': '{}' is a built-in design with other parts; give this one a name of its own",
+                    readings.hardened.name
+                )))
+            }
             _ => Ok(readings),
         }
     }
@@ -86,12 +91,6 @@ impl Readings {
 
     fn both(&mut self) -> [&mut Draft; 2] {
         [&mut self.published, &mut self.hardened]
-    }
-
-    /// Whether both designs have the same parts, even if their texts differ.
-    pub(super) fn same_parts(&self, other: &Self) -> bool {
-        let same = |of: Variant| KEYS.iter().all(|key| key.get(self.of(of)) == key.get(other.of(of)));
-        same(Variant::Published) && same(Variant::Hardened)
     }
 
     /// Parses the file `text`, which is at `path`. Unless it sets a name, the design has the file's name.
@@ -175,12 +174,13 @@ impl Readings {
 /// What the file builds on: the base that it names, or the first value of every part.
 fn base_of(leaves: &[Leaf]) -> Result<Readings, ConfigError> {
     let Some(leaf) = leaves.iter().find(|leaf| leaf.path == "base") else {
-        return Ok(Readings { published: Draft::default(), hardened: Draft::default() });
+        return Ok(Readings::default());
     };
     let name = leaf.value.as_str();
     let name = name.ok_or_else(|| leaf.error(format!("base = {} must be the name of a design", shown(&leaf.value))))?;
     let known: Vec<&str> = built_in_names().collect();
-    Readings::built_in(name).ok_or_else(|| leaf.error(format!("base: {}", unknown_name("design", name, &known))))
+    let base = Readings::built_in(name);
+    base.cloned().ok_or_else(|| leaf.error(format!("base: {}", unknown_name("design", name, &known))))
 }
 
 /// The most characters of a design's name.
@@ -204,11 +204,7 @@ fn is_name(text: &str) -> bool {
 /// Sets a part of `draft`, as `--set design.PATH=WRITTEN` does; the error is a sentence.
 pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, ConfigError> {
     let at = |what: String| ConfigError(format!("set design.{}: {what}", shown_name(path)));
-    let value = match toml::from_str::<toml::Table>(&format!("value = {written}")) {
-        Ok(mut parsed) if parsed.len() == 1 => parsed.remove("value"),
-        _ => None,
-    };
     let key = Key::at(path, &[]).map_err(at)?;
-    key.set(draft, &value.unwrap_or_else(|| Value::from(written))).map_err(at)?;
+    key.set(draft, &toml_file::value(written).unwrap_or_else(|| Value::from(written))).map_err(at)?;
     Ok(key)
 }

@@ -60,7 +60,7 @@ pub(super) enum Needs {
 impl Needs {
     /// The part that is missing from `draft`, as a file states it; `None` if nothing is missing.
     pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
-        let shadow = draft.domain == DomainReach::Eadr && draft.drain.uses_shadow();
+        let shadow = draft.has_shadow();
         let (met, part) = match self {
             Needs::Nothing => (true, ""),
             Needs::Encryption => (draft.encryption == EncryptionMode::CounterMode, "encryption = \"counter-mode\""),
@@ -229,9 +229,9 @@ impl Key {
                 Ok(())
             }
             Values::TrueOrWhyNot => {
-                draft.crash_consistent = match value {
-                    Value::Boolean(true) => Ok(()),
-                    Value::String(why) if !why.trim().is_empty() => Err(why.clone()),
+                draft.not_crash_consistent = match value {
+                    Value::Boolean(true) => None,
+                    Value::String(why) if !why.trim().is_empty() => Some(why.clone()),
                     _ => {
                         return Err(format!("{path} = {} must be true, or a sentence that says why not", shown(value)));
                     }
@@ -250,9 +250,9 @@ impl Key {
         match &self.values {
             Values::One { get, .. } => Value::from(get(draft)),
             Values::Secret => Value::from(draft.secret),
-            Values::TrueOrWhyNot => match &draft.crash_consistent {
-                Ok(()) => Value::from(true),
-                Err(why) => Value::from(why.as_str()),
+            Values::TrueOrWhyNot => match &draft.not_crash_consistent {
+                None => Value::from(true),
+                Some(why) => Value::from(why.as_str()),
             },
             Values::Steps => draft.recovery.iter().map(|step| step.name()).collect::<Vec<_>>().into(),
         }

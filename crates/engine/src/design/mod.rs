@@ -9,11 +9,12 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{ConfigError, Variant, unknown_name};
+use crate::config::{ConfigError, Variant, toml_file, unknown_name};
 use crate::parts::{Design, PartsList, ProgramForm};
 use draft::Draft;
 use file::Readings;
 use keys::{KEYS, Key};
+use std::borrow::Cow;
 
 /// The names of all built-in designs, in the order in which tables show them.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -42,11 +43,8 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// One sentence about a design, part or value that does not exist, with the nearest name, or about parts that
 /// contradict each other.
 pub fn load(name_or_path: &str, variant: Variant, sets: &[&str]) -> Result<Design, ConfigError> {
-    let readings = readings(name_or_path)?;
-    let draft = with_sets(readings.of(variant).clone(), sets)?;
-    let built_in = Readings::built_in(&draft.name);
-    let is_built_in =
-        built_in.is_some_and(|built_in| KEYS.iter().all(|key| key.get(built_in.of(variant)) == key.get(&draft)));
+    let draft = with_sets(readings(name_or_path)?.of(variant).clone(), sets)?;
+    let is_built_in = Readings::built_in(&draft.name).is_some_and(|built_in| built_in.of(variant).same_parts(&draft));
     let parts = (!is_built_in).then(|| stated(&draft));
     Ok(draft.design(variant, parts))
 }
@@ -82,12 +80,13 @@ fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
     }
 }
 
-fn readings(name_or_path: &str) -> Result<Readings, ConfigError> {
-    if name_or_path.ends_with(".toml") || name_or_path.contains(std::path::MAIN_SEPARATOR) {
-        return Readings::read(name_or_path);
+fn readings(name_or_path: &str) -> Result<Cow<'static, Readings>, ConfigError> {
+    if toml_file::is_path(name_or_path) {
+        return Readings::read(name_or_path).map(Cow::Owned);
     }
     let known: Vec<&str> = names().collect();
-    Readings::built_in(name_or_path).ok_or_else(|| unknown_name("design", name_or_path, &known))
+    let built_in = Readings::built_in(name_or_path).map(Cow::Borrowed);
+    built_in.ok_or_else(|| unknown_name("design", name_or_path, &known))
 }
 
 /// Every part of `draft` that has an effect.
@@ -96,12 +95,14 @@ fn stated(draft: &Draft) -> PartsList {
     KEYS.iter().filter(says).map(|key| (key.path.to_owned(), key.get(draft))).collect()
 }
 
-/// The parts of the design `name_or_path` in the reading `variant`, without those that have no effect.
+/// The design `name_or_path` in its hardened reading, and the parts of each reading without those that have no effect.
 ///
 /// # Errors
 /// The errors of [`load`].
-pub fn parts_of(name_or_path: &str, variant: Variant) -> Result<PartsList, ConfigError> {
-    Ok(stated(readings(name_or_path)?.of(variant)))
+pub fn with_parts(name_or_path: &str) -> Result<(Design, [(Variant, PartsList); 2]), ConfigError> {
+    let readings = readings(name_or_path)?;
+    let design = readings.of(Variant::Hardened).design(Variant::Hardened, None);
+    Ok((design, Variant::ALL.map(|variant| (variant, stated(readings.of(variant))))))
 }
 
 /// A key of a design file, as lists show it.

@@ -1,32 +1,15 @@
 //! Exploration of the scripted machine: real boots agree with the auditors' view, and the report contains what was
 //! found.
 
-use super::survivors;
+use super::{run, survivors};
 use crate::audit::tests::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, Rule};
-use crate::config::Variant;
 use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
 use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{AdrSnapshot, GlobalCounter};
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
-
-fn run() -> CrashRun {
-    CrashRun {
-        design: "secpm".into(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "pair".into(),
-        seed: 1,
-        fault: None,
-        schedule: Some(0),
-        exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
-        secret: true,
-        interrupted: false,
-        seconds: 0.5,
-    }
-}
 
 fn explore(
     plan: CrashPlan,

@@ -5,7 +5,8 @@ mod nested;
 mod power;
 
 use crate::audit::tests::fixture::Machine;
-use crate::crash::{Drained, PowerLoss, Survival, Survivors};
+use crate::config::Variant;
+use crate::crash::{CrashRun, Drained, Exercised, PowerLoss, Survival, Survivors};
 use crate::parts::{Battery, RecoveryStep};
 use crate::recovery::AdrSnapshot;
 
@@ -20,4 +21,21 @@ pub(crate) fn survivors<'a>(machine: &'a Machine, snapshot: AdrSnapshot, steps: 
         steps,
     };
     Survivors { drained: Drained { snapshot, left: Vec::new(), forbidden: None }, media: machine, loss }
+}
+
+/// The run that is reported.
+fn run() -> CrashRun {
+    CrashRun {
+        design: "secpm".into(),
+        parts: None,
+        variant: Variant::Hardened,
+        workload: "pair".into(),
+        seed: 1,
+        fault: None,
+        schedule: Some(0),
+        exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
+        secret: true,
+        interrupted: false,
+        seconds: 0.5,
+    }
 }

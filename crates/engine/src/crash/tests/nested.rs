@@ -1,9 +1,8 @@
 //! Second power failures on the scripted machine, and power losses as the explorer judges them.
 
-use super::survivors;
+use super::{run, survivors};
 use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
-use crate::config::Variant;
 use crate::crash::nested::Nested;
 use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
@@ -13,22 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
-
-fn run() -> CrashRun {
-    CrashRun {
-        design: "secpm".into(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "pair".into(),
-        seed: 1,
-        fault: None,
-        schedule: Some(0),
-        exercised: Exercised::default(),
-        secret: true,
-        interrupted: false,
-        seconds: 0.5,
-    }
-}
 
 /// Every event of the test program and every step of the recovery after it; `survival` says what a second power loss
 /// leaves.
