@@ -11,6 +11,9 @@ from collections.abc import Callable
 Size = Callable[..., int]
 """One of several sizes, the smallest first."""
 
+POLICIES = ("continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2")
+"""The scheduling policies, that of ``small`` first."""
+
 _T_WR_NS = (300, 300, 1_000, 10_000)
 """Write recovery: that of the papers, and of devices slower than all that comes before them."""
 
@@ -63,7 +66,11 @@ def machine(choice: random.Random) -> list[str]:
         *_queue(choice, size, "counter_wpq", 1, 2, 3, 4, 8),
         *_log(choice, size),
         f"controller.counter_wpq_merging={choice.choice(flag)}",
+        f"controller.policy={choice.choice(POLICIES)}",
         f"controller.wpq_issue_when_idle={choice.choice(flag)}",
+        f"controller.min_writes_per_switch={size(1, 2, 16)}",
+        f"controller.row_hit_limit={size(1, 4, 16)}",
+        f"controller.counters_overtake={choice.choice(flag)}",
         f"controller.aes_units={choice.randint(1, 4)}",
         f"controller.aes_read_units={choice.randint(1, 4)}",
         f"controller.counter_cache_size={size(64, 128, 256, 512, 4096)}B",

@@ -6,6 +6,7 @@ import pytest
 
 import campaign
 import counterpoint as cp
+from machines import POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_what_holds_also_runs_on_machines_of_size_one_with_a_slow_device(outcome
         "controller.wpq_entries=2",
         "device.t_wr_ns=10000",
     }
-    on_machines = [outcome for outcome in outcomes if len(outcome.sets) > 1]
+    on_machines = [outcome for outcome in outcomes if len(outcome.sets) > 2]
     holding = {(outcome.design, outcome.variant, outcome.workload) for outcome in outcomes if outcome.survives}
     assert {(outcome.design, outcome.variant, outcome.workload) for outcome in on_machines} == holding
     for corner in corners:
@@ -39,6 +40,13 @@ def test_what_holds_also_runs_on_machines_of_size_one_with_a_slow_device(outcome
         assert len(designs) >= 12, corner
     at_once = [outcome for outcome in outcomes if len(corners & set(outcome.sets)) == len(corners)]
     assert at_once, "no machine is that tight in everything"
+
+
+def test_what_holds_runs_under_every_scheduling_policy(outcomes: list[campaign.Outcome]) -> None:
+    holding = {(outcome.design, outcome.variant, outcome.workload) for outcome in outcomes if outcome.survives}
+    for policy in POLICIES:
+        under = [outcome for outcome in outcomes if f"controller.policy={policy}" in outcome.sets]
+        assert {(outcome.design, outcome.variant, outcome.workload) for outcome in under} >= holding, policy
 
 
 def test_a_survivor_that_falls_is_a_complaint(outcomes: list[campaign.Outcome]) -> None:

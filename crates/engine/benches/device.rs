@@ -44,7 +44,7 @@ fn issue(bencher: divan::Bencher, with_bytes: bool) {
             let location = device.locate(media);
             let free = &mut free[usize::from(location.bank)];
             now = now.max(*free);
-            *free = device.issue(now, media, location, op).bank_free;
+            *free = device.issue(now, media, location, op, 0).done;
             if with_bytes && op == MediaOp::Write {
                 device.store(media, &[n as u8; 64]);
             }

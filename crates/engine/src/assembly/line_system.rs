@@ -5,7 +5,7 @@ use crate::config::{ConfigError, Machine};
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
-use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, MemoryRequest, Observer, WriteToken};
+use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, MediaOp, MemoryRequest, Observer, WriteToken};
 use crate::parts::Design;
 use std::sync::Arc;
 
@@ -58,6 +58,11 @@ impl<O: Observer> LineSystem<O> {
     /// Digest of all events so far.
     pub fn digest(&self) -> u64 {
         self.queue.digest()
+    }
+
+    /// Whether a read or write that is sent now finds room in its queue at once.
+    pub fn accepts(&self, op: MediaOp) -> bool {
+        self.controller.accepts(op)
     }
 
     /// Sends a read of `line` that reaches the controller at `at`; the answer returns `token`.

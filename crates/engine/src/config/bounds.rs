@@ -2,7 +2,10 @@
 
 use super::excerpt::shown_name;
 use super::fields::FIELDS;
-use super::{AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig};
+use super::{
+    AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig,
+    SchedulingPolicy, WriteAcknowledged,
+};
 use crate::message::LINE_BYTES;
 
 /// Largest user data of a transaction, in bytes. A program does more in several transactions.
@@ -76,7 +79,25 @@ fn check(machine: &Machine) -> Result<(), String> {
             ));
         }
     }
+    acknowledgement(machine)?;
     device_as_a_whole(machine)
+}
+
+/// The policies that write without being pressed, so that a fence that waits for the media ends.
+fn acknowledgement(machine: &Machine) -> Result<(), String> {
+    let controller = &machine.controller;
+    let writes_by_itself = match controller.policy {
+        SchedulingPolicy::Continuous => controller.wpq_issue_when_idle,
+        SchedulingPolicy::NvmainFrfcfs | SchedulingPolicy::Dramsim2 => true,
+        SchedulingPolicy::NvmainFrfcfsWqf | SchedulingPolicy::Gem5 => false,
+    };
+    if controller.write_acknowledged == WriteAcknowledged::Written && !writes_by_itself {
+        return Err("controller.write_acknowledged = written needs a controller.policy that writes whenever it can \
+                    (continuous with controller.wpq_issue_when_idle, nvmain-frfcfs or dramsim2), because a fence would \
+                    wait for writes that wait for more of them"
+            .into());
+    }
+    Ok(())
 }
 
 fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
@@ -102,6 +123,14 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
                     because the lines of a counter block lie in several banks"
                 .into(),
         );
+    }
+    let segments = u64::from(device.row_segments);
+    if !(device.row.0 / LINE_BYTES).is_multiple_of(segments) {
+        return Err(format!(
+            "device.row_segments = {segments} must divide the {} lines of device.row = {}",
+            device.row.0 / LINE_BYTES,
+            device.row
+        ));
     }
     let stripe = banks * device.row.0;
     if !device.capacity.0.is_multiple_of(stripe) {

@@ -137,9 +137,23 @@ pub struct Controller {
     pub wpq_high_watermark: u32,
     /// Draining ends when this many entries are left. Decision, swept.
     pub wpq_low_watermark: u32,
-    /// Whether a write may be issued below the high watermark, to a bank that no read waits for. If off, writes leave
-    /// only while draining. Decision, swept.
+    /// What is read and written next, and when writes enter. Decision, swept.
+    pub policy: SchedulingPolicy,
+    /// Whether `continuous` issues a write below the high watermark, to a bank that no read waits for. If off, writes
+    /// leave only while draining. Decision, swept.
     pub wpq_issue_when_idle: bool,
+    /// Least writes that `gem5` issues before it turns to reads again (its `min_writes_per_switch`).
+    pub min_writes_per_switch: u32,
+    /// How often in succession an open row may serve requests while one for another row of the bank waits (NVMain's
+    /// `StarvationThreshold`, DRAMSim2's `TOTAL_ROW_ACCESSES`). Decision.
+    pub row_hit_limit: u32,
+    /// Whether counter blocks, too, go before older entries of their bank if their row is open. Decision.
+    pub counters_overtake: bool,
+    /// When the caches are told that a write is done. Decision.
+    pub write_acknowledged: WriteAcknowledged,
+    /// Time from the end of an access on the bus until the answer is there, in ns (NVMain's `OffChipLatency`, gem5's
+    /// static latencies). Decision.
+    pub answer_latency_ns: f64,
     /// Counter write queue entries, in designs that have one.
     pub counter_wpq_entries: u32,
     /// Draining of the counter write queue begins when this many entries are queued. Decision, swept.
@@ -163,6 +177,33 @@ pub struct Controller {
     pub counter_placement: CounterPlacement,
     /// Most lines of a page under re-encryption in flight at once. Decision.
     pub reencryption_parallelism: u32,
+}
+
+/// What is read and written next, and when writes enter the write pending queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulingPolicy {
+    /// Each bank works whenever it can. Writes enter at any time and leave while the queue drains, or whenever no read
+    /// waits for their bank.
+    Continuous,
+    /// NVMain's `FRFCFS-WQF`: writes leave only while the queue drains, and none enters meanwhile.
+    NvmainFrfcfsWqf,
+    /// NVMain's `FRFCFS`: one queue for reads and writes.
+    NvmainFrfcfs,
+    /// gem5's `MemCtrl`: reads or writes at a time, switched by thresholds; writes of a line merge in the queue.
+    Gem5,
+    /// DRAMSim2: one queue for reads and writes, in which each bank serves its open row first.
+    Dramsim2,
+}
+
+/// When the caches are told that a write is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteAcknowledged {
+    /// When it is in the write pending queue, which is in the persistence domain (ADR).
+    Queued,
+    /// When the device has programmed it.
+    Written,
 }
 
 /// Where the counter block of a page is stored (model.md section 5).
@@ -313,6 +354,9 @@ pub struct Device {
     pub banks_per_rank: u32,
     /// Bytes in a row of one bank. Decision: 4 KiB; a page is in one row of one bank unless lines are interleaved.
     pub row: ByteSize,
+    /// Parts of a row, of which the row buffer holds one: another part of the open row is a row miss (NVMain: `COLS` /
+    /// `RBSize`).
+    pub row_segments: u32,
     /// How pages are spread over banks.
     pub mapping: AddressMapping,
     /// Interface clock in MHz; no timing is shorter than the cycles this gives.
@@ -325,13 +369,25 @@ pub struct Device {
     pub t_cl_ns: f64,
     /// Write command to first data, in ns.
     pub t_cwd_ns: f64,
+    /// Least time between two column commands of a rank, in ns; at least a burst.
+    pub t_ccd_ns: f64,
+    /// Read command to precharge, in ns, beyond the burst less tCCD.
+    pub t_rtp_ns: f64,
+    /// Precharge to activate of the same bank, in ns.
+    pub t_rp_ns: f64,
+    /// Least time between two activates of a rank, in ns.
+    pub t_rrd_ns: f64,
     /// Window in which a rank takes at most four activates, in ns.
     pub t_faw_ns: f64,
     /// End of write data to the next read command in the rank, in ns.
     pub t_wtr_ns: f64,
-    /// End of write data until the cells are programmed, in ns.
+    /// Least time between bursts of different ranks or directions on a bus, in ns.
+    pub t_rtrs_ns: f64,
+    /// End of write data until the bank takes another command, in ns (NVMain's `tWP`).
+    pub t_wp_ns: f64,
+    /// Write recovery, in ns: from there on until the row may be closed, or the bank takes another command.
     pub t_wr_ns: f64,
-    /// What waits until the cells are programmed. Decision.
+    /// What waits for tWR. Decision.
     pub write_recovery: WriteRecovery,
     /// Energy of reading one bit of the array into the row buffer, in pJ.
     pub array_read_pj_per_bit: f64,
@@ -351,7 +407,7 @@ impl Device {
     }
 }
 
-/// What waits until the cells of a write are programmed.
+/// What waits for tWR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteRecovery {
@@ -368,6 +424,8 @@ pub enum WriteRecovery {
 pub enum AddressMapping {
     /// Consecutive pages in consecutive banks.
     PageInterleaved,
+    /// Consecutive rows in consecutive banks (NVMain's `R:RK:BK:CH:C`, gem5's `RoRaBaCoCh`).
+    RowInterleaved,
     /// Consecutive lines in consecutive banks (DRAMSim2's scheme 2, row:column:bank).
     LineInterleaved,
     /// Consecutive pages in consecutive banks, with the bank number exclusive-ored with the low row bits

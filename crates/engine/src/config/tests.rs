@@ -119,7 +119,7 @@ fn mistakes_in_a_file_come_with_their_line() {
         ("name = 7\n", "mine.toml:1: name = 7 must be a text"),
         (
             "\n\n[device]\nmapping = 'page'",
-            "mine.toml:4: device.mapping = \"page\" must be page-interleaved, line-interleaved, page-xor or \
+            "mine.toml:4: device.mapping = \"page\" must be page-interleaved, row-interleaved, line-interleaved, page-xor or \
              bank-contiguous",
         ),
         // The first mistake of the file is reported.

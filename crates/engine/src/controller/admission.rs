@@ -2,10 +2,9 @@
 //! event. From then on a line survives a power failure.
 
 use super::encrypted::Encrypted;
-use super::interface::Response;
 use super::request::{Cipher, CounterEviction, CounterRequest, CounterWaiter, Origin, Stage, Write};
 use super::wpq::Entry;
-use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, WriteToken};
+use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
@@ -109,21 +108,25 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     }
 
     fn fits(&self, claim: Claim) -> bool {
-        let wpq = &self.memory.banks.wpq;
+        let banks = &self.memory.banks;
+        let (data, counters) = (banks.free(false), banks.free(true));
         match claim {
-            Claim::Data(_) | Claim::CounterFollows { .. } => wpq.free(false) >= 1,
-            Claim::CounterOf(_) => wpq.free(true) >= 1,
-            Claim::Pair(_) if wpq.apart() => wpq.free(false) >= 1 && wpq.free(true) >= 1,
-            Claim::Pair(_) => wpq.free(false) >= 2,
+            Claim::Data(slot) => data >= 1 || self.merges_data(slot).is_some(),
+            Claim::CounterFollows { .. } => data >= 1,
+            Claim::CounterOf(_) => counters >= 1,
+            Claim::Pair(slot) => {
+                let own = usize::from(self.merges_data(slot).is_none());
+                if banks.wpq.apart() { data >= own && counters >= 1 } else { data > own }
+            }
             Claim::Eviction => {
                 let oldest = self.memory.admission.evictions.front();
-                wpq.free(true) >= 1 || oldest.is_some_and(|block| self.merges(block.id).is_some())
+                counters >= 1 || oldest.is_some_and(|block| self.merges(block.id).is_some())
             }
             Claim::Counter(claim) => {
                 let id = self.block_asked(claim);
                 let is_writeback = matches!(claim, CounterRequest::Writeback(_));
                 let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(id);
-                wpq.free(true) >= 1 || self.merges(id).is_some() || nothing_to_write
+                counters >= 1 || self.merges(id).is_some() || nothing_to_write
             }
         }
     }
@@ -246,6 +249,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         })
     }
 
+    /// The queued data entry that the write in `slot` replaces.
+    fn merges_data(&self, slot: u32) -> Option<u32> {
+        self.memory.merges_data(MediaLine::data(self.memory.writes[slot].line))
+    }
+
     /// The queued counter entry that a new block `id` replaces.
     fn merges(&self, id: CounterBlock) -> Option<u32> {
         match self.engine.rules.coalescing {
@@ -280,7 +288,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             self.memory.meter.count_coalesced(*epoch);
             self.memory.meter.stats.admitted += 1;
             self.memory.observer.coalesced(now, media, bytes);
-            self.memory.banks.wpq.replace(older, &block, bump);
+            self.memory.banks.wpq.replace(older, &block, bump, None);
             self.memory.observer.persisted(now, media, &block);
             return;
         }
@@ -289,7 +297,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             self.memory.meter.count_coalesced(*epoch);
             self.memory.observer.coalesced(now, *removed, bytes);
         }
-        self.memory.append(media, block, bump, true, None);
+        self.memory.append(media, block, bump, true, None, None);
     }
 
     /// Puts the data of write `slot` into its queue and frees its circuit.
@@ -303,7 +311,16 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let counters = &self.engine.counters;
         let inline = counters.store != CounterStore::Region;
         let beside = inline.then(|| (counters.block(line), counters.block_of_one(counter)));
-        self.memory.writes[slot].entry = self.memory.append(MediaLine::data(line), ciphertext, 0, ready, beside);
+        self.memory.writes[slot].entry = match self.merges_data(slot).filter(|_| ready) {
+            Some(older) => {
+                self.memory.merge(older, &ciphertext, beside);
+                older
+            }
+            None => {
+                let acknowledge = self.memory.token_of(origin);
+                self.memory.append(MediaLine::data(line), ciphertext, 0, ready, beside, acknowledge)
+            }
+        };
         if renews {
             self.line_renewed(line);
         }
@@ -349,7 +366,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.writes.finish(slot);
         match origin {
             Origin::Caches(token) | Origin::Rested(token) => {
-                self.memory.responses.push(Response::Written { token: WriteToken(token) });
+                self.memory.acknowledge(token);
             }
             Origin::Reencryption(_) => {
                 self.engine.rsr.under_way -= 1;

@@ -111,11 +111,13 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
     /// Handles one event: its handler marks the consequences, and [`Encrypted::settle`] performs them.
     pub fn handle(&mut self, event: Event) {
         match event {
-            // Reads on their way and banks mark nothing.
+            // Reads on their way mark nothing.
             Event::ReadArrives { slot } => return self.read_arrives(slot),
             Event::InlineCounterArrives { slot } => return self.counter_known(slot),
-            Event::BankFree { bank } => return self.memory.bank_free(bank),
-            Event::BankRecovered { bank } => return self.memory.bank_recovered(bank),
+            Event::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
+            Event::BankFree { bank } => self.memory.bank_free(bank),
+            Event::BankReady { bank } => self.memory.bank_ready(bank),
+            Event::Decide => self.memory.decide(),
             Event::WriteArrives { slot } => self.write_arrives(slot),
             Event::CounterReady { slot } => self.counter_ready(slot),
             Event::PadReady { slot } => self.pad_ready(slot),
@@ -133,6 +135,7 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
             | Event::StoreBufferStep { .. }
             | Event::FlushDone { .. } => unreachable!("an event of the cores reached the controller"),
         }
+        self.start_waiting_reads();
         self.settle();
     }
 

@@ -4,13 +4,13 @@ use super::admission::Admission;
 use super::interface::Response;
 use super::meter::Meter;
 use super::reads::Reads;
-use super::request::{BankRead, Read};
+use super::request::{BankRead, Origin, Read};
 use super::schedule::Banks;
 use super::wpq::Arrival;
 use super::writeback::Writebacks;
 use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
-use crate::message::{CounterBlock, DevicePort, Event, LineBytes, MediaLine, Observer};
+use crate::message::{CounterBlock, DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
 pub(super) struct Memory<'a, D, O> {
@@ -23,6 +23,8 @@ pub(super) struct Memory<'a, D, O> {
     pub banks: &'a mut Banks,
     pub meter: &'a mut Meter,
     pub responses: &'a mut Vec<Response>,
+    /// Tokens of writes of which either the completion or the programming is still to come.
+    pub half_written: &'a mut Vec<u32>,
     pub queue: &'a mut Queue<Event>,
     pub device: &'a mut D,
     pub observer: &'a mut O,
@@ -46,13 +48,15 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         bump: u64,
         ready: bool,
         beside: Option<(CounterBlock, LineBytes)>,
+        acknowledge: Option<WriteToken>,
     ) -> u32 {
         let now = self.now();
         let location = self.device.locate(media);
         self.meter.stats.admitted += 1;
         let epoch = self.meter.epoch;
-        let slot = self.banks.wpq.push(Arrival { media, location, bytes, ready, epoch, bump, beside });
-        self.drain_if_high();
+        let slot =
+            self.banks.wpq.push(Arrival { media, location, bytes, ready, now, epoch, bump, beside, acknowledge });
+        self.entry_ready();
         if ready {
             for (media, bytes) in self.banks.wpq.entry(slot).units() {
                 self.observer.persisted(now, media, bytes);
@@ -60,6 +64,55 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
             self.serve(location.bank);
         }
         slot
+    }
+
+    /// Replaces the bytes of the queued entry `older`, which no bank has taken, by those of a newer write of its line.
+    pub fn merge(&mut self, older: u32, bytes: &LineBytes, beside: Option<(CounterBlock, LineBytes)>) {
+        let now = self.now();
+        self.meter.stats.admitted += 1;
+        let entry = self.banks.wpq.entry(older);
+        self.meter.count_merged(entry.epoch);
+        for (media, bytes) in entry.units() {
+            self.observer.coalesced(now, media, bytes);
+        }
+        self.banks.wpq.replace(older, bytes, 0, beside);
+        for (media, bytes) in self.banks.wpq.entry(older).units() {
+            self.observer.persisted(now, media, bytes);
+        }
+    }
+
+    /// One of the two things that the acknowledgement of a written line waits for: that its write is complete, and that
+    /// the device has programmed it.
+    pub fn acknowledge_written(&mut self, token: u32) {
+        match self.half_written.iter().position(|&other| other == token) {
+            Some(at) => {
+                self.half_written.swap_remove(at);
+                self.responses.push(Response::Written { token: WriteToken(token) });
+            }
+            None => self.half_written.push(token),
+        }
+    }
+
+    /// Answers a write of the caches, which is in the persistence domain.
+    pub fn acknowledge(&mut self, token: u32) {
+        if self.banks.acknowledges_written {
+            self.acknowledge_written(token);
+        } else {
+            self.responses.push(Response::Written { token: WriteToken(token) });
+        }
+    }
+
+    /// The token that the entry of a write with this origin returns when it is programmed.
+    pub fn token_of(&self, origin: Origin) -> Option<WriteToken> {
+        match origin {
+            Origin::Caches(token) | Origin::Rested(token) if self.banks.acknowledges_written => Some(WriteToken(token)),
+            _ => None,
+        }
+    }
+
+    /// The queued entry that a new write of the line `media` replaces.
+    pub fn merges_data(&self, media: MediaLine) -> Option<u32> {
+        if self.banks.conventions.merges_writes { self.banks.wpq.superseded(media) } else { None }
     }
 
     /// Must be called before an entry enters or leaves the write pending queue.
@@ -77,7 +130,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
             self.device.store(media, bytes);
         }
         self.meter.count_written(entry);
-        self.banks.drain_until_low();
+        self.banks.entry_left();
         self.admission.look_again();
     }
 
@@ -86,7 +139,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         self.admission.settled();
         self.meter.set_stalled(self.queue.now(), waits);
         if waits {
-            self.start_draining();
+            self.press();
         }
     }
 
@@ -98,10 +151,10 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         self.queue.schedule(self.queue.now() + self.reads.forwarding, Event::ReadReady { slot });
     }
 
-    /// Reads the line of the read in `slot`: from the write pending queue if it is `queued` there, otherwise from its
-    /// bank.
+    /// Reads the line of the read in `slot`: from the write pending queue if it is `queued` there and the policy answers
+    /// reads from it, otherwise from its bank.
     pub fn read_data(&mut self, slot: u32, queued: bool) {
-        if queued {
+        if queued && self.banks.conventions.forwards_reads {
             self.meter.stats.forwarded_reads += 1;
             self.reads[slot].data_at = Some(self.now());
             self.finish_read_if_known(slot);

@@ -18,6 +18,8 @@ pub struct ControllerStats {
     pub admitted: u64,
     /// Counter entries that were removed from the queue because a newer one replaced them.
     pub counter_writes_coalesced: u64,
+    /// Data entries that a newer write of their line replaced.
+    pub data_writes_merged: u64,
     /// Requested counter writes: written, coalesced, or still queued.
     pub counter_writes_asked: u64,
     /// Time during which at least one write waited for a slot.
@@ -110,6 +112,13 @@ impl Meter {
     pub fn count_coalesced(&mut self, epoch: u32) {
         if epoch == self.epoch {
             self.stats.counter_writes_coalesced += 1;
+        }
+    }
+
+    /// Counts that a newer write of its line has replaced an entry that was admitted in period `epoch`.
+    pub fn count_merged(&mut self, epoch: u32) {
+        if epoch == self.epoch {
+            self.stats.data_writes_merged += 1;
         }
     }
 

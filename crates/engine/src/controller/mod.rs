@@ -28,6 +28,7 @@ mod memory;
 mod meter;
 mod pairs;
 mod plain;
+mod policy;
 mod read_path;
 mod reads;
 mod reencrypt;

@@ -44,8 +44,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             // The data has left separately.
             return self.finish_write(slot);
         }
-        self.memory.banks.wpq.set_ready(entry);
-        self.memory.drain_if_high();
+        self.memory.banks.wpq.set_ready(entry, self.memory.queue.now());
+        self.memory.entry_ready();
         self.memory.observer.persisted(self.memory.queue.now(), MediaLine::data(line), &ciphertext);
         let bank = self.memory.banks.wpq.entry(entry).location.bank;
         self.finish_write(slot);

@@ -3,7 +3,7 @@
 use super::interface::Response;
 use super::memory::Memory;
 use super::request::{Origin, Stage, Write};
-use crate::message::{Content, DevicePort, Event, MediaLine, Observer, WriteToken};
+use crate::message::{Content, DevicePort, Event, MediaLine, Observer};
 
 /// A controller without encryption, together with what it works on during an event.
 pub(super) struct Plain<'a, D, O> {
@@ -14,17 +14,20 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
     /// Handles one event: its handler marks the consequences, and [`Plain::settle`] performs them.
     pub fn handle(&mut self, event: Event) {
         match event {
-            // Reads and banks mark nothing.
+            // These mark nothing.
             Event::ReadArrives { slot } => return self.read_arrives(slot),
             Event::ReadReady { slot } => return self.read_ready(slot),
-            Event::BankFree { bank } => return self.memory.bank_free(bank),
-            Event::BankRecovered { bank } => return self.memory.bank_recovered(bank),
+            Event::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
+            Event::BankFree { bank } => self.memory.bank_free(bank),
+            Event::BankReady { bank } => self.memory.bank_ready(bank),
+            Event::Decide => self.memory.decide(),
             // There are no counters to write back.
             Event::CounterWritebackArrives { slot } => return self.memory.acknowledge_writeback(slot),
             Event::WriteArrives { slot } => self.write_arrives(slot),
             Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
             _ => unreachable!("{event:?} reached a controller without encryption"),
         }
+        self.start_waiting_reads();
         self.settle();
     }
 
@@ -56,7 +59,8 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
             return false;
         }
         let oldest = self.memory.admission.asking.first().copied();
-        let Some(slot) = oldest.filter(|_| self.memory.banks.wpq.free(false) >= 1) else {
+        let older = oldest.and_then(|slot| self.memory.merges_data(MediaLine::data(self.memory.writes[slot].line)));
+        let Some(slot) = oldest.filter(|_| older.is_some() || self.memory.banks.free(false) >= 1) else {
             self.memory.nothing_fits(oldest.is_some());
             return false;
         };
@@ -64,16 +68,29 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
         let write = &self.memory.writes[slot];
         let Write { line, origin, .. } = *write;
         let bytes = write.plaintext();
-        self.memory.append(MediaLine::data(line), bytes, 0, true, None);
+        match older {
+            Some(older) => self.memory.merge(older, &bytes, None),
+            None => {
+                let acknowledge = self.memory.token_of(origin);
+                self.memory.append(MediaLine::data(line), bytes, 0, true, None, acknowledge);
+            }
+        }
         self.memory.admission.ask_no_more(slot);
         self.memory.writes.finish(slot);
         let Origin::Caches(token) = origin else { unreachable!("only the caches write here") };
-        self.memory.responses.push(Response::Written { token: WriteToken(token) });
+        self.memory.acknowledge(token);
         true
     }
 
     fn read_arrives(&mut self, slot: u32) {
         if self.memory.reads.take_room(slot) {
+            self.start_read(slot);
+        }
+    }
+
+    /// Starts the reads that wait for room, if there is some now.
+    fn start_waiting_reads(&mut self) {
+        while let Some(slot) = self.memory.reads.start_waiting() {
             self.start_read(slot);
         }
     }
@@ -100,10 +117,8 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
     }
 
     fn read_ready(&mut self, slot: u32) {
-        let (origin, _, bytes, next) = self.memory.reads.finish(slot);
-        if let Some(next) = next {
-            self.start_read(next);
-        }
+        let (origin, _, bytes) = self.memory.reads.finish(slot);
+        self.start_waiting_reads();
         let Origin::Caches(token) = origin else { unreachable!("only the caches read here") };
         self.memory.responses.push(Response::Read { token, bytes });
     }

@@ -18,6 +18,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
+    /// Starts the reads that wait for room, if there is some now.
+    pub fn start_waiting_reads(&mut self) {
+        while let Some(slot) = self.memory.reads.start_waiting() {
+            self.start_read(slot);
+        }
+    }
+
     fn start_read(&mut self, slot: u32) {
         let Read { line, origin, .. } = self.memory.reads[slot];
         self.memory.observer.read_arrived(self.memory.queue.now(), line);
@@ -121,10 +128,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// `Event::ReadReady`: the line is decrypted and the read is answered.
     pub fn read_ready(&mut self, slot: u32) {
-        let (origin, line, bytes, next) = self.memory.reads.finish(slot);
-        if let Some(next) = next {
-            self.start_read(next);
-        }
+        let (origin, line, bytes) = self.memory.reads.finish(slot);
+        self.start_waiting_reads();
         match origin {
             Origin::Caches(token) => self.memory.responses.push(Response::Read { token, bytes }),
             Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => unreachable!("these read nothing"),

@@ -9,9 +9,9 @@ use std::ops::{Index, IndexMut};
 /// The reads in flight, by slot.
 pub(super) struct Reads {
     slots: Slab<Read>,
-    /// Number of reads in flight.
-    active: u32,
-    /// Most reads in flight.
+    /// Number of reads that have room in the read queue.
+    taken: u32,
+    /// Most reads that have room.
     entries: u32,
     waiting: VecDeque<u32>,
     /// How long an answer from a write in flight takes, in picoseconds.
@@ -22,37 +22,60 @@ pub(super) struct Reads {
 
 impl Reads {
     pub fn new(entries: u32, forwarding: Ps, with_counter: bool) -> Self {
-        Self { slots: Slab::default(), active: 0, entries, waiting: VecDeque::new(), forwarding, with_counter }
+        Self { slots: Slab::default(), taken: 0, entries, waiting: VecDeque::new(), forwarding, with_counter }
     }
 
     /// Registers a read that will arrive later. Returns its slot.
     pub fn add(&mut self, line: Line, origin: Origin) -> u32 {
-        self.slots.insert(Read { line, origin, bytes: [0; 64], data_at: None, pad_at: None, blank: false })
+        self.slots.insert(Read {
+            line,
+            origin,
+            bytes: [0; 64],
+            data_at: None,
+            pad_at: None,
+            blank: false,
+            has_room: false,
+        })
+    }
+
+    /// Whether there is room for a read.
+    pub fn room(&self) -> bool {
+        self.taken < self.entries
     }
 
     /// Whether the read in `slot`, which has arrived, can start. If not, it waits. Reads for re-encryption need no
     /// room.
     pub fn take_room(&mut self, slot: u32) -> bool {
-        if self.active >= self.entries && matches!(self.slots[slot].origin, Origin::Caches(_)) {
+        if !self.room() && matches!(self.slots[slot].origin, Origin::Caches(_)) {
             self.waiting.push_back(slot);
             return false;
         }
-        self.active += 1;
+        self.taken += 1;
+        self.slots[slot].has_room = true;
         true
     }
 
-    /// Frees the room of a read that is not complete.
-    pub fn give_room_back(&mut self) {
-        self.active -= 1;
+    /// Frees the room of the read in `slot`.
+    pub fn free_room(&mut self, slot: u32) {
+        self.taken -= u32::from(std::mem::take(&mut self.slots[slot].has_room));
     }
 
-    /// Completes the read in `slot`: returns its origin, its line, its bytes, and the read that starts in its place.
-    pub fn finish(&mut self, slot: u32) -> (Origin, Line, LineBytes, Option<u32>) {
-        let Read { origin, line, bytes, .. } = self.slots[slot];
+    /// The waiting read that starts next, if there is room for one. It takes the room.
+    pub fn start_waiting(&mut self) -> Option<u32> {
+        let next = if self.room() { self.waiting.pop_front() } else { None };
+        if let Some(slot) = next {
+            self.taken += 1;
+            self.slots[slot].has_room = true;
+        }
+        next
+    }
+
+    /// Completes the read in `slot`: returns its origin, its line and its bytes.
+    pub fn finish(&mut self, slot: u32) -> (Origin, Line, LineBytes) {
+        self.free_room(slot);
+        let Read { line, origin, bytes, .. } = self.slots[slot];
         self.slots.release(slot);
-        let next = self.waiting.pop_front();
-        self.active -= u32::from(next.is_none());
-        (origin, line, bytes, next)
+        (origin, line, bytes)
     }
 }
 

@@ -147,7 +147,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             match waiter {
                 LineWaiter::Read(slot) => {
                     // The write arrives again.
-                    self.memory.reads.give_room_back();
+                    self.memory.reads.free_room(slot);
                     self.memory.queue.schedule(now, Event::ReadArrives { slot });
                 }
                 LineWaiter::Write(slot) => self.memory.queue.schedule(again, Event::CounterReady { slot }),

@@ -153,6 +153,8 @@ pub(super) struct Read {
     pub pad_at: Option<Ps>,
     /// Whether the line was never written: then there is nothing to decrypt.
     pub blank: bool,
+    /// Whether it takes a place in the read queue.
+    pub has_room: bool,
 }
 
 /// A read that waits for a bank.

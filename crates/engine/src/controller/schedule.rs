@@ -1,66 +1,87 @@
-//! Which bank does what next. Reads go first; writes drain from a high to a low watermark, or go to a bank that no read
-//! waits for (model.md section 4). Within a bank, requests to the open row go first, but may overtake an older request
-//! only a limited number of times. Counter entries never overtake (decision: otherwise the open row of the counter
-//! blocks would send each new counter entry out before CWR could remove it).
+//! Carries out what the policy decides: gives banks their next reads and writes, and tells the policy when to decide.
 
 use super::memory::Memory;
+use super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
 use super::request::BankRead;
 use super::wpq::Wpq;
-use crate::message::{DevicePort, Event, Location, MediaOp, Observer};
+use crate::config::{Machine, WriteAcknowledged};
+use crate::kernel::{Ps, ns_to_ps};
+use crate::message::{DevicePort, Event, Issued, Location, MediaOp, Observer};
 use std::collections::VecDeque;
 
-/// How often in succession a request to the open row may overtake an older request of its bank. Decision: half of a
-/// 32-entry queue, which is enough to keep a row open but does not starve a request.
-const ROW_HIT_STREAK_MAX: u32 = 16;
-
-struct Bank {
-    busy: bool,
-    /// Whether the free bank waits for its open row to be programmed; an event reports the end.
-    recovering: bool,
-    /// How often in succession a request to the open row has overtaken an older one.
-    streak: u32,
-    reads: VecDeque<BankRead>,
+/// A read that waits for its bank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingRead {
+    pub read: BankRead,
+    pub location: Location,
+    pub since: Ps,
 }
 
-/// The banks, and the writes that wait for them.
+/// A bank as the controller sees it.
+pub(super) struct Bank {
+    /// Whether it cannot take a request yet; an event reports when it can.
+    pub busy: bool,
+    /// Whether an event will have it looked at again, because its next request is too early.
+    waiting: bool,
+    /// In the order of their arrival.
+    pub reads: VecDeque<WaitingRead>,
+}
+
+/// The banks, and what waits for them.
 pub(super) struct Banks {
     pub wpq: Wpq,
     banks: Vec<Bank>,
-    /// Whether writes go before reads until few are queued.
-    draining: bool,
+    policy: Box<dyn Schedule>,
+    pub conventions: Conventions,
+    /// Whether the policy's next decision is scheduled.
+    awake: bool,
     /// Whether no more requests will come.
     flushing: bool,
-    /// Whether a write may go to a bank that no read waits for when not draining.
-    issue_when_idle: bool,
+    /// Whether writes are acknowledged when they are programmed.
+    pub acknowledges_written: bool,
+    /// Added to the end of data, in picoseconds.
+    answer_latency: Ps,
 }
 
 impl Banks {
     /// `banks` banks behind `wpq`.
-    pub fn new(wpq: Wpq, banks: usize, issue_when_idle: bool) -> Self {
-        let bank = || Bank { busy: false, recovering: false, streak: 0, reads: VecDeque::new() };
-        let banks = std::iter::repeat_with(bank).take(banks).collect();
-        Self { wpq, banks, draining: false, flushing: false, issue_when_idle }
+    pub fn new(machine: &Machine, policy: Box<dyn Schedule>, wpq: Wpq, banks: usize) -> Self {
+        let bank = || Bank { busy: false, waiting: false, reads: VecDeque::new() };
+        Self {
+            wpq,
+            banks: std::iter::repeat_with(bank).take(banks).collect(),
+            conventions: policy.conventions(),
+            policy,
+            awake: false,
+            flushing: false,
+            acknowledges_written: machine.controller.write_acknowledged == WriteAcknowledged::Written,
+            answer_latency: ns_to_ps(machine.controller.answer_latency_ns),
+        }
+    }
+
+    /// Number of entries for counter blocks or for data that a write may take now.
+    pub fn free(&self, counter: bool) -> usize {
+        if !self.policy.takes_writes() {
+            return 0;
+        }
+        let free = self.wpq.free(counter);
+        if self.conventions.shared_queue { free.saturating_sub(self.reads()) } else { free }
+    }
+
+    /// Number of reads that wait for a bank.
+    fn reads(&self) -> usize {
+        self.banks.iter().map(|bank| bank.reads.len()).sum()
+    }
+
+    /// Whether `bank` can take a request and something waits for it.
+    fn wants(&self, bank: u16) -> bool {
+        let Bank { busy, reads, .. } = &self.banks[bank as usize];
+        !busy && (!reads.is_empty() || self.wpq.oldest(bank).is_some())
     }
 
     /// Must be called when an entry has left the queue.
-    pub fn drain_until_low(&mut self) {
-        if self.draining && self.wpq.is_low() {
-            self.draining = false;
-        }
-    }
-
-    /// What `bank` does next, if it is free.
-    fn next_of(&self, bank: u16) -> Option<MediaOp> {
-        let state = &self.banks[bank as usize];
-        if state.busy {
-            return None;
-        }
-        let reads = !state.reads.is_empty();
-        let may_write = self.draining || self.flushing || (self.issue_when_idle && !reads);
-        if may_write && (self.draining || !reads) && self.wpq.waits_for(bank) {
-            return Some(MediaOp::Write);
-        }
-        reads.then_some(MediaOp::Read)
+    pub fn entry_left(&mut self) {
+        self.policy.left(&self.wpq);
     }
 }
 
@@ -75,25 +96,37 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
     pub fn bank_free(&mut self, bank: u16) {
         self.banks.banks[bank as usize].busy = false;
         self.serve(bank);
-    }
-
-    /// `Event::BankRecovered`: serves the bank.
-    pub fn bank_recovered(&mut self, bank: u16) {
-        self.banks.banks[bank as usize].recovering = false;
-        self.serve(bank);
-    }
-
-    /// Must be called when an entry has become ready.
-    pub fn drain_if_high(&mut self) {
-        if self.banks.wpq.is_high() {
-            self.start_draining();
+        let banks = &*self.banks;
+        if banks.conventions.paced && !banks.policy.takes_writes() && !banks.banks.iter().any(|bank| bank.busy) {
+            // Nothing else might have the policy notice that writes may enter again.
+            self.wake();
         }
     }
 
-    /// From now on, writes go before reads in every bank.
-    pub fn start_draining(&mut self) {
-        if !self.banks.draining {
-            self.banks.draining = true;
+    /// `Event::BankReady`: serves the bank.
+    pub fn bank_ready(&mut self, bank: u16) {
+        self.banks.banks[bank as usize].waiting = false;
+        self.serve(bank);
+    }
+
+    /// `Event::Decide`: one decision of a policy that looks at all banks.
+    pub fn decide(&mut self) {
+        self.banks.awake = false;
+        if self.issue_next(0) && (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank)) {
+            self.wake();
+        }
+    }
+
+    /// Must be called when an entry has become ready.
+    pub fn entry_ready(&mut self) {
+        if self.banks.policy.filled(&self.banks.wpq) {
+            self.serve_all();
+        }
+    }
+
+    /// Something waits for entries that will not become free unless writes leave.
+    pub fn press(&mut self) {
+        if self.banks.policy.press() {
             self.serve_all();
         }
     }
@@ -106,81 +139,111 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
 
     /// Adds `read` to the requests of its bank.
     pub fn ask_bank(&mut self, read: BankRead) {
-        let bank = self.device.locate(read.media()).bank;
-        self.banks.banks[bank as usize].reads.push_back(read);
-        self.serve(bank);
+        let (location, since) = (self.device.locate(read.media()), self.now());
+        self.banks.banks[location.bank as usize].reads.push_back(WaitingRead { read, location, since });
+        self.serve(location.bank);
     }
 
-    /// Gives `bank` its next request if it is free.
+    /// Gives `bank` its next requests, or has the policy decide when its turn comes.
     pub fn serve(&mut self, bank: u16) {
-        match self.banks.next_of(bank) {
-            Some(MediaOp::Write) => self.issue_write(bank),
-            Some(MediaOp::Read) => self.issue_read(bank),
-            None => {}
+        if self.banks.conventions.paced {
+            if self.banks.wants(bank) {
+                self.wake();
+            }
+        } else {
+            while self.issue_next(bank) {}
         }
     }
 
-    /// Whether `location` can be accessed now. If not, its bank is served again when it can.
-    fn is_ready(&mut self, location: Location) -> bool {
-        let (ready, now) = (self.device.ready_at(location), self.now());
-        let state = &mut self.banks.banks[location.bank as usize];
-        if ready > now && !std::mem::replace(&mut state.recovering, true) {
-            self.queue.schedule(ready, Event::BankRecovered { bank: location.bank });
+    fn wake(&mut self) {
+        if !std::mem::replace(&mut self.banks.awake, true) {
+            self.queue.schedule(self.banks.policy.turn(self.queue.now()), Event::Decide);
         }
-        ready <= now
     }
 
-    fn issue_write(&mut self, bank: u16) {
+    /// Issues the request that goes next; returns false if there is none.
+    fn issue_next(&mut self, bank: u16) -> bool {
+        let Banks { wpq, banks, policy, flushing, .. } = &mut *self.banks;
+        let took = policy.takes_writes();
+        let look = Look { banks, wpq, device: &*self.device, now: self.queue.now(), flushing: *flushing };
+        let next = policy.next(&look, bank);
+        if took != policy.takes_writes() {
+            self.admission.look_again();
+        }
+        match next {
+            Next::Issue(choice) => self.issue(&choice),
+            Next::Wait(bank, ready) => self.wait(bank, ready),
+            Next::Nothing => {}
+        }
+        matches!(next, Next::Issue(_))
+    }
+
+    /// Has `bank` looked at again at `ready`.
+    fn wait(&mut self, bank: u16, ready: Ps) {
+        if !std::mem::replace(&mut self.banks.banks[bank as usize].waiting, true) {
+            self.queue.schedule(ready, Event::BankReady { bank });
+        }
+    }
+
+    fn issue(&mut self, choice: &Choice) {
+        let issued = match choice.request {
+            Candidate::Read(index) => self.issue_read(choice, index),
+            Candidate::Write(slot) => self.issue_write(choice, slot),
+        };
+        self.banks.policy.issued(choice, &issued);
+        let bank = choice.bank;
+        let free = match self.banks.conventions.bank_free {
+            BankFree::Always => return,
+            BankFree::AtCommand => issued.command,
+            BankFree::AtNextColumn => issued.next,
+        };
+        self.banks.banks[bank as usize].busy = true;
+        self.queue.schedule(free, Event::BankFree { bank });
+    }
+
+    fn issue_write(&mut self, choice: &Choice, slot: u32) -> Issued {
         let now = self.now();
-        let streak = self.banks.banks[bank as usize].streak;
-        let open = self.device.open_row(bank).filter(|_| streak < ROW_HIT_STREAK_MAX);
-        let oldest = self.banks.wpq.oldest(bank).expect("a write waits");
-        let slot = open.and_then(|row| self.banks.wpq.oldest_data_in(bank, row)).unwrap_or(oldest);
-        let location = self.banks.wpq.entry(slot).location;
-        if !self.is_ready(location) {
-            return;
-        }
         self.banks.wpq.mark_issued(slot);
-        let media = self.banks.wpq.entry(slot).media;
-        let issued = self.device.issue(now, media, location, MediaOp::Write);
-        self.observer.device_access(now, bank, media, MediaOp::Write, issued.data_end);
-        let state = &mut self.banks.banks[bank as usize];
-        state.streak = if slot == oldest { 0 } else { state.streak + 1 };
-        state.busy = true;
+        let entry = self.banks.wpq.entry(slot);
+        let (media, acknowledge) = (entry.media, entry.acknowledge);
+        let issued = self.device.issue(now, media, entry.location, MediaOp::Write, choice.not_before);
+        self.observer.device_access(now, choice.bank, media, MediaOp::Write, issued.done);
         self.queue.schedule(issued.data_end, Event::WriteAccepted { slot });
-        self.queue.schedule(issued.bank_free, Event::BankFree { bank });
+        if let Some(token) = acknowledge {
+            let at = issued.done + self.banks.answer_latency;
+            self.queue.schedule(at, Event::WriteProgrammed { token: token.0 });
+        }
+        if self.banks.conventions.writes_free_at_issue {
+            self.admission.look_again();
+        }
+        issued
     }
 
-    fn issue_read(&mut self, bank: u16) {
+    fn issue_read(&mut self, choice: &Choice, index: usize) -> Issued {
         let now = self.now();
-        let state = &self.banks.banks[bank as usize];
-        let may_pass = state.streak < ROW_HIT_STREAK_MAX && state.reads.len() > 1;
-        let open = self.device.open_row(bank).filter(|_| may_pass);
-        let of_row = |row, read: &BankRead| self.device.locate(read.media()).row == row;
-        let hit = open.and_then(|row| state.reads.iter().position(|read| of_row(row, read)));
-        let chosen = hit.unwrap_or(0);
-        let media = state.reads[chosen].media();
-        let location = self.device.locate(media);
-        if !self.is_ready(location) {
-            return;
-        }
-        let issued = self.device.issue(now, media, location, MediaOp::Read);
-        self.observer.device_access(now, bank, media, MediaOp::Read, issued.data_end);
-        let state = &mut self.banks.banks[bank as usize];
-        state.streak = if chosen == 0 { 0 } else { state.streak + 1 };
-        state.busy = true;
-        let read = state.reads.remove(chosen).expect("chosen from the queue");
-        self.queue.schedule(issued.bank_free, Event::BankFree { bank });
+        let waiting = &mut self.banks.banks[choice.bank as usize].reads;
+        let WaitingRead { read, location, .. } = waiting.remove(index).expect("chosen from the queue");
+        let media = read.media();
+        let issued = self.device.issue(now, media, location, MediaOp::Read, choice.not_before);
+        self.observer.device_access(now, choice.bank, media, MediaOp::Read, issued.data_end);
+        let answered = issued.data_end + self.banks.answer_latency;
         match read {
             BankRead::Data(slot, _) => {
-                self.reads[slot].data_at = Some(issued.data_end);
+                self.reads[slot].data_at = Some(answered);
+                if self.banks.conventions.reads_free_at_issue {
+                    self.reads.free_room(slot);
+                }
                 if self.reads.with_counter {
-                    self.queue.schedule(issued.data_end, Event::InlineCounterArrives { slot });
+                    self.queue.schedule(answered, Event::InlineCounterArrives { slot });
                 } else {
                     self.finish_read_if_known(slot);
                 }
             }
-            BankRead::Counter(slot, _) => self.queue.schedule(issued.data_end, Event::CounterFetched { slot }),
+            BankRead::Counter(slot, _) => self.queue.schedule(answered, Event::CounterFetched { slot }),
         }
+        if self.banks.conventions.shared_queue {
+            self.admission.look_again();
+        }
+        issued
     }
 }

@@ -7,6 +7,7 @@ use super::interface::{Context, ControllerSnapshot, EncryptionParts, Response};
 use super::memory::Memory;
 use super::meter::{ControllerStats, Meter};
 use super::plain::Plain;
+use super::policy;
 use super::reads::Reads;
 use super::request::{Origin, Turn};
 use super::schedule::Banks;
@@ -16,7 +17,7 @@ use super::writeback::Writebacks;
 use super::writes::Writes;
 use crate::config::Machine;
 use crate::kernel::{Ps, Queue};
-use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, MemoryRequest, Observer, xor};
+use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MemoryRequest, Observer, xor};
 use crate::parts::{CounterStore, WriteQueues};
 use std::ops::Range;
 
@@ -30,6 +31,7 @@ pub struct Controller {
     banks: Banks,
     meter: Meter,
     responses: Vec<Response>,
+    half_written: Vec<u32>,
     /// The parts that only a machine with encryption has.
     engine: Option<EncryptionEngine>,
 }
@@ -50,16 +52,19 @@ impl Controller {
         let inline = parts.is_some_and(|parts| parts.store == CounterStore::Inline);
         let region = encryption.as_ref().and_then(|encryption| encryption.log.as_ref()).map(|log| log.region);
         log.extend(region.map(|region| region.first..Line(region.first.0 + region.lines())));
-        let wpq = Wpq::new(Room::data(config), apart.then(|| Room::counters(config)), banks);
+        let policy = policy::of(machine, banks);
+        let frees_at_issue = policy.conventions().writes_free_at_issue;
+        let wpq = Wpq::new(Room::data(config), apart.then(|| Room::counters(config)), banks, frees_at_issue);
         Self {
             bytes: machine.engine.bytes,
             reads: Reads::new(config.read_queue_entries, counters::latency(machine), inline),
             writes: Writes::default(),
             writebacks: Writebacks::default(),
             admission: Admission::default(),
-            banks: Banks::new(wpq, banks, config.wpq_issue_when_idle),
+            banks: Banks::new(machine, policy, wpq, banks),
             meter: Meter::new(log),
             responses: Vec::with_capacity(64),
+            half_written: Vec::new(),
             engine: encryption.map(|parts| EncryptionEngine::new(machine, parts, cores)),
         }
     }
@@ -122,11 +127,21 @@ impl Controller {
             banks: &mut self.banks,
             meter: &mut self.meter,
             responses: &mut self.responses,
+            half_written: &mut self.half_written,
             queue: cx.queue,
             device: cx.device,
             observer: cx.observer,
         };
         (memory, self.engine.as_mut())
+    }
+
+    /// Whether a read or write that arrived now would find room in its queue. A write that is not yet in the write
+    /// pending queue keeps an entry.
+    pub fn accepts(&self, op: MediaOp) -> bool {
+        match op {
+            MediaOp::Read => self.reads.room(),
+            MediaOp::Write => self.banks.free(false) > self.writes.active.len(),
+        }
     }
 
     /// Swaps the answers since the last call, in order, into the empty vector `into`.

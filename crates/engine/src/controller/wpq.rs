@@ -5,8 +5,8 @@
 //! write queue of counter-atomicity (section 5.2.2).
 
 use crate::config;
-use crate::kernel::Slab;
-use crate::message::{CounterBlock, LineBytes, Location, MediaLine};
+use crate::kernel::{Ps, Slab};
+use crate::message::{CounterBlock, LineBytes, Location, MediaLine, WriteToken};
 
 const NONE: u32 = u32::MAX;
 
@@ -31,6 +31,10 @@ pub struct Entry {
     pub bump: u64,
     /// The counter that is stored beside the line and moves with it, in the form of a block.
     pub beside: Option<(CounterBlock, LineBytes)>,
+    /// What to acknowledge when it has been programmed, if that is awaited.
+    pub acknowledge: Option<WriteToken>,
+    /// When its ready bit was set.
+    pub ready_at: Ps,
     next: u32,
     previous: u32,
 }
@@ -59,6 +63,10 @@ pub struct Arrival {
     pub bump: u64,
     /// The counter beside the line, see [`Entry::beside`].
     pub beside: Option<(CounterBlock, LineBytes)>,
+    /// See [`Entry::acknowledge`].
+    pub acknowledge: Option<WriteToken>,
+    /// When it is admitted.
+    pub now: Ps,
 }
 
 /// The entries of one kind, and their watermarks.
@@ -99,6 +107,10 @@ pub struct Wpq {
     used: [usize; 2],
     /// Data entries whose ready bit is clear: draining cannot move them.
     unready: usize,
+    /// Entries that wait for a bank.
+    waiting: usize,
+    /// Whether an entry's room is free when a bank begins to take it.
+    frees_at_issue: bool,
     entries: Slab<Entry>,
     /// Media codes by slot, for associative search; `EMPTY` if the slot is free.
     codes: Vec<u64>,
@@ -111,11 +123,14 @@ const EMPTY: u64 = u64::MAX;
 
 impl Wpq {
     /// A queue in front of `banks` banks. `counters`: separate entries for counter blocks, if there are any.
-    pub fn new(data: Room, counters: Option<Room>, banks: usize) -> Self {
+    /// `frees_at_issue`: whether the room of an entry is free when a bank begins to take it, not when it has taken it.
+    pub fn new(data: Room, counters: Option<Room>, banks: usize, frees_at_issue: bool) -> Self {
         Self {
             rooms: [Some(data), counters],
             used: [0; 2],
             unready: 0,
+            waiting: 0,
+            frees_at_issue,
             entries: Slab::default(),
             codes: Vec::with_capacity(data.entries),
             heads: vec![NONE; banks],
@@ -153,9 +168,16 @@ impl Wpq {
 
     /// Whether so few entries of every kind are ready that draining may end.
     pub fn is_low(&self) -> bool {
+        self.is_low_by(0)
+    }
+
+    /// Whether even `more` entries of every kind would leave the queue below its low watermarks, or at them if `more`
+    /// is 0.
+    pub fn is_low_by(&self, more: usize) -> bool {
         let [data, counters] = self.rooms;
-        data.is_none_or(|room| self.used[0] - self.unready <= room.low)
-            && counters.is_none_or(|room| self.used[1] <= room.low)
+        let low = |room: Room, ready: usize| ready + more < room.low + usize::from(more == 0);
+        data.is_none_or(|room| low(room, self.used[0] - self.unready))
+            && counters.is_none_or(|room| low(room, self.used[1]))
     }
 
     /// The entry in `slot`.
@@ -165,7 +187,7 @@ impl Wpq {
 
     /// Appends a write; the caller must have checked that an entry is free.
     pub fn push(&mut self, write: Arrival) -> u32 {
-        let Arrival { media, location, bytes, ready, epoch, bump, beside } = write;
+        let Arrival { media, location, bytes, ready, epoch, bump, beside, acknowledge, now } = write;
         debug_assert!(self.free(media.is_counter()) > 0, "an entry was pushed into a full write pending queue");
         self.used[self.kind(media.is_counter())] += 1;
         self.sequence += 1;
@@ -179,6 +201,8 @@ impl Wpq {
             epoch,
             bump,
             beside,
+            acknowledge,
+            ready_at: now,
             next: NONE,
             previous: NONE,
         });
@@ -188,19 +212,21 @@ impl Wpq {
         self.codes[slot as usize] = media.code();
         self.unready += 1;
         if ready {
-            self.set_ready(slot);
+            self.set_ready(slot, now);
         }
         slot
     }
 
     /// Sets the ready bit of `slot`: the entry now waits for its bank.
-    pub fn set_ready(&mut self, slot: u32) {
+    pub fn set_ready(&mut self, slot: u32, now: Ps) {
         debug_assert!(!self.entries[slot].ready);
         self.unready -= 1;
+        self.waiting += 1;
         let bank = self.entries[slot].location.bank as usize;
         let previous = self.tails[bank];
         let entry = &mut self.entries[slot];
         entry.ready = true;
+        entry.ready_at = now;
         entry.previous = previous;
         entry.next = NONE;
         if previous == NONE {
@@ -211,12 +237,13 @@ impl Wpq {
         self.tails[bank] = slot;
     }
 
-    /// Gives newer bytes to a counter entry that has not been issued; it keeps its place.
-    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64) {
+    /// Gives newer bytes to an entry that has not been issued; it keeps its place.
+    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64, beside: Option<(CounterBlock, LineBytes)>) {
         let entry = &mut self.entries[slot];
-        debug_assert!(entry.media.is_counter() && !entry.issued);
+        debug_assert!(!entry.issued && entry.acknowledge.is_none());
         entry.bytes = *bytes;
         entry.bump = bump;
+        entry.beside = beside;
     }
 
     /// The newest entry for `media`, issued or not.
@@ -226,11 +253,11 @@ impl Wpq {
         slots.map(|(slot, _)| &self.entries[slot as u32]).max_by_key(|entry| entry.sequence)
     }
 
-    /// The queued entry, not issued, that a new counter block of the same address makes unnecessary.
+    /// The queued entry, ready and not issued, that a new one of the same address makes unnecessary.
     pub fn superseded(&self, media: MediaLine) -> Option<u32> {
-        debug_assert!(media.is_counter());
         let code = media.code();
-        (0..self.codes.len() as u32).find(|&slot| self.codes[slot as usize] == code && !self.entries[slot].issued)
+        let waits = |slot: u32| self.entries[slot].ready && !self.entries[slot].issued;
+        (0..self.codes.len() as u32).find(|&slot| self.codes[slot as usize] == code && waits(slot))
     }
 
     /// The oldest counter entry that has not been issued.
@@ -246,39 +273,46 @@ impl Wpq {
         (head != NONE).then_some(head)
     }
 
-    /// The oldest data entry that waits for `row` of `bank`. The order of equal addresses is kept, because they share a
-    /// row.
-    pub fn oldest_data_in(&self, bank: u16, row: u32) -> Option<u32> {
-        let mut slot = self.heads[bank as usize];
-        while slot != NONE {
+    /// The entries that wait for `bank`, oldest first.
+    pub fn waiting(&self, bank: u16) -> impl Iterator<Item = u32> {
+        let known = |slot: u32| (slot != NONE).then_some(slot);
+        std::iter::successors(known(self.heads[bank as usize]), move |&slot| known(self.entries[slot].next))
+    }
+
+    /// The oldest entry that waits for `row` of `bank`: of data, or with `counters` of any kind. The order of equal
+    /// addresses is kept, because they share a row.
+    pub fn oldest_in(&self, bank: u16, row: u32, counters: bool) -> Option<u32> {
+        self.waiting(bank).find(|&slot| {
             let entry = &self.entries[slot];
-            if entry.location.row == row && !entry.media.is_counter() {
-                return Some(slot);
-            }
-            slot = entry.next;
-        }
-        None
+            entry.location.row == row && (counters || !entry.media.is_counter())
+        })
     }
 
-    /// Whether anything waits for `bank`.
-    pub fn waits_for(&self, bank: u16) -> bool {
-        self.heads[bank as usize] != NONE
+    /// Number of entries that wait for a bank.
+    pub fn waiting_len(&self) -> usize {
+        self.waiting
     }
 
-    /// Marks `slot` as issued: the bank is taking its data. The entry stays until [`Wpq::remove`].
+    /// Marks `slot` as issued: the bank is taking its data. The entry stays until [`Wpq::remove`], but its room may be
+    /// free from now on.
     pub fn mark_issued(&mut self, slot: u32) {
         self.unlink(slot);
         self.entries[slot].issued = true;
+        if self.frees_at_issue {
+            let kind = self.kind(self.entries[slot].media.is_counter());
+            self.used[kind] -= 1;
+        }
     }
 
     /// Removes an entry that its bank has accepted or that a newer one replaces.
     pub fn remove(&mut self, slot: u32) -> &Entry {
-        if !self.entries[slot].issued {
+        let Entry { issued, media, .. } = self.entries[slot];
+        if !issued {
             self.unlink(slot);
         }
         self.codes[slot as usize] = EMPTY;
-        let kind = self.kind(self.entries[slot].media.is_counter());
-        self.used[kind] -= 1;
+        let kind = self.kind(media.is_counter());
+        self.used[kind] -= usize::from(!(issued && self.frees_at_issue));
         self.entries.release(slot);
         &self.entries[slot]
     }
@@ -292,6 +326,7 @@ impl Wpq {
     }
 
     fn unlink(&mut self, slot: u32) {
+        self.waiting -= 1;
         let Entry { next, previous, location, .. } = self.entries[slot];
         let bank = location.bank as usize;
         if previous == NONE {
@@ -318,28 +353,29 @@ mod tests {
 
     fn write(media: MediaLine, bank: u16, row: u32, byte: u8) -> Arrival {
         let location = Location { bank, row };
-        Arrival { media, location, bytes: [byte; 64], ready: true, epoch: 0, bump: 0, beside: None }
+        let bytes = [byte; 64];
+        Arrival { media, location, bytes, ready: true, epoch: 0, bump: 0, beside: None, acknowledge: None, now: 0 }
     }
 
     #[test]
     fn a_bank_sees_its_entries_in_order() {
-        let mut wpq = Wpq::new(room(8), None, 2);
+        let mut wpq = Wpq::new(room(8), None, 2, false);
         let a = wpq.push(write(MediaLine::data(Line(1)), 0, 5, 1));
         let b = wpq.push(write(MediaLine::data(Line(2)), 0, 6, 2));
         let c = wpq.push(write(MediaLine::data(Line(3)), 1, 6, 3));
-        assert_eq!((wpq.oldest(0), wpq.oldest_data_in(0, 6), wpq.oldest_data_in(0, 9)), (Some(a), Some(b), None));
+        assert_eq!((wpq.oldest(0), wpq.oldest_in(0, 6, false), wpq.oldest_in(0, 9, false)), (Some(a), Some(b), None));
         wpq.mark_issued(a);
         assert_eq!(wpq.oldest(0), Some(b));
         assert_eq!(wpq.len(), 3, "an issued entry keeps its slot until the bank accepted it");
         wpq.remove(a);
         wpq.mark_issued(c);
-        assert!(!wpq.waits_for(1) && wpq.waits_for(0));
+        assert_eq!((wpq.waiting(1).count(), wpq.waiting(0).count(), wpq.waiting_len()), (0, 1, 1));
         assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]
     fn only_an_entry_that_is_not_issued_is_superseded() {
-        let mut wpq = Wpq::new(room(4), None, 1);
+        let mut wpq = Wpq::new(room(4), None, 1, false);
         let media = MediaLine::counter(CounterBlock(7));
         let first = wpq.push(write(media, 0, 0, 1));
         assert_eq!(wpq.superseded(media), Some(first));
@@ -353,16 +389,16 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_not_ready_takes_room_and_nothing_else() {
-        let mut wpq = Wpq::new(room(2), Some(room(1)), 1);
+        let mut wpq = Wpq::new(room(2), Some(room(1)), 1, false);
         let data = MediaLine::data(Line(1));
         let unready = wpq.push(Arrival { ready: false, ..write(data, 0, 0, 1) });
         let later = wpq.push(write(MediaLine::data(Line(2)), 0, 0, 2));
         assert_eq!((wpq.free(false), wpq.free(true), wpq.is_high()), (0, 1, false));
-        assert_eq!((wpq.oldest(0), wpq.oldest_data_in(0, 0)), (Some(later), Some(later)));
+        assert_eq!((wpq.oldest(0), wpq.oldest_in(0, 0, false)), (Some(later), Some(later)));
         assert_eq!(wpq.in_order().len(), 1);
         let counter = wpq.push(write(MediaLine::counter(CounterBlock(0)), 0, 1, 3));
-        wpq.set_ready(unready);
-        wpq.replace(counter, &[4; 64], 9);
+        wpq.set_ready(unready, 0);
+        wpq.replace(counter, &[4; 64], 9, None);
         assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [1, 2, 4]);
         for slot in [later, counter, unready] {
             assert_eq!(wpq.oldest(0), Some(slot));

@@ -20,16 +20,23 @@ pub(super) struct Mapping {
     kind: AddressMapping,
     placement: CounterPlacement,
     layout: MediaLayout,
+    /// Parts of a row, and lines in each.
+    segments: u64,
+    segment_lines: u64,
 }
 
 impl Mapping {
     /// The mapping of `machine`, whose values must be within their bounds.
     pub fn new(machine: &Machine, layout: MediaLayout) -> Self {
+        let geometry = Geometry::of(machine);
+        let segments = u64::from(machine.device.row_segments);
         Self {
-            geometry: Geometry::of(machine),
+            geometry,
             kind: machine.device.mapping,
             placement: machine.controller.counter_placement,
             layout,
+            segments,
+            segment_lines: geometry.pages_per_row * LINES_PER_PAGE / segments,
         }
     }
 
@@ -37,10 +44,11 @@ impl Mapping {
         &self.geometry
     }
 
-    /// The bank and row of `media`.
+    /// The bank of `media` and its row, or its part of a row that the row buffer holds.
     pub fn locate(&self, media: MediaLine) -> Location {
         let place = self.place(media);
-        Location { bank: place.bank as u16, row: place.row as u32 }
+        let row = place.row * self.segments + place.column / self.segment_lines;
+        Location { bank: place.bank as u16, row: row as u32 }
     }
 
     /// The exact place of `media`.
@@ -98,6 +106,10 @@ impl Mapping {
         }
         let (bank, page_of_bank) = match self.kind {
             AddressMapping::LineInterleaved => unreachable!("handled above"),
+            AddressMapping::RowInterleaved => {
+                let (row, page_of_row) = (page.0 / pages_per_row, page.0 % pages_per_row);
+                (row % banks, row / banks * pages_per_row + page_of_row)
+            }
             AddressMapping::PageInterleaved => (page.0 % banks, page.0 / banks),
             // Exclusive-or with a row number is a permutation of the banks only if their number is a power of two,
             // which the bounds require.

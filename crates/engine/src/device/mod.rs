@@ -44,7 +44,7 @@ pub struct DeviceStats {
     pub counter_writes: u64,
     /// Accesses that found their row open.
     pub row_hits: u64,
-    /// Time from issue until the bank was free again, summed over all accesses, in picoseconds.
+    /// Time during which banks worked on accesses or these waited for their command, summed over banks, in picoseconds.
     pub bank_busy_ps: Ps,
     /// Energy of all accesses, without background, in femtojoules.
     pub access_energy_fj: u64,
@@ -60,6 +60,8 @@ pub struct Device {
     image: Image,
     energy: Energy,
     wear: Wear,
+    /// For each bank, when its last access is over.
+    busy_until: Vec<Ps>,
     stats: DeviceStats,
 }
 
@@ -78,12 +80,14 @@ impl Device {
                 machine.device.capacity
             )));
         }
+        let banks = mapping.geometry().banks as usize;
         Ok(Self {
             mapping,
             timing: Timing::new(&machine.device),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
             wear: Wear::default(),
+            busy_until: vec![0; banks],
             stats: DeviceStats::default(),
         })
     }
@@ -97,6 +101,7 @@ impl Device {
     /// zero. The stored bytes are kept.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
+        self.busy_until.fill(0);
         self.reset_stats();
     }
 
@@ -141,13 +146,18 @@ impl DevicePort for Device {
         self.timing.open_row(bank)
     }
 
-    fn ready_at(&self, location: Location) -> Ps {
-        self.timing.ready_at(location)
+    fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
+        self.timing.ready_at(location, op)
     }
 
-    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued {
+    fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
+        self.timing.command_at(now, location, op)
+    }
+
+    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp, not_before: Ps) -> Issued {
         debug_assert_eq!(location, self.mapping.locate(media));
-        let issued = self.timing.issue(now, location, op);
+        let issued = self.timing.issue(now, location, op, not_before);
+        let busy = &mut self.busy_until[usize::from(location.bank)];
         let stats = &mut self.stats;
         let (all, of_kind) = match (op, media.is_counter()) {
             (MediaOp::Read, false) => (&mut stats.reads, &mut stats.data_reads),
@@ -158,7 +168,8 @@ impl DevicePort for Device {
         *all += 1;
         *of_kind += 1;
         stats.row_hits += u64::from(issued.row_hit);
-        stats.bank_busy_ps += issued.bank_free - now;
+        stats.bank_busy_ps += issued.done.saturating_sub(now.max(*busy));
+        *busy = issued.done.max(*busy);
         stats.access_energy_fj += self.energy.of_access(op, issued.row_hit);
         if op == MediaOp::Write {
             self.wear.count(media);

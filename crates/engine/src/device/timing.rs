@@ -1,14 +1,23 @@
 //! The timing of accesses: banks with one open row each, ranks with an activate window and a write-to-read turnaround,
-//! channels with one data bus. An access is submitted at the current time, and its whole schedule is known at once.
+//! channels with one data bus. An access is submitted at the current time, and its whole schedule is known at once. It
+//! waits for its bank, so accesses of a bank can be submitted before the bank is free; they are served in that order.
 //!
-//! A read: activate and tRCD if its row is not open, read command, tCL, one burst on the bus; then the bank is free. A
-//! write: activate and tRCD likewise, write command, tCWD, burst, tWR; then the bank is free.
+//! A read: precharge and activate if its row is not open, tRCD, read command, tCL, one burst on the bus. A write:
+//! likewise, then write command, tCWD, burst, tWP. What gates what is as in NVMain (`SubArray`, `StandardRank`), DRAMSim2
+//! (`MemoryController::update`) and gem5 (`DRAMInterface`), which agree unless the page of decisions says otherwise:
+//!
+//! | after | a read command of the bank | a write command | precharge | of other banks of the rank |
+//! |---|---|---|---|---|
+//! | activate | tRCD | tRCD | tRCD | activate: tRRD, and tFAW after the fourth-last |
+//! | read command | max(burst, tCCD) | as the bus allows | burst - tCCD + tRTP | commands: max(burst, tCCD) |
+//! | write command | tCWD + burst + tWP + tWTR | max(burst, tCCD) + tWP | tCWD + burst + tWP + tWR | reads: tCWD + burst + tWTR |
+//!
+//! With [`WriteRecovery::EachWrite`], tWR counts as part of tWP: the bank does nothing else until the cells are
+//! programmed. Bursts of different ranks or directions keep tRTRS between them.
 //!
 //! Decisions, because the papers give only the names of the timings:
 //! - Every duration is rounded up to whole interface cycles, but an access may start at any picosecond: requests
-//!   are not held back to a clock edge.
-//! - Opening another row costs tRCD and no precharge: reading PCM does not destroy what it reads and writes go through
-//!   to the cells, so a row buffer has nothing to put back.
+//!   are not held back to a clock edge, unless a scheduling policy does that.
 //! - tWTR delays a read command that follows a write command to the same rank. A read command that comes before the
 //!   write command of an access scheduled earlier is not delayed; only the data bus decides between them.
 //! - Command buses are not modelled; only the data buses limit throughput.
@@ -23,9 +32,17 @@ pub(super) struct Durations {
     pub t_rcd: Ps,
     pub t_cl: Ps,
     pub t_cwd: Ps,
+    pub t_ccd: Ps,
+    pub t_rtp: Ps,
+    pub t_rp: Ps,
+    pub t_rrd: Ps,
     pub t_faw: Ps,
     pub t_wtr: Ps,
-    pub t_wr: Ps,
+    pub t_rtrs: Ps,
+    /// While a bank programs a line, it takes no other command.
+    pub programming: Ps,
+    /// From the end of programming until the row may be closed.
+    pub recovery: Ps,
     pub burst: Ps,
 }
 
@@ -33,15 +50,31 @@ impl Durations {
     pub fn new(device: &Device) -> Self {
         let cycle = device.interface_cycle_ps();
         let whole_cycles = |ns: f64| ns_to_ps(ns).next_multiple_of(cycle);
+        let (t_wp, t_wr) = (whole_cycles(device.t_wp_ns), whole_cycles(device.t_wr_ns));
+        let (programming, recovery) = match device.write_recovery {
+            WriteRecovery::EachWrite => (t_wp + t_wr, 0),
+            WriteRecovery::RowClose => (t_wp, t_wr),
+        };
         Self {
             t_rcd: whole_cycles(device.t_rcd_ns),
             t_cl: whole_cycles(device.t_cl_ns),
             t_cwd: whole_cycles(device.t_cwd_ns),
+            t_ccd: whole_cycles(device.t_ccd_ns),
+            t_rtp: whole_cycles(device.t_rtp_ns),
+            t_rp: whole_cycles(device.t_rp_ns),
+            t_rrd: whole_cycles(device.t_rrd_ns),
             t_faw: whole_cycles(device.t_faw_ns),
             t_wtr: whole_cycles(device.t_wtr_ns),
-            t_wr: whole_cycles(device.t_wr_ns),
+            t_rtrs: whole_cycles(device.t_rtrs_ns),
+            programming,
+            recovery,
             burst: u64::from(device.burst_cycles) * cycle,
         }
+    }
+
+    /// Least time between two column commands of a rank.
+    fn columns(&self) -> Ps {
+        self.burst.max(self.t_ccd)
     }
 }
 
@@ -52,18 +85,53 @@ const ACTIVATES_PER_WINDOW: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Bank {
     open_row: u32,
-    free_at: Ps,
-    /// When the writes to the open row are programmed: then another row can be activated.
-    recovered_at: Ps,
+    /// From when the open row takes a read command and a write command.
+    column: [Ps; 2],
+    /// From when the open row may be closed.
+    precharge: Ps,
     rank: u16,
     channel: u16,
 }
 
-/// For each of the last four activates, the end of its tFAW window; the oldest is at `oldest`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rank {
-    window_over: [Ps; ACTIVATES_PER_WINDOW],
-    oldest: usize,
+/// The activates of a rank that can still constrain a new one, in the order of time. An access that is submitted later
+/// may activate earlier, because the other one waits for its bank.
+#[derive(Clone, Debug, Default)]
+struct Activates(Vec<Ps>);
+
+impl Activates {
+    /// The first time from `at` on that is tRRD from every other activate, with at most four in any window of tFAW.
+    fn first_from(&self, mut at: Ps, d: &Durations) -> Ps {
+        while let Some(later) = self.conflict(at, d) {
+            at = later;
+        }
+        at
+    }
+
+    /// If an activate at `at` is not possible: the next time to try.
+    fn conflict(&self, at: Ps, d: &Durations) -> Option<Ps> {
+        let times = &self.0;
+        if let Some(near) = times.iter().find(|&&other| at < other + d.t_rrd && other < at + d.t_rrd) {
+            return Some(near + d.t_rrd);
+        }
+        // With the new one at `place` among the others, five in a row must take tFAW at least.
+        let place = times.partition_point(|&other| other <= at);
+        let with_new = |index: usize| match index.cmp(&place) {
+            std::cmp::Ordering::Less => times[index],
+            std::cmp::Ordering::Equal => at,
+            std::cmp::Ordering::Greater => times[index - 1],
+        };
+        let firsts = place.saturating_sub(ACTIVATES_PER_WINDOW)..=place;
+        let mut fives = firsts.filter(|first| first + ACTIVATES_PER_WINDOW <= times.len());
+        let first = fives.find(|&first| with_new(first + ACTIVATES_PER_WINDOW) < with_new(first) + d.t_faw)?;
+        Some(if first + ACTIVATES_PER_WINDOW == place { times[first] + d.t_faw } else { times[place] })
+    }
+
+    /// Records an activate at `at`; what `now` has left behind is forgotten.
+    fn add(&mut self, at: Ps, now: Ps, d: &Durations) {
+        self.0.retain(|&other| other + d.t_faw.max(d.t_rrd) > now);
+        let place = self.0.partition_point(|&other| other <= at);
+        self.0.insert(place, at);
+    }
 }
 
 /// A burst on a data bus, with its command.
@@ -80,10 +148,9 @@ struct Burst {
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
     durations: Durations,
-    recovery: WriteRecovery,
     banks: Vec<Bank>,
-    ranks: Vec<Rank>,
-    /// For each channel, the bursts that can still constrain a new one: in no order, at most about one per bank.
+    ranks: Vec<Activates>,
+    /// For each channel, the bursts that can still constrain a new one: in no order, at most a few per bank.
     bursts: Vec<Vec<Burst>>,
     latest: Ps,
 }
@@ -98,15 +165,17 @@ impl Timing {
                 let channel = bank % device.channels;
                 let rank_of_channel = bank / device.channels / per_rank;
                 let rank = (channel * device.ranks + rank_of_channel) as u16;
-                Bank { open_row: NO_ROW, free_at: 0, recovered_at: 0, rank, channel: channel as u16 }
+                Bank { open_row: NO_ROW, column: [0; 2], precharge: 0, rank, channel: channel as u16 }
             })
             .collect();
-        let bursts_per_channel = (2 * device.ranks * per_rank) as usize;
+        let bursts_per_channel = (4 * device.ranks * per_rank) as usize;
         Self {
             durations: Durations::new(device),
-            recovery: device.write_recovery,
             banks,
-            ranks: vec![Rank::default(); (device.channels * device.ranks) as usize],
+            ranks: vec![
+                Activates(Vec::with_capacity(2 * per_rank as usize));
+                (device.channels * device.ranks) as usize
+            ],
             bursts: (0..device.channels).map(|_| Vec::with_capacity(bursts_per_channel)).collect(),
             latest: 0,
         }
@@ -116,62 +185,81 @@ impl Timing {
         Some(self.banks[usize::from(bank)].open_row).filter(|row| *row != NO_ROW)
     }
 
-    /// When a free bank accepts a command for the row, in picoseconds.
-    pub fn ready_at(&self, location: Location) -> Ps {
+    /// From when the bank of `location` works on an access to it without delay: its open row takes the column command,
+    /// or may be closed. In picoseconds.
+    pub fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
         let bank = self.banks[usize::from(location.bank)];
-        if bank.open_row == location.row { 0 } else { bank.recovered_at }
+        if bank.open_row == location.row { bank.column[op as usize] } else { bank.precharge }
+    }
+
+    /// When an access that is submitted at `now` would have its column command, if the data bus were free.
+    pub fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
+        let bank = self.banks[usize::from(location.bank)];
+        let ready = self.ready_at(location, op).max(now);
+        if bank.open_row == location.row {
+            return ready;
+        }
+        (self.activate_at(ready, bank) + self.durations.t_rcd).max(bank.column[op as usize])
     }
 
     /// Schedules one access; see [`crate::message::DevicePort::issue`].
-    pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued {
-        let bank = self.banks[usize::from(location.bank)];
-        debug_assert!(now >= bank.free_at, "bank {} is busy until {} ps, now is {now}", location.bank, bank.free_at);
+    pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp, not_before: Ps) -> Issued {
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
-        debug_assert!(now >= self.ready_at(location), "bank {} has not programmed its open row", location.bank);
         self.latest = now;
+        let d = self.durations;
+        let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
-        let command = if row_hit { now } else { self.activate(now, bank.rank) + self.durations.t_rcd };
+        let command = self.command_at(now, location, op).max(not_before);
+        if !row_hit {
+            let activate = self.activate_at(bank.precharge.max(now), bank);
+            self.ranks[usize::from(bank.rank)].add(activate, now, &d);
+        }
         let burst = self.place(now, command, bank, op);
-        let recovered = match op {
-            MediaOp::Read => bank.recovered_at,
-            MediaOp::Write => burst.end + self.durations.t_wr,
+        let next = match op {
+            MediaOp::Read => burst.command + d.columns(),
+            MediaOp::Write => burst.command + d.columns() + d.programming,
         };
-        let bank_free = match (op, self.recovery) {
-            (MediaOp::Write, WriteRecovery::EachWrite) => recovered,
-            _ => burst.end,
+        let precharge = match op {
+            MediaOp::Read => burst.command + d.burst.saturating_sub(d.t_ccd) + d.t_rtp,
+            MediaOp::Write => burst.end + d.programming + d.recovery,
+        };
+        let read = match op {
+            MediaOp::Read => next,
+            MediaOp::Write => burst.end + d.programming + d.t_wtr,
         };
         let bank = &mut self.banks[usize::from(location.bank)];
         bank.open_row = location.row;
-        bank.free_at = bank_free;
-        bank.recovered_at = recovered;
-        Issued { data_end: burst.end, bank_free, row_hit }
+        bank.column = [bank.column[0].max(read), bank.column[1].max(next)];
+        bank.precharge = bank.precharge.max(precharge);
+        let done = match op {
+            MediaOp::Read => burst.end,
+            MediaOp::Write => burst.end + d.programming,
+        };
+        Issued { command: burst.command, data_end: burst.end, done, next, row_hit }
     }
 
-    /// Activates a row of `rank` at `now`, or as soon as the fourth-last activate is tFAW ago. Returns the time. `now`
-    /// never decreases, so activates happen in the order of the calls and the ring stays sorted.
-    fn activate(&mut self, now: Ps, rank: u16) -> Ps {
-        let rank = &mut self.ranks[usize::from(rank)];
-        let at = now.max(rank.window_over[rank.oldest]);
-        rank.window_over[rank.oldest] = at + self.durations.t_faw;
-        rank.oldest = (rank.oldest + 1) % ACTIVATES_PER_WINDOW;
-        at
+    /// When a row of `bank` can be activated, if the open one may be closed at `precharge`.
+    fn activate_at(&self, precharge: Ps, bank: Bank) -> Ps {
+        let closed = if bank.open_row == NO_ROW { precharge } else { precharge + self.durations.t_rp };
+        self.ranks[usize::from(bank.rank)].first_from(closed, &self.durations)
     }
 
     /// Places a burst on the channel's bus: in the first gap whose command is not before `command` and violates no
     /// turnaround. An access that is issued later may come before an earlier one that still waits for its row.
     fn place(&mut self, now: Ps, command: Ps, bank: Bank, op: MediaOp) -> Burst {
-        let Durations { t_cl, t_cwd, t_wtr, burst: length, .. } = self.durations;
+        let d = self.durations;
         let latency = match op {
-            MediaOp::Read => t_cl,
-            MediaOp::Write => t_cwd,
+            MediaOp::Read => d.t_cl,
+            MediaOp::Write => d.t_cwd,
         };
         let bursts = &mut self.bursts[usize::from(bank.channel)];
-        bursts.retain(|burst| burst.end + t_wtr > now);
-        let mut new = Burst { op, rank: bank.rank, command, start: command + latency, end: command + latency + length };
+        bursts.retain(|burst| burst.end + d.t_wtr.max(d.t_rtrs).max(d.t_ccd) > now);
+        let mut new =
+            Burst { op, rank: bank.rank, command, start: command + latency, end: command + latency + d.burst };
         // Each conflict excludes one interval of start times. Moving to the interval's end until nothing conflicts
         // finds the earliest start, whatever the order of the list.
-        while let Some(start) = bursts.iter().find_map(|old| old.pushes(&new, t_wtr, latency)) {
-            new = Burst { command: start - latency, start, end: start + length, ..new };
+        while let Some(start) = bursts.iter().find_map(|old| old.pushes(&new, &d, latency)) {
+            new = Burst { command: start - latency, start, end: start + d.burst, ..new };
         }
         bursts.push(new);
         new
@@ -180,9 +268,13 @@ impl Timing {
 
 impl Burst {
     /// If this burst conflicts with `new`: the earliest start of `new` that this burst allows.
-    fn pushes(&self, new: &Burst, t_wtr: Ps, latency: Ps) -> Option<Ps> {
-        if new.start < self.end && self.start < new.end {
-            return Some(self.end);
+    fn pushes(&self, new: &Burst, d: &Durations, latency: Ps) -> Option<Ps> {
+        let gap = match (self.rank == new.rank, self.op == new.op) {
+            (true, true) => d.t_ccd.saturating_sub(d.burst),
+            _ => d.t_rtrs,
+        };
+        if new.start < self.end + gap && self.start < new.end + gap {
+            return Some(self.end + gap);
         }
         if self.rank != new.rank {
             return None;
@@ -190,12 +282,12 @@ impl Burst {
         match (self.op, new.op) {
             // The write came first; the read must wait for its turnaround.
             (MediaOp::Write, MediaOp::Read) => {
-                let turned = self.end + t_wtr;
+                let turned = self.end + d.t_wtr;
                 (new.command > self.command && new.command < turned).then_some(turned + latency)
             }
             // A read that is already scheduled would be in the new write's turnaround: the write comes after it.
             (MediaOp::Read, MediaOp::Write) => {
-                let turned = new.end + t_wtr;
+                let turned = new.end + d.t_wtr;
                 (self.command > new.command && self.command < turned).then_some(self.command + latency)
             }
             _ => None,

@@ -29,10 +29,14 @@ pub enum Event {
     CounterFetched { slot: u32 },
     /// A bank took a queued write's data: the entry leaves the write pending queue.
     WriteAccepted { slot: u32 },
-    /// A bank can take its next command.
+    /// A bank can take its next request.
     BankFree { bank: u16 },
-    /// A bank has programmed its open row, is free and can open another row.
-    BankRecovered { bank: u16 },
+    /// The request that goes next to a free bank is no longer too early.
+    BankReady { bank: u16 },
+    /// A scheduling policy that looks at all banks decides what goes next.
+    Decide,
+    /// The device has programmed a write that is to be acknowledged then.
+    WriteProgrammed { token: u32 },
     /// A line has arrived with its counter beside it: its pad can be made.
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
@@ -64,7 +68,9 @@ impl EventCode for Event {
             Event::CounterFetched { slot } => (9, u64::from(slot)),
             Event::WriteAccepted { slot } => (10, u64::from(slot)),
             Event::BankFree { bank } => (11, u64::from(bank)),
-            Event::BankRecovered { bank } => (17, u64::from(bank)),
+            Event::BankReady { bank } => (17, u64::from(bank)),
+            Event::Decide => (21, 0),
+            Event::WriteProgrammed { token } => (22, u64::from(token)),
             Event::ReencryptStep => (12, 0),
             Event::InlineCounterArrives { slot } => (15, u64::from(slot)),
             Event::CounterWritebackArrives { slot } => (16, u64::from(slot)),

@@ -141,13 +141,17 @@ pub struct Location {
     pub row: u32,
 }
 
-/// The times of an issued command, in picoseconds.
+/// The times of an issued access, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issued {
+    /// When its column command is sent.
+    pub command: Ps,
     /// When the last beat of data has crossed the bus (read: data arrived; write: the bank accepted it).
     pub data_end: Ps,
-    /// When the bank can take its next command.
-    pub bank_free: Ps,
+    /// When the access is over: at the end of its data, or when the bank has programmed its line.
+    pub done: Ps,
+    /// When the bank's open row takes the next column command of the same kind.
+    pub next: Ps,
     /// Whether the row was open.
     pub row_hit: bool,
 }
@@ -169,12 +173,15 @@ pub trait DevicePort {
     fn locate(&self, media: MediaLine) -> Location;
     /// The row in the row buffer of `bank`.
     fn open_row(&self, bank: u16) -> Option<u32>;
-    /// When a free bank accepts a command at `location`, in picoseconds: at once, or when the writes to its open row
-    /// are programmed.
-    fn ready_at(&self, location: Location) -> Ps;
-    /// Reserves the bank, bus and rank for one access of `media`, which is at `location`, starting no earlier than
-    /// `now`. The bank must be free, and `now` must not decrease. Counts as an access of a data line or counter block.
-    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp) -> Issued;
+    /// From when the bank of `location` works on an access to it without delay, in picoseconds: its open row takes the
+    /// column command, or may be closed for another one.
+    fn ready_at(&self, location: Location, op: MediaOp) -> Ps;
+    /// When an access that is submitted at `now` would have its column command if the data bus were free.
+    fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps;
+    /// Reserves the bank, bus and rank for one access of `media`, which is at `location`: after the earlier accesses of
+    /// its bank, with a column command no earlier than `not_before`. `now` must not decrease. Counts as an access of a
+    /// data line or counter block.
+    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp, not_before: Ps) -> Issued;
     /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Writes `bytes` to `media`.

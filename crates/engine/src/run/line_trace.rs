@@ -1,8 +1,8 @@
 //! A trace of memory lines on controller and device alone.
 //!
-//! An access is sent at its cycle, or when the controller has room for it, whichever is later: at most as many reads
-//! are in flight as the read queue has entries, and as many writes as the write pending queue has. If the trace has no
-//! cycles, an access is sent as soon as there is room. All memory is populated before the first access, so that every
+//! An access is sent at its cycle, or when the controller has room for it, whichever is later: a read needs a free entry
+//! of the read queue, a write one of the write pending queue, at a time when the policy takes writes. An access that
+//! waits holds back all that follow. If the trace has no cycles, an access is sent as soon as there is room. All memory is populated before the first access, so that every
 //! read is decrypted. The written bytes are those of the trace; if it has none, they depend on the address and on the
 //! number of earlier writes.
 //!
@@ -76,7 +76,7 @@ pub struct LineReport {
     pub read_latency_ns: Option<f64>,
     /// Mean time from the sending of a write until it is in the persistence domain.
     pub write_latency_ns: Option<f64>,
-    /// Mean time from the sending of a write until it, or a newer write of its line, has crossed the bus to the media.
+    /// Mean time from the sending of a write until the media have programmed it, or a newer write of its line.
     pub media_write_latency_ns: Option<f64>,
     /// Lines and counter blocks read from the media.
     pub media_reads: u64,
@@ -185,9 +185,6 @@ struct Run {
     responses: Vec<Response>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
-    /// Limits of reads and of writes in flight.
-    room: [usize; 2],
-    busy: [usize; 2],
     latency: [Mean; 2],
     last_answer: Ps,
 }
@@ -207,7 +204,6 @@ impl Run {
             };
             let UnderWay { sent, write } = self.under_way[token as usize];
             self.latency[usize::from(write)].add(now - sent);
-            self.busy[usize::from(write)] -= 1;
             self.free.push(token);
             self.last_answer = now;
         }
@@ -218,18 +214,22 @@ impl Run {
     /// wait.
     fn send(&mut self, wanted: Ps, line: Line, written: Option<&LineBytes>) -> bool {
         let write = written.is_some();
-        let mut waited = false;
-        while self.busy[usize::from(write)] == self.room[usize::from(write)] {
-            waited = true;
-            assert!(self.advance(), "requests are under way and nothing is left to happen");
+        let op = if write { MediaOp::Write } else { MediaOp::Read };
+        while self.system.next_event_at().is_some_and(|at| at <= wanted) {
+            self.advance();
         }
-        let sent = wanted.max(self.system.now());
+        self.system.wait_until(wanted.max(self.system.now()));
+        let mut waited = false;
+        while !self.system.accepts(op) {
+            waited = true;
+            assert!(self.advance(), "a queue is full and nothing is left to happen");
+        }
+        let sent = self.system.now();
         let token = self.free.pop().unwrap_or_else(|| {
             self.under_way.push(UnderWay { sent, write });
             self.under_way.len() as u32 - 1
         });
         self.under_way[token as usize] = UnderWay { sent, write };
-        self.busy[usize::from(write)] += 1;
         match written {
             Some(bytes) => {
                 self.system.observer.lines.entry(line).or_default().sent.push_back(sent);
@@ -284,14 +284,11 @@ pub fn run_line_trace(
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
     host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
     let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
-    let room = [machine.controller.read_queue_entries, machine.controller.wpq_entries].map(|entries| entries as usize);
     let mut run = Run {
         system,
         responses: Vec::new(),
         under_way: Vec::new(),
         free: Vec::new(),
-        room,
-        busy: [0; 2],
         latency: [Mean::default(); 2],
         last_answer: 0,
     };

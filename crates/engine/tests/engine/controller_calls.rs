@@ -10,7 +10,9 @@ type Method = (String, String);
 /// The text of the controller's files, without their tests.
 fn sources() -> Vec<String> {
     let room = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/controller");
-    let files = fs::read_dir(room).expect("the controller's folder").flatten();
+    let files =
+        [room.clone(), room.join("policy")].into_iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    let files = files.flatten().filter(|file| file.path().is_file());
     let texts = files.map(|file| fs::read_to_string(file.path()).expect("a readable source file"));
     texts.map(|text| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()).collect()
 }

@@ -29,7 +29,7 @@ fn a_plain_read_takes_the_array_and_an_open_row_saves_the_activation() {
     system.read(LATE, line(0, 9), 1);
     // Another page of the same bank, another row.
     system.read(2 * LATE, line(16, 0), 2);
-    assert_eq!(times(&mut system), [5 + t.read(), LATE + t.read_hit(), 2 * LATE + t.read()]);
+    assert_eq!(times(&mut system), [5 + t.read(), LATE + t.read_hit(), 2 * LATE + t.t_rp + t.read()]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn reads_of_one_bank_go_one_after_another_and_those_of_two_banks_share_only_the_
     system.read(0, line(0, 0), 0);
     system.read(0, line(16, 0), 1);
     system.read(0, line(1, 0), 2);
-    assert_eq!(times(&mut system), [t.read(), 2 * t.read(), t.read() + t.burst]);
+    assert_eq!(times(&mut system), [t.read(), t.next_row() + t.read(), t.read() + t.burst]);
 }
 
 #[test]
@@ -56,12 +56,12 @@ fn a_pad_overlaps_the_array_when_the_counter_hits_and_follows_the_counter_when_i
         system.read(0, line(0, 0), 0);
         system.read(LATE, line(0, 1), 1);
         system.read(2 * LATE, line(16, 1), 2);
-        // The data line gets the bus first; the burst of its counter block, in another bank, follows.
-        let counter = t.read() + t.burst;
+        // The data line gets the bus first; the burst of its counter block, in the other rank, follows.
+        let counter = t.read() + t.t_rtrs + t.burst;
         let miss = counter + t.aes;
         let hit = t.read_hit().max(t.counter_cache + t.aes);
         // The third pair's counter block is beside the first one's, in an open row, so it comes before the line.
-        let quick_miss = t.read().max(t.read_hit() + t.aes);
+        let quick_miss = (t.t_rp + t.read()).max(t.read_hit() + t.aes);
         assert_eq!(times(&mut system), [miss, LATE + hit, 2 * LATE + quick_miss]);
         assert_eq!(system.device.stats().counter_reads, 2);
     }
@@ -73,7 +73,7 @@ fn a_counter_in_the_same_bank_is_read_after_its_line() {
     let t = Times::of(&machine);
     let mut system = system(&machine, "secpm", NoObserver);
     system.read(0, line(0, 0), 0);
-    assert_eq!(times(&mut system), [2 * t.read() + t.aes]);
+    assert_eq!(times(&mut system), [t.next_row() + t.read() + t.aes]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_full_queue_acknowledges_the_next_write_when_a_bank_has_taken_the_data_of_on
     }
     // All in one bank. The fourth fills the queue, which drains from four to three; the fifth and the sixth fill it
     // again one by one.
-    let write = t.accept() + t.t_wr;
+    let write = t.accept() + t.t_wr + t.t_rp;
     assert_eq!(times(&mut system), [0, 0, 0, 0, t.accept(), write + t.accept()]);
     let now = system.now();
     let stats = system.controller.stats(now);
@@ -173,7 +173,7 @@ fn a_pair_needs_two_free_slots() {
     // Counter, line, counter, line: the third pair waits until two of them have left, in the order of admission.
     // The counter block's row is open; the line lies in another one.
     let first = ready + t.accept_hit();
-    let second = first + t.t_wr + t.accept();
+    let second = first + t.t_wr + t.t_rp + t.accept();
     assert_eq!(times(&mut system), [ready, ready, second]);
 }
 
@@ -210,7 +210,7 @@ fn a_read_goes_before_the_writes_that_wait_for_its_bank() {
     }
     system.read(1_000, line(16 * 9, 0), 4);
     // Only the write that was issued when the bank was free is ahead of it.
-    let write = t.accept() + t.t_wr;
+    let write = t.accept() + t.t_wr + t.t_rp;
     assert_eq!(times(&mut system)[4], write + t.read());
     // While the queue drains, writes go first.
     let machine = held(4, 4, 1);
@@ -278,15 +278,15 @@ fn with_recovery_at_row_close_writes_into_the_open_row_follow_one_another_and_an
     }
     run(&mut system);
     assert_eq!(system.device.stats().writes, 4);
-    let last_of_row = t.accept() + 2 * t.accept_hit();
+    let last_of_row = t.accept() + 2 * t.burst;
     // The other row is activated when the last of them is in its cells.
-    let other_row = last_of_row + t.t_wr + t.accept();
+    let other_row = last_of_row + t.t_wr + t.t_rp + t.accept();
     assert_eq!(system.now(), other_row, "the last event is the bank taking the fourth line");
     // A read of the open row need not wait, one of another row does.
     system.read(other_row + t.t_wtr, line(16, 9), 4);
     system.read(other_row + t.t_wtr, line(0, 9), 5);
     let at = times(&mut system);
-    assert_eq!(at, [other_row + t.t_wtr + t.read_hit(), other_row + t.t_wr + t.read()]);
+    assert_eq!(at, [other_row + t.t_wtr + t.read_hit(), other_row + t.t_wr + t.t_rp + t.read()]);
 }
 
 /// When the last of 16 lines of one page has been written, with all its counters.
@@ -312,7 +312,8 @@ fn counter_writes_occupy_the_bank_that_the_placement_says() {
     // One bank takes all 32, one after another. The counter blocks' row is open at first: one block, then the lines,
     // which may prefer their open row, then the other blocks. So the row changes twice.
     let same = drained(CounterPlacement::SameBank, 3);
-    assert_eq!(same, 32 * (t.accept_hit() + t.t_wr) + 2 * t.t_rcd);
+    let same_row = t.burst + t.t_wr;
+    assert_eq!(same, 30 * same_row + 2 * (t.accept_hit() + t.t_wr + t.t_rp + t.t_rcd));
     // Half of the writes go to another bank and overlap.
     for placement in [CounterPlacement::CrossBank, CounterPlacement::SingleBank] {
         let two_banks = drained(placement, 3);

@@ -47,6 +47,28 @@ fn what_promises_to_survive_survives_every_event_on_the_machine_of_the_paper() {
     everywhere(requests.collect());
 }
 
+/// The scheduling policies other than that of `small`.
+const POLICIES: [&str; 4] = ["nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"];
+
+#[test]
+fn what_promises_to_survive_survives_every_event_under_every_policy() {
+    let mut requests = Vec::new();
+    for (design, policy) in SURVIVORS.iter().flat_map(|design| POLICIES.map(|policy| (*design, policy))) {
+        for workload in ["array", "btree", "linked-list"] {
+            let set = json!([format!("controller.policy={policy}"), "engine.check_loads=true"]);
+            requests.push(json!({"design": design, "workload": workload, "machine": "small", "set": set}));
+        }
+        if matches!(policy, "nvmain-frfcfs" | "dramsim2") {
+            let set = json!([format!("controller.policy={policy}"), "controller.write_acknowledged=written"]);
+            requests.push(json!({"design": design, "workload": "queue", "machine": "small", "set": set}));
+        }
+    }
+    let set = json!(["controller.write_acknowledged=written", "controller.counters_overtake=true"]);
+    requests
+        .extend(SURVIVORS.map(|design| json!({"design": design, "workload": "hash", "machine": "small", "set": set})));
+    everywhere(requests);
+}
+
 #[test]
 fn it_survives_with_other_sizes_seeds_cores_and_queues() {
     let base = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 60});
@@ -326,12 +348,14 @@ fn settings() -> impl Strategy<Value = Vec<String>> {
         .prop_flat_map(|entries| (Just(entries), 1..=entries))
         .prop_flat_map(|(entries, high)| (Just(entries), Just(high), 0..high));
     let placement = prop::sample::select(vec!["same-bank", "single-bank", "cross-bank", "interleaved"]);
-    (queue, any::<bool>(), 1..6u32, 0..3u32, 1..9u32, 1..65u32, 1..5u32, placement).prop_map(
-        |((entries, high, low), idle, units, blocks, reads, parallelism, minor_bits, placement)| {
+    let policy = prop::sample::select([&["continuous"], &POLICIES[..]].concat());
+    (queue, (any::<bool>(), policy), 1..6u32, 0..3u32, 1..9u32, 1..65u32, 1..5u32, placement).prop_map(
+        |((entries, high, low), (idle, policy), units, blocks, reads, parallelism, minor_bits, placement)| {
             vec![
                 format!("controller.wpq_entries={entries}"),
                 format!("controller.wpq_high_watermark={high}"),
                 format!("controller.wpq_low_watermark={low}"),
+                format!("controller.policy={policy}"),
                 format!("controller.wpq_issue_when_idle={idle}"),
                 format!("controller.aes_units={units}"),
                 format!("controller.counter_cache_size={}B", 64 << blocks),

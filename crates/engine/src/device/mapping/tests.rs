@@ -24,7 +24,7 @@ fn machine(
 
 fn mappings() -> impl Strategy<Value = AddressMapping> {
     use AddressMapping::*;
-    prop_oneof![Just(PageInterleaved), Just(LineInterleaved), Just(PageXor), Just(BankContiguous)]
+    prop_oneof![Just(PageInterleaved), Just(RowInterleaved), Just(LineInterleaved), Just(PageXor), Just(BankContiguous)]
 }
 
 fn placements() -> impl Strategy<Value = CounterPlacement> {
@@ -138,6 +138,27 @@ fn pages_of_a_bank_share_a_large_row() {
     assert_eq!(at(4), Place { bank: 0, row: 0, column: 65 });
     assert_eq!(at(12), Place { bank: 0, row: 0, column: 193 });
     assert_eq!(at(16), Place { bank: 0, row: 1, column: 1 });
+}
+
+#[test]
+fn consecutive_rows_go_to_consecutive_banks() {
+    let mut machine = machine((1, 1, 4, 72, 4), AddressMapping::RowInterleaved, CounterPlacement::SameBank);
+    let at = |machine: &Machine, page: u64| {
+        let mapping = Mapping::new(machine, MediaLayout::PLAIN);
+        let (place, location) =
+            (mapping.place(MediaLine::data(Page(page).line(1))), mapping.locate(MediaLine::data(Page(page).line(1))));
+        (place.bank, place.row, place.column, location.row)
+    };
+    assert_eq!(
+        [0, 3, 4, 15, 16].map(|page| at(&machine, page)),
+        [(0, 0, 1, 0), (0, 0, 193, 0), (1, 0, 1, 0), (3, 0, 193, 0), (0, 1, 1, 1)]
+    );
+    // With a row buffer for half a page, each row counts as eight.
+    machine.device.row_segments = 8;
+    assert_eq!(
+        [0, 3, 4, 16].map(|page| at(&machine, page)),
+        [(0, 0, 1, 0), (0, 0, 193, 6), (1, 0, 1, 0), (0, 1, 1, 8)]
+    );
 }
 
 #[test]

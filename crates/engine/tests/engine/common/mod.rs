@@ -40,6 +40,10 @@ pub struct Times {
     pub t_cwd: Ps,
     pub t_wtr: Ps,
     pub t_wr: Ps,
+    pub t_ccd: Ps,
+    pub t_rtp: Ps,
+    pub t_rp: Ps,
+    pub t_rtrs: Ps,
     pub burst: Ps,
 }
 
@@ -57,6 +61,10 @@ impl Times {
             t_cwd: whole(device.t_cwd_ns),
             t_wtr: whole(device.t_wtr_ns),
             t_wr: whole(device.t_wr_ns),
+            t_ccd: whole(device.t_ccd_ns),
+            t_rtp: whole(device.t_rtp_ns),
+            t_rp: whole(device.t_rp_ns),
+            t_rtrs: whole(device.t_rtrs_ns),
             burst: u64::from(device.burst_cycles) * interface_cycle,
         }
     }
@@ -66,6 +74,10 @@ impl Times {
     }
     pub fn read_hit(&self) -> Ps {
         self.t_cl + self.burst
+    }
+    /// From the issue of a read of a closed row until another row of its bank can be activated.
+    pub fn next_row(&self) -> Ps {
+        self.t_rcd + self.burst - self.t_ccd + self.t_rtp + self.t_rp
     }
     /// From the issue of a write to a closed row until the bank has its data.
     pub fn accept(&self) -> Ps {

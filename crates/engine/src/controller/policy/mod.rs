@@ -1,0 +1,219 @@
+//! Scheduling policies: what is read and written next, and when writes enter the write pending queue. Each file is the
+//! behaviour of one memory controller. A policy decides; [`super::schedule`] carries out.
+
+mod continuous;
+mod dramsim2;
+mod frfcfs;
+mod gem5;
+mod nvmain_frfcfs;
+mod nvmain_frfcfs_wqf;
+
+use super::schedule::Bank;
+use super::wpq::Wpq;
+use crate::config::{self, Machine, SchedulingPolicy};
+use crate::kernel::Ps;
+use crate::message::{DevicePort, Issued, MediaOp};
+
+/// What a policy sees.
+pub(super) struct Look<'a> {
+    pub banks: &'a [Bank],
+    pub wpq: &'a Wpq,
+    pub device: &'a dyn DevicePort,
+    pub now: Ps,
+    /// Whether no more requests will come: everything that is queued must leave.
+    pub flushing: bool,
+}
+
+/// A request that goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Choice {
+    pub bank: u16,
+    pub request: Candidate,
+    /// Whether it goes before an older request of its bank because its row is open.
+    pub overtakes: bool,
+    /// The earliest time of its column command.
+    pub not_before: Ps,
+}
+
+/// A request that waits for a bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Candidate {
+    /// The read at this place in the queue of its bank.
+    Read(usize),
+    /// The entry in this slot of the write pending queue.
+    Write(u32),
+}
+
+impl Candidate {
+    pub fn op(self) -> MediaOp {
+        match self {
+            Candidate::Read(_) => MediaOp::Read,
+            Candidate::Write(_) => MediaOp::Write,
+        }
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    Issue(Choice),
+    /// The request that goes next to this bank can be served from this time on.
+    Wait(u16, Ps),
+    /// Nothing, until something changes.
+    Nothing,
+}
+
+/// How a policy uses queues and banks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Conventions {
+    /// Whether there is one decision at a time for all banks together, at times that the policy chooses.
+    pub paced: bool,
+    /// Whether a read gives its place in the queue back when it is issued. Otherwise it does when it is answered.
+    pub reads_free_at_issue: bool,
+    /// Whether a write gives its entry back when it is issued. Otherwise it does when the bank has its data.
+    pub writes_free_at_issue: bool,
+    /// Whether a read is answered from the write pending queue. Otherwise it takes as long as one from its bank.
+    pub forwards_reads: bool,
+    /// Whether a write replaces an older one of its line in the queue.
+    pub merges_writes: bool,
+    /// Whether reads and writes share the entries of the write pending queue.
+    pub shared_queue: bool,
+    /// When a bank takes its next request after one.
+    pub bank_free: BankFree,
+}
+
+/// When a bank takes its next request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BankFree {
+    /// At once: the device delays what comes too early.
+    Always,
+    /// When the column command of the last one has been sent.
+    AtCommand,
+    /// When its open row takes another column command.
+    AtNextColumn,
+}
+
+/// The behaviour of a memory controller.
+pub(super) trait Schedule: Send {
+    /// How it uses queues and banks.
+    fn conventions(&self) -> Conventions;
+    /// Whether writes may enter the write pending queue.
+    fn takes_writes(&self) -> bool {
+        true
+    }
+    /// Something waits for entries, and none will become free unless writes leave. Returns whether that changes what goes
+    /// next.
+    fn press(&mut self) -> bool {
+        false
+    }
+    /// An entry has become ready. Returns whether that changes what goes next to other banks than its own.
+    fn filled(&mut self, _wpq: &Wpq) -> bool {
+        false
+    }
+    /// The earliest time of the next decision of a paced policy, as seen at `now`.
+    fn turn(&self, now: Ps) -> Ps {
+        now
+    }
+    /// What goes next to `bank`; a paced policy looks at all banks.
+    fn next(&mut self, look: &Look<'_>, bank: u16) -> Next;
+    /// `choice` has been issued.
+    fn issued(&mut self, choice: &Choice, issued: &Issued);
+    /// An entry has left the write pending queue.
+    fn left(&mut self, _wpq: &Wpq) {}
+}
+
+/// The policy of `machine`, in front of `banks` banks.
+pub(super) fn of(machine: &Machine, banks: usize) -> Box<dyn Schedule> {
+    let config = &machine.controller;
+    match config.policy {
+        SchedulingPolicy::Continuous => Box::new(continuous::Continuous::new(config, banks)),
+        SchedulingPolicy::NvmainFrfcfsWqf => Box::new(nvmain_frfcfs_wqf::NvmainFrfcfsWqf::new(machine, banks)),
+        SchedulingPolicy::NvmainFrfcfs => Box::new(nvmain_frfcfs::NvmainFrfcfs::new(machine, banks)),
+        SchedulingPolicy::Gem5 => Box::new(gem5::Gem5::new(machine)),
+        SchedulingPolicy::Dramsim2 => Box::new(dramsim2::Dramsim2::new(config, banks)),
+    }
+}
+
+/// A policy's view of what waits for a bank.
+impl Look<'_> {
+    /// The oldest write that waits for `bank` and finds its row open. Counter blocks overtake only if `counters`.
+    fn write_hit(&self, bank: u16, counters: bool) -> Option<u32> {
+        self.device.open_row(bank).and_then(|row| self.wpq.oldest_in(bank, row, counters))
+    }
+
+    /// The oldest write that waits for `bank` and does not find its row open.
+    fn write_miss(&self, bank: u16) -> Option<u32> {
+        let open = self.device.open_row(bank);
+        self.wpq.waiting(bank).find(|&slot| Some(self.wpq.entry(slot).location.row) != open)
+    }
+
+    /// The oldest read that waits for `bank` and finds its row open.
+    fn read_hit(&self, bank: u16) -> Option<usize> {
+        let open = self.device.open_row(bank)?;
+        self.banks[usize::from(bank)].reads.iter().position(|read| read.location.row == open)
+    }
+
+    /// The oldest read that waits for `bank` and does not find its row open.
+    fn read_miss(&self, bank: u16) -> Option<usize> {
+        let open = self.device.open_row(bank);
+        self.banks[usize::from(bank)].reads.iter().position(|read| Some(read.location.row) != open)
+    }
+
+    /// Since when `request` has waited for `bank`.
+    fn since(&self, bank: u16, request: Candidate) -> Ps {
+        match request {
+            Candidate::Read(index) => self.banks[usize::from(bank)].reads[index].since,
+            Candidate::Write(slot) => self.wpq.entry(slot).ready_at,
+        }
+    }
+
+    /// When `request` would have its column command if the data bus were free.
+    fn command_at(&self, bank: u16, request: Candidate) -> Ps {
+        let location = match request {
+            Candidate::Read(index) => self.banks[usize::from(bank)].reads[index].location,
+            Candidate::Write(slot) => self.wpq.entry(slot).location,
+        };
+        self.device.command_at(self.now, location, request.op())
+    }
+
+    /// Issues `choice`, or waits until its bank can work on it without delay.
+    fn when_ready(&self, choice: Choice) -> Next {
+        let state = &self.banks[usize::from(choice.bank)];
+        if state.busy {
+            return Next::Nothing;
+        }
+        let location = match choice.request {
+            Candidate::Read(index) => state.reads[index].location,
+            Candidate::Write(slot) => self.wpq.entry(slot).location,
+        };
+        let ready = self.device.ready_at(location, choice.request.op());
+        if ready > self.now { Next::Wait(choice.bank, ready) } else { Next::Issue(choice) }
+    }
+
+    /// Number of reads that wait for a bank.
+    fn reads(&self) -> usize {
+        self.banks.iter().map(|bank| bank.reads.len()).sum()
+    }
+}
+
+/// How often in succession each bank's open row has served requests; see `controller.row_hit_limit`.
+struct Streaks {
+    of_bank: Vec<u32>,
+    limit: u32,
+}
+
+impl Streaks {
+    fn new(config: &config::Controller, banks: usize) -> Self {
+        Self { of_bank: vec![0; banks], limit: config.row_hit_limit }
+    }
+
+    fn is_over(&self, bank: u16) -> bool {
+        self.of_bank[usize::from(bank)] >= self.limit
+    }
+
+    /// Counts an access that goes on with the streak of its bank, or ends it.
+    fn count(&mut self, bank: u16, goes_on: bool) {
+        let streak = &mut self.of_bank[usize::from(bank)];
+        *streak = if goes_on { *streak + 1 } else { 0 };
+    }
+}

@@ -1,0 +1,43 @@
+//! NVMain's `FRFCFS`: reads and writes share one queue and are chosen alike.
+
+use super::frfcfs::FirstReady;
+use super::{BankFree, Choice, Conventions, Look, Next, Schedule};
+use crate::config::Machine;
+use crate::kernel::Ps;
+use crate::message::Issued;
+
+pub(super) struct NvmainFrfcfs {
+    order: FirstReady,
+}
+
+impl NvmainFrfcfs {
+    pub fn new(machine: &Machine, banks: usize) -> Self {
+        Self { order: FirstReady::new(machine, banks) }
+    }
+}
+
+impl Schedule for NvmainFrfcfs {
+    fn conventions(&self) -> Conventions {
+        Conventions {
+            paced: true,
+            reads_free_at_issue: true,
+            writes_free_at_issue: true,
+            forwards_reads: false,
+            merges_writes: false,
+            shared_queue: true,
+            bank_free: BankFree::AtCommand,
+        }
+    }
+
+    fn turn(&self, now: Ps) -> Ps {
+        self.order.turn(now)
+    }
+
+    fn next(&mut self, look: &Look<'_>, _bank: u16) -> Next {
+        self.order.choose(look, true, true)
+    }
+
+    fn issued(&mut self, choice: &Choice, issued: &Issued) {
+        self.order.issued(choice, issued);
+    }
+}

@@ -1,0 +1,62 @@
+//! NVMain's `FRFCFS-WQF`: a write queue that drains from its high to its low watermark. While it drains no write enters
+//! and nothing is read, in any bank; otherwise nothing is written. The watermarks count what has not been scheduled.
+
+use super::frfcfs::FirstReady;
+use super::{BankFree, Choice, Conventions, Look, Next, Schedule};
+use crate::config::Machine;
+use crate::kernel::Ps;
+use crate::message::Issued;
+
+pub(super) struct NvmainFrfcfsWqf {
+    order: FirstReady,
+    draining: bool,
+    /// Whether a drain must begin below the high watermark, because what waits needs more than one entry.
+    pressed: bool,
+}
+
+impl NvmainFrfcfsWqf {
+    pub fn new(machine: &Machine, banks: usize) -> Self {
+        Self { order: FirstReady::new(machine, banks), draining: false, pressed: false }
+    }
+}
+
+impl Schedule for NvmainFrfcfsWqf {
+    fn conventions(&self) -> Conventions {
+        Conventions {
+            paced: true,
+            reads_free_at_issue: true,
+            writes_free_at_issue: true,
+            forwards_reads: false,
+            merges_writes: false,
+            shared_queue: false,
+            bank_free: BankFree::AtCommand,
+        }
+    }
+
+    fn takes_writes(&self) -> bool {
+        !self.draining
+    }
+
+    fn press(&mut self) -> bool {
+        !self.draining && !std::mem::replace(&mut self.pressed, true)
+    }
+
+    fn turn(&self, now: Ps) -> Ps {
+        self.order.turn(now)
+    }
+
+    fn next(&mut self, look: &Look<'_>, _bank: u16) -> Next {
+        if !self.draining && (self.pressed || look.wpq.is_high()) {
+            self.draining = true;
+        } else if self.draining && look.wpq.is_low() {
+            self.draining = false;
+        }
+        self.pressed = false;
+        let writes = self.draining || (look.flushing && look.reads() == 0);
+        self.order.choose(look, !writes, writes)
+    }
+
+    fn issued(&mut self, choice: &Choice, issued: &Issued) {
+        self.order.issued(choice, issued);
+    }
+}
