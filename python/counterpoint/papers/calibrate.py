@@ -283,12 +283,14 @@ class _Told:
         self._total = sum(_expected(space, budget) for space in spaces)
         self._before = 0
         self._done = 0
+        self._shown = 0
 
     def within(self, evaluations: float) -> None:
         if self._progress:
-            self._progress(
-                min(round(100 * (self._before + self._done + evaluations)), 100 * self._total), 100 * self._total
-            )
+            # Refused evaluations are known only after their batch; the bar does not go back for them.
+            done = min(round(100 * (self._before + self._done + evaluations)), 100 * self._total)
+            self._shown = max(self._shown, done)
+            self._progress(self._shown, 100 * self._total)
 
     def add(self, evaluations: int) -> None:
         self._done += evaluations

@@ -207,6 +207,7 @@ class Reproduction:
         decisions: what the papers leave open.
         deviations: `DEVIATIONS.md`, Markdown.
         quick: whether small footprints and few transactions were simulated.
+        seeds: how many seeds every figure was measured with.
         facts: what was run, under the names a reader looks for.
         command: the command line that reproduces it.
     """
@@ -217,6 +218,7 @@ class Reproduction:
     decisions: tuple[Decision, ...]
     deviations: str
     quick: bool
+    seeds: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
     command: str | None = None
 
@@ -230,6 +232,7 @@ class Reproduction:
         return {
             "schema": 1,
             "quick": self.quick,
+            "seeds": self.seeds,
             "facts": dict(self.facts),
             "claims": [_claim(claim) for claim in self.claims],
             "assumptions": [asdict(decision) for decision in self.decisions],

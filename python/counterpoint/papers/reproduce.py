@@ -113,6 +113,7 @@ def reproduce(
         decisions=tuple(decision for name in names for decision in decisions(name)),
         deviations=resources.files(__package__).joinpath("DEVIATIONS.md").read_text(encoding="utf-8"),
         quick=quick,
+        seeds=len(used),
         facts=_facts(names, documents, scale, used),
         command=command,
     )

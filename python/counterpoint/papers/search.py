@@ -31,7 +31,7 @@ BATCH = 8
 _START_SHARE, _CONFIRM_SHARE = 0.3, 0.25
 """Shares of the budget."""
 
-_RANKS = 3
+_RANKS = 10
 """How many of the best points of each objective are confirmed if the budget has room."""
 
 _BACK_SHARE = 0.3
