@@ -6,19 +6,21 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce
+from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce, sensitivity
 from counterpoint.papers.decisions import Simulator, read, simulator_of, simulators
 from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
-from counterpoint.papers.evaluate import Asked, Simulations
+from counterpoint.papers.evaluate import Asked, Outcome, Simulations
 from counterpoint.papers.model import Claim, ClaimRow
+from counterpoint.papers.pool import Ask
 from counterpoint.report import calibration_page
 from counterpoint.store import Store
 
@@ -276,7 +278,61 @@ def test_only_what_claims_need_is_simulated_and_each_run_once(tmp_path: Path) ->
     assert len(kept) == 15, "five workloads with three designs"
 
 
-def preset_test_rows(page: str) -> list[list[str]]:
+def thinking(asked: Sequence[Ask]) -> list[Outcome]:
+    """Scores that depend on one decision alone, the third choice of which is best."""
+    found = []
+    for ask in asked:
+        space = calibrate.space_of(simulator_of(ask.paper))
+        specs = (*space.shared, *space.own[ask.paper])
+        places = zip(specs, (*ask.shared, *ask.own), strict=True)
+        place = next(place for spec, place in places if spec.name == "program.think_instructions")
+        score = 1 - abs(place - 2) / 8
+        row = ClaimRow("", "1 ± 1", f"{score}", holds=score == 1)
+        known = evaluate.judged_claims(ask.paper)
+        judged = tuple(Claim(name, ask.paper, "", 1, score, 1, row.holds, (row,)) for name in known)
+        found.append(Outcome(dict.fromkeys(known, score), claims=judged))
+    return found
+
+
+def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) -> None:
+    found = []
+    for simulator in simulators():
+        space = calibrate.space_of(simulator)
+        names = [claim for name in space.own for claim in evaluate.judged_claims(name)]
+        pool, validation = calibrate.explore(space, thinking, names, budget=30, seed=1)
+        assert validation is not None
+        varied = sensitivity.sensitivity(pool, validation.best)
+        found.append(calibrate.Calibration(simulator, pool, validation, varied, dict.fromkeys(space.own, ""), 30, 1))
+    written = calibration_page.write_pages(found, tmp_path)
+    assert [str(path.relative_to(tmp_path)) for path in written] == [
+        *(f"calibration/{simulator.name}.md" for simulator in simulators()),
+        "img/assumptions.svg",
+        "assumptions.md",
+    ]
+    for one in found:
+        shown = (tmp_path / "calibration" / f"{one.simulator.name}.md").read_text()
+        assert "| chosen | 1.000 |" in shown
+        assert "## What the engine refuses" not in shown
+        for name, spec, _ in one.by_decision(one.chosen):
+            heading = f"| `{spec.name}`" + (f" ({name})" if name else "") + " | score |"
+            assert shown.count(heading) == 1
+    page = (tmp_path / "assumptions.md").read_text()
+    for name in PAPERS:
+        think = next(spec for spec in paper(name).decisions if spec.name == "program.think_instructions")
+        moved = max(abs(place - 2) for place in range(len(think.range))) / 8
+        for claim in evaluate.judged_claims(name):
+            assert re.search(rf"^\| `{re.escape(claim)}` \| {moved:.2f} \|", page, re.MULTILINE), claim
+    assert page.count("No result depends on `device.write_recovery`") == 2
+    picture = ElementTree.fromstring((tmp_path / "img" / "assumptions.svg").read_text())
+    texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    claims_shown = [text for text in texts if text in claims.published()]
+    assert len(claims_shown) == sum(len(evaluate.judged_claims(name)) for name in PAPERS)
+    assert calibration_page.write_pages(found[:1], tmp_path / "one") == [
+        tmp_path / "one" / "calibration" / f"{found[0].simulator.name}.md"
+    ]
+
+
+def decision_rows(page: str) -> list[list[str]]:
     section = page.split("## What the papers leave open")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ") and "`" in line]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
@@ -287,7 +343,7 @@ def preset_test_rows(page: str) -> list[list[str]]:
 def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> None:
     """The published pages are of these decisions, and the presets have what they chose."""
     page = (ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text()
-    rows = preset_test_rows(page)
+    rows = decision_rows(page)
     space = calibrate.space_of(simulator)
     owners = [*("" for _ in space.shared), *(name for name, own in space.own.items() for _ in own)]
     assert len(rows) == len(owners)

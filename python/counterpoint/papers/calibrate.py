@@ -28,7 +28,7 @@ from .reproduce import kept_in, names_of
 from .search import Plan, check_libraries, search
 from .sensitivity import Varied
 
-BUDGET = 200
+BUDGET = 150
 """Evaluations of each paper, by default: together with what comes after the search, less than two hours for all papers
 on two processors."""
 

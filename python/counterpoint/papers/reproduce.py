@@ -208,6 +208,8 @@ def set_now(name: str, spec: DecisionSpec) -> Choice:
 
 def _value(name: str, preset: Mapping[str, Any], key: str) -> Value:
     section, _, value = key.partition(".")
+    if not value and key not in paper(name).document["full"]:
+        raise ValueError(f"decision {key} of {name}: [full] of its paper.toml must have it, as the runs do")
     found: Value = preset[section][value] if value else paper(name).document["full"][key]
     return found
 

@@ -14,7 +14,7 @@ from ..papers.sensitivity import moves
 from . import charts, colours
 from .markdown import markdown_table
 
-_CELL, _LETTERS_MAX = 26, 260
+_CELL, _LETTERS_MAX = 26, 340
 """Pixels of a cell; pixels after which a name is cut."""
 
 _SEEN = 0.005
@@ -62,7 +62,7 @@ def picture(found: Sequence[Calibration]) -> str:
         x=alt.X("decision:N", sort=columns, axis=alt.Axis(orient="top", labelAngle=-60, **names)),
         y=alt.Y("claim:N", sort=rows, axis=alt.Axis(**names)),
     )
-    scale = alt.Scale(domain=[0, 1], range=[colours.BACKGROUND, colours.COUNTER])
+    scale = alt.Scale(domain=[0, 1], range=[colours.BACKGROUND, colours.COUNTER], interpolate="rgb")
     cells = base.mark_rect(stroke=colours.RULE).encode(color=alt.Color("moves:Q", scale=scale, legend=None))
     numbers = (
         base.transform_filter(alt.datum.moves >= _SEEN)
