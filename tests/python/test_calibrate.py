@@ -278,6 +278,20 @@ def test_only_what_claims_need_is_simulated_and_each_run_once(tmp_path: Path) ->
     assert len(kept) == 15, "five workloads with three designs"
 
 
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_what_is_refused_only_by_a_run_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "_refused", lambda _: "")
+    wrong = (("controller.wpq_entries", 8), ("controller.wpq_high_watermark", 24))
+    with Store(tmp_path / "runs.duckdb") as store:
+        simulate = Simulations("x", store, 0)
+        (alone,) = simulate([Asked(TINY, wrong, 1)])
+        beside, admitted = simulate([Asked(TINY, wrong, 1), Asked(TINY, (), 1)])
+    assert alone == beside
+    assert "watermark" in alone.refused and not alone.scores
+    assert admitted.scores and not admitted.refused
+
+
 def thinking(asked: Sequence[Ask]) -> list[Outcome]:
     """Scores that depend on one decision alone, the third choice of which is best."""
     found = []

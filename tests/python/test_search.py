@@ -97,6 +97,15 @@ def test_points_of_the_start_fill_the_space() -> None:
         assert set(Counter(column).values()) <= set(range(10, 17)), "every choice equally often"
 
 
+def test_the_search_begins_with_what_is_shipped_the_start_and_all_points_that_fill_the_space() -> None:
+    space = Space((), {"p": tuple(decision(name, 5, start=1, shipped=2) for name in CORNER)})
+    papers = Papers(space, corner)
+    explored(space, papers, 80)
+    points = [space.flat(joint) for joint in spread(Pool(space, papers, (1,)), 1, 24)]
+    begun = list(dict.fromkeys([space.flat(space.shipped), space.flat(space.start), *points[:16]]))
+    assert [ask.own for ask in papers.asked[: len(begun)]] == begun
+
+
 def test_refused_points_are_recorded_and_cost_nothing() -> None:
     def formula(paper: str, chosen: Mapping[str, int], seed: int) -> Mapping[str, float] | str:
         return "a is above b" if chosen["a"] > chosen["b"] else corner(paper, chosen, seed)

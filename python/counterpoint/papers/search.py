@@ -19,6 +19,7 @@ import random
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from .._engine import InputError
@@ -98,7 +99,7 @@ def _start(pool: Pool, plan: Plan, spending: _Spending, until: int) -> None:
     spending.tell([pool.space.shipped, pool.space.start], first)
     points = spread(pool, plan.seed, max(2, until))
     while spending.spent < until:
-        batch = [joint for joint, _ in zip(points, range(BATCH), strict=False)]
+        batch = list(islice(points, BATCH))
         if not batch:
             return
         spending.tell(batch, first)
