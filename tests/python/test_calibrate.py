@@ -21,6 +21,7 @@ from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
 from counterpoint.papers.evaluate import Asked, Outcome, Simulations
 from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import Ask
+from counterpoint.papers.quantity import METRICS
 from counterpoint.report import calibration_page
 from counterpoint.store import Store
 
@@ -290,6 +291,15 @@ def test_what_is_refused_only_by_a_run_is_refused_too(tmp_path: Path, monkeypatc
     assert alone == beside
     assert "watermark" in alone.refused and not alone.scores
     assert admitted.scores and not admitted.refused
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_a_point_at_which_a_claim_has_no_value_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, "throughput", lambda _: None)
+    with Store(tmp_path / "runs.duckdb") as store:
+        (found,) = Simulations("x", store, 0)([Asked(TINY, (), 1)])
+    assert "has no throughput" in found.refused and not found.scores
 
 
 def thinking(asked: Sequence[Ask]) -> list[Outcome]:

@@ -36,8 +36,8 @@ class Outcome:
     """What came of one evaluation of a paper.
 
     Attributes:
-        scores: of each claim, between 0 and 1; empty where the engine refuses the values.
-        refused: why, in the engine's words; empty otherwise.
+        scores: of each claim, between 0 and 1; empty where the engine refuses the values, or a claim has no value.
+        refused: why; empty otherwise.
         claims: as measured.
     """
 
@@ -156,7 +156,11 @@ def _judged(declared: Sequence[Experiment], documents: Mapping[str, Document | s
     def known(requests: Sequence[Mapping[str, Any]]) -> list[Document]:
         return [document for asked in requests if not isinstance(document := documents[_content(asked)], str)]
 
-    judged = tuple(claim for one in measure(declared, known) for claim in judge(one))
+    try:
+        judged = tuple(claim for one in measure(declared, known) for claim in judge(one))
+    except ValueError as error:
+        # With some choices a run has no such figure, as a share of counter writes where there are none.
+        return Outcome({}, str(error))
     return Outcome({claim.id: score(claim) for claim in judged}, claims=judged)
 
 
