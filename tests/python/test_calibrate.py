@@ -27,8 +27,28 @@ from counterpoint.store import Store
 
 ROOT = Path(__file__).parents[2]
 
-AWAITED: Mapping[str, set[str]] = {}
-"""Decisions whose published choice the presets do not have yet, by simulator."""
+AWAITED: Mapping[str, set[str]] = {
+    "gem5-nvmain": {
+        "secpm controller.wpq_high_watermark",
+        "secpm controller.wpq_low_watermark",
+        "secpm core.rob_entries",
+        "secpm core.width",
+        "secpm program.think_instructions",
+        "secpm-workshop controller.aes_units",
+        "secpm-workshop program.think_instructions",
+        "secpm-workshop write queue",
+    },
+    "gem5": {"core.width", "sepencr l3.latency_cycles", "sepencr program.think_instructions"},
+    "champsim-dramsim2": {
+        "device.mapping",
+        "easy-pm controller.aes_units",
+        "easy-pm log.bucket_records",
+        "easy-pm log.buckets",
+        "easy-pm log.cfb_latency",
+    },
+}
+"""Decisions whose published choice the presets do not have, by simulator: the published pages are of a short search,
+whose choices are not taken over. After a whole one, this is empty."""
 
 
 def test_every_paper_cites_one_simulator() -> None:
