@@ -70,7 +70,7 @@ def test_the_same_seed_evaluates_the_same_points_in_the_same_order() -> None:
 def test_a_budget_is_kept_and_divided() -> None:
     papers = Papers(CORNERED, corner)
     explored(CORNERED, papers, 80)
-    assert 80 <= len(papers.asked) <= 80 + 4 * 4, "what is always confirmed, and the last point, may go beyond"
+    assert 80 <= len(papers.asked) <= 80 + 4 * 8, "the best of each objective is always confirmed"
     searched = [ask for ask in papers.asked if ask.seed == 1]
     assert len(searched) >= 55
     assert {ask.seed for ask in papers.asked} == set(calibrate.SEEDS)
@@ -232,6 +232,15 @@ def test_points_compete_with_all_seeds() -> None:
 
     _, validation = explored(space, Papers(space, formula), 30)
     assert chosen_by_name(space, validation.best) == {"lucky": 2}
+
+
+def test_the_best_of_every_objective_is_confirmed() -> None:
+    papers = Papers(NOISY, fitted_by_chance)
+    pool, _ = explored(NOISY, papers, 20, claims=FIGURES)
+    for objective in objectives(FIGURES):
+        best = pool.ranking(objective, confirmed=False).best()
+        assert best is not None
+        assert pool.joint_scores(best, confirmed=True) is not None
 
 
 def test_each_decision_is_varied_around_the_chosen_point() -> None:

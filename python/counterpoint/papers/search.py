@@ -132,11 +132,12 @@ def _refine(pool: Pool, plan: Plan, spending: _Spending, until: int) -> None:
 
 
 def _confirm(pool: Pool, plan: Plan, spending: _Spending, until: int) -> None:
-    """Evaluates with all seeds: the first two and the best always, then as many as the budget allows."""
-    best = pool.ranking(plan.objectives[0], confirmed=False).best()
-    spending.tell([pool.space.shipped, pool.space.start, *([best] if best else [])], pool.seeds)
+    """Evaluates with all seeds: the first two points and the best of each objective always, of which few differ; then
+    as many more as the budget allows."""
     tops = [pool.ranking(objective, confirmed=False).top(_RANKS) for objective in plan.objectives]
-    for rank in range(_RANKS):
+    spending.tell([pool.space.shipped, pool.space.start], pool.seeds)
+    spending.tell([top[0][1] for top in tops if top], pool.seeds)
+    for rank in range(1, _RANKS):
         for top in tops:
             if rank < len(top) and spending.spent < until:
                 spending.tell([top[rank][1]], pool.seeds)
