@@ -74,8 +74,9 @@ validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and v
 	cp $(OUT)/{secpm,secpm-workshop,counter-atomicity,easy-pm,sepencr}.md validation/
 
 .PHONY: calibrate
-calibrate: engine ## Repeat the search over values that the papers leave open, into docs/calibration/; PAPER=secpm, ...: only one.
-	$(BIN)/counterpoint calibrate $(PAPER) --out docs/calibration
+calibrate: engine ## Repeat the search over what the papers leave open, into docs/; PAPER=secpm, ...: only those of its simulator. It resumes from $(OUT)/.
+	mkdir -p $(OUT)
+	$(BIN)/counterpoint calibrate $(PAPER) --store $(OUT)/calibrate.duckdb --out docs
 
 .PHONY: soak
 soak: engine ## Fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.

@@ -19,6 +19,7 @@ from .files import unfinished
 from .handlers import STOPS, handled
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
 
 T = TypeVar("T")
@@ -37,6 +38,21 @@ _LAYOUT = f"SELECT table_name, sql FROM duckdb_tables() {_OURS}"
 _VIEWS = f"SELECT view_name FROM duckdb_views() {_OURS}"
 _SAID_MAX = 300
 """Longest quotation from a file in a sentence, in characters."""
+
+
+class _Rows:
+    """The rows of a relation, for Polars.
+
+    Where NumPy is installed Polars remembers the type of what it reads from, and DuckDB complains at the end of the
+    process if that is one of its own.
+    """
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as Arrow has them."""
+        return self._relation.__arrow_c_stream__(requested_schema)
 
 
 class Database:
@@ -94,7 +110,7 @@ class Database:
         import polars as pl
 
         try:
-            return self._do("read", lambda: pl.DataFrame(self._connection.sql(query)))
+            return self._do("read", lambda: pl.DataFrame(_Rows(self._connection.sql(query))))
         except pl.exceptions.PolarsError as error:
             raise InputError(f"the store '{self.path}' cannot be read: {reason(error)}") from None
 

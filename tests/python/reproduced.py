@@ -112,9 +112,23 @@ def reproduction() -> Reproduction:
         ),
     )
     decisions = (
-        Decision("secpm", "program.think_instructions", 2000, 8000, (0, 2000, 8000), 'section 2.2: "some computation"'),
-        Decision("secpm", "program.log_granularity", "word", "word", ("word", "line"), "not said"),
-        Decision("easy-pm", "device.open_page", True, True, (True, False), "not said"),
+        Decision(
+            "secpm", "program.think_instructions", 2000, 8000, None, (0, 2000, 8000), 'section 2.2: "some computation"'
+        ),
+        Decision("secpm", "program.log_granularity", "word", "word", "word", ("word", "line"), "not said"),
+        Decision("easy-pm", "device.open_page", True, True, False, (True, False), "not said", "DRAMSim2"),
+        Decision(
+            "easy-pm",
+            "write queue",
+            {"controller.wpq_entries": 64, "controller.wpq_high_watermark": 48},
+            {"controller.wpq_entries": 32, "controller.wpq_high_watermark": 24},
+            None,
+            (
+                {"controller.wpq_entries": 32, "controller.wpq_high_watermark": 24},
+                {"controller.wpq_entries": 64, "controller.wpq_high_watermark": 48},
+            ),
+            "not said",
+        ),
     )
     return Reproduction(
         {"secpm": "A Secure and Persistent Memory System", "easy-pm": "EASY-PM"},

@@ -123,6 +123,7 @@ _LONG = "--footprint 4MiB --transactions 2000000 --tx-size 64"
         f"compare -d unencrypted,secpm -w array,btree {_LONG}",
         f"annotations sca btree {_LONG}",
         "reproduce secpm --out out",
+        "calibrate counter-atomicity",
     ],
 )
 def test_a_command_without_anything_finished_ends_with_the_signals_code(
@@ -160,6 +161,18 @@ def test_a_sweep_keeps_what_is_finished_and_its_workers_end(start: Any, tmp_path
     code, _, err = running.stop(number)
     assert code == 128 + number
     assert "of 400 runs are in the store" in err
+
+
+@pytest.mark.parametrize("number", _STOPS)
+def test_a_search_keeps_its_simulations(start: Any, tmp_path: Path, number: signal.Signals) -> None:
+    running = start("calibrate", "easy-pm", "--store", "s.duckdb", "--workers", "2")
+    wait_until(lambda: (tmp_path / "s.duckdb").exists() and len(running.descendants()) >= 2, seconds=60)
+    time.sleep(10)
+    code, out, err = running.stop(number)
+    assert (code, out) == (128 + number, "")
+    assert err == "interrupted; simulations are kept in 's.duckdb', and the same command goes on\n"
+    with cp.Store(tmp_path / "s.duckdb", read_only=True) as store:
+        assert store.rows("calibrate-champsim-dramsim2")["key"].len() > 0
 
 
 @pytest.mark.parametrize("number", _STOPS)

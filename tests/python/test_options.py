@@ -225,7 +225,7 @@ def test_a_value_that_no_request_can_have_is_refused(name: str, value: object, s
     [
         ("sweep", cp.sweep, {"progress"}, {"as_json"}),
         ("reproduce", cp.reproduce, {"asked", "progress", "command"}, {"paper", "as_json", "out"}),
-        ("calibrate", cp.calibrate, {"name", "progress"}, {"paper", "as_json", "out"}),
+        ("calibrate", cp.calibrate, {"asked", "progress"}, {"paper", "as_json", "out"}),
         ("litmus", cp.litmus, {"progress", "source", "workers"}, {"as_json"}),
         ("record", cp.record, set(), set()),
         ("report", cp.write_sweep_page, {"folder", "command"}, {"out"}),

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-import re
+import statistics
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import Cli
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 import counterpoint as cp
-from counterpoint import api
 from counterpoint.matrix import parse
-from counterpoint.papers import calibrate, charts, claims, declared, reproduce
+from counterpoint.papers import charts, claims, declared, interval
 from counterpoint.papers.declared import PAPERS, ChartSpec, ClaimSpec, experiments, paper
+from counterpoint.papers.interval import estimate
 from counterpoint.papers.model import Claim
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
-from counterpoint.report import calibration_page
-from counterpoint.request import literal
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,44 +69,6 @@ def test_footprints_are_the_papers() -> None:
                 if point.request["workload"] in cp.COMPARE_WORKLOADS:
                     large = "1GiB" if point.request["workload"] in ("array", "queue") else "2GiB"
                     assert point.request["footprint"] == large, figure.id
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("name", PAPERS)
-def test_decisions_are_values_of_the_preset_and_ranges_the_engine_takes(name: str) -> None:
-    preset = next(machine.values for machine in cp.machines() if machine.name == name)
-    design = experiments(name, "quick")[-2].matrices[""].points[0].request["design"]
-    decisions = paper(name).decisions
-    for spec in decisions:
-        assert spec.start in spec.range
-        assert reproduce.preset_value(preset, spec.key) in spec.range
-        section, key = spec.key.split(".")
-        for value in spec.range:
-            try:
-                resolved = cp.resolve(design, "array", machine=name, set={spec.key: value})
-            except cp.InputError as refused:
-                # The engine names the value of the preset that this one does not go with: the search began at another.
-                (other,) = (other for other in decisions if other is not spec and other.key in str(refused))
-                resolved = cp.resolve(design, "array", machine=name, set={spec.key: value, other.key: other.start})
-            assert resolved["machine"][section][key] == value
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("name", PAPERS)
-def test_presets_have_what_the_published_search_chose(name: str) -> None:
-    published = (ROOT / "docs" / "calibration" / f"{name}.md").read_text()
-    section = published.split("## What the paper leaves open")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `([a-z_.0-9]+)` \| (.+?) \| (.+?) \| \**([^|*]+)\** \| ", section, re.MULTILINE)
-    preset = next(machine.values for machine in cp.machines() if machine.name == name)
-    assert rows == [
-        (
-            spec.key,
-            ", ".join(map(literal, spec.range)),
-            literal(spec.start),
-            literal(reproduce.preset_value(preset, spec.key)),
-        )
-        for spec in paper(name).decisions
-    ]
 
 
 def run(**figures: Any) -> Document:
@@ -179,7 +139,7 @@ def judged(kind: str, entry: Mapping[str, Any], values: Sequence[float], monkeyp
     monkeypatch.setattr(claims, "published", lambda: {"x.y": fields})
     names = [f"design-{place}" for place in range(len(values))]
     documents: dict[Key, Document] = {(name,): run(writes=value) for name, value in zip(names, values, strict=True)}
-    return claims.judge(ClaimSpec("x.y", Quantity("writes")), matrix_of(design=names), documents)
+    return claims.judge(ClaimSpec("x.y", Quantity("writes")), matrix_of(design=names), [documents])
 
 
 @pytest.mark.parametrize("kind", EDGES)
@@ -209,12 +169,75 @@ def test_bands_and_averages_agree_with_their_definition(
         assert math.isclose(claims.misses(average)[0], 0 if average.holds else far, abs_tol=1e-9)
 
 
+def judged_over(kind: str, entry: Mapping[str, Any], seeds: Sequence[Sequence[float]], **spec: Any) -> Claim:
+    """A claim of the values of two designs, a row for each seed."""
+    with pytest.MonkeyPatch.context() as patch:
+        fields = {"id": "x.y", "paper": "x", "kind": kind, "what": "writes", **entry}
+        patch.setattr(claims, "published", lambda: {"x.y": fields})
+        matrix = matrix_of(design=["a", "b"])
+        runs: list[dict[Key, Document]] = [
+            {("a",): run(writes=first), ("b",): run(writes=second)} for first, second in seeds
+        ]
+        return claims.judge(ClaimSpec("x.y", Quantity("writes"), **spec), matrix, runs)
+
+
+#: Half the interval of 95 % of 9, 10 and 11: 4.3027 / sqrt(3), with a standard deviation of 1.
+HALF = estimate([9, 10, 11]).half or 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry"),
+    [
+        ("band", {"low": 10 + HALF + 1, "high": 20, "tol": 1}),
+        ("band", {"low": 0, "high": 10 - HALF - 1, "tol": 1}),
+        ("average", {"value": 10 + HALF + 1 - 1e-12, "tol": 1}),  # sums of three numbers are rounded
+        ("order", {"bound": 10 - HALF}),
+    ],
+)
+def test_a_claim_holds_where_its_interval_meets_what_is_published(kind: str, entry: dict[str, Any]) -> None:
+    seeds = [(9, 9), (10, 10), (11, 11)]
+    assert judged_over(kind, entry, seeds).holds, "at the exact edge"
+    assert not judged_over(kind, entry, [(10, 10), (10, 10), (10, 10)]).holds, "where seeds agree, it is missed"
+    moved = {key: value + (0.001 if key == "low" or kind == "average" else -0.001) for key, value in entry.items()}
+    moved["tol"] = entry.get("tol", 0)
+    assert not judged_over(kind, moved, seeds).holds, "beyond the edge"
+
+
+def test_intervals_are_those_of_students_t() -> None:
+    values = [3.0, 5.0, 4.0, 8.0]
+    for count in range(2, interval.SEEDS_MAX + 1):
+        given = [values[place % 4] for place in range(count)]
+        found = estimate(given)
+        known = t.interval(0.95, count - 1, loc=statistics.fmean(given), scale=statistics.stdev(given) / count**0.5)
+        assert (found.low, found.high) == pytest.approx(known, rel=1e-4)
+    assert estimate([7.0]).half is None
+    assert estimate([7.0, 7.0]).half == 0
+    assert (estimate([7.0]).low, estimate([7.0]).said(1)) == (7, "7.0")
+    assert estimate([9, 10, 11]).said(2) == "10.00 ± 2.48"
+
+
+def test_a_claim_over_seeds_says_its_intervals() -> None:
+    seeds = [(9, 19), (10, 20), (11, 24)]
+    average = judged_over("average", {"value": 15, "tol": 1}, seeds)
+    assert average.measured == pytest.approx(15.5)
+    assert average.rows[0].measured == "15.50 ± 4.48", "the interval of the means 14, 15 and 17.5"
+    assert [(one.of, one.mean) for one in average.intervals] == [("a", 10), ("b", 21), ("", 15.5)]
+    assert average.intervals[0].low == pytest.approx(10 - HALF)
+    best = judged_over("average", {"value": 21, "tol": 1}, seeds, pick="max")
+    assert best.rows[0].measured == "21.00 ± 6.57 (b)"
+    band = judged_over("band", {"low": 10, "high": 12, "tol": 0}, seeds)
+    assert band.rows[0].measured == "10.00 ± 2.48 to 21.00 ± 6.57 (outside: b)"
+    exact = judged_over("exact", {"value": [10, 20]}, [(10, 20), (10, 20)])
+    assert exact.holds and not exact.intervals and "±" not in exact.rows[0].measured
+    assert not judged_over("band", {"low": 10, "high": 12, "tol": 0}, seeds[:1]).intervals
+
+
 def test_points_of_a_claim_are_judged_each_by_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {"id": "x.y", "paper": "x", "kind": "average", "what": "", "tol": 1, "by_tx_size": {"64": 10, "1024": 20}}
     monkeypatch.setattr(claims, "published", lambda: {"x.y": entry})
     matrix = matrix_of(design=["a", "b"], tx_size=[64, 128, 1024])
     documents = {key_of(point): run(writes=point.request["tx_size"] // 64 + 9) for point in matrix.points}
-    claim = claims.judge(ClaimSpec("x.y", Quantity("writes")), matrix, documents)
+    claim = claims.judge(ClaimSpec("x.y", Quantity("writes")), matrix, [documents])
     assert claim.measured == {"64": 10, "1024": 25}, "128 B is no point of the claim"
     assert [(row.at, row.holds) for row in claim.rows] == [("64 B", True), ("1 KiB", False)]
     assert claims.misses(claim) == [0, 4]
@@ -229,8 +252,8 @@ def test_a_mean_is_taken_before_a_band_is_held_against_it(monkeypatch: pytest.Mo
     matrix = matrix_of(design=["a"], tx_size=[64, 128], seed=[1, 2])
     documents = {key_of(point): run(writes=point.request["seed"] * 4 - 1) for point in matrix.points}
     spec = ClaimSpec("x.y", Quantity("writes"), mean_over=("seed",))
-    assert claims.judge(spec, matrix, documents).holds
-    assert not claims.judge(replace(spec, mean_over=()), matrix, documents).holds
+    assert claims.judge(spec, matrix, [documents]).holds
+    assert not claims.judge(replace(spec, mean_over=()), matrix, [documents]).holds
 
 
 def test_a_missing_figure_is_said_and_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +262,7 @@ def test_a_missing_figure_is_said_and_not_passed_over(monkeypatch: pytest.Monkey
     )
     matrix = matrix_of(design=["a"])
     with pytest.raises(ValueError, match="has no hit_percent"):
-        claims.judge(ClaimSpec("x.y", Quantity("hit_percent")), matrix, {("a",): run()})
+        claims.judge(ClaimSpec("x.y", Quantity("hit_percent")), matrix, [{("a",): run()}])
 
 
 def test_a_chart_has_a_mark_for_each_place_and_the_mean_last() -> None:
@@ -254,7 +277,7 @@ def test_a_chart_has_a_mark_for_each_place_and_the_mean_last() -> None:
         mean_over=("seed",),
         average=True,
     )
-    drawn = charts.chart(spec, matrix, documents, {"secure": "Secure PM"})
+    drawn = charts.chart(spec, matrix, [documents], {"secure": "Secure PM"})
     assert [(mark.x, mark.series, mark.value) for mark in drawn.marks] == [
         ("64 B", "Secure PM", 2),
         ("1 KiB", "Secure PM", 32),
@@ -263,81 +286,48 @@ def test_a_chart_has_a_mark_for_each_place_and_the_mean_last() -> None:
     shown = charts.numbers(drawn, 1)
     assert shown.header == ("", "64 B", "1 KiB", "average")
     assert shown.rows == (("Secure PM", "2.0", "32.0", "17.0"),)
-    alone = charts.chart(replace(spec, series=None, average=False), matrix, documents, {})
+    alone = charts.chart(replace(spec, series=None, average=False), matrix, [documents], {})
     assert charts.numbers(alone, 0).rows == (("2", "32"),)
     with pytest.raises(ValueError, match="axis seed has no part"):
-        charts.chart(replace(spec, mean_over=()), matrix, documents, {})
+        charts.chart(replace(spec, mean_over=()), matrix, [documents], {})
 
 
-class Simulator:
-    """Runs whose figures follow from three machine values: claims are met best with 8 circuits and 2 ranks, and
-    a little better or worse with another width of the core."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def __call__(self, requests: Sequence[Mapping[str, Any]], **_: Any) -> list[Any]:
-        self.asked += [json.dumps(request, sort_keys=True) for request in requests]
-        return [self._run(request) for request in requests]
-
-    def _run(self, request: Mapping[str, Any]) -> Any:
-        values = dict(value.split("=") for value in request.get("set", ()))
-        units, ranks = int(values["controller.aes_units"]), int(values["device.ranks"])
-        more = 11.7 + 5 * abs(8 - units) + 20 * abs(2 - ranks)
-        more += int(values["core.width"]) - 4 if request["design"] == "co-located" else 0
-        slow = 1 + (more / 100 if request["design"] != "unencrypted" else 0)
-
-        return SimpleNamespace(document={**run(throughput=1e7 / slow), "simulated_ns": 1000 * slow})
-
-
-@pytest.mark.usefixtures("fake")
-def test_the_search_finds_the_values_that_meet_the_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "counter-atomicity"
-    shared = replace(
-        paper(name),
-        decisions=(
-            declared.DecisionSpec("controller.aes_units", 4, (1, 2, 4, 8), ""),
-            declared.DecisionSpec("device.ranks", 1, (1, 2, 3), ""),
-            declared.DecisionSpec("core.width", 4, (3, 4, 5), ""),
-        ),
-    )
-    simulator = Simulator()
-    monkeypatch.setattr(calibrate, "paper", lambda _: shared)
-    monkeypatch.setattr(api, "simulate", simulator)
-    monkeypatch.setattr(
-        api, "resolve_request", lambda asked: _refuse(asked) if "device.ranks=3" in asked["set"] else {}
-    )
-    found = calibrate.calibrate(name)
-    assert dict(found.chosen.values) == {"controller.aes_units": 8, "device.ranks": 2, "core.width": 4}
-    assert dict(found.start.values) == {"controller.aes_units": 4, "device.ranks": 1, "core.width": 4}
-    widths = [trial.outcome.score for trial in found.rounds[-1].trials if trial.key == "core.width"]
-    assert found.chosen.score < max(widths) <= found.chosen.score + calibrate.GAIN_MIN, "a gain of chance is not kept"
-    assert found.chosen.score > found.start.score and found.ended
-    assert found.rounds[-1].kept is found.rounds[-2].kept, "the last round changed nothing"
-    refused = [trial for trial in found.rounds[-1].trials if trial.outcome.refused]
-    assert [(trial.key, trial.value) for trial in refused] == [("device.ranks", 3)]
-    assert max(Counter(simulator.asked).values()) == 1, "nothing is simulated twice"
-    designs = {json.loads(asked)["design"] for asked in simulator.asked}
-    assert "secpm" not in designs, "only what claims need is simulated"
-    kinds = {claims.published()[claim.id]["kind"] for claim in found.chosen.claims}
-    assert "exact" not in kinds
-    shown = calibration_page.page(found)
-    assert "| `device.ranks` | 1, 2, 3 | 1 | **2** |  |" in shown
-    steps = re.findall(r"^\| (1|2) \| `(.+?)` \| (.+?) \|", shown, re.MULTILINE)
-    assert steps == [("1", "controller.aes_units", "8"), ("1", "device.ranks", "2")]
-    assert "| 3 | refused |" in shown and "| 8 (chosen) | " in shown
-
-
-def _refuse(asked: Mapping[str, Any]) -> dict[str, Any]:
-    raise cp.InputError(f"refused: {asked['set']}")
-
-
-def test_a_score_falls_with_what_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = [
-        calibrate.score([judged("average", {"value": 10, "tol": 2}, [value], monkeypatch)])
-        for value in (10, 12, 14, 90)
+def test_charts_over_seeds_have_intervals() -> None:
+    matrix = matrix_of(design=["plain", "secure"])
+    runs: list[dict[Key, Document]] = [
+        {("plain",): run(writes=10), ("secure",): run(writes=value)} for value in (19, 20, 21)
     ]
-    assert scores[0] == scores[1] == 1 > scores[2] == 0.5 > scores[3] > 0
+    spec = ChartSpec(Quantity("writes"), x="design", average=True)
+    drawn = charts.chart(spec, matrix, runs, {})
+    assert [(mark.x, mark.value) for mark in drawn.marks] == [("plain", 10), ("secure", 20), ("average", 15)]
+    assert [mark.half for mark in drawn.marks] == pytest.approx([0, HALF, HALF / 2])
+    assert charts.numbers(drawn, 1).rows == (("10.0 ± 0.0", "20.0 ± 2.5", "15.0 ± 1.2"),)
+    nothing: list[dict[Key, Document]] = [{("plain",): run(), ("secure",): run(hit_rate=0.5)}] * 2
+    shown = charts.chart(ChartSpec(Quantity("hit_percent"), x="design"), matrix, nothing, {})
+    assert [(mark.value, mark.half) for mark in shown.marks] == [(None, None), (50, 0)]
+
+
+@pytest.mark.parametrize(("asked", "said"), [("0", "0"), ("32", "32")])
+def test_seeds_are_refused_where_no_interval_is_known(asked: str, said: str, cli: Cli) -> None:
+    found = cli("reproduce", "easy-pm", "--quick", "--seeds", asked)
+    assert found.code == 2
+    assert found.err == f"error: seeds is {said}; it must be a whole number from 1 to 31\n"
+
+
+@pytest.mark.engine
+def test_figures_are_measured_with_several_seeds() -> None:
+    found = cp.reproduce("secpm-workshop", quick=True, seeds=2)
+    single = cp.reproduce("secpm-workshop", quick=True)
+    assert (found.seeds, single.seeds) == (2, 1)
+    assert (found.facts["seeds"], single.facts["seed"]) == ("1, 2", "1")
+    assert int(found.facts["simulations"]) == 2 * int(single.facts["simulations"])
+    for several, one in zip(found.claims, single.claims, strict=True):
+        assert several.intervals and not one.intervals
+        assert all(each.low <= each.mean <= each.high for each in several.intervals)
+    marks = [mark for figure in found.figures for chart in figure.charts for mark in chart.marks]
+    assert all(mark.half is not None for mark in marks) and any(mark.half for mark in marks)
+    assert "±" in found.claims[0].detail and "±" in found.figures[0].tables[0].rows[-1][-1]
+    assert found.to_dict()["claims"][0]["intervals"][0].keys() == {"at", "of", "mean", "low", "high"}
 
 
 def test_a_paper_that_does_not_exist_is_refused(cli: Cli) -> None:
@@ -374,7 +364,7 @@ def test_every_claim_is_printed_with_what_was_measured(cli: Cli, tmp_path: Path)
             places = {(mark["panel"], mark["x"], mark["series"]) for mark in chart["marks"]}
             assert {(mark["panel"], mark["x"], mark["series"]) for mark in chart["published"]} <= places
     keys = {(entry["paper"], entry["key"]) for entry in document["assumptions"]}
-    assert keys == {(name, spec.key) for name in PAPERS for spec in paper(name).decisions}
+    assert keys == {(name, spec.name) for name in PAPERS for spec in paper(name).decisions}
     with cp.Store(store, read_only=True) as kept:
         before = kept.rows("reproduce-all-quick")
     again = cp.reproduce("all", quick=True, store=store)

@@ -62,6 +62,16 @@ def test_lines_have_a_point_at_each_place(wide: bool) -> None:
     assert len(marks(root, "symbol")) == len(SCALING.marks) + len(SCALING.published)
 
 
+@pytest.mark.parametrize("chart", [WRITES, SCALING], ids=["bars", "lines"])
+def test_intervals_are_drawn_as_error_bars(chart: Chart) -> None:
+    plain = len(marks(drawn(chart, wide=True), "rule"))
+    known = replace(chart, marks=tuple(replace(mark, half=0.25 if mark.value else None) for mark in chart.marks))
+    count = sum(mark.half is not None for mark in known.marks)
+    assert len(marks(drawn(known, wide=True), "rule")) == plain + count
+    same = replace(chart, marks=tuple(replace(mark, half=0.0) for mark in chart.marks))
+    assert len(marks(drawn(same, wide=True), "rule")) == plain, "seeds that agree need no bar"
+
+
 def test_what_has_no_value_is_left_out() -> None:
     known = [mark for mark in MANY.marks if mark.value is not None]
     assert 0 < len(known) < len(MANY.marks)
@@ -144,6 +154,7 @@ def test_the_page_says_what_was_found(page: Path) -> None:
         "2000, instead of 8000",
         "0, 2000, 8000",
         "true, false",
+        "wpq_entries 64, wpq_high_watermark 48, instead of wpq_entries 32, wpq_high_watermark 24",
         "counterpoint reproduce all --quick --out &#39;&lt;out&gt;&#39;",
         "small footprints and few transactions",
         "Results of no figure",

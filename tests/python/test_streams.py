@@ -23,7 +23,8 @@ _PROGRAM = [sys.executable, "-m", "counterpoint"]
 # The search itself takes minutes and writes nothing.
 _CALIBRATE = (
     "from counterpoint.cli import calibrate, main\n"
-    "calibrate.search, calibrate.page = (lambda *_, **__: None), (lambda _: 'page')\n"
+    "from counterpoint.report import calibration_page\n"
+    "calibrate.search, calibration_page.page = (lambda *_, **__: (None,)), (lambda _: 'page')\n"
     "main()"
 )
 _COMMANDS = {

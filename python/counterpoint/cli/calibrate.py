@@ -1,38 +1,66 @@
-"""`calibrate`: the search over what a paper leaves open, and how its claims depend on each decision."""
+"""`calibrate`: the search over what papers leave open, and how their claims depend on each decision."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..files import prepare_folder, write_text
+from ..errors import Interrupted
+from ..files import prepare_folder
+from ..papers import calibrate as papers
+from ..papers.calibrate import Calibration
 from ..papers.calibrate import calibrate as search
-from ..papers.reproduce import ALL, names_of
-from ..report.calibration_page import page
 from . import options, screen
 
 
 def calibrate(
     paper: Annotated[
-        str, typer.Argument(metavar="[PAPER|all]", help="A paper, by the name of its machine; default all.")
-    ] = ALL,
+        list[str] | None,
+        typer.Argument(metavar="[PAPER...|all]", help="Papers, by the names of their machines; default all."),
+    ] = None,
+    budget: Annotated[
+        int,
+        typer.Option(
+            "--budget", metavar="N", parser=options.whole_number, help="Evaluations of each paper; default 150."
+        ),
+    ] = papers.BUDGET,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", parser=options.whole_number, help="Seed of the search; default 1.")
+    ] = 1,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE.duckdb", help="Keep simulations here, and reuse those that are there."),
+    ] = None,
     workers: options.Workers = 0,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
-    """Search the values that a paper leaves open for those that meet its claims best; PAPER.md in DIR."""
-    names = names_of(paper)
+    """Search what papers leave open for the values that predict their claims best; a page for each simulator in DIR."""
+    asked = paper or ["all"]
+    papers.cited_by(asked)
     options.check_workers(workers)
     folder = None if out is None else prepare_folder(out)
-    found = []
-    for name in names:
-        with screen.progress(name) as progress:
-            found.append(search(name, workers=workers, progress=progress))
-        if folder is not None:
-            screen.note(f"page: {write_text(folder / f'{name}.md', page(found[-1]))}")
+    try:
+        with screen.progress("searching") as progress:
+            found = search(asked, budget=budget, seed=seed, store=store, workers=workers, progress=progress)
+    except Interrupted:
+        kept = f"simulations are kept in '{store}', and the same command goes on" if store else "--store keeps them"
+        screen.stop_interrupted(kept)
+    show(found, folder, as_json)
+
+
+def show(found: tuple[Calibration, ...], folder: Path | None, as_json: bool) -> None:
+    """Writes the pages, and prints the document; prints the pages if neither is asked for."""
+    # The charting libraries take longer to load than most commands to run.
+    from ..report.calibration_page import page, write_pages
+
+    if folder is not None:
+        for path in write_pages(found, folder):
+            screen.note(f"page: {path}")
     if as_json:
-        screen.print_json({"schema": 1, "calibrations": [calibration.to_dict() for calibration in found]})
+        screen.print_json({"schema": 2, "calibrations": [calibration.to_dict() for calibration in found]})
     elif folder is None:
         for calibration in found:
             screen.print_text(page(calibration))

@@ -26,6 +26,15 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small footprints and few transactions: to test that it works.")
     ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            parser=options.whole_number,
+            help="Measure with N seeds, as means with intervals; default 5, with --quick 1.",
+        ),
+    ] = None,
     store: Annotated[
         Path | None,
         typer.Option("--store", metavar="FILE.duckdb", help="Keep simulations here, and reuse those that are there."),
@@ -44,7 +53,14 @@ def reproduce(
     try:
         with screen.sweep_progress("simulating") as progress:
             found = measure(
-                paper, quick=quick, store=store, workers=workers, cluster=cluster, progress=progress, command=command
+                paper,
+                quick=quick,
+                seeds=seeds,
+                store=store,
+                workers=workers,
+                cluster=cluster,
+                progress=progress,
+                command=command,
             )
     except Interrupted as stop:
         kept = stop.sweep.found + stop.sweep.computed if stop.sweep and store else 0

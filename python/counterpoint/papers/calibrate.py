@@ -1,235 +1,317 @@
-"""The search over what a paper leaves open, once for all of its claims, and how claims depend on each decision.
+"""The search over what papers leave open, for all claims of the papers that cite a simulator together.
 
-A decision is one machine value of the paper's preset, the same for every workload and every point. The search begins
-at the values that were chosen before any claim was looked at and takes the decisions in their declared order. For each
-it tries the whole declared range, with all others fixed, and keeps what scores best. It ends with a round that changes
-nothing.
-
-The score of a claim's point is 1 where it holds, and 1 / (1 + m) where it is missed by m tolerances; that of the paper
-is the mean over its claims of the means over their points. Claims that are arithmetic (kind `exact`) are not counted:
-no decision can change them.
+`evaluate` measures claims, `search` looks for points that meet them, `crossvalidate` chooses among these the one that
+predicts best what it was not fitted to, and `sensitivity` varies each decision around it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 from .. import api
 from .._engine import InputError
-from ..matrix import Matrix, Point, Value
-from . import claims
-from .declared import ClaimSpec, DecisionSpec, Experiment, experiments, paper
+from ..errors import Interrupted
+from ..request import count
+from ..store import Store
+from . import crossvalidate, sensitivity
+from .crossvalidate import CrossValidation
+from .decisions import Simulator, simulators
+from .declared import paper
+from .evaluate import Asked, Outcome, Simulations, judged_claims
 from .model import Claim
-from .quantity import key_of
-from .reproduce import judge, measure
+from .pool import Ask, Evaluate, Joint, Objective, Point, Pool, Space
+from .reproduce import kept_in, names_of
+from .search import Plan, check_libraries, search
+from .sensitivity import Varied
 
-Assignment: TypeAlias = tuple[tuple[str, Value], ...]
-"""A value for each decision, in their declared order."""
+BUDGET = 150
+"""Evaluations of each paper, by default: together with what comes after the search, less than two hours for all papers
+on two processors."""
 
-ROUNDS_MAX = 4
-"""Largest number of rounds; a search that reaches it is reported as not ended."""
-
-GAIN_MIN = 0.01
-"""What a value must add to the score to be kept. Another seed alone moves the scores of four papers by 0.004 or less
-(standard deviation of a difference, four seeds, at the scale of the search); that of counter-atomicity, of which a
-claim lies on its edge, by 0.09, and nothing is kept there."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The claims of a paper as measured with one assignment.
-
-    Attributes:
-        values: the assignment.
-        score: between 0 and 1; 0 where the engine refuses it.
-        claims: as measured; empty where the engine refuses it.
-        refused: why, in the engine's words; empty otherwise.
-    """
-
-    values: Assignment
-    score: float
-    claims: tuple[Claim, ...]
-    refused: str = ""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One value of one decision, with all others fixed.
-
-    Attributes:
-        key: the decision.
-        value: the value that was tried.
-        outcome: the outcome with it.
-        kept: whether the search continued with this value.
-    """
-
-    key: str
-    value: Value
-    outcome: Outcome
-    kept: bool
-
-
-@dataclass(frozen=True)
-class Round:
-    """A round over all decisions: the trials, and the outcome that was kept."""
-
-    trials: tuple[Trial, ...]
-    kept: Outcome
+BUDGET_MIN, BUDGET_MAX = 10, 100_000
+SEEDS = (1, 2, 3, 4, 5)
+"""Seeds of the programs. The search evaluates with the first; what it chooses from is evaluated with all."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The search of one paper.
+    """The search of the papers that cite a simulator.
 
     Attributes:
-        paper: its name.
-        decisions: what it leaves open.
-        start: where the search began.
-        rounds: what it did; the trials of the last, which changed nothing, are the sensitivity of the claims.
-        ended: whether the last round changed nothing.
-        setting: what was simulated, in words.
+        simulator: what they cite.
+        pool: everything that was evaluated.
+        validation: which weight of the prior predicts best, and the chosen point.
+        varied: every choice of every decision around the chosen point.
+        settings: what was simulated, in words, by paper.
+        budget: evaluations of each paper that the search was given.
+        seed: of the search.
     """
 
-    paper: str
-    decisions: tuple[DecisionSpec, ...]
-    start: Outcome
-    rounds: tuple[Round, ...]
-    ended: bool
-    setting: str
+    simulator: Simulator
+    pool: Pool
+    validation: CrossValidation
+    varied: tuple[Varied, ...]
+    settings: Mapping[str, str]
+    budget: int
+    seed: int
 
     @property
-    def chosen(self) -> Outcome:
-        """The outcome where the search ended."""
-        return self.rounds[-1].kept
+    def space(self) -> Space:
+        """What was searched."""
+        return self.pool.space
+
+    @property
+    def chosen(self) -> Joint:
+        """The chosen point."""
+        return self.validation.best
+
+    @property
+    def evaluated(self) -> int:
+        """How many evaluations there are, without refused ones."""
+        return sum(not outcome.refused for outcome in self.pool.outcomes.values())
+
+    @property
+    def refused(self) -> list[tuple[Ask, str]]:
+        """What the engine refused, and why."""
+        return [(ask, outcome.refused) for ask, outcome in self.pool.outcomes.items() if outcome.refused]
+
+    def score(self, joint: Joint) -> float | None:
+        """The mean score of all claims at a point, over all seeds; None where the engine refuses it."""
+        scores = self.pool.joint_scores(joint, confirmed=True)
+        return None if scores is None else crossvalidate.mean_of(scores, scores)
+
+    def claims(self, joint: Joint) -> list[Claim]:
+        """The claims as measured at a point with the seed of the search; nothing where the engine refuses it."""
+        asked = [Ask(*piece, self.pool.seeds[0]) for piece in self.space.pieces(joint)]
+        return [claim for ask in asked if ask in self.pool.outcomes for claim in self.pool.outcomes[ask].claims]
+
+    def best(self, count: int) -> list[Joint]:
+        """The best points under the chosen weight, of those that were evaluated with all seeds."""
+        claims = frozenset(claim.id for claim in self.claims(self.chosen))
+        ranking = self.pool.ranking(Objective(claims, self.validation.weight), confirmed=True)
+        return [joint for _, joint in ranking.top(count)]
 
     def to_dict(self) -> dict[str, Any]:
         """The document, as `calibrate --json` prints it."""
         return {
-            "paper": self.paper,
-            "setting": self.setting,
-            "ended": self.ended,
-            "start": _outcome(self.start),
-            "chosen": _outcome(self.chosen),
-            "rounds": [
-                [{"key": trial.key, "value": trial.value, **_outcome(trial.outcome)} for trial in walk.trials]
-                for walk in self.rounds
+            "simulator": self.simulator.name,
+            "papers": list(self.space.own),
+            "settings": dict(self.settings),
+            "budget": self.budget,
+            "seed": self.seed,
+            "seeds": list(self.pool.seeds),
+            "decisions": [
+                {
+                    "paper": name or None,
+                    "key": spec.name,
+                    "range": [spec.plain(choice) for choice in spec.range],
+                    "start": spec.plain(spec.start),
+                    "shipped": spec.plain(spec.shipped),
+                    "chosen": spec.plain(spec.range[place]),
+                    "reason": spec.reason,
+                }
+                for name, spec, place in self.by_decision(self.chosen)
+            ],
+            "points": {name: self._point(joint) for name, joint in self.named().items()},
+            "cross_validation": {
+                "weight": self.validation.weight,
+                "predicted": {str(one): self.validation.predicted(one) for one in self.validation.weights},
+                "fitted": {str(one): self.validation.fitted(one) for one in self.validation.weights},
+                "folds": [
+                    {
+                        "left_out": fold.left_out,
+                        "weight": fold.weight,
+                        "fitted": fold.fitted,
+                        "predicted": fold.predicted,
+                        "values": self._values(fold.best),
+                    }
+                    for fold in self.validation.folds
+                ],
+            },
+            "sensitivity": [
+                {
+                    "key": each.spec.name,
+                    "value": each.spec.plain(each.spec.range[each.place]),
+                    "papers": list(each.outcomes),
+                    "scores": each.scores,
+                    "claims": _measured(claim for outcome in each.outcomes.values() for claim in outcome.claims),
+                    "refused": each.refused or None,
+                }
+                for each in self.varied
+            ],
+            "evaluations": [
+                {
+                    "paper": ask.paper,
+                    "seed": ask.seed,
+                    "values": dict(values_of(self.space, ask.paper, ask.shared, ask.own)),
+                    "scores": dict(outcome.scores),
+                    "claims": _measured(outcome.claims),
+                    "refused": outcome.refused or None,
+                }
+                for ask, outcome in self.pool.outcomes.items()
             ],
         }
 
+    def named(self) -> dict[str, Joint]:
+        """The points that a reader looks for."""
+        return {"shipped": self.space.shipped, "start": self.space.start, "chosen": self.chosen}
 
-def calibrate(name: str, *, workers: int = 0, progress: api.Progress | None = None) -> Calibration:
-    """Searches the declared ranges of a paper's decisions for the values that meet its claims best.
+    def by_decision(self, joint: Joint) -> list[tuple[str, Any, int]]:
+        """Each decision with its paper, which is empty for shared ones, and the number of its choice at a point."""
+        papers = [*("" for _ in self.space.shared), *(name for name, own in self.space.own.items() for _ in own)]
+        return list(zip(papers, self.space.decisions, self.space.flat(joint), strict=True))
+
+    def _point(self, joint: Joint) -> dict[str, Any]:
+        return {
+            "values": self._values(joint),
+            "score": self.score(joint),
+            "departures": self.space.departures(joint),
+            "claims": _measured(self.claims(joint)),
+        }
+
+    def _values(self, joint: Joint) -> dict[str, dict[str, Any]]:
+        return {name: dict(values_of(self.space, name, shared, own)) for name, shared, own in self.space.pieces(joint)}
+
+
+def calibrate(
+    asked: str | Sequence[str] = "all",
+    *,
+    budget: int = BUDGET,
+    seed: int = 1,
+    store: str | os.PathLike[str] | None = None,
+    workers: int = 0,
+    progress: api.Progress | None = None,
+) -> tuple[Calibration, ...]:
+    """Searches what papers leave open for the values that predict their claims best, for each simulator that they cite.
 
     Args:
-        name: a paper.
-        workers: simulations at a time; 0 is one per processor, and there are never more.
-        progress: told how many of the trials of a round, times rounds so far, are done.
+        asked: a paper, several, or `"all"`. Papers that cite the same simulator are always searched together.
+        budget: evaluations of each paper; what the engine refuses does not count, and the variation of each decision
+            around the chosen point comes after it.
+        seed: of the search: the same seed evaluates the same points in the same order.
+        store: the file that keeps the simulations, so that a search that was stopped goes on; without, they are
+            forgotten.
+        workers: processes that simulate; 0 is one per processor, and there are never more. The results do not depend
+            on it.
+        progress: told how much is done, in hundredths of an evaluation.
+
+    Raises:
+        InputError: there is no such paper, a library is missing, or the store is no good.
+        EngineError: a simulation failed.
+        Interrupted: Ctrl-C; what was finished is in the store.
     """
-    decisions = paper(name).decisions
-    search = _Search(name, workers)
-    start = search.outcomes([tuple((spec.key, spec.start) for spec in decisions)])[0]
-    kept, done = start, 0
-    rounds: list[Round] = []
-    while len(rounds) < ROUNDS_MAX:
-        before, trials = kept, []
-        for spec in decisions:
-            tried = search.outcomes([_with(kept.values, spec.key, value) for value in spec.range])
-            best = max(tried, key=lambda outcome: outcome.score)
-            gained = best.score > kept.score + GAIN_MIN
-            trials += [
-                Trial(spec.key, value, outcome, gained and outcome is best)
-                for value, outcome in zip(spec.range, tried, strict=True)
-            ]
-            kept = best if gained else kept
-            done += len(spec.range)
-            if progress:
-                progress(done, (len(rounds) + 1) * sum(len(each.range) for each in decisions))
-        rounds.append(Round(tuple(trials), kept))
-        if kept is before:
-            break
-    return Calibration(name, decisions, start, tuple(rounds), kept is before, _setting(name))
+    cited = cited_by(asked)
+    count("seed", seed)
+    if not BUDGET_MIN <= count("budget", budget) <= BUDGET_MAX:
+        raise InputError(f"budget is {budget}; it must be a whole number from {BUDGET_MIN} to {BUDGET_MAX}")
+    check_libraries()
+    told = _Told(progress, [space_of(simulator) for simulator in cited], budget)
+    with ExitStack() as stack:
+        opened = stack.enter_context(Store(stack.enter_context(kept_in(store))))
+        try:
+            return tuple(_calibrate(simulator, budget, seed, opened, workers, told) for simulator in cited)
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
 
-def score(judged: Iterable[Claim]) -> float:
-    """How well claims are met, between 0 and 1."""
-    found = [[1 / (1 + miss) for miss in claims.misses(claim)] for claim in judged]
-    return sum(sum(points) / len(points) for points in found) / len(found)
+def cited_by(asked: str | Sequence[str]) -> list[Simulator]:
+    """The simulators that papers cite.
+
+    Raises:
+        InputError: there is no such paper.
+    """
+    given = [asked] if isinstance(asked, str) else list(asked)
+    names = {name for one in given or ["all"] for name in names_of(one)}
+    return [simulator for simulator in simulators() if names & set(simulator.papers)]
 
 
-class _Search:
-    """Outcomes of assignments, each simulated once."""
-
-    def __init__(self, name: str, workers: int) -> None:
-        self.name, self.workers = name, workers
-        self.known: dict[Assignment, Outcome] = {}
-
-    def outcomes(self, asked: Sequence[Assignment]) -> list[Outcome]:
-        """The outcome of each assignment; all new assignments are simulated together."""
-        new: dict[Assignment, list[Experiment]] = {}
-        for values in asked:
-            if values in self.known or values in new:
-                continue
-            declared = _judged_only(experiments(self.name, "calibration", dict(values)))
-            if refused := _refused(declared):
-                self.known[values] = Outcome(values, 0.0, (), refused)
-            else:
-                new[values] = declared
-        together = [experiment for declared in new.values() for experiment in declared]
-        measured = iter(measure(together, self._simulate) if together else ())
-        for values, declared in new.items():
-            judged = tuple(claim for _ in declared for claim in judge(next(measured)))
-            self.known[values] = Outcome(values, score(judged), judged)
-        return [self.known[values] for values in asked]
-
-    def _simulate(self, requests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        return [run.document for run in api.simulate(requests, workers=self.workers)]
+def space_of(simulator: Simulator) -> Space:
+    """What is searched for a simulator."""
+    own = {name: tuple(spec for spec in paper(name).decisions if not spec.simulator) for name in simulator.papers}
+    return Space(simulator.decisions, own)
 
 
-def _judged_only(declared: Iterable[Experiment]) -> list[Experiment]:
-    """Experiments with the claims that decisions can change, and only the runs that these need."""
-    found = []
-    for experiment in declared:
-        specs = tuple(spec for spec in experiment.claims if claims.published()[spec.id]["kind"] != "exact")
-        if specs:
-            matrices = {
-                name: replace(matrix, points=tuple(_needed(matrix, [s for s in specs if s.matrix == name])))
-                for name, matrix in experiment.matrices.items()
-            }
-            found.append(replace(experiment, claims=specs, matrices=matrices, charts=(), tables=()))
-    return found
+def values_of(space: Space, name: str, shared: Point, own: Point) -> list[tuple[str, Any]]:
+    """The values that a paper has at a point, by key."""
+    chosen = zip((*space.shared, *space.own[name]), (*shared, *own), strict=True)
+    return [pair for spec, place in chosen for pair in spec.range[place]]
 
 
-def _needed(matrix: Matrix, specs: Iterable[ClaimSpec]) -> Iterable[Point]:
-    keys = {key for spec in specs for pair in spec.quantity.keys(matrix) for key in pair}
-    return (point for point in matrix.points if key_of(point) in keys)
+def _calibrate(simulator: Simulator, budget: int, seed: int, store: Store, workers: int, told: _Told) -> Calibration:
+    space = space_of(simulator)
+    simulate = Simulations(f"calibrate-{simulator.name}", store, workers)
+
+    def evaluate(asks: Sequence[Ask]) -> list[Outcome]:
+        asked = [Asked(ask.paper, tuple(values_of(space, *ask[:3])), ask.seed) for ask in asks]
+        outcomes = simulate(asked, lambda share: told.within(share * len(asks)))
+        told.add(sum(not outcome.refused for outcome in outcomes))
+        return outcomes
+
+    pool, validation = explore(
+        space, evaluate, [claim for name in space.own for claim in judged_claims(name)], budget=budget, seed=seed
+    )
+    if validation is None:
+        _, why = next(item for item in pool.outcomes.items() if item[1].refused)
+        raise InputError(f"every point of the search of {simulator.name} is refused: {why.refused}")
+    varied = sensitivity.sensitivity(pool, validation.best)
+    told.finish(space, budget)
+    settings = {name: _setting(name) for name in space.own}
+    return Calibration(simulator, pool, validation, varied, settings, budget, seed)
 
 
-def _refused(declared: Iterable[Experiment]) -> str:
-    """Why the engine refuses an assignment; empty if it does not."""
-    for experiment in declared:
-        for matrix in experiment.matrices.values():
-            for point in matrix.points[:1]:
-                try:
-                    api.resolve_request(point.request)
-                except InputError as error:
-                    return str(error)
-    return ""
+def explore(
+    space: Space, evaluate: Evaluate, claims: Sequence[str], *, budget: int, seed: int, seeds: Sequence[int] = SEEDS
+) -> tuple[Pool, CrossValidation | None]:
+    """The search and its cross-validation, for any function that evaluates; None where everything is refused."""
+    pool = Pool(space, evaluate, seeds)
+    plan = Plan(crossvalidate.objectives(claims), budget * len(space.own), seed)
+    search(pool, plan)
+    return pool, crossvalidate.cross_validate(pool, claims)
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
-    measured = {claim.id: {"measured": claim.measured, "holds": claim.holds} for claim in outcome.claims}
-    return {
-        "values": dict(outcome.values),
-        "score": outcome.score,
-        "claims": measured,
-        "refused": outcome.refused or None,
-    }
+class _Told:
+    """Progress over several searches, in hundredths of an evaluation."""
+
+    def __init__(self, progress: api.Progress | None, spaces: Iterable[Space], budget: int) -> None:
+        self._progress = progress
+        self._total = sum(_expected(space, budget) for space in spaces)
+        self._before = 0
+        self._done = 0
+        self._shown = 0
+
+    def within(self, evaluations: float) -> None:
+        if self._progress:
+            # Refused evaluations are known only after their batch; the bar does not go back for them.
+            done = min(round(100 * (self._before + self._done + evaluations)), 100 * self._total)
+            self._shown = max(self._shown, done)
+            self._progress(self._shown, 100 * self._total)
+
+    def add(self, evaluations: int) -> None:
+        self._done += evaluations
+        self.within(0)
+
+    def finish(self, space: Space, budget: int) -> None:
+        self._before += _expected(space, budget)
+        self._done = 0
+        self.within(0)
 
 
-def _with(values: Assignment, key: str, value: Value) -> Assignment:
-    return tuple((name, value if name == key else kept) for name, kept in values)
+def _expected(space: Space, budget: int) -> int:
+    varied = sum(
+        sum(len(spec.range) - 1 for spec in own) + sum(len(spec.range) - 1 for spec in space.shared)
+        for own in space.own.values()
+    )
+    return budget * len(space.own) + varied
+
+
+def _measured(claims: Iterable[Claim]) -> dict[str, Any]:
+    return {claim.id: {"measured": claim.measured, "holds": claim.holds} for claim in claims}
 
 
 def _setting(name: str) -> str:

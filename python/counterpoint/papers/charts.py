@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from .. import units
 from ..frame import mean
 from ..matrix import Matrix, Value
 from .declared import ChartSpec, TableSpec
+from .interval import estimate
 from .model import Chart, Mark, Table
 from .quantity import Document, Key, Quantity
 
 AVERAGE = "average"
 """The label of the mean over the places of an axis."""
 
+Spot: TypeAlias = tuple[str, str, str]
+"""Where a mark stands: panel, place on the axis, colour."""
+
 _TITLES = {"tx_size": "transaction size", "cores": "cores", "footprint": "footprint"}
 _NOTHING = "-"
 
 
-def chart(spec: ChartSpec, matrix: Matrix, runs: Mapping[Key, Document], names: Mapping[str, str]) -> Chart:
+Runs: TypeAlias = Sequence[Mapping[Key, Document]]
+"""The runs of a matrix with each seed."""
+
+
+def chart(spec: ChartSpec, matrix: Matrix, runs: Runs, names: Mapping[str, str]) -> Chart:
     """A declared chart with its marks."""
     place = _Places(spec, matrix, names)
     metrics = spec.metrics or {"": spec.quantity.metric}
@@ -47,8 +56,8 @@ def chart(spec: ChartSpec, matrix: Matrix, runs: Mapping[Key, Document], names: 
 
 def numbers(drawn: Chart, digits: int) -> Table:
     """The numbers of a chart: a row for each panel and colour, a column for each place."""
-    found = {(mark.panel, mark.series, mark.x): mark.value for mark in drawn.marks}
-    found |= {(mark.panel, drawn.line_title, mark.x): mark.value for mark in drawn.line}
+    found = {(mark.panel, mark.series, mark.x): mark for mark in drawn.marks}
+    found |= {(mark.panel, drawn.line_title, mark.x): mark for mark in drawn.line}
     lines = (drawn.line_title,) if drawn.line else ()
     series = (*drawn.series, *lines)
     rows = [
@@ -63,7 +72,7 @@ def numbers(drawn: Chart, digits: int) -> Table:
     )
 
 
-def table(spec: TableSpec, matrix: Matrix, runs: Mapping[Key, Document], names: Mapping[str, str]) -> Table:
+def table(spec: TableSpec, matrix: Matrix, runs: Runs, names: Mapping[str, str]) -> Table:
     """A declared table with its cells."""
     shape = ChartSpec(
         Quantity("writes", where=spec.where),
@@ -73,7 +82,7 @@ def table(spec: TableSpec, matrix: Matrix, runs: Mapping[Key, Document], names: 
     )
     place = _Places(shape, matrix, names)
     columns = {
-        heading: {mark.x: mark.value for mark in place.marks(Quantity(metric, where=spec.where), runs, "")}
+        heading: {mark.x: mark for mark in place.marks(Quantity(metric, where=spec.where), runs, "")}
         for heading, metric in spec.columns.items()
     }
     rows = _in_order(row for column in columns.values() for row in column)
@@ -96,11 +105,15 @@ class _Places:
             if not shown & set(group) and 1 not in sizes:
                 raise ValueError(f"axis {group[0]} has no part in the chart '{spec.title}' and more than one value")
 
-    def marks(self, quantity: Quantity, runs: Mapping[Key, Document], series: str) -> list[Mark]:
+    def marks(self, quantity: Quantity, runs: Runs, series: str) -> list[Mark]:
         """A mark for each place, in the order of the axes, the mean over places last."""
-        found: dict[tuple[str, str, str], list[float | None]] = {}
-        values = quantity.of(self.matrix, runs)
-        for key, value in values.items():
+        of_seeds = [self._of_seed(quantity, one, series) for one in runs]
+        return [self._mark(spot, [one.get(spot) for one in of_seeds]) for spot in of_seeds[0]]
+
+    def _of_seed(self, quantity: Quantity, runs: Mapping[Key, Document], series: str) -> dict[Spot, float | None]:
+        """The value at each place with one seed."""
+        found: dict[Spot, list[float | None]] = {}
+        for key, value in quantity.of(self.matrix, runs).items():
             at = dict(zip(self.matrix.axes, key, strict=True))
             spot = (
                 self._called(self.spec.panel, at) if self.spec.panel else "",
@@ -108,14 +121,15 @@ class _Places:
                 series or (self._called(self.spec.series, at) if self.spec.series else ""),
             )
             found.setdefault(spot, []).append(value)
-        marks = [Mark(*spot, mean(values)) for spot, values in found.items()]
-        return marks + (self._averages(marks) if self.spec.average else [])
+        means = {spot: mean(values) for spot, values in found.items()}
+        return means | (_averages(means) if self.spec.average else {})
 
-    def _averages(self, marks: list[Mark]) -> list[Mark]:
-        return [
-            Mark(panel, AVERAGE, series, mean([m.value for m in marks if (m.panel, m.series) == (panel, series)]))
-            for panel, series in dict.fromkeys((m.panel, m.series) for m in marks)
-        ]
+    def _mark(self, spot: Spot, values: Sequence[float | None]) -> Mark:
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return Mark(*spot, None)
+        found = estimate(known)
+        return Mark(*spot, found.mean, found.half)
 
     def _called(self, key: str, at: Mapping[str, Value]) -> str:
         value = at[key]
@@ -127,12 +141,25 @@ class _Places:
         return units.size(value) if key == "tx_size" else self.names.get(str(value), str(value))
 
 
+def _averages(means: Mapping[Spot, float | None]) -> dict[Spot, float | None]:
+    """The mean over the places of each panel and colour."""
+    return {
+        (panel, AVERAGE, series): mean(
+            [value for spot, value in means.items() if (spot[0], spot[2]) == (panel, series)]
+        )
+        for panel, series in dict.fromkeys((panel, series) for panel, _, series in means)
+    }
+
+
 def _in_order(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _cell(value: float | None, digits: int) -> str:
-    return _NOTHING if value is None else f"{value:,.{digits}f}"
+def _cell(mark: Mark | None, digits: int) -> str:
+    if mark is None or mark.value is None:
+        return _NOTHING
+    shown = f"{mark.value:,.{digits}f}"
+    return shown if mark.half is None else f"{shown} ± {mark.half:,.{digits}f}"
 
 
 def _about(title: str, quantity: str) -> str:

@@ -7,6 +7,9 @@ The kinds of claims, as `claims.toml` has them:
 - `average`: the mean of the values is the published one, within the tolerance;
 - `order`: no value exceeds the bound.
 
+What is measured over several seeds is a mean with an interval (see `interval`); it lies where it must if its interval
+meets what is allowed. Exact values have none: the mean is compared.
+
 A claim with `by_tx_size`, `by_cores` or `by_design` has a published value, or band, for each of these points.
 """
 
@@ -23,7 +26,8 @@ from typing import Any
 from .. import units
 from ..matrix import Matrix, Value
 from .declared import ClaimSpec
-from .model import Claim, ClaimRow
+from .interval import Estimate, estimate
+from .model import Claim, ClaimRow, Interval
 from .quantity import Document, Key
 
 _BY = {"by_tx_size": "tx_size", "by_cores": "cores", "by_design": "design"}
@@ -42,19 +46,29 @@ class _Point:
 
     key: str
     at: str
-    values: Mapping[str, float]
+    values: Mapping[str, Sequence[float]]
     published: Any
     tolerance: float
 
+    def estimates(self) -> dict[str, Estimate]:
+        """Each value over the seeds."""
+        return {name: estimate(values) for name, values in self.values.items()}
 
-def judge(spec: ClaimSpec, matrix: Matrix, runs: Mapping[Key, Document]) -> Claim:
+
+def judge(spec: ClaimSpec, matrix: Matrix, runs: Sequence[Mapping[Key, Document]]) -> Claim:
     """A claim with what was measured of it.
+
+    Args:
+        spec: how it is measured.
+        matrix: what was run.
+        runs: the runs with each seed.
 
     Raises:
         ValueError: a run that it needs has no such figure.
     """
     entry = published()[spec.id]
-    outcomes = [_VERDICTS[entry["kind"]](point, spec) for point in _points(entry, spec, matrix, runs)]
+    points = list(_points(entry, spec, matrix, runs))
+    outcomes = [_VERDICTS[entry["kind"]](point, spec) for point in points]
     by_point = {key: measured for key, measured, _ in outcomes}
     single = list(by_point) == [""]
     found = next((entry[by] for by in _BY if by in entry), None)
@@ -67,7 +81,24 @@ def judge(spec: ClaimSpec, matrix: Matrix, runs: Mapping[Key, Document]) -> Clai
         tolerance=entry.get("tol", entry.get("tol_by_design", 0)),
         holds=all(row.holds for _, _, row in outcomes),
         rows=tuple(row for _, _, row in outcomes),
+        intervals=_intervals(points, spec) if len(runs) > 1 and entry["kind"] != "exact" else (),
     )
+
+
+def _intervals(points: Iterable[_Point], spec: ClaimSpec) -> tuple[Interval, ...]:
+    """Every measured value of a claim, and of an average the mean over them."""
+    found = []
+    for point in points:
+        values = point.estimates()
+        if spec.pick == "all" and published()[spec.id]["kind"] == "average":
+            values[""] = _mean(point)
+        found += [Interval(point.at, name, one.mean, one.low, one.high) for name, one in values.items()]
+    return tuple(found)
+
+
+def _mean(point: _Point) -> Estimate:
+    """The mean of the values of a point over the seeds: for each seed of its values, then over the seeds."""
+    return estimate([sum(each) / len(each) for each in zip(*point.values.values(), strict=True)])
 
 
 def misses(claim: Claim) -> list[float]:
@@ -109,26 +140,35 @@ def _single(entry: Mapping[str, Any]) -> Any:
 
 
 def _points(
-    entry: Mapping[str, Any], spec: ClaimSpec, matrix: Matrix, runs: Mapping[Key, Document]
+    entry: Mapping[str, Any], spec: ClaimSpec, matrix: Matrix, runs: Sequence[Mapping[Key, Document]]
 ) -> Iterable[_Point]:
     by = next((name for name in _BY if name in entry), None)
     axis = _BY[by] if by else None
-    axes = list(matrix.axes)
-    groups: dict[str, dict[str, list[float]]] = {"": {}} if axis is None else {key: {} for key in entry[by or ""]}
+    of_seeds = [_grouped(entry[by] if by else {"": None}, axis, spec, matrix, one) for one in runs]
+    for group in of_seeds[0]:
+        values = {name: [one[group][name] for one in of_seeds] for name in of_seeds[0][group]}
+        tolerance = entry["tol_by_design"][group] if "tol_by_design" in entry else entry.get("tol", 0)
+        yield _Point(group, _at(axis, group), values, entry[by][group] if by else _single(entry), tolerance)
+
+
+def _grouped(
+    wanted: Iterable[str], axis: str | None, spec: ClaimSpec, matrix: Matrix, runs: Mapping[Key, Document]
+) -> dict[str, dict[str, float]]:
+    """The values of one seed by point and by where they were measured."""
+    groups: dict[str, dict[str, list[float]]] = {key: {} for key in wanted}
     for place, value in spec.quantity.of(matrix, runs).items():
-        at = dict(zip(axes, place, strict=True))
+        at = dict(zip(matrix.axes, place, strict=True))
         if value is None:
             raise ValueError(f"{spec.id}: the run at {at} has no {spec.quantity.metric}")
         group = str(at[axis]) if axis else ""
         if group in groups:
-            name = _named(matrix, spec, at, axis)
-            groups[group].setdefault(name, []).append(value)
+            groups[group].setdefault(_named(matrix, spec, at, axis), []).append(value)
     for group, found in groups.items():
         if not found:
             raise ValueError(f"{spec.id}: nothing was measured at '{group}'")
-        means = {name: sum(values) / len(values) for name, values in found.items()}
-        tolerance = entry["tol_by_design"][group] if "tol_by_design" in entry else entry.get("tol", 0)
-        yield _Point(group, _at(axis, group), means, entry[by][group] if by else _single(entry), tolerance)
+    return {
+        group: {name: sum(values) / len(values) for name, values in found.items()} for group, found in groups.items()
+    }
 
 
 def _named(matrix: Matrix, spec: ClaimSpec, at: Mapping[str, Value], axis: str | None) -> str:
@@ -152,7 +192,7 @@ def _at(axis: str | None, value: str) -> str:
 
 
 def _exact(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
-    measured = list(point.values.values())
+    measured = [one.mean for one in point.estimates().values()]
     digits = [len(repr(value).partition(".")[2]) for value in point.published]
     shown = [round(value, places) if places else value for value, places in zip(measured, digits, strict=True)]
     words = ", ".join(f"{name} {value:g}" for name, value in zip(point.values, shown, strict=True))
@@ -162,27 +202,31 @@ def _exact(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
 
 def _band(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
     (low, high), tolerance = point.published, point.tolerance
-    outside = [name for name, value in point.values.items() if not low - tolerance <= value <= high + tolerance]
-    least, most = min(point.values.values()), max(point.values.values())
-    words = f"{least:.{spec.digits}f} to {most:.{spec.digits}f}"
+    found = point.estimates()
+    outside = [name for name, one in found.items() if one.high < low - tolerance or one.low > high + tolerance]
+    least, most = (pick(found.values(), key=lambda one: one.mean) for pick in (min, max))
+    words = f"{least.said(spec.digits)} to {most.said(spec.digits)}"
     words += f" (outside: {', '.join(outside)})" if outside else ""
     row = ClaimRow(point.at, f"{low:g} to {high:g} ± {tolerance:g}", words, not outside)
-    return point.key, [least, most], row
+    return point.key, [least.mean, most.mean], row
 
 
 def _average(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
-    best = max(point.values, key=lambda name: point.values[name])
-    mean = point.values[best] if spec.pick == "max" else sum(point.values.values()) / len(point.values)
-    words = f"{mean:.{spec.digits}f}" + (f" ({best})" if spec.pick == "max" else "")
-    holds = abs(mean - point.published) <= point.tolerance
-    return point.key, mean, ClaimRow(point.at, f"{point.published:g} ± {point.tolerance:g}", words, holds)
+    found = point.estimates()
+    best = max(found, key=lambda name: found[name].mean)
+    one = found[best] if spec.pick == "max" else _mean(point)
+    words = one.said(spec.digits) + (f" ({best})" if spec.pick == "max" else "")
+    holds = abs(one.mean - point.published) <= point.tolerance + (one.half or 0)
+    return point.key, one.mean, ClaimRow(point.at, f"{point.published:g} ± {point.tolerance:g}", words, holds)
 
 
 def _order(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
     bound = point.published["at_most"]
-    worst = max(point.values, key=lambda name: point.values[name])
-    words = f"{point.values[worst]:.{spec.digits}f} ({worst})"
-    return point.key, point.values[worst], ClaimRow(point.at, f"at most {bound:g}", words, point.values[worst] <= bound)
+    found = point.estimates()
+    worst = max(found, key=lambda name: found[name].mean)
+    holds = all(one.low <= bound for one in found.values())
+    words = f"{found[worst].said(spec.digits)} ({worst})"
+    return point.key, found[worst].mean, ClaimRow(point.at, f"at most {bound:g}", words, holds)
 
 
 _VERDICTS = {"exact": _exact, "band": _band, "average": _average, "order": _order}

@@ -10,11 +10,7 @@
     transactions = 100
     [names]                        # what values are called in charts
     secpm-no-cwr = "SecPM w/o CWR"
-    [[decision]]                   # what the paper leaves open
-    key = "program.think_instructions"
-    start = 8000
-    range = [0, 2000, 8000]
-    reason = "..."
+    [[decision]]                   # what the paper leaves open, see `decisions`
 
 A figure's file holds what is run, a matrix as `counterpoint.matrix` has it (or several, as tables of `matrix`, each
 with its name), and what is made of it: charts, tables and claims, each a quantity of the runs::
@@ -45,6 +41,7 @@ from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 from ..matrix import PARTS, Matrix, Value, parse
+from .decisions import DecisionSpec, read, simulator_of
 from .quantity import Quantity
 
 Scale: TypeAlias = Literal["full", "quick", "calibration"]
@@ -191,23 +188,6 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class DecisionSpec:
-    """A value that a paper leaves open.
-
-    Attributes:
-        key: path of the machine value.
-        start: where the search over decisions begins: what was taken before any claim was looked at.
-        range: what it might be.
-        reason: why it is open, and why `start`.
-    """
-
-    key: str
-    start: Value
-    range: tuple[Value, ...]
-    reason: str
-
-
-@dataclass(frozen=True)
 class Paper:
     """What all experiments of a paper share.
 
@@ -215,7 +195,7 @@ class Paper:
         name: also that of its preset.
         title: as printed.
         names: what values are called in charts.
-        decisions: what it leaves open.
+        decisions: what it leaves open, that of its simulator first.
         document: the file.
     """
 
@@ -230,10 +210,7 @@ class Paper:
 def paper(name: str) -> Paper:
     """One of `PAPERS`."""
     document = _read(name, "paper.toml")
-    decisions = tuple(
-        DecisionSpec(entry["key"], entry["start"], tuple(entry["range"]), entry["reason"])
-        for entry in document.get("decision", ())
-    )
+    decisions = (*simulator_of(name).decisions, *read(document.get("decision", ())))
     return Paper(name, document["title"], document.get("names", {}), decisions, document)
 
 

@@ -18,13 +18,15 @@ class Mark:
         panel: the part of the chart that it is in; empty where there is one part.
         x: its place on the axis, as people read it.
         series: what its colour stands for.
-        value: its height; None where the figure has no meaning there.
+        value: its height, the mean over the seeds; None where the figure has no meaning there.
+        half: half the width of its interval; None with one seed.
     """
 
     panel: str
     x: str
     series: str
     value: float | None
+    half: float | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,25 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A measured value over several seeds, with its interval of 95 %.
+
+    Attributes:
+        at: the point of its claim, as `ClaimRow` has it.
+        of: what tells it from the others there, such as the workload; empty for the mean over them.
+        mean: over the seeds.
+        low: the lower end.
+        high: the upper end.
+    """
+
+    at: str
+    of: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Claim:
     """One published result and what was measured of it.
 
@@ -100,6 +121,7 @@ class Claim:
         tolerance: in the claim's unit; by design where it differs.
         holds: whether all of it does.
         rows: the points one by one.
+        intervals: every measured value where there are several seeds; empty for exact claims.
     """
 
     id: str
@@ -110,6 +132,7 @@ class Claim:
     tolerance: Any
     holds: bool
     rows: tuple[ClaimRow, ...]
+    intervals: tuple[Interval, ...] = ()
 
     @property
     def detail(self) -> str:
@@ -150,23 +173,27 @@ class Figure:
 
 @dataclass(frozen=True)
 class Decision:
-    """A value that a paper leaves open.
+    """Something that a paper leaves open: a value, or several that go together, as a table by key.
 
     Attributes:
         paper: the paper's name.
-        key: path of the machine value.
-        value: the preset's.
+        key: path of the value, or the name of the group.
+        value: what the paper's runs have.
         start: what it was before the search over decisions.
-        range: values that it might have been, in the order they are tried.
+        shipped: what the cited simulator ships or the text suggests; None where neither says.
+        range: what it might have been.
         reason: why it is open, and why `start`.
+        shared: the simulator whose papers share the decision; empty where it is the paper's own.
     """
 
     paper: str
     key: str
     value: Any
     start: Any
+    shipped: Any
     range: tuple[Any, ...]
     reason: str
+    shared: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,6 +207,7 @@ class Reproduction:
         decisions: what the papers leave open.
         deviations: `DEVIATIONS.md`, Markdown.
         quick: whether small footprints and few transactions were simulated.
+        seeds: how many seeds every figure was measured with.
         facts: what was run, under the names a reader looks for.
         command: the command line that reproduces it.
     """
@@ -190,6 +218,7 @@ class Reproduction:
     decisions: tuple[Decision, ...]
     deviations: str
     quick: bool
+    seeds: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
     command: str | None = None
 
@@ -203,6 +232,7 @@ class Reproduction:
         return {
             "schema": 1,
             "quick": self.quick,
+            "seeds": self.seeds,
             "facts": dict(self.facts),
             "claims": [_claim(claim) for claim in self.claims],
             "assumptions": [asdict(decision) for decision in self.decisions],

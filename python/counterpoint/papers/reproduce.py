@@ -15,14 +15,20 @@ from typing import Any
 from .. import api, keys, sweeps
 from .._engine import EngineError, InputError
 from ..matrix import Value
+from ..request import count
 from ..store import Store
 from ..sweeps import SweepProgress
 from . import charts, claims, recoverability
+from .decisions import Choice, DecisionSpec
 from .declared import PAPERS, Experiment, Scale, experiments, paper
+from .interval import SEEDS_MAX
 from .model import Claim, Decision, Figure, Reproduction
 from .quantity import Document, Key, key_of
 
 ALL = "all"
+
+SEEDS = 5
+"""Seeds that what is published is measured with."""
 
 Simulate = Callable[[Sequence[Mapping[str, Any]]], Sequence[Document]]
 """A function that returns the documents of requests, in their order."""
@@ -30,10 +36,10 @@ Simulate = Callable[[Sequence[Mapping[str, Any]]], Sequence[Document]]
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment with its runs, by matrix and by their position on its axes."""
+    """An experiment with its runs: by matrix, with each seed, by their position on its axes."""
 
     experiment: Experiment
-    runs: Mapping[str, Mapping[Key, Document]]
+    runs: Mapping[str, Sequence[Mapping[Key, Document]]]
 
 
 def names_of(asked: str) -> tuple[str, ...]:
@@ -53,6 +59,7 @@ def reproduce(
     asked: str = ALL,
     *,
     quick: bool = False,
+    seeds: int | None = None,
     store: str | os.PathLike[str] | None = None,
     workers: int = 0,
     cluster: str | None = None,
@@ -64,6 +71,7 @@ def reproduce(
     Args:
         asked: a paper, or `"all"`.
         quick: small footprints and few transactions, to see that everything works; the figures mean little.
+        seeds: every figure is measured with the seeds 1 to this, as a mean with an interval; default 5, `quick` 1.
         store: the file that keeps the simulations, as `sweep` has it, so that one that was stopped goes on; without,
             they are forgotten.
         workers: processes that simulate; 0 is one per processor, and there are never more. The results do not depend
@@ -79,12 +87,15 @@ def reproduce(
     """
     scale: Scale = "quick" if quick else "full"
     names = names_of(asked)
-    declared = [experiment for name in names for experiment in experiments(name, scale)]
+    used = _seeds(seeds, quick)
+    declared = [
+        [experiment for name in names for experiment in experiments(name, scale, {"seed": one})] for one in used
+    ]
     documents: list[Document] = []
 
     def simulate(requests: Sequence[Mapping[str, Any]]) -> Sequence[Document]:
         plan = sweeps.plan_requests(f"reproduce-{asked}-{scale}", requests)
-        with _kept_in(store) as path, Store(path) as opened:
+        with kept_in(store) as path, Store(path) as opened:
             sweeps.put(plan, opened)
             report = sweeps.compute(plan, opened, workers=workers, cluster=cluster, progress=progress)
             if report.failures:
@@ -93,7 +104,7 @@ def reproduce(
             documents.extend(opened.run(key).document for key, _ in plan.points)
         return documents
 
-    measured = measure(declared, simulate)
+    measured = over_seeds(measure([one for each in declared for one in each], simulate), len(used))
     judged = {claim.id: claim for entry in measured for claim in judge(entry)}
     return Reproduction(
         papers={name: paper(name).title for name in names},
@@ -102,13 +113,14 @@ def reproduce(
         decisions=tuple(decision for name in names for decision in decisions(name)),
         deviations=resources.files(__package__).joinpath("DEVIATIONS.md").read_text(encoding="utf-8"),
         quick=quick,
-        facts=_facts(names, documents, scale),
+        seeds=len(used),
+        facts=_facts(names, documents, scale, used),
         command=command,
     )
 
 
 @contextmanager
-def _kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
+def kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
     """The file of the simulations, or a temporary one."""
     if store is not None:
         yield Path(store)
@@ -127,17 +139,40 @@ def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured
         for point in matrix.points
     }
     order = sorted(asked, key=lambda content: keys.place_in_memory(asked[content]))
-    found = dict(zip(order, simulate([_placed(asked[content]) for content in order]) if order else (), strict=True))
+    found = dict(zip(order, simulate([placed(asked[content]) for content in order]) if order else (), strict=True))
     return [
         Measured(
             experiment,
             {
-                name: {key_of(point): found[_content(point.request)] for point in matrix.points}
+                name: [{key_of(point): found[_content(point.request)] for point in matrix.points}]
                 for name, matrix in experiment.matrices.items()
             },
         )
         for experiment in declared
     ]
+
+
+def over_seeds(measured: Sequence[Measured], seeds: int) -> list[Measured]:
+    """Experiments with the runs of all seeds, from those with one each, all of the first seed first."""
+    figures = len(measured) // seeds
+    return [
+        Measured(
+            measured[place].experiment,
+            {
+                name: [run for seed in range(seeds) for run in measured[seed * figures + place].runs[name]]
+                for name in measured[place].runs
+            },
+        )
+        for place in range(figures)
+    ]
+
+
+def _seeds(asked: int | None, quick: bool) -> range:
+    if asked is None:
+        asked = 1 if quick else SEEDS
+    if not 1 <= count("seeds", asked) <= SEEDS_MAX:
+        raise InputError(f"seeds is {asked}; it must be a whole number from 1 to {SEEDS_MAX}")
+    return range(1, asked + 1)
 
 
 def judge(measured: Measured) -> list[Claim]:
@@ -149,19 +184,34 @@ def judge(measured: Measured) -> list[Claim]:
 
 
 def decisions(name: str) -> list[Decision]:
-    """What a paper leaves open, with its preset's values."""
-    preset = next(machine.values for machine in api.machines() if machine.name == name)
+    """What a paper leaves open, with the values that its runs have."""
     return [
-        Decision(name, spec.key, preset_value(preset, spec.key), spec.start, spec.range, spec.reason)
+        Decision(
+            paper=name,
+            key=spec.name,
+            value=spec.plain(set_now(name, spec)),
+            start=spec.plain(spec.start),
+            shipped=spec.plain(spec.shipped),
+            range=tuple(spec.plain(choice) for choice in spec.range),
+            reason=spec.reason,
+            shared=spec.simulator,
+        )
         for spec in paper(name).decisions
     ]
 
 
-def preset_value(values: Mapping[str, Any], key: str) -> Value:
-    """A machine value by its path."""
-    section, _, name = key.partition(".")
-    value: Value = values[section][name]
-    return value
+def set_now(name: str, spec: DecisionSpec) -> Choice:
+    """What the runs of a paper have for a decision: values of its preset, or of `paper.toml`."""
+    preset = next(machine.values for machine in api.machines() if machine.name == name)
+    return tuple((key, _value(name, preset, key)) for key, _ in spec.range[0])
+
+
+def _value(name: str, preset: Mapping[str, Any], key: str) -> Value:
+    section, _, value = key.partition(".")
+    if not value and key not in paper(name).document["full"]:
+        raise ValueError(f"decision {key} of {name}: [full] of its paper.toml must have it, as the runs do")
+    found: Value = preset[section][value] if value else paper(name).document["full"][key]
+    return found
 
 
 def _figure(measured: Measured) -> Figure:
@@ -188,7 +238,8 @@ def _figure(measured: Measured) -> Figure:
         charts=tuple(drawn),
         tables=tuple(tables),
         claims=tuple(spec.id for spec in experiment.claims),
-        runs=sum(len(matrix.points) for matrix in experiment.matrices.values()) + len(experiment.recoverability),
+        runs=sum(len(matrix.points) * len(measured.runs[name]) for name, matrix in experiment.matrices.items())
+        + len(experiment.recoverability),
     )
 
 
@@ -196,13 +247,13 @@ def _content(request: Mapping[str, Any]) -> str:
     return json.dumps(request, sort_keys=True)
 
 
-def _placed(request: Mapping[str, Any]) -> Mapping[str, Any]:
+def placed(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """A request with the full path of its trace in the package, if it has one."""
     trace = resources.files(__package__) / request.get("machine", "") / request["workload"]
     return {**request, "workload": str(trace)} if trace.is_file() else request
 
 
-def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale) -> dict[str, str]:
+def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale, seeds: range) -> dict[str, str]:
     counted = sorted({run["transactions"] // max(run["cores"], 1) for run in documents if run["transactions"]})
     facts = {
         "papers": ", ".join(names),
@@ -212,7 +263,8 @@ def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale) ->
         "transactions per core": " to ".join(f"{count:,}" for count in dict.fromkeys((counted[0], counted[-1])))
         if counted
         else "",
-        "seed": ", ".join(str(seed) for seed in sorted({run["seed"] for run in documents})),
+        "seed" if len(seeds) == 1 else "seeds": ", ".join(map(str, seeds)),
+        "intervals": "means over the seeds, ± half of Student's t interval of 95 %" if len(seeds) > 1 else "",
         "engine": f"{api.engine_version()}",
     }
     return {name: value for name, value in facts.items() if value}

@@ -1,108 +1,202 @@
-"""The page of a search over decisions: what was chosen, what was tried, how each claim depends on each decision."""
+"""The page of a search over decisions: what was chosen, what it predicts, how each claim depends on each decision."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from .. import api
-from ..papers.calibrate import Calibration, Outcome, Trial
-from ..papers.declared import paper
+from ..files import prepare_folder, write_text
+from ..papers.calibrate import Calibration
+from ..papers.declared import PAPERS, paper
 from ..papers.model import Claim
-from ..request import literal
+from ..papers.pool import Joint
+from ..papers.reproduce import set_now
+from ..papers.sensitivity import Varied
+from . import assumptions
 from .markdown import markdown_table
+
+_BEST = 10
+
+
+def write_pages(found: Sequence[Calibration], folder: Path) -> list[Path]:
+    """Writes `calibration/SIMULATOR.md` for each search and, if all papers were searched, `assumptions.md` with its
+    picture `img/assumptions.svg`, into a folder; returns their paths.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    pages = prepare_folder(folder / "calibration")
+    written = [write_text(pages / f"{one.simulator.name}.md", page(one)) for one in found]
+    if {name for one in found for name in one.space.own} == set(PAPERS):
+        picture = prepare_folder(folder / "img") / "assumptions.svg"
+        written.append(write_text(picture, assumptions.picture(found)))
+        written.append(write_text(folder / "assumptions.md", assumptions.page(found)))
+    return written
 
 
 def page(found: Calibration) -> str:
     """The page in Markdown."""
-    lines = [
-        f"# Decisions of the {found.paper} paper",
-        "",
-        f"{paper(found.paper).title}.",
-        "",
-        f"Written by `counterpoint calibrate {found.paper}`, engine {api.engine_version()}. Simulated:",
-        f"{found.setting}.",
-        "How the search goes and what a score is: [calibration](../calibration.md).",
-        "",
-        f"The score went from {found.start.score:.3f} to {found.chosen.score:.3f} in {_rounds(found)}.",
-        "",
-        "## What the paper leaves open",
-        "",
-        markdown_table(("decision", "tried", "start", "chosen", "why open, and why that start"), _decisions(found)),
-        "",
-        "## The claims, before and after",
-        "",
-        "At the scale of the search; the figures at the papers' footprints are in the report.",
-        "",
-        markdown_table(("claim", "at", "published", "start", "chosen"), _claims(found)),
-        "",
-        "## What the search did",
-        "",
-        markdown_table(("round", "decision", "kept", "score"), _steps(found)),
-        "",
+    parts = [
+        f"# Decisions of the papers that cite {found.simulator.title}",
+        "".join(f"- {name}: {paper(name).title}\n" for name in found.space.own).rstrip(),
+        _setting(found),
+        "## What the papers leave open",
+        "What the simulator ships, or the paper's text suggests, is given where one of them says something. **Bold** "
+        "is what departs from it. Decisions without a paper are shared.",
+        markdown_table(
+            ("paper", "decision", "range", "start", "shipped", "chosen", "preset", "why open, and why that start"),
+            _decisions(found),
+        ),
+        "## Points",
+        markdown_table(("point", "score", "departures"), _points(found)),
+        f"The best {_BEST} of the points that were evaluated with all seeds, under the chosen weight of the prior:",
+        markdown_table(
+            ("score", "departures", "differs from the chosen one in"),
+            _best(found),
+        ),
+        "## What the points predict",
+        _folds(found),
+        "## The claims",
+        "At the scale of the search, with its first seed; the figures at the papers' footprints are in the report.",
+        markdown_table(("claim", "at", "published", *found.named()), _claims(found)),
         "## How the claims depend on each decision",
-        "",
-        "One decision changed at a time, all others as chosen. Points of a claim in their order; **bold** where all",
-        "of them hold.",
+        "One decision changed at a time, all others as chosen, with the first seed. Points of a claim in their order; "
+        "**bold** where all of them hold.",
+        *_sensitivities(found),
     ]
-    for spec in found.decisions:
-        trials = [trial for trial in found.rounds[-1].trials if trial.key == spec.key]
-        names = [claim.id for claim in found.chosen.claims]
-        header = (f"`{spec.key}`", "score", *(name.removeprefix(f"{found.paper}.") for name in names))
-        lines += [
-            "",
-            markdown_table(
-                header, (_sensitivity(trial, dict(found.chosen.values)[spec.key], names) for trial in trials)
-            ),
-        ]
-    return "\n".join(lines) + "\n"
+    refused = _refused(found)
+    if refused:
+        parts += ["## What the engine refuses", refused]
+    return "\n\n".join(parts) + "\n"
 
 
-def _rounds(found: Calibration) -> str:
-    count = len(found.rounds)
-    words = f"{count} round{'' if count == 1 else 's'}"
-    return f"{words}, the last of which changed nothing" if found.ended else f"{words}, and was ended there"
+def _setting(found: Calibration) -> str:
+    names = " ".join(found.space.own)
+    lines = [
+        f"Written by `counterpoint calibrate {names} --budget {found.budget} --seed {found.seed}`, engine "
+        f"{api.engine_version()}.",
+        f"{found.evaluated} evaluations of a paper with a seed, and {len(found.refused)} refused; the chosen point was",
+        f"evaluated with the seeds {', '.join(map(str, found.pool.seeds))}. How the search goes and what a score is:",
+        "[calibration](../calibration.md). Simulated:",
+        "",
+        *(f"- {name}: {setting}" for name, setting in found.settings.items()),
+    ]
+    return "\n".join(lines)
 
 
 def _decisions(found: Calibration) -> Iterable[Sequence[str]]:
-    chosen = dict(found.chosen.values)
-    for spec in found.decisions:
-        value = literal(chosen[spec.key])
-        shown = value if chosen[spec.key] == spec.start else f"**{value}**"
-        yield f"`{spec.key}`", ", ".join(map(literal, spec.range)), literal(spec.start), shown, spec.reason
+    for name, spec, place in found.by_decision(found.chosen):
+        choice = spec.range[place]
+        departs = spec.shipped is not None and spec.place(spec.shipped) != place
+        said = spec.said(choice)
+        presets = dict.fromkeys(spec.said(set_now(one, spec)) for one in ([name] if name else found.space.own))
+        yield (
+            name,
+            f"`{spec.name}`",
+            "; ".join(map(spec.said, spec.range)) if spec.is_group else ", ".join(map(spec.said, spec.range)),
+            spec.said(spec.start),
+            spec.said(spec.shipped),
+            f"**{said}**" if departs else said,
+            " / ".join(presets),
+            spec.reason,
+        )
+
+
+def _points(found: Calibration) -> Iterable[Sequence[str]]:
+    for name, joint in found.named().items():
+        yield name, _score(found.score(joint)), str(found.space.departures(joint))
+
+
+def _best(found: Calibration) -> Iterable[Sequence[str]]:
+    for joint in found.best(_BEST):
+        yield _score(found.score(joint)), str(found.space.departures(joint)), _difference(found, joint) or "nothing"
+
+
+def _difference(found: Calibration, joint: Joint) -> str:
+    pairs = zip(found.by_decision(joint), found.by_decision(found.chosen), strict=True)
+    return "; ".join(
+        f"{name + ' ' if name else ''}`{spec.name}` {spec.said(spec.range[place])}"
+        for (name, spec, place), (_, _, chosen) in pairs
+        if place != chosen
+    )
+
+
+def _folds(found: Calibration) -> str:
+    tested = found.validation
+    rows = [
+        (
+            f"{weight:g}" + (" (chosen)" if weight == tested.weight else ""),
+            f"{tested.fitted(weight):.3f}",
+            f"{tested.predicted(weight):.3f}",
+        )
+        for weight in tested.weights
+    ]
+    folds = [
+        (
+            f"`{fold.left_out}`",
+            f"{fold.fitted:.3f}",
+            f"{fold.predicted:.3f}",
+            _score(found.score(fold.best)),
+            _difference(found, fold.best) or "nothing",
+        )
+        for fold in tested.folds
+        if fold.weight == tested.weight
+    ]
+    return "\n\n".join(
+        (
+            "Each figure (with one figure, each claim) is left out in turn; the best point on the others is scored on "
+            "it. The weight of the prior that predicts best is chosen, of equals the largest.",
+            markdown_table(("weight of the prior", "fitted", "predicted"), rows),
+            f"With the weight {tested.weight:g}:",
+            markdown_table(
+                ("left out", "fitted", "predicted", "overall", "its best point differs from the chosen one in"), folds
+            ),
+        )
+    )
 
 
 def _claims(found: Calibration) -> Iterable[Sequence[str]]:
-    for before, after in zip(found.start.claims, found.chosen.claims, strict=True):
-        for old, new in zip(before.rows, after.rows, strict=True):
-            cells = (f"**{row.measured}**" if row.holds else row.measured for row in (old, new))
-            yield before.id, old.at, old.published, *cells
+    columns = [{claim.id: claim for claim in found.claims(joint)} for joint in found.named().values()]
+    for claim in found.claims(found.chosen):
+        for number, row in enumerate(claim.rows):
+            cells = []
+            for column in columns:
+                held = column[claim.id].rows[number] if claim.id in column else None
+                cells.append("refused" if held is None else f"**{held.measured}**" if held.holds else held.measured)
+            yield claim.id, row.at, row.published, *cells
 
 
-def _steps(found: Calibration) -> Iterable[Sequence[str]]:
-    yield "", "start", "", f"{found.start.score:.3f}"
-    for number, walk in enumerate(found.rounds, 1):
-        for trial in walk.trials:
-            if trial.kept:
-                yield str(number), f"`{trial.key}`", literal(trial.value), f"{trial.outcome.score:.3f}"
-    yield str(len(found.rounds)), "nothing more", "", f"{found.chosen.score:.3f}"
+def _sensitivities(found: Calibration) -> Iterable[str]:
+    for name, spec, chosen in found.by_decision(found.chosen):
+        some = [each for each in found.varied if each.spec is spec and (not name or set(each.outcomes) == {name})]
+        claims = [claim.id for claim in found.claims(found.chosen) if not name or claim.paper == name]
+        header = (f"`{spec.name}`" + (f" ({name})" if name else ""), "score", *claims)
+        yield markdown_table(header, (_row(each, chosen, claims) for each in some))
 
 
-def _sensitivity(trial: Trial, chosen: object, names: Sequence[str]) -> Sequence[str]:
-    value = literal(trial.value) + (" (chosen)" if trial.value == chosen else "")
-    if trial.outcome.refused:
-        return value, "refused", *("" for _ in names)
-    return value, f"{trial.outcome.score:.3f}", *(_claim(trial.outcome, name) for name in names)
+def _row(each: Varied, chosen: int, claims: Sequence[str]) -> Sequence[str]:
+    value = each.spec.said(each.spec.range[each.place]) + (" (chosen)" if each.place == chosen else "")
+    if each.refused:
+        return value, "refused", *("" for _ in claims)
+    measured = {claim.id: claim for outcome in each.outcomes.values() for claim in outcome.claims}
+    score = sum(each.scores.values()) / len(each.scores)
+    return value, f"{score:.3f}", *(_shown(measured[name]) for name in claims)
 
 
-def _claim(outcome: Outcome, name: str) -> str:
-    claim = next(claim for claim in outcome.claims if claim.id == name)
-    shown = ", ".join(_measured(value) for value in _points(claim))
+def _shown(claim: Claim) -> str:
+    points = list(claim.measured.values()) if isinstance(claim.measured, dict) else [claim.measured]
+    shown = ", ".join(_measured(value) for value in points)
     return f"**{shown}**" if claim.holds else shown
-
-
-def _points(claim: Claim) -> list[object]:
-    return list(claim.measured.values()) if isinstance(claim.measured, dict) else [claim.measured]
 
 
 def _measured(value: object) -> str:
     return " to ".join(f"{each:.3g}" for each in value) if isinstance(value, list) else f"{value:.3g}"
+
+
+def _refused(found: Calibration) -> str:
+    return "\n".join(f"- {sentence}" for sentence in dict.fromkeys(why for _, why in found.refused))
+
+
+def _score(score: float | None) -> str:
+    return "refused" if score is None else f"{score:.3f}"

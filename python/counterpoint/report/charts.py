@@ -20,7 +20,7 @@ from ..frame import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
-Dressed = TypeVar("Dressed", alt.Chart, alt.FacetChart)
+Dressed = TypeVar("Dressed", alt.Chart, alt.LayerChart, alt.FacetChart)
 _WIDE, _NARROW, _SPACING = 900, 210, 14
 """Width in pixels of all plots of a wide chart together, of the plot of a narrow one, and of the room between plots."""
 

@@ -162,7 +162,8 @@ def _columns(chart: Chart, axes: _Axes) -> int:
 
 def _axes(chart: Chart, *, wide: bool) -> _Axes:
     height = 210 if wide else 180
-    left = _ends([*_values(chart.marks), *_values(chart.published), *_given(chart.rule)], chart.kind)
+    intervals = [end for mark in chart.marks if mark.value is not None for end in _interval(mark)]
+    left = _ends([*intervals, *_values(chart.published), *_given(chart.rule)], chart.kind)
     right = _ends(_values(chart.line), "bar") if chart.line else None
     left_title = _wrapped(chart.y_title, height)
     right_title = _wrapped(chart.line_title, height) if chart.line else []
@@ -175,6 +176,11 @@ def _axes(chart: Chart, *, wide: bool) -> _Axes:
         right_room=_room(right, right_title) if right else 12,
         height=height,
     )
+
+
+def _interval(mark: Mark) -> tuple[float, float]:
+    assert mark.value is not None
+    return mark.value - (mark.half or 0.0), mark.value + (mark.half or 0.0)
 
 
 def _given(value: float | None) -> list[float]:
@@ -215,8 +221,13 @@ def _number(value: float) -> str:
 
 
 def _table(marks: Iterable[Mark], panel: str) -> pl.DataFrame:
-    shown = [(mark.x, mark.series, mark.value) for mark in marks if mark.panel == panel and mark.value is not None]
-    return pl.DataFrame(shown, schema={"x": pl.String, "series": pl.String, "value": pl.Float64}, orient="row")
+    shown = [
+        (mark.x, mark.series, mark.value, *_interval(mark))
+        for mark in marks
+        if mark.panel == panel and mark.value is not None
+    ]
+    numbers = dict.fromkeys(("value", "low", "high"), pl.Float64)
+    return pl.DataFrame(shown, schema={"x": pl.String, "series": pl.String, **numbers}, orient="row")
 
 
 def _in_order(chart: Chart, table: pl.DataFrame) -> pl.DataFrame:
@@ -318,21 +329,38 @@ def _shapes(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str,
     table = _table(chart.marks, name)
     if chart.kind == "line":
         base = alt.Chart(_in_order(chart, table)).encode(x=x, y=y, color=colour)
-        return [base.mark_line(strokeWidth=2).encode(order="order:Q"), base.mark_point(filled=True, opacity=1, size=34)]
+        line = base.mark_line(strokeWidth=2).encode(order="order:Q")
+        return [line, base.mark_point(filled=True, opacity=1, size=34), *_error_bars(chart, table, x, y)]
     beside = _beside(chart)
     bars = alt.Chart(table).mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
+    errors = _error_bars(chart, table, x, y)
     longest = max((len(_number(value)) for value in _values(chart.marks)), default=0)
     if width / max(1, _places(chart) + len(chart.xs)) < max(_BAR_LABELLED, _LETTER * longest):
-        return [bars]
-    layers = [bars]
+        return [bars, *errors]
+    layers = [bars, *errors]
     for above in (True, False):
+        # Beyond the interval, so that its bar does not strike the number through.
+        ends = pl.max_horizontal("value", "high") if above else pl.min_horizontal("value", "low")
         some = table.filter((pl.col("value") >= 0) == above)
-        numbers = some.with_columns(pl.col("value").map_elements(_number, return_dtype=pl.String).alias("number"))
+        numbers = some.with_columns(
+            pl.col("value").map_elements(_number, return_dtype=pl.String).alias("number"), ends.alias("value")
+        )
         place: dict[str, Any] = {"dy": -3, "baseline": "bottom"} if above else {"dy": 4, "baseline": "top"}
         text = alt.Chart(numbers).mark_text(fontSize=10, color=colours.TEXT, **place)
         if some.height:
             layers.append(text.encode(x=x, y=y, xOffset=beside, text="number:N"))
     return layers
+
+
+def _error_bars(chart: Chart, table: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """The interval of each mark over the seeds; nothing where there is one seed."""
+    some = table.filter(pl.col("low") < pl.col("high"))
+    if not some.height:
+        return []
+    ends = y.copy()
+    ends.shorthand = "low:Q"
+    offset = {"xOffset": _beside(chart)} if chart.kind == "bar" else {}
+    return [alt.Chart(some).mark_rule(color=colours.TEXT).encode(x=x, y=ends, y2="high:Q", **offset)]
 
 
 def _beside(chart: Chart) -> alt.XOffset:

@@ -15,8 +15,8 @@ from ..request import literal
 from . import colours, figures, prose
 from .templates import template
 
-_NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ?[%\w]{1,4})?|-|")
-"""A cell that is empty or a number, with or without a unit."""
+_NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ± \d[\d.,]*)?( ?[%\w]{1,4})?|-|")
+"""A cell that is empty or a number, with or without an interval and a unit."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,18 @@ def _table(table: Table) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
         "key": _breakable(decision.key),
-        "value": literal(decision.value),
-        "start": literal(decision.start) if decision.start != decision.value else "",
-        "range": ", ".join(map(literal, decision.range)),
+        "value": _choice(decision.value),
+        "start": _choice(decision.start) if decision.start != decision.value else "",
+        "range": ("; " if isinstance(decision.value, dict) else ", ").join(map(_choice, decision.range)),
         "reason": prose.inline(decision.reason),
     }
+
+
+def _choice(value: Any) -> str:
+    """A value, or the values of a group."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key.rpartition('.')[2]} {literal(one)}" for key, one in value.items())
+    return literal(value)
 
 
 def _breakable(path: str) -> Markup:

@@ -1,0 +1,126 @@
+"""Which weight of the prior predicts best: each figure is left out, and scored at the best point on the others.
+
+A point that fits the figures it was chosen by says little. So for every weight of the prior and every figure, the best
+point on all other figures is looked up, and scored on the figure that was left out. The weight under which the claims
+that were left out score best is chosen; of weights that predict equally well, the largest. The chosen point is the best
+one on all figures under that weight. Where papers that are searched together have one figure only, claims are left out
+instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .pool import Joint, Objective, Pool
+
+WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Weights of the prior that are compared: 0.1 takes a tenth from the score of a point that departs in everything."""
+
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One figure left out, under one weight.
+
+    Attributes:
+        left_out: the figure, or the claim.
+        weight: of the prior.
+        best: the best point on the others.
+        fitted: its score on the others.
+        predicted: its score on what was left out.
+        counted: how many claims were left out.
+    """
+
+    left_out: str
+    weight: float
+    best: Joint
+    fitted: float
+    predicted: float
+    counted: int
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The cross-validation of a search.
+
+    Attributes:
+        folds: every weight with every fold.
+        weight: the weight that predicts best.
+        best: the best point on everything under it.
+    """
+
+    folds: tuple[Fold, ...]
+    weight: float
+    best: Joint
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weights that were compared."""
+        return tuple(dict.fromkeys(fold.weight for fold in self.folds))
+
+    def predicted(self, weight: float) -> float:
+        """How well claims that were left out are met under a weight, each counted alike."""
+        return _mean(fold.predicted for fold in self.folds if fold.weight == weight for _ in range(fold.counted))
+
+    def fitted(self, weight: float) -> float:
+        """How well the others are met, the mean over the folds weighted alike."""
+        return _mean(fold.fitted for fold in self.folds if fold.weight == weight for _ in range(fold.counted))
+
+
+def folds_of(claims: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The claims of each figure, or each claim where there is one figure only."""
+    figures: dict[str, list[str]] = {}
+    for claim in claims:
+        figures.setdefault(figure_of(claim), []).append(claim)
+    if len(figures) < 2:
+        return {claim: frozenset([claim]) for claim in claims}
+    return {figure: frozenset(found) for figure, found in figures.items()}
+
+
+def figure_of(claim: str) -> str:
+    """The figure of a claim: `secpm.f11` of `secpm.f11.without-cwr`."""
+    return ".".join(claim.split(".")[:2])
+
+
+def objectives(claims: Sequence[str], weights: Sequence[float] = WEIGHTS) -> list[Objective]:
+    """What a search makes large, in turn: all claims, and all but each fold's, under every weight."""
+    everything = frozenset(claims)
+    kept = [everything, *(everything - left_out for left_out in folds_of(claims).values())]
+    return [
+        Objective(some, weights[(turn + place) % len(weights)])
+        for turn in range(len(weights))
+        for place, some in enumerate(kept)
+        if some
+    ]
+
+
+def cross_validate(pool: Pool, claims: Sequence[str], weights: Sequence[float] = WEIGHTS) -> CrossValidation | None:
+    """Compares the weights over the points that were evaluated with all seeds; None if there is no such point."""
+    folds = []
+    everything = frozenset(claims)
+    for weight in weights:
+        for name, left_out in folds_of(claims).items():
+            kept = everything - left_out
+            best = pool.ranking(Objective(kept or everything, weight), confirmed=True).best()
+            scores = None if best is None else pool.joint_scores(best, confirmed=True)
+            if best is None or scores is None:
+                return None
+            fitted, predicted = mean_of(scores, kept or everything), mean_of(scores, left_out)
+            folds.append(Fold(name, weight, best, fitted, predicted, len(left_out)))
+    found = CrossValidation(tuple(folds), weights[0], folds[0].best)
+    weight = max(weights, key=lambda one: (round(found.predicted(one), _DIGITS), one))
+    best = pool.ranking(Objective(everything, weight), confirmed=True).best()
+    assert best is not None, "a fold has found one among the same points"
+    return replace(found, weight=weight, best=best)
+
+
+def mean_of(scores: Mapping[str, float], claims: Iterable[str]) -> float:
+    """The mean score of some claims."""
+    return _mean(scores[claim] for claim in claims)
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found)

@@ -1,0 +1,412 @@
+"""The search over what papers leave open: what is declared, its command, its pages, and a small one with the engine."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce, sensitivity
+from counterpoint.papers.decisions import Simulator, read, simulator_of, simulators
+from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
+from counterpoint.papers.evaluate import Asked, Outcome, Simulations
+from counterpoint.papers.model import Claim, ClaimRow
+from counterpoint.papers.pool import Ask
+from counterpoint.papers.quantity import METRICS
+from counterpoint.report import calibration_page
+from counterpoint.store import Store
+
+ROOT = Path(__file__).parents[2]
+
+AWAITED: Mapping[str, set[str]] = {
+    "gem5-nvmain": {
+        "secpm controller.wpq_high_watermark",
+        "secpm controller.wpq_low_watermark",
+        "secpm core.rob_entries",
+        "secpm core.width",
+        "secpm program.think_instructions",
+        "secpm-workshop controller.aes_units",
+        "secpm-workshop program.think_instructions",
+        "secpm-workshop write queue",
+    },
+    "gem5": {"core.width", "sepencr l3.latency_cycles", "sepencr program.think_instructions"},
+    "champsim-dramsim2": {
+        "device.mapping",
+        "easy-pm controller.aes_units",
+        "easy-pm log.bucket_records",
+        "easy-pm log.buckets",
+        "easy-pm log.cfb_latency",
+    },
+}
+"""Decisions whose published choice the presets do not have, by simulator: the published pages are of a short search,
+whose choices are not taken over. After a whole one, this is empty."""
+
+
+def test_every_paper_cites_one_simulator() -> None:
+    cited = [name for simulator in simulators() for name in simulator.papers]
+    assert sorted(cited) == sorted(PAPERS)
+    for name in PAPERS:
+        shared = simulator_of(name).decisions
+        assert paper(name).decisions[: len(shared)] == shared
+        keys = [key for spec in paper(name).decisions for key, _ in spec.range[0]]
+        assert len(keys) == len(set(keys)), "no value is decided twice"
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", PAPERS)
+def test_decisions_are_values_of_the_preset_and_ranges_the_engine_takes(name: str) -> None:
+    design = experiments(name, "quick")[-2].matrices[""].points[0].request["design"]
+    start = {key: value for spec in paper(name).decisions for key, value in spec.start}
+    for spec in paper(name).decisions:
+        assert spec.range[spec.place(reproduce.set_now(name, spec))]
+        for choice in spec.range:
+            values = {key: value for key, value in (start | dict(choice)).items() if "." in key}
+            resolved = cp.resolve(design, "array", machine=name, set=values)
+            for key, value in choice:
+                section, _, part = key.partition(".")
+                assert not part or resolved["machine"][section][part] == value
+
+
+ENTRY: dict[str, Any] = {"key": "a.b", "start": 1, "range": [1, 2], "reason": "open"}
+GROUP: dict[str, Any] = {
+    "name": "queue",
+    "start": {"a.b": 1, "a.c": True},
+    "shipped": {"a.c": 0, "a.b": 2},
+    "range": [{"a.b": 1, "a.c": True}, {"a.b": 2, "a.c": 0}],
+    "reason": "open",
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({**ENTRY, "start": 3}, "decision a.b: start is not in its range"),
+        ({**ENTRY, "start": True}, "decision a.b: start is not in its range"),
+        ({**ENTRY, "shipped": 3}, "decision a.b: shipped is not in its range"),
+        ({**ENTRY, "range": [1, 1]}, "decision a.b: its range has a choice twice"),
+        ({**ENTRY, "ship": 1}, "decision a.b: ship is not known"),
+        ({**ENTRY, "name": "x"}, "decision a.b: a decision has a key, or a name and tables of values"),
+        ({**ENTRY, "key": "transactions"}, "decision transactions: 'transactions' is no machine value and none of"),
+        ({**ENTRY, "start": {"a.b": 1}}, "decision a.b: {'a.b': 1} must be one value, because it has a key"),
+        ({**GROUP, "start": 1}, "decision queue: 1 must be a table, because it has a name"),
+        ({**GROUP, "range": [*GROUP["range"], {"a.b": 3}]}, "decision queue: its choices set different values"),
+    ],
+)
+def test_a_table_that_is_no_decision_is_refused(entry: Mapping[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        read([entry])
+
+
+def test_a_decision_is_a_value_or_several_that_go_together() -> None:
+    (one,) = read([ENTRY])
+    assert (one.shipped, one.is_group, one.is_ordered) == (None, False, True)
+    assert (one.said(one.start), one.plain(one.start)) == ("1", 1)
+    (group,) = read([GROUP], "gem5")
+    assert group.shipped is not None
+    assert group.place(group.shipped) == 1, "the order of keys says nothing"
+    assert (group.is_group, group.is_ordered, group.simulator) == (True, False, "gem5")
+    assert group.said(group.start) == "b 1, c true"
+    assert group.plain(group.start) == {"a.b": 1, "a.c": True}
+    (sizes,) = read([{**ENTRY, "key": "footprint", "start": "4KiB", "range": ["4KiB", "1MiB"]}])
+    (words,) = read([{**ENTRY, "start": "x", "range": ["x", "y"]}])
+    (switch,) = read([{**ENTRY, "start": True, "range": [False, True]}])
+    assert [spec.is_ordered for spec in (sizes, words, switch)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["secmp"], "paper 'secmp' does not exist (known: all, secpm,"),
+        (["easy-pm", "secmp"], "paper 'secmp' does not exist"),
+        (["easy-pm", "--budget", "9"], "budget is 9; it must be a whole number from 10 to 100000"),
+        (["easy-pm", "--budget", "100001"], "budget is 100001; it must be"),
+        (["easy-pm", "--budget", "-1"], "budget is -1; it must be a whole number from 0 to 2^64-1"),
+        (["easy-pm", "--store", "/dev/null/x"], "store '/dev/null/x' cannot be written: not a directory"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, cli: Cli) -> None:
+    found = cli("calibrate", *arguments)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith(f"error: {sentence}") and found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("missing", ["optuna", "scipy.stats.qmc"])
+def test_a_missing_library_is_named_with_what_installs_it(
+    missing: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    found = cli("calibrate", "easy-pm")
+    assert found.code == 2
+    assert found.err == (
+        "error: the search needs SciPy and Optuna, which are not installed: pip install 'counterpoint[calibrate]'\n"
+    )
+
+
+def test_the_libraries_of_the_search_are_loaded_by_the_search_alone() -> None:
+    program = (
+        "import sys, counterpoint.cli, counterpoint.papers.calibrate\n"
+        "print([name for name in ('scipy', 'numpy', 'optuna', 'altair') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_papers_of_a_simulator_are_searched_together() -> None:
+    assert [one.name for one in calibrate.cited_by("all")] == [one.name for one in simulators()]
+    assert [one.papers for one in calibrate.cited_by("secpm")] == [("secpm", "secpm-workshop")]
+    assert [one.name for one in calibrate.cited_by(["sepencr", "counter-atomicity"])] == ["gem5"]
+
+
+def test_a_score_falls_with_what_is_missed() -> None:
+    row = ClaimRow("", "", "", holds=False)
+
+    def missed(measured: float) -> float:
+        return evaluate.score(Claim("x", "y", "", 10, measured, 2, False, (row,)))
+
+    assert missed(14) == 0.5 > missed(90) > 0
+
+
+TINY = "easy-pm"
+SHARED: dict[str, Any] = {
+    "key": "device.write_recovery",
+    "start": "each-write",
+    "shipped": "row-close",
+    "range": ["each-write", "row-close"],
+    "reason": "open",
+}
+OWN: list[dict[str, Any]] = [
+    {"key": "cores", "start": 1, "range": [1, 2], "reason": "open"},
+    {
+        "name": "queue",
+        "start": {"controller.wpq_entries": 16, "controller.wpq_high_watermark": 12},
+        "range": [
+            {"controller.wpq_entries": 16, "controller.wpq_high_watermark": 12},
+            {"controller.wpq_entries": 32, "controller.wpq_high_watermark": 24},
+            {"controller.wpq_entries": 8, "controller.wpq_high_watermark": 24},
+        ],
+        "reason": "open; the last has a watermark above its queue",
+    },
+]
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A paper of short runs, with few decisions."""
+    whole = paper(TINY)
+    document = {
+        **whole.document,
+        "full": {**whole.document["full"], "cores": 1},
+        "calibration": {"transactions": 5, "warmup": 0, "footprint": "256KiB"},
+    }
+    simulator = Simulator("tiny", "Tiny", (TINY,), read([SHARED], "tiny"))
+    small = Paper(TINY, whole.title, whole.names, (*simulator.decisions, *read(OWN)), document)
+
+    def known(name: str) -> Paper:
+        return small if name == TINY else paper(name)
+
+    for module in (declared, calibrate, reproduce, calibration_page):
+        monkeypatch.setattr(module, "paper", known)
+    monkeypatch.setattr(calibrate, "simulators", lambda: (simulator,))
+    yield
+
+
+def simulations(store: Path) -> int:
+    with Store(store, read_only=True) as opened:
+        return len(opened._database.ask("SELECT key FROM results"))
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_a_search_with_the_engine_from_end_to_end(cli: Cli, tmp_path: Path) -> None:
+    store = tmp_path / "runs.duckdb"
+    command = ("calibrate", TINY, "--budget", "10", "--store", str(store), "--out", str(tmp_path / "docs"))
+    found = cli(*command, "--json")
+    assert found.code == 0, found.err
+    (document,) = json.loads(found.out)["calibrations"]
+    kept = simulations(store)
+    assert kept > 0
+
+    assert (document["simulator"], document["papers"]) == ("tiny", [TINY])
+    assert [entry["key"] for entry in document["decisions"]] == ["device.write_recovery", "cores", "queue"]
+    refused = [one for one in document["evaluations"] if one["refused"]]
+    assert refused, "the watermark above its queue"
+    assert all(one["values"]["controller.wpq_entries"] == 8 and "watermark" in one["refused"] for one in refused)
+    admitted = [one for one in document["evaluations"] if not one["refused"]]
+    assert all(set(one["scores"]) == set(evaluate.judged_claims(TINY)) for one in admitted)
+    assert {one["seed"] for one in admitted} == set(calibrate.SEEDS)
+    assert document["points"]["shipped"]["values"][TINY]["device.write_recovery"] == "row-close"
+    assert document["points"]["start"]["departures"] == 1
+    chosen = document["points"]["chosen"]
+    assert chosen["score"] >= document["points"]["start"]["score"] or document["cross_validation"]["weight"] > 0
+    assert {fold["left_out"] for fold in document["cross_validation"]["folds"]} == set(evaluate.judged_claims(TINY))
+    assert len(document["sensitivity"]) == 2 + 2 + 3
+
+    page = (tmp_path / "docs" / "calibration" / "tiny.md").read_text()
+    assert "| `device.write_recovery` | each-write, row-close | each-write | row-close | " in page.replace("|  |", "|")
+    assert "wpq_entries 8, wpq_high_watermark 24 | refused |" in page
+    assert "## What the engine refuses" in page
+    assert not (tmp_path / "docs" / "assumptions.md").exists(), "which is about all papers"
+
+    again = cli(*command, "--json", "--workers", "1")
+    assert json.loads(again.out)["calibrations"] == [document], "nothing depends on workers"
+    assert simulations(store) == kept, "nor is anything simulated twice"
+    with Store(store, read_only=True) as opened:
+        assert not opened.failures("calibrate-tiny"), "a refused point is no failure of a run"
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_a_search_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.duckdb"
+    expected = calibrate.calibrate(TINY, budget=10, store=whole)[0].to_dict()
+    halved = tmp_path / "halved.duckdb"
+
+    def stop(done: int, total: int) -> None:
+        if done > 0.3 * total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(cp.Interrupted):
+        calibrate.calibrate(TINY, budget=10, store=halved, progress=stop)
+    before = simulations(halved)
+    assert 0 < before < simulations(whole)
+    told: list[tuple[int, int]] = []
+    found = calibrate.calibrate(TINY, budget=10, store=halved, progress=lambda *at: told.append(at))[0].to_dict()
+    assert found == expected
+    assert simulations(halved) == simulations(whole)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert all(0 <= done <= total for done, total in told) and told[-1][0] == told[-1][1]
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_only_what_claims_need_is_simulated_and_each_run_once(tmp_path: Path) -> None:
+    with Store(tmp_path / "runs.duckdb") as store:
+        simulate = Simulations("x", store, 0)
+        one, same = simulate([Asked(TINY, (), 1), Asked(TINY, (), 1)])
+        assert one == same
+        kinds = {claims.published()[claim.id]["kind"] for claim in one.claims}
+        assert "exact" not in kinds
+        kept = store._database.ask("SELECT key FROM results")
+    assert len(kept) == 15, "five workloads with three designs"
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_what_is_refused_only_by_a_run_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "_refused", lambda _: "")
+    wrong = (("controller.wpq_entries", 8), ("controller.wpq_high_watermark", 24))
+    with Store(tmp_path / "runs.duckdb") as store:
+        simulate = Simulations("x", store, 0)
+        (alone,) = simulate([Asked(TINY, wrong, 1)])
+        beside, admitted = simulate([Asked(TINY, wrong, 1), Asked(TINY, (), 1)])
+    assert alone == beside
+    assert "watermark" in alone.refused and not alone.scores
+    assert admitted.scores and not admitted.refused
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
+def test_a_point_at_which_a_claim_has_no_value_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, "throughput", lambda _: None)
+    with Store(tmp_path / "runs.duckdb") as store:
+        (found,) = Simulations("x", store, 0)([Asked(TINY, (), 1)])
+    assert "has no throughput" in found.refused and not found.scores
+
+
+def thinking(asked: Sequence[Ask]) -> list[Outcome]:
+    """Scores that depend on one decision alone, the third choice of which is best."""
+    found = []
+    for ask in asked:
+        space = calibrate.space_of(simulator_of(ask.paper))
+        specs = (*space.shared, *space.own[ask.paper])
+        places = zip(specs, (*ask.shared, *ask.own), strict=True)
+        place = next(place for spec, place in places if spec.name == "program.think_instructions")
+        score = 1 - abs(place - 2) / 8
+        row = ClaimRow("", "1 ± 1", f"{score}", holds=score == 1)
+        known = evaluate.judged_claims(ask.paper)
+        judged = tuple(Claim(name, ask.paper, "", 1, score, 1, row.holds, (row,)) for name in known)
+        found.append(Outcome(dict.fromkeys(known, score), claims=judged))
+    return found
+
+
+def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) -> None:
+    found = []
+    for simulator in simulators():
+        space = calibrate.space_of(simulator)
+        names = [claim for name in space.own for claim in evaluate.judged_claims(name)]
+        pool, validation = calibrate.explore(space, thinking, names, budget=30, seed=1)
+        assert validation is not None
+        varied = sensitivity.sensitivity(pool, validation.best)
+        found.append(calibrate.Calibration(simulator, pool, validation, varied, dict.fromkeys(space.own, ""), 30, 1))
+    written = calibration_page.write_pages(found, tmp_path)
+    assert [str(path.relative_to(tmp_path)) for path in written] == [
+        *(f"calibration/{simulator.name}.md" for simulator in simulators()),
+        "img/assumptions.svg",
+        "assumptions.md",
+    ]
+    for one in found:
+        shown = (tmp_path / "calibration" / f"{one.simulator.name}.md").read_text()
+        assert "| chosen | 1.000 |" in shown
+        assert "## What the engine refuses" not in shown
+        for name, spec, _ in one.by_decision(one.chosen):
+            heading = f"| `{spec.name}`" + (f" ({name})" if name else "") + " | score |"
+            assert shown.count(heading) == 1
+    page = (tmp_path / "assumptions.md").read_text()
+    for name in PAPERS:
+        think = next(spec for spec in paper(name).decisions if spec.name == "program.think_instructions")
+        moved = max(abs(place - 2) for place in range(len(think.range))) / 8
+        for claim in evaluate.judged_claims(name):
+            assert re.search(rf"^\| `{re.escape(claim)}` \| {moved:.2f} \|", page, re.MULTILINE), claim
+    assert page.count("No result depends on `device.write_recovery`") == 2
+    picture = ElementTree.fromstring((tmp_path / "img" / "assumptions.svg").read_text())
+    texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    claims_shown = [text for text in texts if text in claims.published()]
+    assert len(claims_shown) == sum(len(evaluate.judged_claims(name)) for name in PAPERS)
+    assert calibration_page.write_pages(found[:1], tmp_path / "one") == [
+        tmp_path / "one" / "calibration" / f"{found[0].simulator.name}.md"
+    ]
+
+
+def decision_rows(page: str) -> list[list[str]]:
+    section = page.split("## What the papers leave open")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and "`" in line]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("simulator", simulators(), ids=lambda one: one.name)
+def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> None:
+    """The published pages are of these decisions, and the presets have what they chose."""
+    page = (ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text()
+    rows = decision_rows(page)
+    space = calibrate.space_of(simulator)
+    owners = [*("" for _ in space.shared), *(name for name, own in space.own.items() for _ in own)]
+    assert len(rows) == len(owners)
+    different = set()
+    for row, owner, spec in zip(rows, owners, space.decisions, strict=True):
+        name, key, choices, start, shipped, chosen = row[:6]
+        assert (name, key) == (owner, f"`{spec.name}`")
+        assert choices == ("; " if spec.is_group else ", ").join(map(spec.said, spec.range))
+        assert (start, shipped) == (spec.said(spec.start), spec.said(spec.shipped))
+        for one in [owner] if owner else simulator.papers:
+            if spec.said(reproduce.set_now(one, spec)) != chosen.strip("*"):
+                different.add(f"{owner} {spec.name}".strip())
+    assert different == AWAITED.get(simulator.name, set())
+
+
+def test_the_page_of_assumptions_is_about_every_claim() -> None:
+    page = (ROOT / "docs" / "assumptions.md").read_text()
+    for name in PAPERS:
+        for claim in evaluate.judged_claims(name):
+            assert f"`{claim}`" in page
+    picture = (ROOT / "docs" / "img" / "assumptions.svg").read_text()
+    assert "<script" not in picture

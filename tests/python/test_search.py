@@ -1,0 +1,270 @@
+"""The search over decisions, on papers whose scores follow from a formula."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from searched import Papers, decision, names
+
+from counterpoint.papers import calibrate, crossvalidate, sensitivity
+from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
+from counterpoint.papers.evaluate import Outcome
+from counterpoint.papers.pool import Joint, Objective, Pool, Space
+from counterpoint.papers.search import spread
+
+CORNER = {"a": 3, "b": 4, "c": 2, "d": 3}
+CORNERED = Space((), {"p": tuple(decision(name, 5) for name in CORNER)})
+
+
+def corner(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+    """Every single change from the start makes it worse; it is best far away, where four values are right together."""
+    moved = sum(place != 0 for place in chosen.values())
+    distance = sum(abs(chosen[name] - best) for name, best in CORNER.items())
+    score = max(0.6 - 0.1 * moved, 1 - 0.12 * distance, 0.0)
+    return {"p.f1.x": score, "p.f2.x": score}
+
+
+def explored(
+    space: Space, papers: Papers, budget: int, seed: int = 1, claims: tuple[str, ...] = ()
+) -> tuple[Pool, CrossValidation]:
+    known = claims or ("p.f1.x", "p.f2.x")
+    pool, validation = calibrate.explore(space, papers, known, budget=budget, seed=seed)
+    assert validation is not None
+    return pool, validation
+
+
+def chosen_by_name(space: Space, joint: Joint) -> dict[str, int]:
+    return {names(spec): place for spec, place in zip(space.decisions, space.flat(joint), strict=True)}
+
+
+def walked(space: Space) -> dict[str, int]:
+    """Where a walk along one decision after the other ends."""
+    at = chosen_by_name(space, space.start)
+    while True:
+        tried = [{**at, name: place} for name in at for place in range(5)]
+        best = max(tried, key=lambda one: corner("p", one, 1)["p.f1.x"])
+        if corner("p", best, 1)["p.f1.x"] <= corner("p", at, 1)["p.f1.x"]:
+            return at
+        at = best
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_values_that_are_right_only_together_are_found(seed: int) -> None:
+    assert walked(CORNERED) == dict.fromkeys(CORNER, 0), "a walk along single decisions does not leave the start"
+    _, validation = explored(CORNERED, Papers(CORNERED, corner), 120, seed)
+    assert chosen_by_name(CORNERED, validation.best) == CORNER
+
+
+def test_the_same_seed_evaluates_the_same_points_in_the_same_order() -> None:
+    first, again, other = (Papers(CORNERED, corner) for _ in range(3))
+    explored(CORNERED, first, 60)
+    explored(CORNERED, again, 60)
+    explored(CORNERED, other, 60, seed=2)
+    assert first.asked == again.asked
+    assert first.asked != other.asked
+    assert max(Counter(first.asked).values()) == 1, "nothing is evaluated twice"
+
+
+def test_a_budget_is_kept_and_divided() -> None:
+    papers = Papers(CORNERED, corner)
+    explored(CORNERED, papers, 80)
+    assert 80 <= len(papers.asked) <= 80 + 4 * 8, "the best of each objective is always confirmed"
+    searched = [ask for ask in papers.asked if ask.seed == 1]
+    assert len(searched) >= 55
+    assert {ask.seed for ask in papers.asked} == set(calibrate.SEEDS)
+
+
+def test_a_space_with_few_points_ends_before_its_budget() -> None:
+    space = Space((), {"p": (decision("a", 2), decision("b", 2))})
+    papers = Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5})
+    explored(space, papers, 500)
+    assert len(set(papers.asked)) == len(papers.asked) <= 4 * len(calibrate.SEEDS)
+
+
+def test_nothing_to_decide_is_a_search_of_one_point() -> None:
+    space = Space((), {"p": ()})
+    _, validation = explored(space, Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5}), 20)
+    assert validation.best == Joint((), ((),))
+
+
+def test_points_of_the_start_fill_the_space() -> None:
+    pool = Pool(CORNERED, Papers(CORNERED, corner), (1,))
+    points = [CORNERED.flat(joint) for joint in spread(pool, 1, 64)]
+    assert len(points) == 64
+    for column in zip(*points, strict=True):
+        assert set(Counter(column).values()) <= set(range(10, 17)), "every choice equally often"
+
+
+def test_the_search_begins_with_what_is_shipped_the_start_and_all_points_that_fill_the_space() -> None:
+    space = Space((), {"p": tuple(decision(name, 5, start=1, shipped=2) for name in CORNER)})
+    papers = Papers(space, corner)
+    explored(space, papers, 80)
+    points = [space.flat(joint) for joint in spread(Pool(space, papers, (1,)), 1, 24)]
+    begun = list(dict.fromkeys([space.flat(space.shipped), space.flat(space.start), *points[:16]]))
+    assert [ask.own for ask in papers.asked[: len(begun)]] == begun
+
+
+def test_refused_points_are_recorded_and_cost_nothing() -> None:
+    def formula(paper: str, chosen: Mapping[str, int], seed: int) -> Mapping[str, float] | str:
+        return "a is above b" if chosen["a"] > chosen["b"] else corner(paper, chosen, seed)
+
+    papers = Papers(CORNERED, formula)
+    pool, validation = explored(CORNERED, papers, 80)
+    refused = [ask for ask, outcome in pool.outcomes.items() if outcome.refused]
+    assert refused
+    assert all(pool.outcomes[ask].refused == "a is above b" for ask in refused)
+    assert max(Counter(papers.asked).values()) == 1, "nor is one asked for again"
+    assert len(papers.asked) - len(refused) >= 80
+    assert chosen_by_name(CORNERED, validation.best) == CORNER
+
+
+def test_where_everything_is_refused_nothing_is_chosen() -> None:
+    papers = Papers(CORNERED, lambda *_: "no")
+    pool, validation = calibrate.explore(CORNERED, papers, ["p.f1.x", "p.f2.x"], budget=20, seed=1)
+    assert validation is None
+    assert all(outcome.refused for outcome in pool.outcomes.values())
+    assert len(papers.asked) <= 4 * 20 + 16, "and the search ends"
+
+
+TOGETHER = Space((decision("s", 3),), {"p": (decision("a", 4),), "q": (decision("b", 4),)})
+
+
+def both(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+    """Apart, p is best with 0 for what is shared and q with 1; together both are with 2."""
+    if paper == "p":
+        return {"p.f1.x": (1.0, 0.1, 0.9)[chosen["s"]] - 0.1 * abs(chosen["a"] - 3)}
+    return {"q.f1.x": (0.1, 1.0, 0.9)[chosen["s"]] - 0.1 * abs(chosen["b"] - 1)}
+
+
+def test_papers_that_share_a_decision_get_one_value() -> None:
+    papers = Papers(TOGETHER, both)
+    pool, validation = explored(TOGETHER, papers, 40, claims=("p.f1.x", "q.f1.x"))
+    everything = Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0)
+    best = pool.ranking(everything, confirmed=True).best()
+    assert best is not None
+    assert chosen_by_name(TOGETHER, best) == {"s": 2, "a": 3, "b": 1}
+    assert {fold.left_out for fold in validation.folds} == {"p.f1", "q.f1"}
+
+
+def test_evaluations_of_papers_are_put_together() -> None:
+    pool = Pool(TOGETHER, Papers(TOGETHER, both), (1,))
+    pool.tell(pool.missing([Joint((2,), ((3,), (0,))), Joint((2,), ((0,), (1,)))], (1,)))
+    ranking = pool.ranking(Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0), confirmed=False)
+    value, best = ranking.top(1)[0]
+    assert best == Joint((2,), ((3,), (1,))), "of two points that were asked for, a third that is better than both"
+    assert value == pytest.approx(0.9)
+
+
+def test_the_prior_prices_departures_and_ties_go_to_what_is_shipped() -> None:
+    space = Space((), {"p": (decision("a", 2, shipped=0), decision("b", 2, start=1), decision("c", 2, shipped=1))})
+    pool = Pool(space, Papers(space, lambda _, chosen, __: {"p.f1.x": 0.5 + 0.1 * chosen["a"]}), (1,))
+    pool.tell(pool.missing([space.joint((a, b, c)) for a in (0, 1) for b in (0, 1) for c in (0, 1)], (1,)))
+
+    def best(weight: float) -> dict[str, int]:
+        found = pool.ranking(Objective(frozenset({"p.f1.x"}), weight), confirmed=True).best()
+        assert found is not None
+        return chosen_by_name(space, found)
+
+    assert best(0.0) == {"a": 1, "b": 1, "c": 1}, "of equals that with what is shipped, then that nearest to the start"
+    assert best(0.29) == {"a": 1, "b": 1, "c": 1}
+    assert best(0.31) == {"a": 0, "b": 1, "c": 1}, "0.31 for each of three decisions is more than the gain of 0.1"
+
+
+def test_folds_are_figures_or_claims_where_there_is_one_figure() -> None:
+    assert folds_of(["p.f1.x", "p.f1.y", "q.f1.x"]) == {
+        "p.f1": frozenset({"p.f1.x", "p.f1.y"}),
+        "q.f1": frozenset({"q.f1.x"}),
+    }
+    assert list(folds_of(["p.f1.x", "p.f1.y"])) == ["p.f1.x", "p.f1.y"]
+    found = objectives(["p.f1.x", "q.f1.x"], (0.0, 1.0))
+    assert found[0] == Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0)
+    assert Counter(found) == Counter(
+        Objective(frozenset(some), weight)
+        for some in (("p.f1.x", "q.f1.x"), ("p.f1.x",), ("q.f1.x",))
+        for weight in (0.0, 1.0)
+    )
+
+
+NOISY = Space((), {"p": (decision("true", 2, shipped=0), *(decision(name, 2, shipped=0) for name in "bcd"))})
+FIGURES = ("p.f1.x", "p.f2.x", "p.f3.x")
+
+
+def fitted_by_chance(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+    """Departing in `true` helps every figure; in another, two figures a little, and the third loses much."""
+    scores = dict.fromkeys(FIGURES, 0.4 + 0.3 * chosen["true"])
+    for place, name in enumerate("bcd"):
+        for number, figure in enumerate(FIGURES):
+            scores[figure] += chosen[name] * (-0.2 if number == place else 0.02)
+    return scores
+
+
+def test_the_weight_that_predicts_best_is_chosen_and_not_the_one_that_fits_best() -> None:
+    _, validation = explored(NOISY, Papers(NOISY, fitted_by_chance), 60, claims=FIGURES)
+    assert validation.weight > 0
+    assert chosen_by_name(NOISY, validation.best) == {"true": 1, "b": 0, "c": 0, "d": 0}
+    assert validation.predicted(validation.weight) > validation.predicted(0.0)
+    assert validation.fitted(validation.weight) < validation.fitted(0.0), "without a price the folds fit better"
+    unpriced = [fold for fold in validation.folds if fold.weight == 0]
+    assert [fold.left_out for fold in unpriced] == ["p.f1", "p.f2", "p.f3"]
+    for fold, name in zip(unpriced, "bcd", strict=True):
+        assert chosen_by_name(NOISY, fold.best)[name] == 1, "what lost only in the figure that was left out"
+        assert fold.predicted == pytest.approx(0.5)
+        assert fold.fitted == pytest.approx(0.72)
+
+
+def test_a_price_that_hinders_prediction_is_not_paid() -> None:
+    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        return dict.fromkeys(FIGURES, 0.5 + 0.02 * sum(chosen.values()))
+
+    _, validation = explored(NOISY, Papers(NOISY, formula), 60, claims=FIGURES)
+    assert set(chosen_by_name(NOISY, validation.best).values()) == {1}
+    assert validation.weight == 0.05, "the largest under which a departure that gains 0.02 pays: 0.05 of four decisions"
+
+
+def test_points_compete_with_all_seeds() -> None:
+    space = Space((), {"p": (decision("lucky", 3),)})
+
+    def formula(_: str, chosen: Mapping[str, int], seed: int) -> Mapping[str, float]:
+        score = (0.5, 1.0 if seed == 1 else 0.1, 0.6)[chosen["lucky"]]
+        return {"p.f1.x": score, "p.f2.x": score}
+
+    _, validation = explored(space, Papers(space, formula), 30)
+    assert chosen_by_name(space, validation.best) == {"lucky": 2}
+
+
+def test_the_best_of_every_objective_is_confirmed() -> None:
+    papers = Papers(NOISY, fitted_by_chance)
+    pool, _ = explored(NOISY, papers, 20, claims=FIGURES)
+    for objective in objectives(FIGURES):
+        best = pool.ranking(objective, confirmed=False).best()
+        assert best is not None
+        assert pool.joint_scores(best, confirmed=True) is not None
+
+
+def test_each_decision_is_varied_around_the_chosen_point() -> None:
+    pool, validation = explored(TOGETHER, Papers(TOGETHER, both), 40, claims=("p.f1.x", "q.f1.x"))
+    best = Joint((2,), ((3,), (1,)))
+    varied = sensitivity.sensitivity(pool, best)
+    assert [(each.spec.name, each.place) for each in varied] == [
+        *(("x.s", place) for place in range(3)),
+        *(("x.a", place) for place in range(4)),
+        *(("x.b", place) for place in range(4)),
+    ]
+    shared, own, other = TOGETHER.decisions
+    assert sensitivity.moves(varied, shared, "p.f1.x") == pytest.approx(0.9)
+    assert sensitivity.moves(varied, own, "p.f1.x") == pytest.approx(0.3)
+    assert sensitivity.moves(varied, other, "p.f1.x") is None, "q's decision is none of p's"
+    del validation
+
+
+def test_a_refused_choice_moves_nothing() -> None:
+    space = Space((), {"p": (decision("a", 3),)})
+    papers = Papers(space, lambda _, chosen, __: "no" if chosen["a"] == 2 else {"p.f1.x": 0.5 + 0.25 * chosen["a"]})
+    pool = Pool(space, papers, (1,))
+    varied = sensitivity.sensitivity(pool, space.start)
+    assert [each.refused for each in varied] == ["", "", "no"]
+    assert sensitivity.moves(varied, space.decisions[0], "p.f1.x") == 0.25
+    assert isinstance(varied[0].outcomes["p"], Outcome)
+    assert crossvalidate.figure_of("p.f1.x") == "p.f1"
