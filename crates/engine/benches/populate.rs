@@ -1,6 +1,6 @@
 //! How fast a gigabyte of every structure is populated.
 
-use counterpoint_engine::config::{ByteSize, LogGranularity, Program};
+use counterpoint_engine::config::{ByteSize, LogGranularity, LogPlacement, Program};
 use counterpoint_engine::message::ProgramForm;
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 use std::sync::atomic::AtomicBool;
@@ -32,6 +32,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             copy_bytes: 16,
             log_ring: ByteSize(64 << 10),
             log_granularity: LogGranularity::Word,
+            log_placement: LogPlacement::Packed,
             footprint: ByteSize(1 << 30),
             footprint_per_core: false,
         },

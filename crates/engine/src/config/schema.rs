@@ -2,6 +2,7 @@
 //! `--set path.to.key=value` fill it in; `fields` says what each value may be, `bounds` what must hold of all of them.
 
 use super::size::ByteSize;
+use crate::message::{LINE_BYTES, PAGE_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// A machine: one paper's table plus named decisions.
@@ -58,6 +59,8 @@ pub struct Program {
     pub log_ring: ByteSize,
     /// What an undo-log record covers. Decision.
     pub log_granularity: LogGranularity,
+    /// Where an undo-log entry begins. Decision: no paper says it.
+    pub log_placement: LogPlacement,
     /// Default footprint of a workload in bytes: in total over all cores, or of each core with `footprint_per_core`.
     pub footprint: ByteSize,
     /// Whether `footprint` is the size for each core.
@@ -80,6 +83,27 @@ pub enum LogGranularity {
     /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
     /// counter is not durable is lost completely, including its unwritten words.
     Line,
+}
+
+/// Where an undo-log entry begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogPlacement {
+    /// On the line after the entry before it.
+    Packed,
+    /// On a page that no other entry is on, so that its counters are in blocks of their own, as with an allocator that
+    /// gives each entry whole pages.
+    OwnPages,
+}
+
+impl LogPlacement {
+    /// The unit, in bytes, of which an entry takes a whole number.
+    pub fn unit(self) -> u64 {
+        match self {
+            LogPlacement::Packed => LINE_BYTES,
+            LogPlacement::OwnPages => PAGE_BYTES,
+        }
+    }
 }
 
 /// An out-of-order core.

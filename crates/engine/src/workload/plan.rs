@@ -128,8 +128,9 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     // Room for whole lines even if words are logged, so that the layout does not depend on it.
     let bound = build(0, 0).write_bound().in_lines();
     let entry = entry_bytes(bound.ranges, bound.bytes);
+    let taken = entry.next_multiple_of(config.program.log_placement.unit());
     let log_ring =
-        if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * entry).next_multiple_of(PAGE_BYTES) } else { 0 };
+        if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * taken).next_multiple_of(PAGE_BYTES) } else { 0 };
     let stride = log_ring + build(0, 0).end().next_multiple_of(PAGE_BYTES);
     let end = u128::from(stride) * u128::from(config.cores);
     if end > u128::from(max_bytes.min(ADDRESS_END)) {

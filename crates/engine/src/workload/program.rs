@@ -37,7 +37,8 @@ impl Program {
             Protocol::PointerSwap
         } else {
             let slot = style.has_log_slots().then(|| plan.log_entry_bytes());
-            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start, slot }
+            let unit = config.program.log_placement.unit();
+            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start, slot, unit }
         };
         Self {
             structure: plan.structures()[usize::from(core)].clone(),

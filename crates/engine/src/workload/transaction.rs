@@ -30,8 +30,9 @@ const COMPARE_INSTRUCTIONS: u32 = 4;
 
 /// How a transaction becomes durable.
 pub(super) enum Protocol {
-    /// Undo log in a ring; holds the position of the next entry, and the distance between entries if it is fixed.
-    UndoLog { ring: Range<u64>, next: u64, slot: Option<u64> },
+    /// Undo log in a ring; holds the position of the next entry, the distance between entries if it is fixed, and the
+    /// unit in bytes of which every entry takes a whole number.
+    UndoLog { ring: Range<u64>, next: u64, slot: Option<u64>, unit: u64 },
     /// The last write is one word that makes the other writes reachable.
     PointerSwap,
     /// Hardware keeps the old data.
@@ -205,7 +206,7 @@ impl<'a> Transaction<'a> {
     /// Makes the writes durable and ends the transaction.
     pub(super) fn end(mut self, protocol: &mut Protocol) {
         match protocol {
-            Protocol::UndoLog { ring, next, slot } => self.end_with_undo_log(ring, next, *slot),
+            Protocol::UndoLog { ring, next, slot, unit } => self.end_with_undo_log(ring, next, *slot, *unit),
             Protocol::PointerSwap => self.end_with_pointer_swap(),
             Protocol::HardwareLog => self.end_with_hardware_log(),
         }
@@ -228,11 +229,11 @@ impl<'a> Transaction<'a> {
         self.ops.ops.push(Op::LoggedTxEnd);
     }
 
-    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64, slot: Option<u64>) {
+    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64, slot: Option<u64>, unit: u64) {
         let ranges = self.touched_ranges();
         let data = ranges.iter().map(|range| range.end - range.start).sum();
         let length = entry_bytes(ranges.len() as u64, data);
-        let taken = slot.unwrap_or(length);
+        let taken = slot.unwrap_or(length).next_multiple_of(unit);
         debug_assert!(
             length <= taken && taken * RING_ENTRIES_MIN <= ring.end - ring.start,
             "a write set is larger than its bound"

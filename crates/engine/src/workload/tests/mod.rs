@@ -6,12 +6,13 @@ mod device;
 pub(super) mod flat;
 mod flush_free;
 mod hardware_logged;
+mod placement;
 mod programs;
 mod replay;
 pub(super) mod rig;
 
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
-use crate::config::{self, LogGranularity};
+use crate::config::{self, LogGranularity, LogPlacement};
 use crate::message::ProgramForm;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +42,7 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             copy_bytes: 16,
             log_ring: config::ByteSize(8 << 10),
             log_granularity: LogGranularity::Word,
+            log_placement: LogPlacement::Packed,
             footprint: config::ByteSize(64 << 10),
             footprint_per_core: false,
         },

@@ -31,7 +31,12 @@ impl<S: Structure> Rig<S> {
         let end = structure.end().next_multiple_of(4096);
         let base = Base::build(std::iter::once(&structure as &dyn Structure), end, &AtomicBool::new(false));
         let memory = Memory::new(Arc::new(base), 0..end);
-        Self { structure, memory, protocol: Protocol::UndoLog { ring: 0..RING, next: 0, slot: None }, number: 0 }
+        Self {
+            structure,
+            memory,
+            protocol: Protocol::UndoLog { ring: 0..RING, next: 0, slot: None, unit: 64 },
+            number: 0,
+        }
     }
 
     /// Runs one transaction and checks every invariant after it.
