@@ -1,6 +1,6 @@
 //! How fast a gigabyte of every structure is populated.
 
-use counterpoint_engine::config::{ByteSize, LogGranularity, LogPlacement, Program};
+use counterpoint_engine::config::{ByteSize, CoreRegion, LogGranularity, LogPlacement, Program};
 use counterpoint_engine::message::ProgramForm;
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 use std::sync::atomic::AtomicBool;
@@ -35,7 +35,9 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             log_placement: LogPlacement::Packed,
             footprint: ByteSize(1 << 30),
             footprint_per_core: false,
+            core_region: CoreRegion::Packed,
         },
+        banks: None,
         form: ProgramForm::Plain,
         leave_out: None,
     };

@@ -2,7 +2,9 @@
 
 use super::excerpt::shown_name;
 use super::fields::FIELDS;
-use super::{AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig};
+use super::{
+    AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Machine, RunConfig,
+};
 use crate::message::LINE_BYTES;
 
 /// Largest user data of a transaction, in bytes. A program does more in several transactions.
@@ -93,6 +95,13 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
             "device.mapping = page-xor needs a power of two of banks, not {banks} (device.channels x device.ranks x \
              device.banks_per_rank)"
         ));
+    }
+    if machine.program.core_region == CoreRegion::OwnBanks && device.mapping != AddressMapping::BankContiguous {
+        return Err(
+            "program.core_region = own-banks needs device.mapping = bank-contiguous, because with every other \
+                    mapping consecutive addresses lie in several banks"
+                .into(),
+        );
     }
     let of_page =
         matches!(machine.controller.counter_placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
@@ -191,4 +200,26 @@ fn check_run(run: &RunConfig) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load_machine;
+
+    fn refusal(sets: &[&str]) -> Option<String> {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        load_machine("secpm", &sets).err().map(|error| error.0)
+    }
+
+    #[test]
+    fn banks_are_divided_only_where_a_bank_is_one_range_of_addresses() {
+        let sentence = "machine 'secpm': program.core_region = own-banks needs device.mapping = bank-contiguous, \
+                        because with every other mapping consecutive addresses lie in several banks";
+        for mapping in ["page-interleaved", "page-xor"] {
+            let mapping = format!("device.mapping={mapping}");
+            assert_eq!(refusal(&["program.core_region=own-banks", &mapping]).as_deref(), Some(sentence));
+        }
+        assert_eq!(refusal(&["program.core_region=own-banks", "device.mapping=bank-contiguous"]), None);
+        assert_eq!(refusal(&["device.mapping=bank-contiguous"]), None);
+    }
 }

@@ -55,6 +55,7 @@ pub(super) const FIELDS: &[Field] = &[
     Field { path: "program.log_placement", kind: Kind::Choice(&["packed", "own-pages"]) },
     size("program.footprint", 64, 16 * TIB, 64, LINES),
     flag("program.footprint_per_core"),
+    Field { path: "program.core_region", kind: Kind::Choice(&["packed", "own-banks"]) },
     whole("core.clock_mhz", 1, 1_000_000, CLOCK),
     whole("core.width", 1, 64, "a core dispatches at least one instruction per cycle, and none does more than 64"),
     whole("core.rob_entries", 1, 65_536, QUEUE),
@@ -285,6 +286,7 @@ mod tests {
             "device.write_recovery" => "row-close",
             "program.log_granularity" => "line",
             "program.log_placement" => "own-pages",
+            "program.core_region" => "own-banks",
             "counters.organisation" => "global",
             "counters.global_register" => "max-scan",
             "controller.counter_wpq_low_watermark" => "3",
@@ -308,11 +310,18 @@ mod tests {
         }
     }
 
+    /// What must be set before `another` value of the field at `path` passes the cross-checks.
+    fn needs(path: &str) -> Option<&'static str> {
+        (path == "program.core_region").then_some("device.mapping=bank-contiguous")
+    }
+
     #[test]
     fn every_value_can_be_set() {
         for field in FIELDS {
             let value = another(field.path);
-            let machine = load_machine("secpm", &[format!("{}={value}", field.path)]).unwrap();
+            let needs = needs(field.path).map(str::to_owned);
+            let sets: Vec<String> = needs.into_iter().chain([format!("{}={value}", field.path)]).collect();
+            let machine = load_machine("secpm", &sets).unwrap();
             let table = toml::Table::try_from(machine).unwrap();
             let set = field.path.split('.').fold(&Value::Table(table), |at, key| &at[key]).clone();
             let shown = set.as_str().map_or_else(|| set.to_string(), str::to_owned);

@@ -65,6 +65,8 @@ pub struct Program {
     pub footprint: ByteSize,
     /// Whether `footprint` is the size for each core.
     pub footprint_per_core: bool,
+    /// Where the memory of each core's program is. Decision: no paper says it.
+    pub core_region: CoreRegion,
 }
 
 impl Program {
@@ -83,6 +85,17 @@ pub enum LogGranularity {
     /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
     /// counter is not durable is lost completely, including its unwritten words.
     Line,
+}
+
+/// Where the memory of each core's program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoreRegion {
+    /// Cores follow one another, page by page.
+    Packed,
+    /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
+    /// the heap with the second, if there is one.
+    OwnBanks,
 }
 
 /// Where an undo-log entry begins.

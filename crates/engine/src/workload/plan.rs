@@ -1,13 +1,14 @@
 //! The plan: where every core's log ring and heap are, computed from the configuration in advance.
 //!
-//! Cores follow one another. Each has its log ring (never written before the run), then its heap: the populated
-//! structure and room for the growth that the transactions of the run may need.
+//! Cores follow one another, or each begins in a bank of its own. Each has its log ring (never written before the run),
+//! then its heap: the populated structure and room for the growth that the transactions of the run may need.
 
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
 use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
-use crate::config::{self, ByteSize, ConfigError};
+use crate::config::{self, BankRegions, ByteSize, ConfigError};
 use crate::message::{LINE_BYTES, Omission, PAGE_BYTES, ProgramForm, ProgramLayout};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Largest transaction in bytes: sixteen pages. Above that, a log entry would not fit into a ring of a sensible size.
@@ -35,6 +36,8 @@ pub struct WorkloadConfig {
     pub operations_per_core: u64,
     /// What the programs do beside their data structure.
     pub program: config::Program,
+    /// The banks that are divided among the cores; `None` if cores follow one another.
+    pub banks: Option<BankRegions>,
     /// The program form that the design asks for.
     pub form: ProgramForm,
     /// What the programs leave out; `None` for correct programs.
@@ -52,6 +55,7 @@ pub struct BaseKey {
     seed: u64,
     room: u64,
     log_ring: u64,
+    banks: Option<BankRegions>,
 }
 
 /// Where the log rings, heaps and structures of all cores are.
@@ -84,9 +88,16 @@ impl Plan {
     pub fn layouts(&self) -> &[ProgramLayout] {
         &self.layouts
     }
-    /// One past the highest byte address of any core.
-    pub fn end(&self) -> u64 {
-        self.layouts.last().map_or(0, |layout| layout.heap.end)
+    /// The addresses that the programs have, in whole pages, ascending; adjacent ones are one region.
+    pub(super) fn regions(&self) -> Vec<Range<u64>> {
+        let mut regions: Vec<Range<u64>> = Vec::new();
+        for range in self.layouts.iter().flat_map(|layout| [layout.log.clone(), layout.heap.clone()]) {
+            match regions.last_mut() {
+                Some(before) if before.end == range.start => before.end = range.end,
+                _ => regions.push(range),
+            }
+        }
+        regions
     }
     /// Bytes of the largest log entry that a transaction may need.
     pub(super) fn log_entry_bytes(&self) -> u64 {
@@ -131,20 +142,16 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     let taken = entry.next_multiple_of(config.program.log_placement.unit());
     let log_ring =
         if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * taken).next_multiple_of(PAGE_BYTES) } else { 0 };
-    let stride = log_ring + build(0, 0).end().next_multiple_of(PAGE_BYTES);
-    let end = u128::from(stride) * u128::from(config.cores);
+    let heap = build(0, 0).end().next_multiple_of(PAGE_BYTES);
+    let end = u128::from(log_ring + heap) * u128::from(config.cores);
     if end > u128::from(max_bytes.min(ADDRESS_END)) {
         return Err(too_large(end));
     }
-
-    let mut layouts = Vec::new();
-    let mut structures = Vec::new();
-    for core in 0..config.cores {
-        let start = u64::from(core) * stride;
-        let heap = start + log_ring;
-        layouts.push(ProgramLayout { core, log: start..heap, heap: heap..start + stride });
-        structures.push(build(heap, core));
-    }
+    let layouts = match config.banks {
+        Some(banks) => in_own_banks(config, banks, [log_ring, heap], max_bytes.min(ADDRESS_END))?,
+        None => one_after_another(config.cores, [log_ring, heap]),
+    };
+    let structures = layouts.iter().map(|layout| build(layout.heap.start, layout.core)).collect();
     let key = BaseKey {
         kind: config.kind,
         tx_size: config.tx_size,
@@ -153,8 +160,52 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         seed: config.seed,
         room,
         log_ring,
+        banks: config.banks,
     };
     Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })
+}
+
+/// The layouts of `cores` cores that follow one another, each with a log ring and a heap of these sizes in bytes.
+fn one_after_another(cores: u16, [log_ring, heap]: [u64; 2]) -> Vec<ProgramLayout> {
+    let layout = |core| {
+        let start = u64::from(core) * (log_ring + heap);
+        ProgramLayout { core, log: start..start + log_ring, heap: start + log_ring..start + log_ring + heap }
+    };
+    (0..cores).map(layout).collect()
+}
+
+/// The layouts of the cores of `config` if each has banks of its own. The heap begins with a core's second bank, or
+/// after the log ring if the core has one bank.
+fn in_own_banks(
+    config: &WorkloadConfig,
+    BankRegions { bytes, banks }: BankRegions,
+    [log_ring, heap]: [u64; 2],
+    max_bytes: u64,
+) -> Result<Vec<ProgramLayout>, ConfigError> {
+    let cores = u64::from(config.cores);
+    let each = banks / cores;
+    let has_log = log_ring > 0;
+    let refuse = |why: String| Err(ConfigError(format!("program.core_region = own-banks: {why}")));
+    if each == 0 {
+        return refuse(format!("{cores} cores need a bank each, and {banks} banks hold data"));
+    }
+    let after_log = if has_log && each > 1 { log_ring.next_multiple_of(bytes) } else { log_ring };
+    let layouts = (0..config.cores).map(|core| {
+        let start = u64::from(core) * banks / cores * bytes;
+        let from = start + after_log;
+        ProgramLayout { core, log: start..start + log_ring, heap: from..from + heap }
+    });
+    let layouts: Vec<ProgramLayout> = layouts.collect();
+    let ends = layouts.iter().skip(1).map(|next| next.log.start).chain([max_bytes]);
+    if layouts.iter().zip(ends).any(|(layout, end)| layout.heap.end > end) {
+        return refuse(format!(
+            "a log ring of {} and a heap of {} do not fit into the {each} banks of {} that each of {cores} cores has",
+            ByteSize(log_ring),
+            ByteSize(heap),
+            ByteSize(bytes)
+        ));
+    }
+    Ok(layouts)
 }
 
 /// Fewest bytes of populated structures for transactions of `tx_size` bytes on `cores` cores, in total over all cores.

@@ -12,7 +12,7 @@ mod replay;
 pub(super) mod rig;
 
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
-use crate::config::{self, LogGranularity, LogPlacement};
+use crate::config::{self, CoreRegion, LogGranularity, LogPlacement};
 use crate::message::ProgramForm;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -45,7 +45,9 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             log_placement: LogPlacement::Packed,
             footprint: config::ByteSize(64 << 10),
             footprint_per_core: false,
+            core_region: CoreRegion::Packed,
         },
+        banks: None,
         form: ProgramForm::Plain,
         leave_out: None,
     }

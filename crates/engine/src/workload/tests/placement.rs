@@ -1,10 +1,10 @@
-//! Where log entries begin: a page of its own for each, if the machine says so, in every form that writes a log.
+//! Where log entries begin, and where the memory of each core is, if the machine says other than packed.
 
 use super::crash::explore;
 use super::{STYLES, config, start, styled};
-use crate::config::LogPlacement;
-use crate::message::{Op, OpBuffer, OpSource, PAGE_BYTES, ProgramForm};
-use crate::workload::{WORKLOADS, WorkloadConfig, WorkloadKind};
+use crate::config::{BankRegions, LogPlacement};
+use crate::message::{BaseImage, Op, OpBuffer, OpSource, PAGE_BYTES, ProgramForm, ProgramRecovery};
+use crate::workload::{Program, Recovery, WORKLOADS, WorkloadConfig, WorkloadKind, plan};
 
 fn on_own_pages(mut config: WorkloadConfig) -> WorkloadConfig {
     config.program.log_placement = LogPlacement::OwnPages;
@@ -83,5 +83,72 @@ fn an_entry_on_its_own_pages_is_found_wherever_power_fails() {
                 }
             }
         }
+    }
+}
+
+const BANK: u64 = 1 << 20;
+
+/// The log rings and heaps of `cores` cores on `banks` banks; or why there is no place for them in `bytes` bytes.
+fn in_banks(cores: u16, banks: u64, footprint: u64, bytes: u64) -> Result<Vec<[u64; 3]>, String> {
+    let mut config = config(WorkloadKind::Array, 64, 1, 10);
+    config.banks = Some(BankRegions { bytes: BANK, banks });
+    (config.cores, config.footprint) = (cores, footprint * u64::from(cores));
+    let plan = plan(&config, bytes).map_err(|error| error.0)?;
+    Ok(plan.layouts().iter().map(|layout| [layout.log.start, layout.heap.start, layout.heap.end]).collect())
+}
+
+#[test]
+fn cores_are_spread_over_the_banks_and_the_heap_begins_with_the_second_of_a_core() {
+    let (bytes, ring, small) = (8 * BANK, 8 << 10, 16 << 10);
+    assert_eq!(in_banks(1, 8, small, bytes).unwrap(), [[0, BANK, BANK + small]]);
+    let pairs = [0, 3, 6].map(|bank| [bank * BANK, (bank + 1) * BANK, (bank + 1) * BANK + small]);
+    assert_eq!(in_banks(3, 9, small, 9 * BANK).unwrap(), pairs);
+    let uneven = in_banks(3, 8, small, bytes).unwrap();
+    assert_eq!([uneven[0][0], uneven[1][0], uneven[2][0]], [0, 2 * BANK, 5 * BANK]);
+    let alone = in_banks(8, 8, small, bytes).unwrap();
+    assert_eq!(alone[7], [7 * BANK, 7 * BANK + ring, 7 * BANK + ring + small]);
+    assert_eq!(
+        in_banks(9, 8, small, bytes).unwrap_err(),
+        "program.core_region = own-banks: 9 cores need a bank each, and 8 banks hold data"
+    );
+}
+
+#[test]
+fn a_heap_may_fill_the_banks_of_its_core_and_no_more() {
+    // Two cores with four banks each: three for the heap.
+    assert_eq!(in_banks(2, 8, 3 * BANK, 8 * BANK).unwrap()[1], [4 * BANK, 5 * BANK, 8 * BANK]);
+    let more = in_banks(2, 8, 3 * BANK + 4096, 8 * BANK).unwrap_err();
+    assert_eq!(
+        more,
+        "program.core_region = own-banks: a log ring of 8KiB and a heap of 3076KiB do not fit into the 4 banks of 1MiB \
+         that each of 2 cores has"
+    );
+    // The last bank ends with what the device keeps for itself.
+    assert!(in_banks(2, 8, 3 * BANK, 8 * BANK - 4096).unwrap_err().contains("do not fit into the 4 banks"));
+    // One bank for each: the heap follows the ring.
+    assert!(in_banks(2, 2, BANK - (8 << 10), 2 * BANK).is_ok());
+    assert!(in_banks(2, 2, BANK - (4 << 10), 2 * BANK).is_err());
+}
+
+#[test]
+fn programs_in_their_own_banks_do_what_programs_do() {
+    for workload in WORKLOADS {
+        let mut config = config(workload.kind, 256, 5, 60);
+        (config.cores, config.footprint) = (3, 96 << 10);
+        config.banks = Some(BankRegions { bytes: 64 * BANK, banks: 7 });
+        let (plan, base, _) = start(&config);
+        let recovery = Recovery::new(&plan);
+        assert_eq!(base.end(), plan.layouts()[2].heap.end);
+        assert!(base.bytes().len() < 16 << 20, "{}: what lies between takes no memory", workload.name);
+        for layout in plan.layouts() {
+            let mut program = Program::new(&plan, base.clone(), layout.core);
+            let mut buffer = OpBuffer::default();
+            while program.next_transaction(&mut buffer) {
+                recovery.check(layout.core, program.memory()).unwrap();
+                buffer.clear();
+            }
+        }
+        let packed = WorkloadConfig { banks: None, ..config.clone() };
+        assert_ne!(start(&packed).0.base_key(), plan.base_key(), "{}: other addresses", workload.name);
     }
 }
