@@ -29,6 +29,10 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
         operations_per_core: 10_000,
         program: Program {
             think_instructions: 200,
+            think_load_percent: 0,
+            think_store_percent: 0,
+            think_footprint: ByteSize(16 << 10),
+            think_hot_percent: 90,
             copy_bytes: 16,
             log_ring: ByteSize(64 << 10),
             log_granularity: LogGranularity::Word,

@@ -2,6 +2,7 @@
 
 use super::excerpt::shown_name;
 use super::fields::FIELDS;
+use super::schema::Program;
 use super::{
     AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Machine, RunConfig,
 };
@@ -77,6 +78,13 @@ fn check(machine: &Machine) -> Result<(), String> {
                  because a queue that is never that full would never drain"
             ));
         }
+    }
+    let Program { think_load_percent: loads, think_store_percent: stores, .. } = machine.program;
+    if loads + stores > 100 {
+        return Err(format!(
+            "program.think_load_percent = {loads} and program.think_store_percent = {stores} must be at most 100 \
+             together, because an instruction is a load, a store or neither"
+        ));
     }
     device_as_a_whole(machine)
 }
@@ -209,6 +217,23 @@ mod tests {
     fn refusal(sets: &[&str]) -> Option<String> {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         load_machine("secpm", &sets).err().map(|error| error.0)
+    }
+
+    #[test]
+    fn loads_and_stores_are_at_most_all_instructions() {
+        let think = |loads: u32, stores: u32| {
+            let [loads, stores] =
+                [("load", loads), ("store", stores)].map(|(what, n)| format!("program.think_{what}_percent={n}"));
+            refusal(&[&loads, &stores])
+        };
+        assert_eq!([think(0, 0), think(60, 40), think(100, 0), think(0, 100)], [const { None }; 4]);
+        assert_eq!(
+            think(60, 41).as_deref(),
+            Some(
+                "machine 'secpm': program.think_load_percent = 60 and program.think_store_percent = 41 must be at most \
+                 100 together, because an instruction is a load, a store or neither"
+            )
+        );
     }
 
     #[test]

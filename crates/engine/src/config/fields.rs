@@ -34,6 +34,7 @@ const MSHRS: &str = "a miss needs a register, and they are searched one by one";
 const QUEUE: &str = "what waits needs an entry, and entries are searched one by one";
 const CLOCK: &str = "a cycle is at least one picosecond";
 const AES_UNITS: &str = "a line needs a circuit, and circuits are searched one by one";
+const PERCENT: &str = "it is a share of a hundred";
 const TIMING: &str = "a millisecond is longer than any memory takes";
 const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
 const DRAIN_ENERGY: &str = "a million units for a byte are more than any battery gives";
@@ -46,6 +47,16 @@ pub(super) const FIELDS: &[Field] = &[
     flag("engine.bytes"),
     flag("engine.check_loads"),
     whole("program.think_instructions", 0, 1_000_000_000, "a transaction of more would never end"),
+    whole("program.think_load_percent", 0, 100, PERCENT),
+    whole("program.think_store_percent", 0, 100, PERCENT),
+    size(
+        "program.think_footprint",
+        4 * KIB,
+        GIB,
+        4 * KIB,
+        "volatile data takes whole pages, and the host holds them all",
+    ),
+    whole("program.think_hot_percent", 0, 100, PERCENT),
     Field {
         path: "program.copy_bytes",
         kind: Kind::Number { allowed: &[8, 16, 32, 64], why: "these are the widths of a register move" },
@@ -301,7 +312,7 @@ mod tests {
             "core.clock_mhz" => "1000",
             "device.interface_mhz" => "800",
             "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" => "128KiB",
-            "program.log_ring" | "program.footprint" | "device.row" => "8KiB",
+            "program.log_ring" | "program.footprint" | "program.think_footprint" | "device.row" => "8KiB",
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
             "controller.wpq_high_watermark" => "16",

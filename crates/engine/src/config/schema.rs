@@ -53,6 +53,15 @@ pub struct Engine {
 pub struct Program {
     /// Instructions between two transactions ("do some computation"). Decision, one value per paper.
     pub think_instructions: u32,
+    /// Of 100 of these instructions, how many load 8 bytes of volatile data. Decision: 0, no paper says it.
+    pub think_load_percent: u32,
+    /// Of 100 of these instructions, how many store 8 bytes of volatile data. Decision: 0, no paper says it.
+    pub think_store_percent: u32,
+    /// Bytes of each core's volatile data. It takes no memory if nothing accesses it.
+    pub think_footprint: ByteSize,
+    /// Of 100 accesses of volatile data, how many go to its first eighth. The others go to the rest; each is spread
+    /// evenly.
+    pub think_hot_percent: u32,
     /// Bytes that one load or store of a block copy moves. Decision: 16, the SSE2 copy of the x86-64 baseline.
     pub copy_bytes: u32,
     /// Size of each core's undo-log ring in bytes. Decision.
@@ -73,6 +82,11 @@ impl Program {
     /// Default footprint of `cores` cores together, in bytes.
     pub fn total_footprint(&self, cores: u64) -> u64 {
         if self.footprint_per_core { self.footprint.0.saturating_mul(cores) } else { self.footprint.0 }
+    }
+
+    /// Bytes of volatile data that each core has in memory.
+    pub fn volatile_bytes(&self) -> u64 {
+        if self.think_load_percent + self.think_store_percent > 0 { self.think_footprint.0 } else { 0 }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The plan: where every core's log ring and heap are, computed from the configuration in advance.
 //!
 //! Cores follow one another, or each begins in a bank of its own. Each has its log ring (never written before the run),
-//! then its heap: the populated structure and room for the growth that the transactions of the run may need.
+//! then its heap: the populated structure and room for the growth that the transactions of the run may need. Volatile
+//! data follows, if the computation between transactions accesses any.
 
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
@@ -55,6 +56,7 @@ pub struct BaseKey {
     seed: u64,
     room: u64,
     log_ring: u64,
+    volatile: u64,
     banks: Option<BankRegions>,
 }
 
@@ -91,7 +93,8 @@ impl Plan {
     /// The addresses that the programs have, in whole pages, ascending; adjacent ones are one region.
     pub(super) fn regions(&self) -> Vec<Range<u64>> {
         let mut regions: Vec<Range<u64>> = Vec::new();
-        for range in self.layouts.iter().flat_map(|layout| [layout.log.clone(), layout.heap.clone()]) {
+        let parts = |layout: &ProgramLayout| [layout.log.clone(), layout.heap.clone(), layout.volatile.clone()];
+        for range in self.layouts.iter().flat_map(parts) {
             match regions.last_mut() {
                 Some(before) if before.end == range.start => before.end = range.end,
                 _ => regions.push(range),
@@ -142,14 +145,15 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     let taken = entry.next_multiple_of(config.program.log_placement.unit());
     let log_ring =
         if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * taken).next_multiple_of(PAGE_BYTES) } else { 0 };
-    let heap = build(0, 0).end().next_multiple_of(PAGE_BYTES);
-    let end = u128::from(log_ring + heap) * u128::from(config.cores);
+    let volatile = config.program.volatile_bytes().next_multiple_of(PAGE_BYTES);
+    let sizes = Sizes { log_ring, heap: build(0, 0).end().next_multiple_of(PAGE_BYTES), volatile };
+    let end = u128::from(log_ring + sizes.heap + volatile) * u128::from(config.cores);
     if end > u128::from(max_bytes.min(ADDRESS_END)) {
         return Err(too_large(end));
     }
     let layouts = match config.banks {
-        Some(banks) => in_own_banks(config, banks, [log_ring, heap], max_bytes.min(ADDRESS_END))?,
-        None => one_after_another(config.cores, [log_ring, heap]),
+        Some(banks) => in_own_banks(config.cores, banks, sizes, max_bytes.min(ADDRESS_END))?,
+        None => one_after_another(config.cores, sizes),
     };
     let structures = layouts.iter().map(|layout| build(layout.heap.start, layout.core)).collect();
     let key = BaseKey {
@@ -160,48 +164,58 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         seed: config.seed,
         room,
         log_ring,
+        volatile,
         banks: config.banks,
     };
     Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })
 }
 
-/// The layouts of `cores` cores that follow one another, each with a log ring and a heap of these sizes in bytes.
-fn one_after_another(cores: u16, [log_ring, heap]: [u64; 2]) -> Vec<ProgramLayout> {
-    let layout = |core| {
-        let start = u64::from(core) * (log_ring + heap);
-        ProgramLayout { core, log: start..start + log_ring, heap: start + log_ring..start + log_ring + heap }
-    };
-    (0..cores).map(layout).collect()
+/// Bytes of the parts of a program's memory, in whole pages.
+#[derive(Clone, Copy)]
+struct Sizes {
+    log_ring: u64,
+    heap: u64,
+    volatile: u64,
 }
 
-/// The layouts of the cores of `config` if each has banks of its own. The heap begins with a core's second bank, or
+impl Sizes {
+    /// The layout of `core` with its log ring at `log` and its heap at `heap`.
+    fn at(self, core: u16, log: u64, heap: u64) -> ProgramLayout {
+        let end = heap + self.heap;
+        ProgramLayout { core, log: log..log + self.log_ring, heap: heap..end, volatile: end..end + self.volatile }
+    }
+}
+
+/// The layouts of `cores` cores that follow one another.
+fn one_after_another(cores: u16, sizes: Sizes) -> Vec<ProgramLayout> {
+    let stride = sizes.log_ring + sizes.heap + sizes.volatile;
+    let starts = (0..cores).map(|core| (core, u64::from(core) * stride));
+    starts.map(|(core, start)| sizes.at(core, start, start + sizes.log_ring)).collect()
+}
+
+/// The layouts of `cores` cores if each has banks of its own. The heap begins with a core's second bank, or
 /// after the log ring if the core has one bank.
 fn in_own_banks(
-    config: &WorkloadConfig,
+    cores: u16,
     BankRegions { bytes, banks }: BankRegions,
-    [log_ring, heap]: [u64; 2],
+    sizes: Sizes,
     max_bytes: u64,
 ) -> Result<Vec<ProgramLayout>, ConfigError> {
-    let cores = u64::from(config.cores);
-    let each = banks / cores;
-    let has_log = log_ring > 0;
+    let Sizes { log_ring, heap, volatile } = sizes;
+    let each = banks / u64::from(cores);
     let refuse = |why: String| Err(ConfigError(format!("program.core_region = own-banks: {why}")));
     if each == 0 {
         return refuse(format!("{cores} cores need a bank each, and {banks} banks hold data"));
     }
-    let after_log = if has_log && each > 1 { log_ring.next_multiple_of(bytes) } else { log_ring };
-    let layouts = (0..config.cores).map(|core| {
-        let start = u64::from(core) * banks / cores * bytes;
-        let from = start + after_log;
-        ProgramLayout { core, log: start..start + log_ring, heap: from..from + heap }
-    });
-    let layouts: Vec<ProgramLayout> = layouts.collect();
+    let after_log = if each > 1 { log_ring.next_multiple_of(bytes) } else { log_ring };
+    let starts = (0..cores).map(|core| (core, u64::from(core) * banks / u64::from(cores) * bytes));
+    let layouts: Vec<_> = starts.map(|(core, start)| sizes.at(core, start, start + after_log)).collect();
     let ends = layouts.iter().skip(1).map(|next| next.log.start).chain([max_bytes]);
-    if layouts.iter().zip(ends).any(|(layout, end)| layout.heap.end > end) {
+    if layouts.iter().zip(ends).any(|(layout, end)| layout.volatile.end > end) {
         return refuse(format!(
             "a log ring of {} and a heap of {} do not fit into the {each} banks of {} that each of {cores} cores has",
             ByteSize(log_ring),
-            ByteSize(heap),
+            ByteSize(heap + volatile),
             ByteSize(bytes)
         ));
     }

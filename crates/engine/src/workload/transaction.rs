@@ -22,6 +22,7 @@ use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
 use super::memory::Memory;
 use super::style::{Style, counter_writebacks};
+use super::think::Think;
 use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer, ProtocolStep};
 use std::ops::Range;
 
@@ -79,10 +80,11 @@ pub(super) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// Begins transaction `number` after `think` instructions of computation.
+    /// Begins transaction `number` after the computation `think`. What hardware logs begins after the accesses of that
+    /// computation, which are no part of the transaction.
     pub(super) fn begin(
         number: u64,
-        think: u32,
+        think: &mut Think,
         style: Style,
         memory: &'a mut Memory,
         scratch: &'a mut Scratch,
@@ -92,11 +94,16 @@ impl<'a> Transaction<'a> {
         scratch.bytes.clear();
         scratch.blocks.clear();
         ops.ops.push(Op::TxBegin);
+        if think.accesses_memory() {
+            think.perform(memory, ops);
+        }
         if style.is_logged_by_hardware() {
             ops.ops.push(Op::LoggedTxBegin);
         }
         let mut transaction = Self { number, style, memory, scratch, ops };
-        transaction.compute(think);
+        if !think.accesses_memory() {
+            transaction.compute(think.instructions);
+        }
         transaction
     }
 

@@ -50,7 +50,7 @@ pub struct UndoPair {
 
 impl UndoPair {
     pub fn new() -> Self {
-        Self { layouts: vec![ProgramLayout { core: 0, log: 0..4096, heap: 4096..3 * 4096 }] }
+        Self { layouts: vec![ProgramLayout { core: 0, log: 0..4096, heap: 4096..3 * 4096, volatile: 0..0 }] }
     }
 }
 

@@ -10,6 +10,7 @@ mod placement;
 mod programs;
 mod replay;
 pub(super) mod rig;
+mod volatile;
 
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
 use crate::config::{self, CoreRegion, LogGranularity, LogPlacement};
@@ -39,6 +40,10 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
         operations_per_core,
         program: config::Program {
             think_instructions: 20,
+            think_load_percent: 0,
+            think_store_percent: 0,
+            think_footprint: config::ByteSize(16 << 10),
+            think_hot_percent: 90,
             copy_bytes: 16,
             log_ring: config::ByteSize(8 << 10),
             log_granularity: LogGranularity::Word,

@@ -7,6 +7,7 @@ use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
 use crate::workload::memory::Memory;
 use crate::workload::structure::{Share, Structure};
 use crate::workload::style::Style;
+use crate::workload::think::Think;
 use crate::workload::transaction::{Protocol, Scratch, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,7 +43,8 @@ impl<S: Structure> Rig<S> {
     /// Runs one transaction and checks every invariant after it.
     pub fn run(&mut self, operation: impl FnOnce(&S, &mut Transaction<'_>)) {
         let (mut scratch, mut ops) = (Scratch::default(), OpBuffer::default());
-        let mut tx = Transaction::begin(self.number, 0, STYLE, &mut self.memory, &mut scratch, &mut ops);
+        let mut tx =
+            Transaction::begin(self.number, &mut Think::none(), STYLE, &mut self.memory, &mut scratch, &mut ops);
         operation(&self.structure, &mut tx);
         tx.end(&mut self.protocol);
         self.number += 1;
