@@ -25,8 +25,8 @@ pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
     AddressMapping, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CoreRegion, CounterOrganisation,
-    CounterPlacement, Counters, Device, Eadr, Engine, GlobalRegister, Log, LogGranularity, LogIv, LogPlacement,
-    Machine, Program, WriteRecovery,
+    CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogGranularity, LogIv,
+    LogPlacement, Machine, Program, WriteRecovery,
 };
 pub use size::ByteSize;
 

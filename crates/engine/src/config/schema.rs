@@ -149,6 +149,19 @@ pub struct Core {
     pub store_queue_entries: u32,
     /// Write-combining buffers of 64 bytes for non-temporal stores.
     pub write_combining_buffers: u32,
+    /// Whether flushes of a core overlap. Decision.
+    pub flush_overlap: FlushOverlap,
+}
+
+/// Whether flushes of a core overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlushOverlap {
+    /// A flush is sent when its turn in the store buffer has come.
+    Overlapped,
+    /// A flush, and with it everything behind it in the store buffer, waits until every earlier flush of the core is
+    /// acknowledged, as gem5's X86 O3 core sends them.
+    OneAtATime,
 }
 
 /// One cache level.
