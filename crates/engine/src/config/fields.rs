@@ -112,6 +112,8 @@ pub(super) const FIELDS: &[Field] = &[
     whole("controller.read_queue_entries", 1, 4_096, QUEUE),
     whole("controller.aes_units", 1, 256, AES_UNITS),
     whole("controller.aes_read_units", 1, 256, AES_UNITS),
+    flag("controller.aes_pipelined"),
+    Field { path: "controller.aes_hold", kind: Kind::Choice(&["until-admitted", "until-encrypted"]) },
     decimal("controller.aes_latency_ns", 1e6, TIMING),
     Field {
         path: "controller.aes_key_bits",
@@ -300,6 +302,8 @@ mod tests {
             "program.log_placement" => "own-pages",
             "program.core_region" => "own-banks",
             "core.flush_overlap" => "one-at-a-time",
+            "controller.aes_pipelined" => "true",
+            "controller.aes_hold" => "until-encrypted",
             "counters.organisation" => "global",
             "counters.global_register" => "max-scan",
             "controller.counter_wpq_low_watermark" => "3",

@@ -24,7 +24,7 @@ pub use load::load_machine;
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
-    AddressMapping, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CoreRegion, CounterOrganisation,
+    AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CoreRegion, CounterOrganisation,
     CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogGranularity, LogIv,
     LogPlacement, Machine, Program, WriteRecovery,
 };

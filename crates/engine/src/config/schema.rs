@@ -219,6 +219,11 @@ pub struct Controller {
     pub aes_units: u32,
     /// Decryption circuits for reads. Each has one pad in flight. Decision.
     pub aes_read_units: u32,
+    /// Whether a circuit is pipelined by AES rounds: it takes the next line when the one before has left its first round,
+    /// after `aes_latency_ns` divided by the rounds of the key length. Decision.
+    pub aes_pipelined: bool,
+    /// How long a write keeps its encryption circuit. Decision.
+    pub aes_hold: AesHold,
     /// Latency of one pad (or of one decryption) in nanoseconds.
     pub aes_latency_ns: f64,
     /// Key length in bits: 128 or 256.
@@ -227,6 +232,17 @@ pub struct Controller {
     pub counter_placement: CounterPlacement,
     /// Most lines of a page under re-encryption in flight at once. Decision.
     pub reencryption_parallelism: u32,
+}
+
+/// How long a write keeps its encryption circuit. The line stays in a staging register until it is admitted to the write
+/// pending queue in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AesHold {
+    /// Until the line is admitted: each circuit has one staging register (secpm section 3.3.2).
+    UntilAdmitted,
+    /// Until the line is encrypted: there is a staging register for every write that waits.
+    UntilEncrypted,
 }
 
 /// Where the counter block of a page is stored (model.md section 5).

@@ -119,6 +119,7 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
             Event::WriteArrives { slot } => self.write_arrives(slot),
             Event::CounterReady { slot } => self.counter_ready(slot),
             Event::PadReady { slot } => self.pad_ready(slot),
+            Event::CircuitFree { unit } => self.engine.units.free(unit),
             Event::ReadReady { slot } => self.read_ready(slot),
             Event::CounterFetched { slot } => self.counter_fetched(slot),
             Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),
