@@ -230,6 +230,8 @@ pub struct Controller {
     pub aes_key_bits: u32,
     /// Where counter blocks are stored.
     pub counter_placement: CounterPlacement,
+    /// Whether counter-atomic writes of a core overlap (counter-atomicity sections 3.2.2 and 4.1). Decision.
+    pub counter_atomic_order: CounterAtomicOrder,
     /// Most lines of a page under re-encryption in flight at once. Decision.
     pub reencryption_parallelism: u32,
 }
@@ -243,6 +245,17 @@ pub enum AesHold {
     UntilAdmitted,
     /// Until the line is encrypted: there is a staging register for every write that waits.
     UntilEncrypted,
+}
+
+/// Whether counter-atomic writes of a core, whose data and counters have separate queues, overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CounterAtomicOrder {
+    /// They overlap; only fences order them.
+    Overlapped,
+    /// Each "blocks dependent writes until both the data and counter write accesses are complete" (section 4.1): the
+    /// flushes of a core go one after another, as in Figure 8a.
+    Serialised,
 }
 
 /// Where the counter block of a page is stored (model.md section 5).

@@ -345,8 +345,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Completes the write in `slot`, which is in the persistence domain.
     pub fn finish_write(&mut self, slot: u32) {
-        let Write { line, origin, .. } = self.memory.writes[slot];
+        let Write { line, origin, core, .. } = self.memory.writes[slot];
         self.memory.writes.finish(slot);
+        if let Some(next) = core.and_then(|core| self.engine.pair_order.queued(core, slot)) {
+            self.memory.writes.start(next);
+        }
         match origin {
             Origin::Caches(token) | Origin::Rested(token) => {
                 self.memory.responses.push(Response::Written { token: WriteToken(token) });

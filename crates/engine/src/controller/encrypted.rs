@@ -6,6 +6,7 @@ use super::counters::Counters;
 use super::interface::EncryptionParts;
 use super::log_manager::{LogManager, Logging};
 use super::memory::Memory;
+use super::pairs::PairOrder;
 use super::reencrypt::Rsr;
 use super::request::{Cipher, LogWrite, Origin, Part};
 use super::view::View;
@@ -57,6 +58,7 @@ pub(super) struct EncryptionEngine {
     pub counters: Counters,
     pub units: AesUnits,
     pub rsr: Rsr,
+    pub pair_order: PairOrder,
     /// The counters of the lines that are encrypted in the caches, by line.
     pub resident: FxHashMap<u64, Counter>,
     /// Writes the undo log; `None` if hardware keeps none.
@@ -69,6 +71,7 @@ impl EncryptionEngine {
             rules: Rules::new(machine, &parts),
             units: AesUnits::new(machine),
             rsr: Rsr::new(machine.controller.reencryption_parallelism),
+            pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),

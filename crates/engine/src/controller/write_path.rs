@@ -45,6 +45,10 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if matches!(origin, Origin::Caches(_)) && self.engine.log.is_some() && self.logging().holds(slot) {
             return;
         }
+        if self.waits_for_pair(slot) {
+            self.memory.writes[slot].stage = Stage::BehindPair;
+            return;
+        }
         self.memory.writes[slot].stage = Stage::Waiting;
         match self.engine.cipher_of(origin) {
             Cipher::Counter | Cipher::Turn(_) => {}
