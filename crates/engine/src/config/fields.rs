@@ -127,6 +127,7 @@ pub(super) const FIELDS: &[Field] = &[
     whole("controller.reencryption_parallelism", 1, 64, "a page has 64 lines"),
     Field { path: "counters.organisation", kind: Kind::Choice(&["split", "global", "per-line"]) },
     whole("counters.minor_bits", 1, 7, "64 minors and a 64-bit major share the 64 bytes of a counter block"),
+    flag("counters.reencrypt_unwritten"),
     Field { path: "counters.global_register", kind: Kind::Choice(&["adr", "volatile", "max-scan"]) },
     whole("log.transactions", 1, 32, "the controller has registers for 32 concurrent transactions"),
     whole("log.buckets", 1, 65_536, "a transaction needs a bucket, and free ones are kept in a list"),
@@ -289,9 +290,11 @@ mod tests {
     fn another(path: &str) -> &str {
         match path {
             "name" | "source" => "mine",
-            "engine.bytes" | "controller.wpq_issue_when_idle" | "controller.counter_wpq_merging" | "l3.shared" => {
-                "false"
-            }
+            "engine.bytes"
+            | "counters.reencrypt_unwritten"
+            | "controller.wpq_issue_when_idle"
+            | "controller.counter_wpq_merging"
+            | "l3.shared" => "false",
             "engine.check_loads" | "l2.shared" => "true",
             "l1.shared" => "false",
             "program.footprint_per_core" => "true",

@@ -363,6 +363,10 @@ pub struct Counters {
     pub organisation: CounterOrganisation,
     /// Width of a split counter's minor, 1 to 7 bits (secpm section 3.4.1: 7).
     pub minor_bits: u32,
+    /// Whether page re-encryption reads and rewrites lines of the page that were never written. If it does not, every
+    /// line has a valid flag on the media, which shows such lines to re-encryption and to a boot; else a boot knows them by
+    /// the counter 0. Decision: true, no paper has such flags.
+    pub reencrypt_unwritten: bool,
     /// What happens to the global counter's register at power loss. The paper does not say: decision `adr`. The other
     /// values exist so that the auditors can test them.
     pub global_register: GlobalRegister,

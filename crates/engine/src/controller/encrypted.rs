@@ -70,7 +70,7 @@ impl EncryptionEngine {
         Self {
             rules: Rules::new(machine, &parts),
             units: AesUnits::new(machine),
-            rsr: Rsr::new(machine.controller.reencryption_parallelism),
+            rsr: Rsr::new(machine.controller.reencryption_parallelism, machine.counters.reencrypt_unwritten),
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
