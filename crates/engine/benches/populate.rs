@@ -1,6 +1,6 @@
 //! How fast a gigabyte of every structure is populated.
 
-use counterpoint_engine::config::{ByteSize, CoreRegion, LogGranularity, LogPlacement, Program};
+use counterpoint_engine::config::{ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, Program};
 use counterpoint_engine::message::ProgramForm;
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 use std::sync::atomic::AtomicBool;
@@ -37,6 +37,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             log_ring: ByteSize(64 << 10),
             log_granularity: LogGranularity::Word,
             log_placement: LogPlacement::Packed,
+            item_metadata: ItemMetadata::Beside,
             footprint: ByteSize(1 << 30),
             footprint_per_core: false,
             core_region: CoreRegion::Packed,

@@ -25,8 +25,8 @@ pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
     AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CoreRegion, CounterAtomicOrder,
-    CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, Log,
-    LogGranularity, LogIv, LogPlacement, Machine, Program, WriteRecovery,
+    CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, ItemMetadata,
+    Log, LogGranularity, LogIv, LogPlacement, Machine, Program, WriteRecovery,
 };
 pub use size::ByteSize;
 

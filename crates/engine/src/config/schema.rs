@@ -70,6 +70,8 @@ pub struct Program {
     pub log_granularity: LogGranularity,
     /// Where an undo-log entry begins. Decision: no paper says it.
     pub log_placement: LogPlacement,
+    /// Whether a structure's own data is part of a transaction's size. Decision.
+    pub item_metadata: ItemMetadata,
     /// Default footprint of a workload in bytes: in total over all cores, or of each core with `footprint_per_core`.
     pub footprint: ByteSize,
     /// Whether `footprint` is the size for each core.
@@ -99,6 +101,18 @@ pub enum LogGranularity {
     /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
     /// counter is not durable is lost completely, including its unwritten words.
     Line,
+}
+
+/// Whether what a structure keeps about its items is part of a transaction's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemMetadata {
+    /// It lies beside the items and is written in addition: head and tail of a queue, headers of nodes.
+    Beside,
+    /// It lies in the items, so that a transaction of `array`, `queue` or `hash` writes the lines of its size and no more:
+    /// one line at 64 bytes (secpm section 4.2.1, "only a cache line is written"). The other structures are as with
+    /// `beside`.
+    Inside,
 }
 
 /// Where the memory of each core's program is.

@@ -7,7 +7,7 @@
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
 use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
-use crate::config::{self, BankRegions, ByteSize, ConfigError};
+use crate::config::{self, BankRegions, ByteSize, ConfigError, ItemMetadata};
 use crate::message::{LINE_BYTES, Omission, PAGE_BYTES, ProgramForm, ProgramLayout};
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,6 +57,7 @@ pub struct BaseKey {
     room: u64,
     log_ring: u64,
     volatile: u64,
+    metadata: ItemMetadata,
     banks: Option<BankRegions>,
 }
 
@@ -134,9 +135,10 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     let room = room.filter(|room| *room <= 1 << 40).ok_or_else(|| too_large(u128::MAX))?;
     let bytes = (config.footprint / u64::from(config.cores)) & !(PAGE_BYTES - 1);
     let has_log = config.kind != WorkloadKind::LinkedList;
+    let metadata = config.program.item_metadata;
     let build = |start, core: u16| {
         let seed = item::nth(config.seed, u64::from(core));
-        structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed })
+        structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed, metadata })
     };
 
     // Room for whole lines even if words are logged, so that the layout does not depend on it.
@@ -165,6 +167,7 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         room,
         log_ring,
         volatile,
+        metadata,
         banks: config.banks,
     };
     Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })

@@ -140,6 +140,13 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// The word at `address` as the program knows it without a load.
+    pub(super) fn known_word(&mut self, address: u64) -> u64 {
+        let mut word = [0; 8];
+        self.fetch(address, &mut word);
+        u64::from_le_bytes(word)
+    }
+
     /// Reads `length` bytes at `address`, to write them to another place.
     pub(super) fn read_block(&mut self, address: u64, length: u64) -> Block {
         let block = Block { offset: self.scratch.blocks.len(), length: length as usize };

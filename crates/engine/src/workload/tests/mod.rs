@@ -6,6 +6,7 @@ mod device;
 pub(super) mod flat;
 mod flush_free;
 mod hardware_logged;
+mod metadata;
 mod placement;
 mod programs;
 mod replay;
@@ -13,7 +14,7 @@ pub(super) mod rig;
 mod volatile;
 
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
-use crate::config::{self, CoreRegion, LogGranularity, LogPlacement};
+use crate::config::{self, CoreRegion, ItemMetadata, LogGranularity, LogPlacement};
 use crate::message::ProgramForm;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,6 +49,7 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             log_ring: config::ByteSize(8 << 10),
             log_granularity: LogGranularity::Word,
             log_placement: LogPlacement::Packed,
+            item_metadata: ItemMetadata::Beside,
             footprint: config::ByteSize(64 << 10),
             footprint_per_core: false,
             core_region: CoreRegion::Packed,

@@ -1,6 +1,6 @@
 //! One structure with a log ring in front of it, driven operation by operation.
 
-use crate::config::LogGranularity;
+use crate::config::{ItemMetadata, LogGranularity};
 use crate::message::{OpBuffer, ProgramForm};
 use crate::workload::Base;
 use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
@@ -24,9 +24,21 @@ pub(in crate::workload) struct Rig<S> {
 }
 
 impl<S: Structure> Rig<S> {
-    /// A structure of `bytes` with room for `room` transactions.
+    /// A structure of `bytes` with room for `room` transactions, which keeps its own data beside its items.
     pub fn new(make: impl Fn(Share) -> S, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Self {
-        let structure = make(Share { start: RING, bytes, tx_size, room, seed });
+        Self::keeping(ItemMetadata::Beside, make, bytes, tx_size, room, seed)
+    }
+
+    /// A structure of `bytes` with room for `room` transactions.
+    pub fn keeping(
+        metadata: ItemMetadata,
+        make: impl Fn(Share) -> S,
+        bytes: u64,
+        tx_size: u64,
+        room: u64,
+        seed: u64,
+    ) -> Self {
+        let structure = make(Share { start: RING, bytes, tx_size, room, seed, metadata });
         let bound = structure.write_bound().in_lines();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
