@@ -104,12 +104,16 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
              device.banks_per_rank)"
         ));
     }
-    if machine.program.core_region == CoreRegion::OwnBanks && device.mapping != AddressMapping::BankContiguous {
-        return Err(
-            "program.core_region = own-banks needs device.mapping = bank-contiguous, because with every other \
-                    mapping consecutive addresses lie in several banks"
-                .into(),
-        );
+    let region = match machine.program.core_region {
+        CoreRegion::Packed => None,
+        CoreRegion::OwnBanks => Some("own-banks"),
+        CoreRegion::OwnBanksContiguous => Some("own-banks-contiguous"),
+    };
+    if let Some(region) = region.filter(|_| device.mapping != AddressMapping::BankContiguous) {
+        return Err(format!(
+            "program.core_region = {region} needs device.mapping = bank-contiguous, because with every other mapping \
+             consecutive addresses lie in several banks"
+        ));
     }
     let of_page =
         matches!(machine.controller.counter_placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
@@ -243,8 +247,12 @@ mod tests {
         for mapping in ["page-interleaved", "page-xor"] {
             let mapping = format!("device.mapping={mapping}");
             assert_eq!(refusal(&["program.core_region=own-banks", &mapping]).as_deref(), Some(sentence));
+            let contiguous = sentence.replace("own-banks", "own-banks-contiguous");
+            assert_eq!(refusal(&["program.core_region=own-banks-contiguous", &mapping]), Some(contiguous));
         }
-        assert_eq!(refusal(&["program.core_region=own-banks", "device.mapping=bank-contiguous"]), None);
+        for region in ["program.core_region=own-banks", "program.core_region=own-banks-contiguous"] {
+            assert_eq!(refusal(&[region, "device.mapping=bank-contiguous"]), None);
+        }
         assert_eq!(refusal(&["device.mapping=bank-contiguous"]), None);
     }
 }

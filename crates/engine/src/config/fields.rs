@@ -67,7 +67,7 @@ pub(super) const FIELDS: &[Field] = &[
     Field { path: "program.item_metadata", kind: Kind::Choice(&["beside", "inside"]) },
     size("program.footprint", 64, 16 * TIB, 64, LINES),
     flag("program.footprint_per_core"),
-    Field { path: "program.core_region", kind: Kind::Choice(&["packed", "own-banks"]) },
+    Field { path: "program.core_region", kind: Kind::Choice(&["packed", "own-banks", "own-banks-contiguous"]) },
     whole("core.clock_mhz", 1, 1_000_000, CLOCK),
     whole("core.width", 1, 64, "a core dispatches at least one instruction per cycle, and none does more than 64"),
     whole("core.rob_entries", 1, 65_536, QUEUE),

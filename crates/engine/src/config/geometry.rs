@@ -32,6 +32,8 @@ pub struct BankRegions {
     pub bytes: u64,
     /// Banks that hold nothing but data.
     pub banks: u64,
+    /// Whether a core with several banks has its log ring in one and its heap in others.
+    pub log_apart: bool,
 }
 
 impl Geometry {
@@ -64,11 +66,12 @@ impl Geometry {
 
     /// The banks that `program.core_region` divides among the cores of `machine`; `None` if it divides none.
     pub fn bank_regions(machine: &Machine) -> Option<BankRegions> {
+        let region = machine.program.core_region;
         let contiguous = machine.device.mapping == AddressMapping::BankContiguous;
-        (contiguous && machine.program.core_region == CoreRegion::OwnBanks).then(|| {
+        (contiguous && region != CoreRegion::Packed).then(|| {
             let Self { mapped_rows, pages_per_row, data_pages, .. } = Self::of(machine);
-            let pages = mapped_rows * pages_per_row;
-            BankRegions { bytes: pages * PAGE_BYTES, banks: data_pages / pages }
+            let (pages, log_apart) = (mapped_rows * pages_per_row, region == CoreRegion::OwnBanks);
+            BankRegions { bytes: pages * PAGE_BYTES, banks: data_pages / pages, log_apart }
         })
     }
 

@@ -124,6 +124,9 @@ pub enum CoreRegion {
     /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
     /// the heap with the second, if there is one.
     OwnBanks,
+    /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
+    /// the heap follows it.
+    OwnBanksContiguous,
 }
 
 /// Where an undo-log entry begins.

@@ -196,21 +196,22 @@ fn one_after_another(cores: u16, sizes: Sizes) -> Vec<ProgramLayout> {
     starts.map(|(core, start)| sizes.at(core, start, start + sizes.log_ring)).collect()
 }
 
-/// The layouts of `cores` cores if each has banks of its own. The heap begins with a core's second bank, or
-/// after the log ring if the core has one bank.
+/// The layouts of `cores` cores if each has banks of its own. The heap begins with a core's second bank, or after the log
+/// ring if the core has one bank or the machine wants them together.
 fn in_own_banks(
     cores: u16,
-    BankRegions { bytes, banks }: BankRegions,
+    BankRegions { bytes, banks, log_apart }: BankRegions,
     sizes: Sizes,
     max_bytes: u64,
 ) -> Result<Vec<ProgramLayout>, ConfigError> {
     let Sizes { log_ring, heap, volatile } = sizes;
     let each = banks / u64::from(cores);
-    let refuse = |why: String| Err(ConfigError(format!("program.core_region = own-banks: {why}")));
+    let region = if log_apart { "own-banks" } else { "own-banks-contiguous" };
+    let refuse = |why: String| Err(ConfigError(format!("program.core_region = {region}: {why}")));
     if each == 0 {
         return refuse(format!("{cores} cores need a bank each, and {banks} banks hold data"));
     }
-    let after_log = if each > 1 { log_ring.next_multiple_of(bytes) } else { log_ring };
+    let after_log = if log_apart && each > 1 { log_ring.next_multiple_of(bytes) } else { log_ring };
     let starts = (0..cores).map(|core| (core, u64::from(core) * banks / u64::from(cores) * bytes));
     let layouts: Vec<_> = starts.map(|(core, start)| sizes.at(core, start, start + after_log)).collect();
     let ends = layouts.iter().skip(1).map(|next| next.log.start).chain([max_bytes]);

@@ -165,6 +165,10 @@ fn the_banks_that_cores_share_out_begin_and_end_where_banks_do() {
             let first = number * regions.bytes;
             assert_eq!([bank(first), bank(first + regions.bytes - 1)], [number; 2], "{placement:?}");
         }
+        machine.program.core_region = CoreRegion::OwnBanksContiguous;
+        let together = Geometry::bank_regions(&machine).unwrap();
+        assert_eq!((together.bytes, together.banks), (regions.bytes, regions.banks));
+        assert!(regions.log_apart && !together.log_apart);
         machine.device.mapping = AddressMapping::PageInterleaved;
         assert_eq!(Geometry::bank_regions(&machine), None);
     }

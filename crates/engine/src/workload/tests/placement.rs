@@ -91,7 +91,7 @@ const BANK: u64 = 1 << 20;
 /// The log rings and heaps of `cores` cores on `banks` banks; or why there is no place for them in `bytes` bytes.
 fn in_banks(cores: u16, banks: u64, footprint: u64, bytes: u64) -> Result<Vec<[u64; 3]>, String> {
     let mut config = config(WorkloadKind::Array, 64, 1, 10);
-    config.banks = Some(BankRegions { bytes: BANK, banks });
+    config.banks = Some(BankRegions { bytes: BANK, banks, log_apart: true });
     (config.cores, config.footprint) = (cores, footprint * u64::from(cores));
     let plan = plan(&config, bytes).map_err(|error| error.0)?;
     Ok(plan.layouts().iter().map(|layout| [layout.log.start, layout.heap.start, layout.heap.end]).collect())
@@ -135,7 +135,7 @@ fn programs_in_their_own_banks_do_what_programs_do() {
     for workload in WORKLOADS {
         let mut config = config(workload.kind, 256, 5, 60);
         (config.cores, config.footprint) = (3, 96 << 10);
-        config.banks = Some(BankRegions { bytes: 64 * BANK, banks: 7 });
+        config.banks = Some(BankRegions { bytes: 64 * BANK, banks: 7, log_apart: true });
         let (plan, base, _) = start(&config);
         let recovery = Recovery::new(&plan);
         assert_eq!(base.end(), plan.layouts()[2].heap.end);
@@ -151,4 +151,18 @@ fn programs_in_their_own_banks_do_what_programs_do() {
         let packed = WorkloadConfig { banks: None, ..config.clone() };
         assert_ne!(start(&packed).0.base_key(), plan.base_key(), "{}: other addresses", workload.name);
     }
+}
+
+#[test]
+fn log_and_heap_of_a_core_may_share_its_banks() {
+    let mut config = config(WorkloadKind::Array, 64, 1, 10);
+    (config.cores, config.footprint) = (2, 2 * (16 << 10));
+    config.banks = Some(BankRegions { bytes: BANK, banks: 8, log_apart: false });
+    let (plan, _, _) = start(&config);
+    let at: Vec<[u64; 2]> = plan.layouts().iter().map(|layout| [layout.log.start, layout.heap.start]).collect();
+    assert_eq!(at, [[0, 8 << 10], [4 * BANK, 4 * BANK + (8 << 10)]]);
+    config.cores = 9;
+    config.footprint = 9 * (16 << 10);
+    let error = crate::workload::plan(&config, 8 * BANK).err().unwrap().0;
+    assert!(error.starts_with("program.core_region = own-banks-contiguous: 9 cores need a bank each"), "{error}");
 }
