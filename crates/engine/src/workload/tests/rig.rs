@@ -42,7 +42,11 @@ impl<S: Structure> Rig<S> {
         let bound = structure.write_bound().in_lines();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
-        let base = Base::build(std::iter::once(&structure as &dyn Structure), &[0..end], &AtomicBool::new(false));
+        let base = Base::build(
+            std::iter::once(&structure as &dyn Structure),
+            std::slice::from_ref(&(0..end)),
+            &AtomicBool::new(false),
+        );
         let memory = Memory::new(Arc::new(base), 0..end);
         Self {
             structure,
