@@ -48,6 +48,23 @@ def _log(choice: random.Random, size: Size) -> list[str]:
     ]
 
 
+def _decisions(choice: random.Random) -> list[str]:
+    """What the papers leave open of programs, cores, circuits and re-encryption."""
+    values = {
+        "program.log_placement": ("packed", "own-pages"),
+        "program.item_metadata": ("beside", "inside"),
+        "program.think_load_percent": ("0", "20"),
+        "program.think_store_percent": ("0", "10"),
+        "program.think_footprint": ("4KiB", "16KiB"),
+        "core.flush_overlap": ("overlapped", "one-at-a-time"),
+        "controller.aes_pipelined": ("true", "false"),
+        "controller.aes_hold": ("until-admitted", "until-encrypted"),
+        "controller.counter_atomic_order": ("overlapped", "serialised"),
+        "counters.reencrypt_unwritten": ("true", "false"),
+    }
+    return [f"{key}={choice.choice(among)}" for key, among in values.items()]
+
+
 def machine(choice: random.Random) -> list[str]:
     """What to set on ``small``; loads are compared with what the program expects."""
     tight = choice.random() < 0.5
@@ -91,4 +108,5 @@ def machine(choice: random.Random) -> list[str]:
         f"core.store_queue_entries={size(1, 8, 56)}",
         f"core.write_combining_buffers={size(1, 10)}",
         "engine.check_loads=true",
+        *_decisions(choice),
     ]

@@ -1,6 +1,6 @@
 //! How fast a gigabyte of every structure is populated.
 
-use counterpoint_engine::config::{ByteSize, LogGranularity, Program};
+use counterpoint_engine::config::{ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, Program};
 use counterpoint_engine::message::ProgramForm;
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 use std::sync::atomic::AtomicBool;
@@ -29,12 +29,20 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
         operations_per_core: 10_000,
         program: Program {
             think_instructions: 200,
+            think_load_percent: 0,
+            think_store_percent: 0,
+            think_footprint: ByteSize(16 << 10),
+            think_hot_percent: 90,
             copy_bytes: 16,
             log_ring: ByteSize(64 << 10),
             log_granularity: LogGranularity::Word,
+            log_placement: LogPlacement::Packed,
+            item_metadata: ItemMetadata::Beside,
             footprint: ByteSize(1 << 30),
             footprint_per_core: false,
+            core_region: CoreRegion::Packed,
         },
+        banks: None,
         form: ProgramForm::Plain,
         leave_out: None,
     };

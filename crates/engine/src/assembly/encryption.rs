@@ -36,7 +36,8 @@ pub(crate) fn encryption_parts(
         });
     }
     check(machine, design)?;
-    Ok(Some(EncryptionParts { parts, scheme: parts.scheme(&machine.counters), pads, log }))
+    let (scheme, valid_flags) = (parts.scheme(&machine.counters), !machine.counters.reencrypt_unwritten);
+    Ok(Some(EncryptionParts { parts, scheme, pads, log, valid_flags }))
 }
 
 /// Refuses parts of `design` that cannot be combined with the counters of `machine`.
@@ -57,7 +58,7 @@ pub(crate) fn boot_codec(
     base: Arc<dyn BaseImage>,
     shadow: Option<ShadowRegion>,
 ) -> SchemeCodec {
-    let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base);
+    let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base).with_valid_flags(parts.valid_flags);
     if let Some(region) = shadow {
         codec = codec.with_shadow(region);
     }

@@ -72,17 +72,22 @@ impl<O: Observer> LineSystem<O> {
 
     /// Sends a write of `line` that reaches the controller at `at`; the acknowledgement returns `token`.
     pub fn write(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
-        self.send(at, line, bytes, token, false);
+        self.send(at, line, bytes, token, None, false);
+    }
+
+    /// Sends a write of `line` for which `core` waits, as for a flush; it reaches the controller at `at`.
+    pub fn write_of(&mut self, at: Ps, core: CoreId, line: Line, bytes: &LineBytes, token: u32) {
+        self.send(at, line, bytes, token, Some(core), false);
     }
 
     /// Sends a write of a line that holds a `CounterAtomic` variable; it reaches the controller at `at`.
     pub fn write_counter_atomic(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
-        self.send(at, line, bytes, token, true);
+        self.send(at, line, bytes, token, None, true);
     }
 
-    fn send(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32, counter_atomic: bool) {
+    fn send(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32, core: Option<CoreId>, counter_atomic: bool) {
         let (bytes, cache_pad, token) = (*bytes, [0; 64], WriteToken(token));
-        self.accept(MemoryRequest::Write { at, line, bytes, cache_pad, token, counter_atomic });
+        self.accept(MemoryRequest::Write { at, line, bytes, cache_pad, token, core, counter_atomic });
     }
 
     /// Sends a `counter_cache_writeback` for the counters around `line`, which reaches the controller at `at`.

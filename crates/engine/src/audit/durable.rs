@@ -89,6 +89,7 @@ pub(super) struct Durable {
     /// The cipher of the hardware's log, if its lines have counters.
     log: Option<CounterCipher>,
     status_survives: bool,
+    valid_flags: bool,
     /// The register as last reported, if it survives.
     told_status: Option<Status>,
     /// The register as a crash now would leave it.
@@ -111,12 +112,18 @@ pub(super) struct Durable {
 
 impl Durable {
     /// `cipher`: `None` for a design with plaintext memory. `log`: the cipher of the hardware's log. `status_survives`:
-    /// the register is in the ADR domain.
-    pub fn new(cipher: Option<CounterCipher>, log: Option<CounterCipher>, status_survives: bool) -> Self {
+    /// the register is in the ADR domain. `valid_flags`: a line that was never written is known without its counter.
+    pub fn new(
+        cipher: Option<CounterCipher>,
+        log: Option<CounterCipher>,
+        status_survives: bool,
+        valid_flags: bool,
+    ) -> Self {
         Self {
             cipher,
             log,
             status_survives,
+            valid_flags,
             told_status: None,
             status: None,
             losses: 0,
@@ -343,7 +350,7 @@ impl Durable {
                 _ => &self.cipher,
             };
             let plain = match cipher {
-                Some(cipher) => decode(cipher, lines, id),
+                Some(cipher) => decode(cipher, lines, id, self.valid_flags),
                 None => record.durable.found().or(lines.base(record.line)).copied().unwrap_or([0; 64]),
             };
             let durable = &mut lines.record_mut(id).durable;
@@ -399,7 +406,7 @@ fn effective(stored: AuditedCounter, status: Option<Status>, line: Line) -> Audi
 }
 
 /// What the line of `id` decrypts to with its effective counter.
-fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
+fn decode(cipher: &CounterCipher, lines: &Lines, id: Id, valid_flags: bool) -> LineBytes {
     let record = lines.record(id);
     let line = record.line;
     if let Some(left) = record.durable.left.as_ref().filter(|left| left.in_the_clear) {
@@ -414,6 +421,7 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id) -> LineBytes {
         // A populated line that the run did not write is stored with its first counter.
         (None, Some(base)) if counter == cipher.base() => *base,
         (None, Some(base)) => cipher.apply(line, counter, &xor(base, &cipher.pad(line, cipher.base()))),
+        (None, None) if valid_flags => [0; 64],
         (None, None) => cipher.pad(line, counter),
     }
 }

@@ -9,8 +9,10 @@
 //! If the caches are in the persistence domain, a store is covered in the event in which it becomes visible. Then
 //! fences add nothing, nothing is in flight, and the rule checks the memory that a boot produces instead of the bytes
 //! at the line's own address, because lines may leave for other places.
+//!
+//! Volatile data of a program may hold anything after a crash, and is not checked.
 
-use super::lines::{Id, Lines, Record};
+use super::lines::{Id, Lines, Record, Role};
 use crate::message::{CoreId, LineBytes};
 use crate::parts::LineAtomicity;
 
@@ -76,10 +78,15 @@ impl LineRule {
 
     /// Handles that a store of `data` at `offset` became visible.
     pub fn stored(&mut self, lines: &mut Lines, event: u64, id: Id, offset: usize, data: &[u8]) {
-        let history = &mut lines.record_mut(id).history;
+        let record = lines.record_mut(id);
+        let history = &mut record.history;
         let mut version = *history.latest();
         version[offset..offset + data.len()].copy_from_slice(data);
         history.stored_at = Some(event);
+        if matches!(record.role, Role::Volatile(_)) {
+            history.covered = version;
+            return;
+        }
         if self.at_once {
             history.covered = version;
             history.number += 1;
@@ -138,6 +145,7 @@ impl LineRule {
             let record = lines.record_mut(id);
             record.history.queued = false;
             let bad = match self.at_once {
+                _ if matches!(record.role, Role::Volatile(_)) => false,
                 true => *record.booted() != record.history.covered,
                 false => !allowed(record, self.atomicity),
             };

@@ -22,6 +22,8 @@ const NONE: Id = Id::MAX;
 pub(super) enum Role {
     Heap(CoreId),
     Log(CoreId),
+    /// Data that the program needs no more after a power failure.
+    Volatile(CoreId),
     /// The undo log that hardware writes, which belongs to no core.
     HardwareLog,
     Other,
@@ -259,6 +261,9 @@ impl Lines {
             }
             if layout.heap.contains(&address) {
                 return Role::Heap(layout.core);
+            }
+            if layout.volatile.contains(&address) {
+                return Role::Volatile(layout.core);
             }
         }
         Role::Other

@@ -72,6 +72,9 @@ pub struct CipherFacts {
     pub key: Vec<u8>,
     /// How counters are laid out on the media.
     pub counters: CounterLayout,
+    /// Whether each line has a flag on the media that shows whether it was ever written. Otherwise only the counter 0
+    /// shows it.
+    pub valid_flags: bool,
 }
 
 /// How counters are laid out in a block of 64 bytes.
@@ -167,6 +170,7 @@ impl Auditor {
         let layouts = setup.program.as_ref().map_or(&[][..], |program| program.recovery.layouts());
         let log_cipher = setup.log.as_ref().zip(setup.cipher.as_ref());
         let log_cipher = log_cipher.and_then(|(log, facts)| log.counter_cipher(facts.counters));
+        let valid_flags = setup.cipher.as_ref().is_some_and(|facts| facts.valid_flags);
         let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters));
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
@@ -174,7 +178,7 @@ impl Auditor {
         let base_counter = cipher.as_ref().map_or(AuditedCounter::NEVER, CounterCipher::base);
         Self {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
-            durable: Durable::new(cipher, log_cipher, setup.status_survives),
+            durable: Durable::new(cipher, log_cipher, setup.status_survives, valid_flags),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
             line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
             transactions: setup

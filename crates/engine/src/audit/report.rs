@@ -63,7 +63,7 @@ impl Auditor {
     /// explanation.
     pub(super) fn unexplained(&self, rule: Rule, core: Option<CoreId>, line: Option<Line>) -> Violation {
         let owner = line.and_then(|line| self.lines.find(line)).and_then(|id| match self.lines.record(id).role {
-            Role::Heap(core) | Role::Log(core) => Some(core),
+            Role::Heap(core) | Role::Log(core) | Role::Volatile(core) => Some(core),
             Role::HardwareLog | Role::Other => None,
         });
         let core = core.or(owner);

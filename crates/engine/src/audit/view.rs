@@ -69,6 +69,7 @@ impl Auditor {
         match self.lines.find(line).map(|id| self.lines.record(id).role) {
             Some(Role::Heap(core)) => format!("heap of core {core}"),
             Some(Role::Log(core)) => format!("log of core {core}"),
+            Some(Role::Volatile(core)) => format!("volatile data of core {core}"),
             Some(Role::HardwareLog) => "hardware log".into(),
             Some(Role::Other) | None => "other".into(),
         }

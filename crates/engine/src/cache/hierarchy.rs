@@ -210,6 +210,7 @@ impl Hierarchy {
             bytes: resting.bytes,
             cache_pad: resting.cache_pad,
             token: WriteToken(token),
+            core: waiter,
             counter_atomic: with_counter || self.counter_atomic.contains(&line.0),
         });
         token

@@ -2,8 +2,9 @@
 
 use super::excerpt::shown_name;
 use super::fields::FIELDS;
+use super::schema::Program;
 use super::{
-    AddressMapping, ByteSize, CacheLevel, ConfigError, CounterPlacement, Geometry, Machine, RunConfig,
+    AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Machine, RunConfig,
     SchedulingPolicy, WriteAcknowledged,
 };
 use crate::message::LINE_BYTES;
@@ -79,6 +80,13 @@ fn check(machine: &Machine) -> Result<(), String> {
             ));
         }
     }
+    let Program { think_load_percent: loads, think_store_percent: stores, .. } = machine.program;
+    if loads + stores > 100 {
+        return Err(format!(
+            "program.think_load_percent = {loads} and program.think_store_percent = {stores} must be at most 100 \
+             together, because an instruction is a load, a store or neither"
+        ));
+    }
     acknowledgement(machine)?;
     device_as_a_whole(machine)
 }
@@ -113,6 +121,17 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
         return Err(format!(
             "device.mapping = page-xor needs a power of two of banks, not {banks} (device.channels x device.ranks x \
              device.banks_per_rank)"
+        ));
+    }
+    let region = match machine.program.core_region {
+        CoreRegion::Packed => None,
+        CoreRegion::OwnBanks => Some("own-banks"),
+        CoreRegion::OwnBanksContiguous => Some("own-banks-contiguous"),
+    };
+    if let Some(region) = region.filter(|_| device.mapping != AddressMapping::BankContiguous) {
+        return Err(format!(
+            "program.core_region = {region} needs device.mapping = bank-contiguous, because with every other mapping \
+             consecutive addresses lie in several banks"
         ));
     }
     let of_page =
@@ -220,4 +239,47 @@ fn check_run(run: &RunConfig) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load_machine;
+
+    fn refusal(sets: &[&str]) -> Option<String> {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        load_machine("secpm", &sets).err().map(|error| error.0)
+    }
+
+    #[test]
+    fn loads_and_stores_are_at_most_all_instructions() {
+        let think = |loads: u32, stores: u32| {
+            let [loads, stores] =
+                [("load", loads), ("store", stores)].map(|(what, n)| format!("program.think_{what}_percent={n}"));
+            refusal(&[&loads, &stores])
+        };
+        assert_eq!([think(0, 0), think(60, 40), think(100, 0), think(0, 100)], [const { None }; 4]);
+        assert_eq!(
+            think(60, 41).as_deref(),
+            Some(
+                "machine 'secpm': program.think_load_percent = 60 and program.think_store_percent = 41 must be at most \
+                 100 together, because an instruction is a load, a store or neither"
+            )
+        );
+    }
+
+    #[test]
+    fn banks_are_divided_only_where_a_bank_is_one_range_of_addresses() {
+        let sentence = "machine 'secpm': program.core_region = own-banks needs device.mapping = bank-contiguous, \
+                        because with every other mapping consecutive addresses lie in several banks";
+        for mapping in ["page-interleaved", "page-xor"] {
+            let mapping = format!("device.mapping={mapping}");
+            assert_eq!(refusal(&["program.core_region=own-banks", &mapping]).as_deref(), Some(sentence));
+            let contiguous = sentence.replace("own-banks", "own-banks-contiguous");
+            assert_eq!(refusal(&["program.core_region=own-banks-contiguous", &mapping]), Some(contiguous));
+        }
+        for region in ["program.core_region=own-banks", "program.core_region=own-banks-contiguous"] {
+            assert_eq!(refusal(&[region, "device.mapping=bank-contiguous"]), None);
+        }
+        assert_eq!(refusal(&["device.mapping=bank-contiguous"]), None);
+    }
 }

@@ -34,6 +34,7 @@ const MSHRS: &str = "a miss needs a register, and they are searched one by one";
 const QUEUE: &str = "what waits needs an entry, and entries are searched one by one";
 const CLOCK: &str = "a cycle is at least one picosecond";
 const AES_UNITS: &str = "a line needs a circuit, and circuits are searched one by one";
+const PERCENT: &str = "it is a share of a hundred";
 const TIMING: &str = "a millisecond is longer than any memory takes";
 const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
 const DRAIN_ENERGY: &str = "a million units for a byte are more than any battery gives";
@@ -46,20 +47,34 @@ pub(super) const FIELDS: &[Field] = &[
     flag("engine.bytes"),
     flag("engine.check_loads"),
     whole("program.think_instructions", 0, 1_000_000_000, "a transaction of more would never end"),
+    whole("program.think_load_percent", 0, 100, PERCENT),
+    whole("program.think_store_percent", 0, 100, PERCENT),
+    size(
+        "program.think_footprint",
+        4 * KIB,
+        GIB,
+        4 * KIB,
+        "volatile data takes whole pages, and the host holds them all",
+    ),
+    whole("program.think_hot_percent", 0, 100, PERCENT),
     Field {
         path: "program.copy_bytes",
         kind: Kind::Number { allowed: &[8, 16, 32, 64], why: "these are the widths of a register move" },
     },
     size("program.log_ring", KIB, GIB, 64, "the ring holds at least one small transaction, in whole lines"),
     Field { path: "program.log_granularity", kind: Kind::Choice(&["word", "line"]) },
+    Field { path: "program.log_placement", kind: Kind::Choice(&["packed", "own-pages"]) },
+    Field { path: "program.item_metadata", kind: Kind::Choice(&["beside", "inside"]) },
     size("program.footprint", 64, 16 * TIB, 64, LINES),
     flag("program.footprint_per_core"),
+    Field { path: "program.core_region", kind: Kind::Choice(&["packed", "own-banks", "own-banks-contiguous"]) },
     whole("core.clock_mhz", 1, 1_000_000, CLOCK),
     whole("core.width", 1, 64, "a core dispatches at least one instruction per cycle, and none does more than 64"),
     whole("core.rob_entries", 1, 65_536, QUEUE),
     whole("core.load_queue_entries", 1, 4_096, QUEUE),
     whole("core.store_queue_entries", 1, 4_096, QUEUE),
     whole("core.write_combining_buffers", 1, 256, QUEUE),
+    Field { path: "core.flush_overlap", kind: Kind::Choice(&["overlapped", "one-at-a-time"]) },
     size("l1.size", 64, GIB, 64, CACHE_SIZE),
     flag("l1.size_per_core"),
     whole("l1.ways", 1, 256, WAYS),
@@ -107,6 +122,8 @@ pub(super) const FIELDS: &[Field] = &[
     whole("controller.read_queue_entries", 1, 4_096, QUEUE),
     whole("controller.aes_units", 1, 256, AES_UNITS),
     whole("controller.aes_read_units", 1, 256, AES_UNITS),
+    flag("controller.aes_pipelined"),
+    Field { path: "controller.aes_hold", kind: Kind::Choice(&["until-admitted", "until-encrypted"]) },
     decimal("controller.aes_latency_ns", 1e6, TIMING),
     Field {
         path: "controller.aes_key_bits",
@@ -116,9 +133,11 @@ pub(super) const FIELDS: &[Field] = &[
         path: "controller.counter_placement",
         kind: Kind::Choice(&["same-bank", "single-bank", "cross-bank", "interleaved"]),
     },
+    Field { path: "controller.counter_atomic_order", kind: Kind::Choice(&["overlapped", "serialised"]) },
     whole("controller.reencryption_parallelism", 1, 64, "a page has 64 lines"),
     Field { path: "counters.organisation", kind: Kind::Choice(&["split", "global", "per-line"]) },
     whole("counters.minor_bits", 1, 7, "64 minors and a 64-bit major share the 64 bytes of a counter block"),
+    flag("counters.reencrypt_unwritten"),
     Field { path: "counters.global_register", kind: Kind::Choice(&["adr", "volatile", "max-scan"]) },
     whole("log.transactions", 1, 32, "the controller has registers for 32 concurrent transactions"),
     whole("log.buckets", 1, 65_536, "a transaction needs a bucket, and free ones are kept in a list"),
@@ -288,9 +307,11 @@ mod tests {
     fn another(path: &str) -> &str {
         match path {
             "name" | "source" => "mine",
-            "engine.bytes" | "controller.wpq_issue_when_idle" | "controller.counter_wpq_merging" | "l3.shared" => {
-                "false"
-            }
+            "engine.bytes"
+            | "counters.reencrypt_unwritten"
+            | "controller.wpq_issue_when_idle"
+            | "controller.counter_wpq_merging"
+            | "l3.shared" => "false",
             "engine.check_loads" | "l2.shared" | "controller.counters_overtake" => "true",
             "controller.policy" => "nvmain-frfcfs",
             "controller.write_acknowledged" => "written",
@@ -301,6 +322,13 @@ mod tests {
             path if path.ends_with("size_per_core") => "true",
             "device.write_recovery" => "row-close",
             "program.log_granularity" => "line",
+            "program.log_placement" => "own-pages",
+            "program.core_region" => "own-banks",
+            "core.flush_overlap" => "one-at-a-time",
+            "program.item_metadata" => "inside",
+            "controller.aes_pipelined" => "true",
+            "controller.counter_atomic_order" => "serialised",
+            "controller.aes_hold" => "until-encrypted",
             "counters.organisation" => "global",
             "counters.global_register" => "max-scan",
             "controller.counter_wpq_low_watermark" => "3",
@@ -315,7 +343,7 @@ mod tests {
             "core.clock_mhz" => "1000",
             "device.interface_mhz" => "800",
             "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" => "128KiB",
-            "program.log_ring" | "program.footprint" | "device.row" => "8KiB",
+            "program.log_ring" | "program.footprint" | "program.think_footprint" | "device.row" => "8KiB",
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
             "controller.wpq_high_watermark" => "16",
@@ -324,11 +352,18 @@ mod tests {
         }
     }
 
+    /// What must be set before `another` value of the field at `path` passes the cross-checks.
+    fn needs(path: &str) -> Option<&'static str> {
+        (path == "program.core_region").then_some("device.mapping=bank-contiguous")
+    }
+
     #[test]
     fn every_value_can_be_set() {
         for field in FIELDS {
             let value = another(field.path);
-            let machine = load_machine("secpm", &[format!("{}={value}", field.path)]).unwrap();
+            let needs = needs(field.path).map(str::to_owned);
+            let sets: Vec<String> = needs.into_iter().chain([format!("{}={value}", field.path)]).collect();
+            let machine = load_machine("secpm", &sets).unwrap();
             let table = toml::Table::try_from(machine).unwrap();
             let set = field.path.split('.').fold(&Value::Table(table), |at, key| &at[key]).clone();
             let shown = set.as_str().map_or_else(|| set.to_string(), str::to_owned);

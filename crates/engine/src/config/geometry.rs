@@ -1,7 +1,7 @@
 //! How a device is divided into banks, rows and pages, and how much of it counters take. Both the bounds of a
 //! configuration and the device's address mapping use these numbers.
 
-use super::{CounterPlacement, Machine};
+use super::{AddressMapping, CoreRegion, CounterPlacement, Machine};
 use crate::message::{Line, LogRegion, PAGE_BYTES};
 
 /// Data pages per page of counter blocks, for the largest counters: 8 bytes for each line.
@@ -23,6 +23,17 @@ pub struct Geometry {
     /// The last of the data pages, which hold the log that hardware writes, in the larger of its two layouts. Every
     /// design reserves them (decision), so that programs have the same space with all designs.
     pub log_pages: u64,
+}
+
+/// Banks of which each holds one range of addresses: bank `n` begins at address `n` times `bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BankRegions {
+    /// Bytes of data in a bank.
+    pub bytes: u64,
+    /// Banks that hold nothing but data.
+    pub banks: u64,
+    /// Whether a core with several banks has its log ring in one and its heap in others.
+    pub log_apart: bool,
 }
 
 impl Geometry {
@@ -51,6 +62,17 @@ impl Geometry {
         };
         let log_pages = LogRegion::bytes(machine.log.buckets, machine.log.bucket_records) / PAGE_BYTES;
         Self { banks, rows, pages_per_row, mapped_rows, data_pages, log_pages }
+    }
+
+    /// The banks that `program.core_region` divides among the cores of `machine`; `None` if it divides none.
+    pub fn bank_regions(machine: &Machine) -> Option<BankRegions> {
+        let region = machine.program.core_region;
+        let contiguous = machine.device.mapping == AddressMapping::BankContiguous;
+        (contiguous && region != CoreRegion::Packed).then(|| {
+            let Self { mapped_rows, pages_per_row, data_pages, .. } = Self::of(machine);
+            let (pages, log_apart) = (mapped_rows * pages_per_row, region == CoreRegion::OwnBanks);
+            BankRegions { bytes: pages * PAGE_BYTES, banks: data_pages / pages, log_apart }
+        })
     }
 
     /// Bytes for programs, from address 0: the data pages without the hardware's log.

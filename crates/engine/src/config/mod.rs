@@ -19,14 +19,14 @@ pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, 
 pub use digest::config_digest;
 pub use excerpt::shown_name;
 pub use fields::shown;
-pub use geometry::Geometry;
+pub use geometry::{BankRegions, Geometry};
 pub use load::load_machine;
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use schema::{
-    AddressMapping, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterOrganisation, CounterPlacement,
-    Counters, Device, Eadr, Engine, GlobalRegister, Log, LogGranularity, LogIv, Machine, Program, SchedulingPolicy,
-    WriteAcknowledged, WriteRecovery,
+    AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CoreRegion, CounterAtomicOrder,
+    CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, ItemMetadata,
+    Log, LogGranularity, LogIv, LogPlacement, Machine, Program, SchedulingPolicy, WriteAcknowledged, WriteRecovery,
 };
 pub use size::ByteSize;
 

@@ -2,6 +2,7 @@
 //! `--set path.to.key=value` fill it in; `fields` says what each value may be, `bounds` what must hold of all of them.
 
 use super::size::ByteSize;
+use crate::message::{LINE_BYTES, PAGE_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// A machine: one paper's table plus named decisions.
@@ -52,22 +53,42 @@ pub struct Engine {
 pub struct Program {
     /// Instructions between two transactions ("do some computation"). Decision, one value per paper.
     pub think_instructions: u32,
+    /// Of 100 of these instructions, how many load 8 bytes of volatile data. Decision: 0, no paper says it.
+    pub think_load_percent: u32,
+    /// Of 100 of these instructions, how many store 8 bytes of volatile data. Decision: 0, no paper says it.
+    pub think_store_percent: u32,
+    /// Bytes of each core's volatile data. It takes no memory if nothing accesses it.
+    pub think_footprint: ByteSize,
+    /// Of 100 accesses of volatile data, how many go to its first eighth. The others go to the rest; each is spread
+    /// evenly.
+    pub think_hot_percent: u32,
     /// Bytes that one load or store of a block copy moves. Decision: 16, the SSE2 copy of the x86-64 baseline.
     pub copy_bytes: u32,
     /// Size of each core's undo-log ring in bytes. Decision.
     pub log_ring: ByteSize,
     /// What an undo-log record covers. Decision.
     pub log_granularity: LogGranularity,
+    /// Where an undo-log entry begins. Decision: no paper says it.
+    pub log_placement: LogPlacement,
+    /// Whether a structure's own data is part of a transaction's size. Decision.
+    pub item_metadata: ItemMetadata,
     /// Default footprint of a workload in bytes: in total over all cores, or of each core with `footprint_per_core`.
     pub footprint: ByteSize,
     /// Whether `footprint` is the size for each core.
     pub footprint_per_core: bool,
+    /// Where the memory of each core's program is. Decision: no paper says it.
+    pub core_region: CoreRegion,
 }
 
 impl Program {
     /// Default footprint of `cores` cores together, in bytes.
     pub fn total_footprint(&self, cores: u64) -> u64 {
         if self.footprint_per_core { self.footprint.0.saturating_mul(cores) } else { self.footprint.0 }
+    }
+
+    /// Bytes of volatile data that each core has in memory.
+    pub fn volatile_bytes(&self) -> u64 {
+        if self.think_load_percent + self.think_store_percent > 0 { self.think_footprint.0 } else { 0 }
     }
 }
 
@@ -80,6 +101,53 @@ pub enum LogGranularity {
     /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
     /// counter is not durable is lost completely, including its unwritten words.
     Line,
+}
+
+/// Whether what a structure keeps about its items is part of a transaction's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemMetadata {
+    /// It lies beside the items and is written in addition: head and tail of a queue, headers of nodes.
+    Beside,
+    /// It lies in the items, so that a transaction of `array`, `queue` or `hash` writes the lines of its size and no more:
+    /// one line at 64 bytes (secpm section 4.2.1, "only a cache line is written"). The other structures are as with
+    /// `beside`.
+    Inside,
+}
+
+/// Where the memory of each core's program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoreRegion {
+    /// Cores follow one another, page by page.
+    Packed,
+    /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
+    /// the heap with the second, if there is one.
+    OwnBanks,
+    /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
+    /// the heap follows it.
+    OwnBanksContiguous,
+}
+
+/// Where an undo-log entry begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogPlacement {
+    /// On the line after the entry before it.
+    Packed,
+    /// On a page that no other entry is on, so that its counters are in blocks of their own, as with an allocator that
+    /// gives each entry whole pages.
+    OwnPages,
+}
+
+impl LogPlacement {
+    /// The unit, in bytes, of which an entry takes a whole number.
+    pub fn unit(self) -> u64 {
+        match self {
+            LogPlacement::Packed => LINE_BYTES,
+            LogPlacement::OwnPages => PAGE_BYTES,
+        }
+    }
 }
 
 /// An out-of-order core.
@@ -98,6 +166,19 @@ pub struct Core {
     pub store_queue_entries: u32,
     /// Write-combining buffers of 64 bytes for non-temporal stores.
     pub write_combining_buffers: u32,
+    /// Whether flushes of a core overlap. Decision.
+    pub flush_overlap: FlushOverlap,
+}
+
+/// Whether flushes of a core overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlushOverlap {
+    /// A flush is sent when its turn in the store buffer has come.
+    Overlapped,
+    /// A flush, and with it everything behind it in the store buffer, waits until every earlier flush of the core is
+    /// acknowledged, as gem5's X86 O3 core sends them.
+    OneAtATime,
 }
 
 /// One cache level.
@@ -169,12 +250,19 @@ pub struct Controller {
     pub aes_units: u32,
     /// Decryption circuits for reads. Each has one pad in flight. Decision.
     pub aes_read_units: u32,
+    /// Whether a circuit is pipelined by AES rounds: it takes the next line when the one before has left its first round,
+    /// after `aes_latency_ns` divided by the rounds of the key length. Decision.
+    pub aes_pipelined: bool,
+    /// How long a write keeps its encryption circuit. Decision.
+    pub aes_hold: AesHold,
     /// Latency of one pad (or of one decryption) in nanoseconds.
     pub aes_latency_ns: f64,
     /// Key length in bits: 128 or 256.
     pub aes_key_bits: u32,
     /// Where counter blocks are stored.
     pub counter_placement: CounterPlacement,
+    /// Whether counter-atomic writes of a core overlap (counter-atomicity sections 3.2.2 and 4.1). Decision.
+    pub counter_atomic_order: CounterAtomicOrder,
     /// Most lines of a page under re-encryption in flight at once. Decision.
     pub reencryption_parallelism: u32,
 }
@@ -204,6 +292,28 @@ pub enum WriteAcknowledged {
     Queued,
     /// When the device has programmed it.
     Written,
+}
+
+/// How long a write keeps its encryption circuit. The line stays in a staging register until it is admitted to the write
+/// pending queue in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AesHold {
+    /// Until the line is admitted: each circuit has one staging register (secpm section 3.3.2).
+    UntilAdmitted,
+    /// Until the line is encrypted: there is a staging register for every write that waits.
+    UntilEncrypted,
+}
+
+/// Whether counter-atomic writes of a core, whose data and counters have separate queues, overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CounterAtomicOrder {
+    /// They overlap; only fences order them.
+    Overlapped,
+    /// Each "blocks dependent writes until both the data and counter write accesses are complete" (section 4.1): the
+    /// flushes of a core go one after another, as in Figure 8a.
+    Serialised,
 }
 
 /// Where the counter block of a page is stored (model.md section 5).
@@ -311,6 +421,10 @@ pub struct Counters {
     pub organisation: CounterOrganisation,
     /// Width of a split counter's minor, 1 to 7 bits (secpm section 3.4.1: 7).
     pub minor_bits: u32,
+    /// Whether page re-encryption reads and rewrites lines of the page that were never written. If it does not, every
+    /// line has a valid flag on the media, which shows such lines to re-encryption and to a boot; else a boot knows them by
+    /// the counter 0. Decision: true, no paper has such flags.
+    pub reencrypt_unwritten: bool,
     /// What happens to the global counter's register at power loss. The paper does not say: decision `adr`. The other
     /// values exist so that the auditors can test them.
     pub global_register: GlobalRegister,

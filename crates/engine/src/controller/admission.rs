@@ -134,7 +134,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Handles that the block `id` has entered its queue alone, as it was after bump `bump`. A staged pair of an
     /// earlier bump holds an older block, which must not overwrite this one.
     pub fn block_went_alone(&mut self, id: CounterBlock, bump: u64) {
-        for &slot in &self.engine.units.held_by {
+        for &slot in &self.engine.units.staged {
             let write = &mut self.memory.writes[slot];
             write.counter_admitted |= write.bump <= bump && self.engine.counters.block(write.line) == id;
         }
@@ -214,7 +214,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 .filter(|&slot| {
                     let write = &writes[slot];
                     write.owes_counter
-                        || !self.engine.units.held_by.iter().any(|&other| {
+                        || !self.engine.units.staged.iter().any(|&other| {
                             let other = &writes[other];
                             other.stage == Stage::Encrypting
                                 && other.bump < write.bump
@@ -300,7 +300,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.append(media, block, bump, true, None, None);
     }
 
-    /// Puts the data of write `slot` into its queue and frees its circuit.
+    /// Puts the data of write `slot` into its queue and frees its staging register.
     fn append_data(&mut self, slot: u32, ready: bool) {
         self.memory.account_occupancy();
         let cipher = self.engine.cipher_of(self.memory.writes[slot].origin);
@@ -362,8 +362,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Completes the write in `slot`, which is in the persistence domain.
     pub fn finish_write(&mut self, slot: u32) {
-        let Write { line, origin, .. } = self.memory.writes[slot];
+        let Write { line, origin, core, .. } = self.memory.writes[slot];
         self.memory.writes.finish(slot);
+        if let Some(next) = core.and_then(|core| self.engine.pair_order.queued(core, slot)) {
+            self.memory.writes.start(next);
+        }
         match origin {
             Origin::Caches(token) | Origin::Rested(token) => {
                 self.memory.acknowledge(token);

@@ -1,7 +1,9 @@
-//! The AES circuits. A write holds a circuit from the increment of its counter until the line is admitted; a read holds
-//! one while its pad is made.
+//! The AES circuits, and the staging registers in which encrypted lines wait. A write takes a circuit and a register at
+//! the increment of its counter. It keeps the register until the line is admitted. It keeps the circuit as long, or until
+//! its pad is ready, or, in a pipelined circuit, until its first round is over. A read holds a circuit while its pad is
+//! made, or for a round.
 
-use crate::config::{CfbLatency, Machine};
+use crate::config::{AesHold, CfbLatency, Machine};
 use crate::kernel::{Ps, ns_to_ps};
 use std::collections::VecDeque;
 
@@ -10,12 +12,16 @@ const BLOCKS_PER_LINE: Ps = 4;
 
 /// The circuits and the writes that wait for one.
 pub(super) struct AesUnits {
-    free: Vec<u32>,
+    /// The free circuits for writes.
+    idle: Vec<u32>,
     /// Writes that wait for a circuit, oldest first.
     wanting: VecDeque<u32>,
-    /// Writes that hold a circuit.
-    pub held_by: Vec<u32>,
-    /// For each read circuit, the time until which it is busy, in picoseconds.
+    /// Writes with a staging register: their counters are incremented, and they are not admitted.
+    pub staged: Vec<u32>,
+    hold: AesHold,
+    /// How long a line occupies the entrance of a pipelined circuit, in picoseconds; `None` if none is pipelined.
+    round: Option<Ps>,
+    /// For each read circuit, the time until which it takes no other line, in picoseconds.
     reading: Vec<Ps>,
     /// Latency of a pad, in picoseconds.
     pub pad: Ps,
@@ -28,9 +34,11 @@ impl AesUnits {
         let config = &machine.controller;
         let pad = ns_to_ps(config.aes_latency_ns);
         Self {
-            free: (0..config.aes_units).rev().collect(),
+            idle: (0..config.aes_units).rev().collect(),
             wanting: VecDeque::new(),
-            held_by: Vec::with_capacity(16),
+            staged: Vec::with_capacity(16),
+            hold: config.aes_hold,
+            round: config.aes_pipelined.then(|| pad / rounds(config.aes_key_bits)),
             reading: vec![0; config.aes_read_units as usize],
             pad,
             feedback: match machine.log.cfb_latency {
@@ -47,32 +55,104 @@ impl AesUnits {
 
     /// Takes the write that has waited longest, if a circuit is free.
     pub fn take_waiting(&mut self) -> Option<u32> {
-        if self.free.is_empty() { None } else { self.wanting.pop_front() }
+        if self.idle.is_empty() { None } else { self.wanting.pop_front() }
     }
 
     /// Whether a write waits for a circuit and one is free.
     pub fn can_be_had(&self) -> bool {
-        !self.free.is_empty() && !self.wanting.is_empty()
+        !self.idle.is_empty() && !self.wanting.is_empty()
     }
 
-    /// Gives a free circuit to the write in `slot`. Returns its number.
-    pub fn occupy(&mut self, slot: u32) -> u32 {
-        self.held_by.push(slot);
-        self.free.pop().expect("the caller saw a free circuit")
+    /// Gives a free circuit and a staging register to the write in `slot`. Returns the circuit's number, and how long it
+    /// takes no other line, in picoseconds, if that ends by itself.
+    pub fn occupy(&mut self, slot: u32) -> (u32, Option<Ps>) {
+        self.staged.push(slot);
+        let unit = self.idle.pop().expect("the caller saw a free circuit");
+        (unit, self.round.filter(|_| self.hold == AesHold::UntilEncrypted))
     }
 
-    /// Frees circuit `unit`, which the write in `slot` held.
+    /// Frees circuit `unit`, which takes the next line from now on.
+    pub fn free(&mut self, unit: u32) {
+        self.idle.push(unit);
+    }
+
+    /// Handles that circuit `unit` has encrypted the line of a write.
+    pub fn encrypted(&mut self, unit: u32) {
+        if self.hold == AesHold::UntilEncrypted && self.round.is_none() {
+            self.free(unit);
+        }
+    }
+
+    /// Frees the register of the write in `slot`, which is admitted, and with it circuit `unit` if the write still
+    /// holds it.
     pub fn give_back(&mut self, slot: u32, unit: u32) {
-        self.free.push(unit);
-        self.held_by.retain(|&other| other != slot);
+        if self.hold == AesHold::UntilAdmitted {
+            self.free(unit);
+        }
+        self.staged.retain(|&other| other != slot);
     }
 
     /// Makes a pad in the first free read circuit, not before the time `known`. Returns the circuit and the time at
     /// which the pad is ready.
     pub fn read_pad(&mut self, known: Ps) -> (u32, Ps) {
         let unit = (0..self.reading.len()).min_by_key(|&unit| self.reading[unit]).expect("one circuit at least");
-        let done = known.max(self.reading[unit]) + self.pad;
-        self.reading[unit] = done;
-        (unit as u32, done)
+        let begun = known.max(self.reading[unit]);
+        self.reading[unit] = begun + self.round.unwrap_or(self.pad);
+        (unit as u32, begun + self.pad)
+    }
+}
+
+/// Rounds of AES with keys of `key_bits` bits (FIPS 197, section 5).
+fn rounds(key_bits: u32) -> Ps {
+    Ps::from(key_bits / 32 + 6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::preset;
+
+    fn units(pipelined: bool, hold: AesHold, key_bits: u32) -> AesUnits {
+        let mut machine = preset("secpm").unwrap();
+        let controller = &mut machine.controller;
+        (controller.aes_units, controller.aes_read_units) = (1, 1);
+        (controller.aes_pipelined, controller.aes_hold, controller.aes_key_bits) = (pipelined, hold, key_bits);
+        AesUnits::new(&machine)
+    }
+
+    /// Whether another write gets the circuit: at once, when the first is encrypted, and when it is admitted.
+    fn free_when(pipelined: bool, hold: AesHold) -> ([bool; 3], Option<Ps>) {
+        let mut units = units(pipelined, hold, 128);
+        units.want(7);
+        units.want(8);
+        assert_eq!(units.take_waiting(), Some(7));
+        let (unit, round) = units.occupy(7);
+        let at_once = units.can_be_had();
+        units.encrypted(unit);
+        let encrypted = units.can_be_had();
+        assert_eq!(units.staged, [7], "it has its register until it is admitted");
+        units.give_back(7, unit);
+        assert!(units.staged.is_empty());
+        ([at_once, encrypted, units.can_be_had()], round)
+    }
+
+    #[test]
+    fn a_write_keeps_its_circuit_as_long_as_the_machine_says() {
+        assert_eq!(free_when(false, AesHold::UntilAdmitted), ([false, false, true], None));
+        assert_eq!(free_when(true, AesHold::UntilAdmitted), ([false, false, true], None));
+        assert_eq!(free_when(false, AesHold::UntilEncrypted), ([false, true, true], None));
+        // The event that follows a round later frees it, and nothing else does.
+        assert_eq!(free_when(true, AesHold::UntilEncrypted), ([false; 3], Some(4_000)));
+    }
+
+    #[test]
+    fn a_pipelined_circuit_takes_a_line_each_round() {
+        let reads = |pipelined, key_bits| {
+            let mut units = units(pipelined, AesHold::UntilAdmitted, key_bits);
+            [0, 0, 1_000_000].map(|known| units.read_pad(known).1)
+        };
+        assert_eq!(reads(false, 128), [40_000, 80_000, 1_040_000]);
+        assert_eq!(reads(true, 128), [40_000, 44_000, 1_040_000]);
+        assert_eq!(reads(true, 256), [40_000, 40_000 + 40_000 / 14, 1_040_000]);
     }
 }

@@ -6,6 +6,7 @@ use super::counters::Counters;
 use super::interface::EncryptionParts;
 use super::log_manager::{LogManager, Logging};
 use super::memory::Memory;
+use super::pairs::PairOrder;
 use super::reencrypt::Rsr;
 use super::request::{Cipher, LogWrite, Origin, Part};
 use super::view::View;
@@ -57,6 +58,7 @@ pub(super) struct EncryptionEngine {
     pub counters: Counters,
     pub units: AesUnits,
     pub rsr: Rsr,
+    pub pair_order: PairOrder,
     /// The counters of the lines that are encrypted in the caches, by line.
     pub resident: FxHashMap<u64, Counter>,
     /// Writes the undo log; `None` if hardware keeps none.
@@ -68,7 +70,8 @@ impl EncryptionEngine {
         Self {
             rules: Rules::new(machine, &parts),
             units: AesUnits::new(machine),
-            rsr: Rsr::new(machine.controller.reencryption_parallelism),
+            rsr: Rsr::new(machine.controller.reencryption_parallelism, machine.counters.reencrypt_unwritten),
+            pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
@@ -121,6 +124,7 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
             Event::WriteArrives { slot } => self.write_arrives(slot),
             Event::CounterReady { slot } => self.counter_ready(slot),
             Event::PadReady { slot } => self.pad_ready(slot),
+            Event::CircuitFree { unit } => self.engine.units.free(unit),
             Event::ReadReady { slot } => self.read_ready(slot),
             Event::CounterFetched { slot } => self.counter_fetched(slot),
             Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),

@@ -72,6 +72,8 @@ pub struct EncryptionParts {
     pub pads: Box<dyn PadSource>,
     /// The undo log that the controller writes; `None` if it writes none.
     pub log: Option<LogParts>,
+    /// Whether each line has a flag on the media that shows whether it was ever written.
+    pub valid_flags: bool,
 }
 
 /// Everything that the log manager needs, built once from the design's parts.

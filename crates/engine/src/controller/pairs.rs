@@ -4,13 +4,60 @@
 //!
 //! Decision: a counter block enters only after its data. Otherwise there could be a deadlock: a counter queue full of
 //! counters whose data finds no room, and a data queue full of data whose counters find no room.
+//!
+//! If the machine says so, the pairs of a core go one after another: each begins when both parts of the one before are
+//! queued, from when on they survive (sections 3.2.2 and 4.1, Figure 8a).
 
 use super::encrypted::Encrypted;
-use super::request::{CounterRequest, CounterWaiter, Stage, Write};
-use crate::message::{DevicePort, Line, LineBytes, MediaLine, Observer};
+use super::request::{Cipher, CounterRequest, CounterWaiter, Origin, Stage, Write};
+use crate::config::CounterAtomicOrder;
+use crate::message::{CoreId, DevicePort, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, Counter};
+use std::collections::VecDeque;
+
+/// The pairs of each core in the order in which their turns in their lines came. The first is on its way, the others
+/// wait for it. Empty if pairs overlap.
+pub(super) struct PairOrder {
+    of_core: Vec<VecDeque<u32>>,
+}
+
+impl PairOrder {
+    pub fn new(order: CounterAtomicOrder, cores: u16) -> Self {
+        let serialised = order == CounterAtomicOrder::Serialised;
+        Self { of_core: vec![VecDeque::new(); if serialised { usize::from(cores) } else { 0 }] }
+    }
+
+    /// Whether the pair of `core` in `slot`, whose turn in its line has come, must wait for another one.
+    fn waits(&mut self, core: CoreId, slot: u32) -> bool {
+        let Some(pairs) = self.of_core.get_mut(usize::from(core)) else { return false };
+        if !pairs.contains(&slot) {
+            pairs.push_back(slot);
+        }
+        pairs.front() != Some(&slot)
+    }
+
+    /// Handles that the write of `core` in `slot` is queued. Returns the pair that was waiting for it.
+    pub fn queued(&mut self, core: CoreId, slot: u32) -> Option<u32> {
+        let pairs = self.of_core.get_mut(usize::from(core))?;
+        if pairs.front() != Some(&slot) {
+            return None;
+        }
+        pairs.pop_front();
+        pairs.front().copied()
+    }
+}
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+    /// Whether the write in `slot` is a pair that must wait for an earlier one of its core.
+    pub fn waits_for_pair(&mut self, slot: u32) -> bool {
+        let Write { origin, core, counter_atomic, .. } = self.memory.writes[slot];
+        let Some(core) = core else { return false };
+        let is_pair = self.engine.cipher_of(origin) == Cipher::Counter
+            && matches!(origin, Origin::Caches(_))
+            && self.engine.write_path_of(origin).at_encrypted(counter_atomic) == Admit::Unready;
+        is_pair && self.engine.pair_order.waits(core, slot)
+    }
+
     /// Requests an entry for the counter block of write `slot`, whose data is queued.
     pub fn want_counter_entry(&mut self, slot: u32) {
         self.memory.writes[slot].stage = Stage::Unready;

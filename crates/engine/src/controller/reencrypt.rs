@@ -7,7 +7,7 @@
 use super::encrypted::Encrypted;
 use super::interface::RsrSnapshot;
 use super::request::{LineWaiter, Origin};
-use crate::message::{DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, Observer, Page};
+use crate::message::{Content, DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, MediaLine, Observer, Page};
 use crate::parts::MinorReset;
 use std::collections::VecDeque;
 
@@ -31,6 +31,8 @@ pub(super) struct Rsr {
     pub under_way: u32,
     /// Most lines in flight at once.
     parallelism: u32,
+    /// Whether lines that were never written are read and rewritten too.
+    unwritten_too: bool,
     /// The line whose write caused the overflow; it re-encrypts itself.
     trigger: usize,
     waiters: Vec<(usize, LineWaiter)>,
@@ -39,9 +41,10 @@ pub(super) struct Rsr {
 }
 
 impl Rsr {
-    /// A free register; `parallelism` lines may be in flight at once.
-    pub fn new(parallelism: u32) -> Self {
-        Self { parallelism, ..Self::default() }
+    /// A free register; `parallelism` lines may be in flight at once. `unwritten_too`: lines that were never written are
+    /// read and rewritten like the others.
+    pub fn new(parallelism: u32, unwritten_too: bool) -> Self {
+        Self { parallelism, unwritten_too, ..Self::default() }
     }
 
     /// Whether `line` is under re-encryption and not done.
@@ -107,10 +110,28 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let next = self.engine.rsr.take_next();
         if let Some(index) = next
             && !self.renews_in_caches(index)
+            && !self.passes_over(index)
         {
             self.reencrypt_line(index);
         }
         next.is_some()
+    }
+
+    /// Passes over line `index` of the page if it was never written and the machine leaves such lines alone: it is done,
+    /// because it has no bytes that an old counter decrypts. Its own counter stays as it is.
+    fn passes_over(&mut self, index: usize) -> bool {
+        let rsr = &self.engine.rsr;
+        let line = rsr.page.line(index);
+        let media = MediaLine::data(line);
+        let leaves_alone = !rsr.unwritten_too
+            && self.view().newest_write(line, Origin::Reencryption(index)).is_none()
+            && self.memory.banks.wpq.newest(media).is_none()
+            && matches!(self.memory.device.content(media), Content::Never);
+        if leaves_alone {
+            self.engine.rsr.under_way -= 1;
+            self.line_renewed(line);
+        }
+        leaves_alone
     }
 
     /// Line `index` of the page has been read: writes it with the new major counter.

@@ -68,6 +68,8 @@ pub(super) enum Cipher {
 pub(super) enum Stage {
     /// It waits for an earlier write of the same line.
     BehindSameLine,
+    /// It waits for an earlier pair of its core to be queued.
+    BehindPair,
     /// It waits for the undo entry of its line to persist.
     BehindLog,
     /// Its turn has come: it starts in the current event.
@@ -102,6 +104,8 @@ pub(super) struct Write {
     pub unit: u32,
     pub entry: u32,
     pub counter: Counter,
+    /// The core that waits for the write, if one does.
+    pub core: Option<CoreId>,
     /// Whether the line holds a `CounterAtomic` variable.
     pub counter_atomic: bool,
     /// The counter block after this write incremented it: the staging register's second line, if it has one.
@@ -129,6 +133,7 @@ impl Write {
             unit: 0,
             entry: 0,
             counter: Counter::NEVER,
+            core: None,
             counter_atomic: false,
             block: [0; 64],
             renews: false,

@@ -76,10 +76,10 @@ impl Controller {
             MemoryRequest::Read { at, line, token } => {
                 (at, Event::ReadArrives { slot: self.reads.add(line, Origin::Caches(token)) })
             }
-            MemoryRequest::Write { at, line, ref bytes, ref cache_pad, token, counter_atomic } => {
+            MemoryRequest::Write { at, line, ref bytes, ref cache_pad, token, core, counter_atomic } => {
                 let slot = self.writes.add(line, bytes, Origin::Caches(token.0));
                 self.writes[slot].cache_pad = *cache_pad;
-                self.writes[slot].counter_atomic = counter_atomic;
+                (self.writes[slot].core, self.writes[slot].counter_atomic) = (core, counter_atomic);
                 (at, Event::WriteArrives { slot })
             }
             MemoryRequest::BumpCounter { at, core, line } => {

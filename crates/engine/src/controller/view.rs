@@ -21,7 +21,7 @@ impl View<'_> {
     /// counter, because everything else comes after it.
     pub fn newest_write(&self, line: Line, origin: Origin) -> Option<u32> {
         let reencryption = matches!(origin, Origin::Reencryption(_));
-        let among = if reencryption { &self.engine.units.held_by } else { &self.writes.active };
+        let among = if reencryption { &self.engine.units.staged } else { &self.writes.active };
         self.writes.newest_of(among, line)
     }
 
@@ -39,7 +39,7 @@ impl View<'_> {
         // A write with a global counter has no copy of the block, and a write whose counter is stored with its data has
         // no newer one.
         let stage = !counters.scheme.global() && counters.update == CounterUpdate::AtBump;
-        let staged = self.engine.units.held_by.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
+        let staged = self.engine.units.staged.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
         let staged = staged.filter(|write| counters.block(write.line) == id);
         let staged = staged.max_by_key(|write| write.bump).map(|write| (write.bump, &write.block));
         [queued, staged, evicted].into_iter().flatten().max_by_key(|(bump, _)| *bump).map(|(_, block)| *block)

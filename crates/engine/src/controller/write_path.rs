@@ -28,7 +28,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         // encrypted with the old counter.
         let ahead = match origin {
             Origin::Caches(_) | Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => &self.memory.writes.active,
-            Origin::Reencryption(_) => &self.engine.units.held_by,
+            Origin::Reencryption(_) => &self.engine.units.staged,
         };
         let behind = ahead.iter().any(|&other| self.memory.writes[other].line == line);
         self.memory.writes.arrive(slot, behind);
@@ -43,6 +43,10 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         let Write { line, origin, .. } = self.memory.writes[slot];
         if matches!(origin, Origin::Caches(_)) && self.engine.log.is_some() && self.logging().holds(slot) {
+            return;
+        }
+        if self.waits_for_pair(slot) {
+            self.memory.writes[slot].stage = Stage::BehindPair;
             return;
         }
         self.memory.writes[slot].stage = Stage::Waiting;
@@ -148,7 +152,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Gives a free circuit to the write in `slot` for the time `latency`.
     pub fn occupy_unit(&mut self, slot: u32, latency: Ps) {
         self.memory.meter.count_pad(latency);
-        let unit = self.engine.units.occupy(slot);
+        let (unit, round) = self.engine.units.occupy(slot);
         let bump = self.memory.writes.next_bump();
         let now = self.memory.now();
         let write = &mut self.memory.writes[slot];
@@ -157,6 +161,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         write.unit = unit;
         self.memory.observer.pad(write.line, Circuit::Write(unit), now, now + latency);
         self.memory.queue.schedule(now + latency, Event::PadReady { slot });
+        if let Some(round) = round {
+            self.memory.queue.schedule(now + round, Event::CircuitFree { unit });
+        }
     }
 
     /// Gives the write of `line` the next value of the global counter.
@@ -216,6 +223,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     pub fn pad_ready(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
         write.stage = Stage::WantsSlots;
+        self.engine.units.encrypted(write.unit);
         if write.owes_counter {
             // It has requested one already, and no longer holds back later writes of its page.
             self.memory.admission.look_again();

@@ -99,8 +99,8 @@ pub struct Core {
     /// When the store at the head of the store buffer first asked the first level.
     pub(super) store_asked_at: Option<Ps>,
     pub(super) transaction_end: TransactionEnd,
-    /// Whether the store buffer is stopped until every flush is acknowledged: a clflush waits for earlier flushes, or
-    /// younger stores wait for a clflush.
+    /// Whether the store buffer is stopped until every flush is acknowledged: a clflush, or any flush if they are sent
+    /// one at a time, waits for earlier flushes; or younger stores wait for a clflush.
     pub(super) ordered_flush_waits: bool,
     /// Tick from which the first level accepts the next entry of the store buffer.
     pub(super) next_drain: u64,

@@ -2,6 +2,7 @@
 
 use super::core::{Core, CoreContext, StoreWait};
 use super::store_queue::{Action, CombiningBuffer, Entry};
+use crate::config::FlushOverlap;
 use crate::kernel::{Ps, Queue};
 use crate::message::{Access, CachePort, Event, FlushKind, Observer};
 
@@ -25,6 +26,12 @@ impl Core {
         let ready = self.clock.time(entry.committed.unwrap_or(0));
         if ready > now {
             self.schedule_store_step(cx.queue, ready);
+            return;
+        }
+        let one_at_a_time = self.config.flush_overlap == FlushOverlap::OneAtATime;
+        if one_at_a_time && entry.action.flushes() && self.flushes_outstanding > 0 {
+            // The last acknowledgement will resume the store buffer.
+            self.ordered_flush_waits = true;
             return;
         }
         let done = match entry.action {

@@ -29,6 +29,11 @@ impl Action {
         matches!(self, Action::Store | Action::CounterAtomicStore)
     }
 
+    /// Whether the action is a flush, which is acknowledged when what it wrote back is durable.
+    pub fn flushes(self) -> bool {
+        matches!(self, Action::Flush { .. } | Action::CounterWriteback | Action::FlushData)
+    }
+
     /// Whether the action stores bytes, in the cache or elsewhere.
     pub fn stores(self) -> bool {
         self.writes_the_cache() || self == Action::NonTemporal

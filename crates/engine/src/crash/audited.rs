@@ -49,6 +49,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         cipher: encryption.as_ref().map(|parts| CipherFacts {
             key: keys.data[..key_bytes].to_vec(),
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
+            valid_flags: !config.machine.counters.reencrypt_unwritten,
         }),
         log,
         line_atomic: design.promise.line_atomic,

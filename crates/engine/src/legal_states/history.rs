@@ -153,6 +153,10 @@ impl History {
     }
 
     pub fn stored(&mut self, line: Line, offset: usize, data: &[u8]) {
+        if self.layout.volatile.contains(&line.address()) {
+            // Nothing depends on what it holds after a crash. Its pages, and so its counter blocks, are its own.
+            return;
+        }
         let epoch = self.epoch;
         let history = self.line(line);
         let mut bytes = history.version(history.newest()).bytes;

@@ -23,6 +23,8 @@ pub enum Event {
     CounterReady { slot: u32 },
     /// An AES circuit finished the pad of a write.
     PadReady { slot: u32 },
+    /// A pipelined AES circuit takes the next line.
+    CircuitFree { unit: u32 },
     /// A read's line (data and pad) is ready.
     ReadReady { slot: u32 },
     /// A counter block fetched from the media arrived.
@@ -77,6 +79,7 @@ impl EventCode for Event {
             Event::LogEntryArrives { slot } => (18, u64::from(slot)),
             Event::TransactionEndArrives { core } => (19, u64::from(core)),
             Event::TransactionBeginArrives { core } => (20, u64::from(core)),
+            Event::CircuitFree { unit } => (21, u64::from(unit)),
             Event::ReencryptDone { index } => (13, u64::from(index)),
         };
         operand << 8 | kind

@@ -105,6 +105,8 @@ pub enum MemoryRequest {
         /// IV-D); zeros if lines have no cache pad.
         cache_pad: LineBytes,
         token: WriteToken,
+        /// The core whose flush or non-temporal store sends it; `None` for an eviction, for which no core waits.
+        core: Option<CoreId>,
         /// Line and counter must persist together: the line holds a `CounterAtomic` variable, or `flush_data` wrote it
         /// back.
         counter_atomic: bool,

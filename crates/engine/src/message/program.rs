@@ -137,8 +137,10 @@ pub struct ProgramLayout {
     pub core: CoreId,
     /// The undo-log ring; empty for a program without a log.
     pub log: Range<u64>,
-    /// Everything else the program may write.
+    /// Everything else that the program may write and that must survive.
     pub heap: Range<u64>,
+    /// What the program may write and needs no more after a power failure. It must stay secret like the rest.
+    pub volatile: Range<u64>,
 }
 
 /// What a log recovery found.

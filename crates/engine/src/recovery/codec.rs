@@ -16,12 +16,13 @@ pub struct SchemeCodec {
     base_blocks: RefCell<FxHashMap<CounterBlock, LineBytes>>,
     log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
     shadow: Option<ShadowRegion>,
+    valid_flags: bool,
 }
 
 impl SchemeCodec {
     /// The codec of a design whose memory started as `base`.
     pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
-        Self { scheme, pads, base, base_blocks: RefCell::default(), log: None, shadow: None }
+        Self { scheme, pads, base, base_blocks: RefCell::default(), log: None, shadow: None, valid_flags: false }
     }
 
     /// Adds a hardware log in `region`; `feedback` has the log's key.
@@ -32,6 +33,11 @@ impl SchemeCodec {
     /// Adds a shadow cache in `region`.
     pub fn with_shadow(self, region: ShadowRegion) -> Self {
         Self { shadow: Some(region), ..self }
+    }
+
+    /// Adds a flag to each line on the media that shows whether the line was ever written.
+    pub fn with_valid_flags(self, valid_flags: bool) -> Self {
+        Self { valid_flags, ..self }
     }
 
     fn counter(&self, line: Line, block: &LineBytes) -> Counter {
@@ -104,6 +110,10 @@ impl LineCodec for SchemeCodec {
 
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {
         self.pads.pad(line, counter)
+    }
+
+    fn has_valid_flags(&self) -> bool {
+        self.valid_flags
     }
 
     fn shadow(&self) -> Option<ShadowRegion> {

@@ -71,6 +71,9 @@ impl<'a> MediaWriter<'a> {
             // Encrypting the shared base with its first counter only to decrypt it again would change nothing.
             return *base;
         }
+        if codec.has_valid_flags() && matches!(content, Content::Never) {
+            return [0; 64];
+        }
         let block = self.block(line, codec);
         codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
     }

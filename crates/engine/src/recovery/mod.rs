@@ -57,6 +57,11 @@ pub trait LineCodec {
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
     /// The pad of `line`, which may be outside memory, with `counter`.
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
+    /// Whether each line has a flag on the media that shows whether it was ever written. Otherwise only the counter 0
+    /// shows it.
+    fn has_valid_flags(&self) -> bool {
+        false
+    }
     /// The region of the shadow cache, if there is one.
     fn shadow(&self) -> Option<ShadowRegion> {
         None

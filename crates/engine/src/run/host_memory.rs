@@ -23,7 +23,7 @@ pub enum Purpose {
 /// Memory needs in bytes, each with the configuration value that causes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
-    parts: [(&'static str, u64); 3],
+    parts: [(&'static str, u64); 4],
 }
 
 impl Needs {
@@ -33,20 +33,24 @@ impl Needs {
         let caches = cache::host_bytes(machine, *cores, design.cache_pads);
         let rings = machine.program.log_ring.0.saturating_mul(u64::from(*cores));
         let watched = if purpose == Purpose::Crash { rings / LINE_BYTES * audit::BYTES_PER_LINE } else { 0 };
-        Self::new(caches, counter_cache(machine, design, *cores), watched)
+        let volatile = machine.program.volatile_bytes().saturating_mul(u64::from(*cores));
+        let of_line = LINE_BYTES + if purpose == Purpose::Crash { audit::BYTES_PER_LINE } else { 0 };
+        let volatile = (volatile / LINE_BYTES).saturating_mul(of_line);
+        Self::new(caches, counter_cache(machine, design, *cores), watched, volatile)
     }
 
     /// The needs of the controller and device of `machine` alone.
     pub fn of_lines(machine: &Machine, design: &Design) -> Self {
-        Self::new(0, counter_cache(machine, design, 1), 0)
+        Self::new(0, counter_cache(machine, design, 1), 0, 0)
     }
 
-    fn new(caches: u64, counter_cache: u64, watched: u64) -> Self {
+    fn new(caches: u64, counter_cache: u64, watched: u64, volatile: u64) -> Self {
         Self {
             parts: [
                 ("the caches (l1.size, l2.size and l3.size)", caches),
                 ("the counter cache (controller.counter_cache_size)", counter_cache),
                 ("what the auditors remember of the log rings (program.log_ring)", watched),
+                ("the volatile data of the computation (program.think_footprint)", volatile),
             ],
         }
     }
@@ -141,6 +145,17 @@ mod tests {
         let (small, large) = ("64KiB", "1GiB");
         assert_eq!(of(Purpose::Simulate, small), of(Purpose::Simulate, large));
         assert!(of(Purpose::Crash, large) - of(Purpose::Crash, small) > 10 << 30);
+    }
+
+    #[test]
+    fn volatile_data_takes_its_size_and_more_if_it_is_watched() {
+        let of = |purpose, loads: u32| {
+            let set = ["program.think_footprint=1GiB".to_owned(), format!("program.think_load_percent={loads}")];
+            needs("secpm", 2, purpose, &[&set[0], &set[1]]).total()
+        };
+        let more = [Purpose::Simulate, Purpose::Crash].map(|purpose| of(purpose, 1) - of(purpose, 0));
+        assert_eq!(more[0], 2 << 30);
+        assert!(more[1] > 10 << 30);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Failure;
 use super::Session;
 use crate::assembly::Job;
-use crate::config::{ConfigError, RunConfig, nearest};
+use crate::config::{ConfigError, Geometry, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
 use crate::workload::trace::{Sites, Trace};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
@@ -39,6 +39,7 @@ impl Source {
                     seed: config.seed,
                     operations_per_core: config.warmup + config.transactions,
                     program: config.machine.program.clone(),
+                    banks: Geometry::bank_regions(&config.machine),
                     form,
                     leave_out: config.leave_out,
                 },

@@ -1,10 +1,13 @@
 //! An array of entries that fills the footprint; a transaction swaps two of them (secpm section 4.1).
 //!
-//! An entry is half a transaction, so that a swap writes `tx_size` bytes.
+//! An entry is half a transaction, so that a swap writes `tx_size` bytes. If the size of a transaction is to be all that
+//! it writes, the two entries lie in one aligned block of `tx_size` bytes: otherwise two entries of 32 bytes would take
+//! two lines.
 
 use super::item;
 use super::structure::{Share, Structure, WriteBound, fill_items};
 use super::transaction::Transaction;
+use crate::config::ItemMetadata;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
@@ -15,12 +18,14 @@ pub(super) struct Array {
     entries: u64,
     entry_bytes: u64,
     seed: u64,
+    metadata: ItemMetadata,
 }
 
 impl Array {
     pub(super) fn new(share: Share) -> Self {
         let entry_bytes = share.tx_size / 2;
-        Self { start: share.start, entries: share.bytes / entry_bytes, entry_bytes, seed: share.seed }
+        let Share { start, bytes, seed, metadata, .. } = share;
+        Self { start, entries: bytes / entry_bytes, entry_bytes, seed, metadata }
     }
 
     fn address(&self, index: u64) -> u64 {
@@ -52,8 +57,16 @@ impl Structure for Array {
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {
-        let one = random.below(self.entries);
-        let other = (one + 1 + random.below(self.entries - 1)) % self.entries;
+        let (one, other) = match self.metadata {
+            ItemMetadata::Beside => {
+                let one = random.below(self.entries);
+                (one, (one + 1 + random.below(self.entries - 1)) % self.entries)
+            }
+            ItemMetadata::Inside => {
+                let block = random.below(self.entries / 2);
+                (2 * block, 2 * block + 1)
+            }
+        };
         self.swap(tx, one, other);
     }
 

@@ -1,21 +1,28 @@
 //! The populated memory before timing begins: plaintext, never modified, shared by all designs of a comparison.
 //!
-//! One lazily mapped allocation covers every address, so only populated pages cost host memory.
+//! One lazily mapped allocation covers the memory of all programs, so only populated pages cost host memory. What lies
+//! between programs whose cores have banks of their own is not in it.
 
 use super::plan::Plan;
 use super::structure::Structure;
 use crate::config::{ByteSize, ConfigError};
 use crate::kernel::HostMemory;
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Free host memory that a footprint needs, as a percentage of it: the runs' copy-on-write pages need more.
 const HOST_MEMORY_PERCENT: u64 = 120;
 
+/// A page of memory that no program has.
+const NO_PAGE: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+
 /// The populated bytes of all cores.
 pub struct Base {
+    /// The bytes of all regions, one after another.
     bytes: Vec<u8>,
+    /// The addresses of `bytes`, in whole pages, ascending and disjoint, each with its place in `bytes`.
+    regions: Vec<(Range<u64>, usize)>,
     /// The populated extents, ascending and disjoint.
     extents: Vec<Range<u64>>,
 }
@@ -24,31 +31,56 @@ impl Base {
     /// Populates every structure of `plan`. The bytes depend only on the plan, not on the number of threads. Returns
     /// `None` if `stop` was set before the end.
     pub fn populate(plan: &Plan, stop: &AtomicBool) -> Result<Option<Self>, ConfigError> {
-        fits_host_memory(plan.populated_bytes(), plan.end(), HostMemory::ask())?;
-        let base = Self::build(plan.structures().iter().map(|structure| &**structure), plan.end(), stop);
+        let regions = plan.regions();
+        let addresses = regions.iter().map(|region| region.end - region.start).sum();
+        fits_host_memory(plan.populated_bytes(), addresses, HostMemory::ask())?;
+        let base = Self::build(plan.structures().iter().map(|structure| &**structure), &regions, stop);
         Ok((!stop.load(Ordering::Relaxed)).then_some(base))
     }
 
-    /// Populates `structures`, which are in the order of their addresses, in a base of `end` bytes.
-    pub(super) fn build<'a>(structures: impl Iterator<Item = &'a dyn Structure>, end: u64, stop: &AtomicBool) -> Self {
-        let mut bytes = vec![0; end as usize];
+    /// Populates `structures`, which are in the order of their addresses, in a base of the ascending `regions`.
+    pub(super) fn build<'a>(
+        structures: impl Iterator<Item = &'a dyn Structure>,
+        regions: &[Range<u64>],
+        stop: &AtomicBool,
+    ) -> Self {
+        let mut end = 0;
+        let placed = regions.iter().map(|region| {
+            let place = end;
+            end += (region.end - region.start) as usize;
+            (region.clone(), place)
+        });
+        let regions: Vec<_> = placed.collect();
+        let mut bytes = vec![0; end];
         let mut extents: Vec<Range<u64>> = Vec::new();
         let mut rest = bytes.as_mut_slice();
+        let mut filled = 0;
         for structure in structures {
             for (index, extent) in structure.populated().into_iter().enumerate() {
-                let gap = extent.start - extents.last().map_or(0, |before| before.end);
-                let (part, after) = rest[gap as usize..].split_at_mut((extent.end - extent.start) as usize);
+                let place = place(&regions, extent.start).expect("a structure lies in its program's memory");
+                let length = (extent.end - extent.start) as usize;
+                let (part, after) = rest[place - filled..].split_at_mut(length);
                 structure.populate(index, part, stop);
                 rest = after;
+                filled = place + length;
                 extents.push(extent);
             }
         }
-        Self { bytes, extents }
+        Self { bytes, regions, extents }
     }
 
-    /// Every byte from address 0 to [`BaseImage::end`]; bytes that were never written are zero.
+    /// Every byte of every program's memory, in the order of addresses; bytes that were never written are zero.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The bytes from `address` to the end of its page.
+    pub(super) fn rest_of_page(&self, address: u64) -> &[u8] {
+        let rest = (PAGE_BYTES - address % PAGE_BYTES) as usize;
+        match place(&self.regions, address) {
+            Some(place) => &self.bytes[place..place + rest],
+            None => &NO_PAGE[..rest],
+        }
     }
 
     /// The populated extents, ascending and disjoint.
@@ -62,7 +94,7 @@ impl BaseImage for Base {
         if !self.populated(line) {
             return None;
         }
-        self.bytes[line.address() as usize..].first_chunk()
+        self.bytes[place(&self.regions, line.address())?..].first_chunk()
     }
 
     fn populated(&self, line: Line) -> bool {
@@ -72,8 +104,14 @@ impl BaseImage for Base {
     }
 
     fn end(&self) -> u64 {
-        self.bytes.len() as u64
+        self.regions.last().map_or(0, |(region, _)| region.end)
     }
+}
+
+/// Where the byte at `address` is among the bytes of `regions`.
+fn place(regions: &[(Range<u64>, usize)], address: u64) -> Option<usize> {
+    let (region, place) = regions.get(regions.partition_point(|(region, _)| region.end <= address))?;
+    region.contains(&address).then(|| place + (address - region.start) as usize)
 }
 
 fn fits_host_memory(needed: u64, end: u64, host: HostMemory) -> Result<(), ConfigError> {
@@ -115,11 +153,24 @@ mod tests {
 
     #[test]
     fn only_lines_inside_an_extent_are_populated() {
-        let base = Base { bytes: vec![1; 1024], extents: vec![64..192, 512..576] };
+        let base = Base { bytes: vec![1; 1024], regions: vec![(0..1024, 0)], extents: vec![64..192, 512..576] };
         let populated: Vec<u64> = (0..16).filter(|&line| base.populated(Line(line))).collect();
         assert_eq!(populated, [1, 2, 8]);
         assert_eq!(base.line(Line(1)), Some(&[1; 64]));
         assert_eq!(base.line(Line(3)), None);
         assert_eq!(base.line(Line(1 << 40)), None);
+    }
+
+    #[test]
+    fn a_place_is_found_up_to_the_edges_of_every_region() {
+        let regions = [(0..4096, 0), (4096..8192, 4096), (1 << 30..(1 << 30) + 4096, 8192)];
+        let at = |address| place(&regions, address);
+        assert_eq!([0, 4095, 4096, 8191].map(at), [Some(0), Some(4095), Some(4096), Some(8191)]);
+        assert_eq!([8192, (1 << 30) - 1, (1 << 30) + 4096].map(at), [None; 3]);
+        assert_eq!([1 << 30, (1 << 30) + 4095].map(at), [Some(8192), Some(12287)]);
+        let base = Base { bytes: vec![7; 12288], regions: regions.to_vec(), extents: Vec::new() };
+        assert_eq!(base.end(), (1 << 30) + 4096);
+        assert_eq!(base.rest_of_page((1 << 30) + 4000), [7; 96]);
+        assert_eq!(base.rest_of_page((1 << 29) + 1), [0; 4095]);
     }
 }

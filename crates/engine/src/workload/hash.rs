@@ -171,13 +171,21 @@ impl Structure for Hash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ItemMetadata;
     use crate::workload::tests::rig::Rig;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     #[test]
     fn populated_keys_are_distinct_and_have_the_home_they_were_made_for() {
-        let hash = Hash::new(Share { start: 0, bytes: 1 << 20, tx_size: 64, room: 1, seed: 3 });
+        let hash = Hash::new(Share {
+            start: 0,
+            bytes: 1 << 20,
+            tx_size: 64,
+            room: 1,
+            seed: 3,
+            metadata: ItemMetadata::Beside,
+        });
         let mut keys = std::collections::HashSet::new();
         let mut total = 0;
         for slot in 0..hash.slots {

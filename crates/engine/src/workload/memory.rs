@@ -62,10 +62,7 @@ impl Memory {
         let (table, entry) = self.place(address);
         match &self.directory[table] {
             Some(table) if table[entry] != SHARED => &self.pages[table[entry] as usize][offset..],
-            _ => {
-                let at = address as usize;
-                &self.base.bytes()[at..at - offset + PAGE]
-            }
+            _ => self.base.rest_of_page(address),
         }
     }
 
@@ -74,9 +71,8 @@ impl Memory {
         let table = self.directory[table].get_or_insert_with(|| Box::new([SHARED; FAN]));
         if table[entry] == SHARED {
             table[entry] = self.pages.len() as u32;
-            let page = (address - address % PAGE_BYTES) as usize;
             let mut copy = Box::new([0; PAGE]);
-            copy.copy_from_slice(&self.base.bytes()[page..page + PAGE]);
+            copy.copy_from_slice(self.base.rest_of_page(address - address % PAGE_BYTES));
             self.pages.push(copy);
         }
         &mut self.pages[table[entry] as usize]

@@ -26,6 +26,7 @@ mod structure;
 mod style;
 #[cfg(test)]
 mod tests;
+mod think;
 pub mod trace;
 mod transaction;
 

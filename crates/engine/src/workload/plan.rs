@@ -1,13 +1,15 @@
 //! The plan: where every core's log ring and heap are, computed from the configuration in advance.
 //!
-//! Cores follow one another. Each has its log ring (never written before the run), then its heap: the populated
-//! structure and room for the growth that the transactions of the run may need.
+//! Cores follow one another, or each begins in a bank of its own. Each has its log ring (never written before the run),
+//! then its heap: the populated structure and room for the growth that the transactions of the run may need. Volatile
+//! data follows, if the computation between transactions accesses any.
 
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
 use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
-use crate::config::{self, ByteSize, ConfigError};
+use crate::config::{self, BankRegions, ByteSize, ConfigError, ItemMetadata};
 use crate::message::{LINE_BYTES, Omission, PAGE_BYTES, ProgramForm, ProgramLayout};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Largest transaction in bytes: sixteen pages. Above that, a log entry would not fit into a ring of a sensible size.
@@ -35,6 +37,8 @@ pub struct WorkloadConfig {
     pub operations_per_core: u64,
     /// What the programs do beside their data structure.
     pub program: config::Program,
+    /// The banks that are divided among the cores; `None` if cores follow one another.
+    pub banks: Option<BankRegions>,
     /// The program form that the design asks for.
     pub form: ProgramForm,
     /// What the programs leave out; `None` for correct programs.
@@ -52,6 +56,9 @@ pub struct BaseKey {
     seed: u64,
     room: u64,
     log_ring: u64,
+    volatile: u64,
+    metadata: ItemMetadata,
+    banks: Option<BankRegions>,
 }
 
 /// Where the log rings, heaps and structures of all cores are.
@@ -84,9 +91,17 @@ impl Plan {
     pub fn layouts(&self) -> &[ProgramLayout] {
         &self.layouts
     }
-    /// One past the highest byte address of any core.
-    pub fn end(&self) -> u64 {
-        self.layouts.last().map_or(0, |layout| layout.heap.end)
+    /// The addresses that the programs have, in whole pages, ascending; adjacent ones are one region.
+    pub(super) fn regions(&self) -> Vec<Range<u64>> {
+        let mut regions: Vec<Range<u64>> = Vec::new();
+        let parts = |layout: &ProgramLayout| [layout.log.clone(), layout.heap.clone(), layout.volatile.clone()];
+        for range in self.layouts.iter().flat_map(parts) {
+            match regions.last_mut() {
+                Some(before) if before.end == range.start => before.end = range.end,
+                _ => regions.push(range),
+            }
+        }
+        regions
     }
     /// Bytes of the largest log entry that a transaction may need.
     pub(super) fn log_entry_bytes(&self) -> u64 {
@@ -120,30 +135,29 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
     let room = room.filter(|room| *room <= 1 << 40).ok_or_else(|| too_large(u128::MAX))?;
     let bytes = (config.footprint / u64::from(config.cores)) & !(PAGE_BYTES - 1);
     let has_log = config.kind != WorkloadKind::LinkedList;
+    let metadata = config.program.item_metadata;
     let build = |start, core: u16| {
         let seed = item::nth(config.seed, u64::from(core));
-        structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed })
+        structure(config.kind, Share { start, bytes, tx_size: config.tx_size, room, seed, metadata })
     };
 
     // Room for whole lines even if words are logged, so that the layout does not depend on it.
     let bound = build(0, 0).write_bound().in_lines();
     let entry = entry_bytes(bound.ranges, bound.bytes);
+    let taken = entry.next_multiple_of(config.program.log_placement.unit());
     let log_ring =
-        if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * entry).next_multiple_of(PAGE_BYTES) } else { 0 };
-    let stride = log_ring + build(0, 0).end().next_multiple_of(PAGE_BYTES);
-    let end = u128::from(stride) * u128::from(config.cores);
+        if has_log { config.program.log_ring.0.max(RING_ENTRIES_MIN * taken).next_multiple_of(PAGE_BYTES) } else { 0 };
+    let volatile = config.program.volatile_bytes().next_multiple_of(PAGE_BYTES);
+    let sizes = Sizes { log_ring, heap: build(0, 0).end().next_multiple_of(PAGE_BYTES), volatile };
+    let end = u128::from(log_ring + sizes.heap + volatile) * u128::from(config.cores);
     if end > u128::from(max_bytes.min(ADDRESS_END)) {
         return Err(too_large(end));
     }
-
-    let mut layouts = Vec::new();
-    let mut structures = Vec::new();
-    for core in 0..config.cores {
-        let start = u64::from(core) * stride;
-        let heap = start + log_ring;
-        layouts.push(ProgramLayout { core, log: start..heap, heap: heap..start + stride });
-        structures.push(build(heap, core));
-    }
+    let layouts = match config.banks {
+        Some(banks) => in_own_banks(config.cores, banks, sizes, max_bytes.min(ADDRESS_END))?,
+        None => one_after_another(config.cores, sizes),
+    };
+    let structures = layouts.iter().map(|layout| build(layout.heap.start, layout.core)).collect();
     let key = BaseKey {
         kind: config.kind,
         tx_size: config.tx_size,
@@ -152,8 +166,64 @@ pub fn plan(config: &WorkloadConfig, max_bytes: u64) -> Result<Plan, ConfigError
         seed: config.seed,
         room,
         log_ring,
+        volatile,
+        metadata,
+        banks: config.banks,
     };
     Ok(Plan { config: config.clone(), key, layouts, structures, log_entry_bytes: entry })
+}
+
+/// Bytes of the parts of a program's memory, in whole pages.
+#[derive(Clone, Copy)]
+struct Sizes {
+    log_ring: u64,
+    heap: u64,
+    volatile: u64,
+}
+
+impl Sizes {
+    /// The layout of `core` with its log ring at `log` and its heap at `heap`.
+    fn at(self, core: u16, log: u64, heap: u64) -> ProgramLayout {
+        let end = heap + self.heap;
+        ProgramLayout { core, log: log..log + self.log_ring, heap: heap..end, volatile: end..end + self.volatile }
+    }
+}
+
+/// The layouts of `cores` cores that follow one another.
+fn one_after_another(cores: u16, sizes: Sizes) -> Vec<ProgramLayout> {
+    let stride = sizes.log_ring + sizes.heap + sizes.volatile;
+    let starts = (0..cores).map(|core| (core, u64::from(core) * stride));
+    starts.map(|(core, start)| sizes.at(core, start, start + sizes.log_ring)).collect()
+}
+
+/// The layouts of `cores` cores if each has banks of its own. The heap begins with a core's second bank, or after the log
+/// ring if the core has one bank or the machine wants them together.
+fn in_own_banks(
+    cores: u16,
+    BankRegions { bytes, banks, log_apart }: BankRegions,
+    sizes: Sizes,
+    max_bytes: u64,
+) -> Result<Vec<ProgramLayout>, ConfigError> {
+    let Sizes { log_ring, heap, volatile } = sizes;
+    let each = banks / u64::from(cores);
+    let region = if log_apart { "own-banks" } else { "own-banks-contiguous" };
+    let refuse = |why: String| Err(ConfigError(format!("program.core_region = {region}: {why}")));
+    if each == 0 {
+        return refuse(format!("{cores} cores need a bank each, and {banks} banks hold data"));
+    }
+    let after_log = if log_apart && each > 1 { log_ring.next_multiple_of(bytes) } else { log_ring };
+    let starts = (0..cores).map(|core| (core, u64::from(core) * banks / u64::from(cores) * bytes));
+    let layouts: Vec<_> = starts.map(|(core, start)| sizes.at(core, start, start + after_log)).collect();
+    let ends = layouts.iter().skip(1).map(|next| next.log.start).chain([max_bytes]);
+    if layouts.iter().zip(ends).any(|(layout, end)| layout.volatile.end > end) {
+        return refuse(format!(
+            "a log ring of {} and a heap of {} do not fit into the {each} banks of {} that each of {cores} cores has",
+            ByteSize(log_ring),
+            ByteSize(heap + volatile),
+            ByteSize(bytes)
+        ));
+    }
+    Ok(layouts)
 }
 
 /// Fewest bytes of populated structures for transactions of `tx_size` bytes on `cores` cores, in total over all cores.

@@ -6,6 +6,7 @@ use super::memory::Memory;
 use super::plan::Plan;
 use super::structure::Structure;
 use super::style::Style;
+use super::think::Think;
 use super::transaction::{Protocol, Scratch, Transaction};
 use crate::kernel::Random;
 use crate::message::{CoreId, OpBuffer, OpSource};
@@ -18,7 +19,7 @@ pub struct Program {
     memory: Memory,
     scratch: Scratch,
     random: Random,
-    think_instructions: u32,
+    think: Think,
     style: Style,
     number: u64,
     operations: u64,
@@ -37,15 +38,16 @@ impl Program {
             Protocol::PointerSwap
         } else {
             let slot = style.has_log_slots().then(|| plan.log_entry_bytes());
-            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start, slot }
+            let unit = config.program.log_placement.unit();
+            Protocol::UndoLog { ring: layout.log.clone(), next: layout.log.start, slot, unit }
         };
         Self {
             structure: plan.structures()[usize::from(core)].clone(),
             protocol,
-            memory: Memory::new(base, layout.log.start..layout.heap.end),
+            memory: Memory::new(base, layout.log.start..layout.volatile.end),
             scratch: Scratch::default(),
             random: Random::stream(config.seed, &format!("program of core {core}")),
-            think_instructions: config.program.think_instructions,
+            think: Think::new(&config.program, layout, config.seed),
             style,
             number: 0,
             operations: config.operations_per_core,
@@ -63,14 +65,8 @@ impl OpSource for Program {
         if self.number == self.operations {
             return false;
         }
-        let mut transaction = Transaction::begin(
-            self.number,
-            self.think_instructions,
-            self.style,
-            &mut self.memory,
-            &mut self.scratch,
-            buffer,
-        );
+        let mut transaction =
+            Transaction::begin(self.number, &mut self.think, self.style, &mut self.memory, &mut self.scratch, buffer);
         self.structure.transact(&mut transaction, &mut self.random);
         transaction.end(&mut self.protocol);
         self.number += 1;

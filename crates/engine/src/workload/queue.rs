@@ -2,10 +2,15 @@
 //!
 //! Head and tail are positions that only increase. They begin at a random number, so that the header line is as
 //! distinctive as any other data. The entry at a position is determined by the position.
+//!
+//! If a transaction is to write nothing but its entry, there is no header. An entry holds its position, and dequeuing
+//! marks it there. Head and tail are where the marks and the positions change; the program knows them without a load,
+//! and finds them again by a search after a power failure.
 
 use super::item;
 use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
 use super::transaction::Transaction;
+use crate::config::ItemMetadata;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
 use std::ops::Range;
@@ -13,6 +18,10 @@ use std::sync::atomic::AtomicBool;
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
+/// Where an entry holds its position.
+const POSITION: u64 = 8;
+/// The mark, beside its position, of an entry that has been dequeued.
+const TAKEN: u64 = 1 << 63;
 
 pub(super) struct Queue {
     start: u64,
@@ -21,6 +30,7 @@ pub(super) struct Queue {
     entry_bytes: u64,
     origin: u64,
     seed: u64,
+    metadata: ItemMetadata,
 }
 
 impl Queue {
@@ -34,6 +44,7 @@ impl Queue {
             entry_bytes: share.tx_size,
             origin: item::scatter(share.seed) >> 8,
             seed: share.seed,
+            metadata: share.metadata,
         }
     }
 
@@ -47,21 +58,69 @@ impl Queue {
 
     fn enqueue(&self, tx: &mut Transaction<'_>, tail: u64) {
         tx.write_item(self.address(tail), self.key(tail), tail, self.entry_bytes);
-        tx.write_word(self.start + TAIL, tail + 1);
+        if self.metadata == ItemMetadata::Beside {
+            tx.write_word(self.start + TAIL, tail + 1);
+        }
     }
 
     fn dequeue(&self, tx: &mut Transaction<'_>, head: u64) {
         tx.read_block(self.address(head), self.entry_bytes);
-        tx.write_word(self.start + HEAD, head + 1);
+        match self.metadata {
+            ItemMetadata::Beside => tx.write_word(self.start + HEAD, head + 1),
+            ItemMetadata::Inside => tx.write_word(self.address(head) + POSITION, head | TAKEN),
+        }
     }
+
+    /// Head and tail of a queue without a header; `word` is the word at an address. The slots hold successive positions
+    /// up to the last that was enqueued, and all before the head are marked, so both are found by bisection. Of garbage
+    /// it finds something.
+    fn ends(&self, mut word: impl FnMut(u64) -> u64) -> (u64, u64) {
+        let mut position = |slot: u64| word(self.entries_start + slot * self.entry_bytes + POSITION);
+        let first = position(0) & !TAKEN;
+        let follows = |slot, found: u64| found & !TAKEN == first.wrapping_add(slot);
+        let tail = first.wrapping_add(bisect(1, self.capacity, |slot| follows(slot, position(slot))));
+        let oldest = tail.saturating_sub(self.capacity).max(self.origin);
+        let head = bisect(oldest, tail.max(oldest), |at| position((at - self.origin) % self.capacity) & TAKEN != 0);
+        (head, tail)
+    }
+
+    /// Checks every entry of a queue without a header.
+    fn check_entries(&self, view: &mut dyn ByteView) -> Result<(), String> {
+        let (head, tail) = self.ends(|address| view.read_u64(address));
+        if head < self.origin || tail < head || tail - head > self.capacity {
+            return Err(format!("queue entries are garbage: head {head:#x}, tail {tail:#x}"));
+        }
+        for position in tail.saturating_sub(self.capacity).max(self.origin)..tail {
+            let address = self.address(position);
+            let found = view.read_u64(address + POSITION);
+            let is_own = match position < head {
+                true => found == position | TAKEN,
+                false => item::verify(view, address, self.entry_bytes) == Some((self.key(position), position)),
+            };
+            if !is_own {
+                return Err(format!("queue entry of position {position:#x}, at {address:#x}, is not its own"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first of `from..until` for which `holds` does not hold, if it holds for none after that; `until` if there is none.
+fn bisect(mut from: u64, mut until: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
+    while from < until {
+        let middle = from + (until - from) / 2;
+        if holds(middle) { from = middle + 1 } else { until = middle }
+    }
+    from
 }
 
 impl Structure for Queue {
     fn populated(&self) -> Vec<Range<u64>> {
-        vec![
-            self.start..self.start + LINE_BYTES,
-            self.entries_start..self.entries_start + self.capacity / 2 * self.entry_bytes,
-        ]
+        let entries = self.entries_start..self.entries_start + self.capacity / 2 * self.entry_bytes;
+        match self.metadata {
+            ItemMetadata::Beside => vec![self.start..self.start + LINE_BYTES, entries],
+            ItemMetadata::Inside => std::iter::once(entries).collect(),
+        }
     }
 
     fn end(&self) -> u64 {
@@ -69,7 +128,7 @@ impl Structure for Queue {
     }
 
     fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
-        if extent == 0 {
+        if self.metadata == ItemMetadata::Beside && extent == 0 {
             put_word(bytes, HEAD as usize, self.origin);
             put_word(bytes, TAIL as usize, self.origin + self.capacity / 2);
             return;
@@ -81,8 +140,10 @@ impl Structure for Queue {
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {
-        let head = tx.read_word(self.start + HEAD, false);
-        let tail = tx.read_word(self.start + TAIL, false);
+        let (head, tail) = match self.metadata {
+            ItemMetadata::Beside => (tx.read_word(self.start + HEAD, false), tx.read_word(self.start + TAIL, false)),
+            ItemMetadata::Inside => self.ends(|address| tx.known_word(address)),
+        };
         tx.compare();
         let wants_enqueue = random.below(2) == 0;
         let length = tail - head;
@@ -94,6 +155,9 @@ impl Structure for Queue {
     }
 
     fn check(&self, view: &mut dyn ByteView) -> Result<(), String> {
+        if self.metadata == ItemMetadata::Inside {
+            return self.check_entries(view);
+        }
         let head = view.read_u64(self.start + HEAD);
         let tail = view.read_u64(self.start + TAIL);
         if head < self.origin || tail < head || tail - head > self.capacity {
@@ -109,7 +173,10 @@ impl Structure for Queue {
     }
 
     fn write_bound(&self) -> WriteBound {
-        WriteBound { ranges: 2, bytes: self.entry_bytes + 8 }
+        match self.metadata {
+            ItemMetadata::Beside => WriteBound { ranges: 2, bytes: self.entry_bytes + 8 },
+            ItemMetadata::Inside => WriteBound { ranges: 1, bytes: self.entry_bytes },
+        }
     }
 }
 
@@ -146,6 +213,54 @@ mod tests {
                 prop_assert_eq!(rig.memory.read_u64(rig.structure.address(position)), key);
             }
         }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn without_a_header_it_finds_its_ends(lines in 1..5u64, wants in prop::collection::vec(any::<bool>(), 1..300)) {
+            let bytes = 4096 + lines * 64 * 9;
+            let mut rig = Rig::keeping(ItemMetadata::Inside, Queue::new, bytes, lines * 64, 0, 7);
+            let capacity = rig.structure.capacity;
+            let (mut head, mut tail) = (rig.structure.origin, rig.structure.origin + capacity / 2);
+            for enqueue in wants {
+                if enqueue && tail - head < capacity {
+                    rig.run(|queue, tx| queue.enqueue(tx, tail));
+                    tail += 1;
+                } else if !enqueue && head < tail {
+                    rig.run(|queue, tx| queue.dequeue(tx, head));
+                    head += 1;
+                }
+                let found = rig.structure.ends(|address| rig.memory.read_u64(address));
+                prop_assert_eq!(found, (head, tail));
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_without_a_header_is_found_empty_and_full() {
+        let mut rig = Rig::keeping(ItemMetadata::Inside, Queue::new, 4096 + 64 * 4, 64, 0, 7);
+        let origin = rig.structure.origin;
+        let ends = |rig: &mut Rig<Queue>| rig.structure.ends(|address| rig.memory.read_u64(address));
+        assert_eq!(ends(&mut rig), (origin, origin + 2));
+        for tail in [2, 3] {
+            rig.run(|queue, tx| queue.enqueue(tx, origin + tail));
+        }
+        assert_eq!(ends(&mut rig), (origin, origin + 4));
+        for head in 0..4 {
+            rig.run(|queue, tx| queue.dequeue(tx, origin + head));
+        }
+        assert_eq!(ends(&mut rig), (origin + 4, origin + 4));
+        rig.run(|queue, tx| queue.enqueue(tx, origin + 4));
+        assert_eq!(ends(&mut rig), (origin + 4, origin + 5));
+    }
+
+    #[test]
+    fn disturbed_entries_without_a_header_are_noticed() {
+        let mut rig = Rig::keeping(ItemMetadata::Inside, Queue::new, 8192, 128, 0, 1);
+        let [entries] = rig.structure.populated().try_into().unwrap();
+        // A mark or a position more at an end is a valid result of other operations.
+        rig.disturb(entries, 98);
     }
 
     #[test]

@@ -131,7 +131,7 @@ mod tests {
     const LOG: u64 = 4096;
 
     fn recovery() -> Recovery {
-        let layout = ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG };
+        let layout = ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG, volatile: 0..0 };
         Recovery { layouts: vec![layout], structures: Vec::new(), style: style(ProgramForm::Plain, None) }
     }
 

@@ -2,6 +2,7 @@
 //! transaction and check its invariants. Structures hold addresses, never contents: all state is in persistent bytes.
 
 use super::transaction::Transaction;
+use crate::config::ItemMetadata;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
 use rayon::prelude::*;
@@ -63,6 +64,8 @@ pub(super) struct Share {
     pub room: u64,
     /// Seed of the contents.
     pub seed: u64,
+    /// Where what the structure keeps about its items is.
+    pub metadata: ItemMetadata,
 }
 
 /// Bytes that one thread fills between two checks of the stop flag: well under a millisecond.

@@ -22,6 +22,7 @@ use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
 use super::memory::Memory;
 use super::style::{Style, counter_writebacks};
+use super::think::Think;
 use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer, ProtocolStep};
 use std::ops::Range;
 
@@ -30,8 +31,9 @@ const COMPARE_INSTRUCTIONS: u32 = 4;
 
 /// How a transaction becomes durable.
 pub(super) enum Protocol {
-    /// Undo log in a ring; holds the position of the next entry, and the distance between entries if it is fixed.
-    UndoLog { ring: Range<u64>, next: u64, slot: Option<u64> },
+    /// Undo log in a ring; holds the position of the next entry, the distance between entries if it is fixed, and the
+    /// unit in bytes of which every entry takes a whole number.
+    UndoLog { ring: Range<u64>, next: u64, slot: Option<u64>, unit: u64 },
     /// The last write is one word that makes the other writes reachable.
     PointerSwap,
     /// Hardware keeps the old data.
@@ -78,10 +80,11 @@ pub(super) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// Begins transaction `number` after `think` instructions of computation.
+    /// Begins transaction `number` after the computation `think`. What hardware logs begins after the accesses of that
+    /// computation, which are no part of the transaction.
     pub(super) fn begin(
         number: u64,
-        think: u32,
+        think: &mut Think,
         style: Style,
         memory: &'a mut Memory,
         scratch: &'a mut Scratch,
@@ -91,11 +94,16 @@ impl<'a> Transaction<'a> {
         scratch.bytes.clear();
         scratch.blocks.clear();
         ops.ops.push(Op::TxBegin);
+        if think.accesses_memory() {
+            think.perform(memory, ops);
+        }
         if style.is_logged_by_hardware() {
             ops.ops.push(Op::LoggedTxBegin);
         }
         let mut transaction = Self { number, style, memory, scratch, ops };
-        transaction.compute(think);
+        if !think.accesses_memory() {
+            transaction.compute(think.instructions);
+        }
         transaction
     }
 
@@ -130,6 +138,13 @@ impl<'a> Transaction<'a> {
         if self.fetch(address, buffer) {
             self.ops.load(address, buffer, self.style.copy_bytes, dependent);
         }
+    }
+
+    /// The word at `address` as the program knows it without a load.
+    pub(super) fn known_word(&mut self, address: u64) -> u64 {
+        let mut word = [0; 8];
+        self.fetch(address, &mut word);
+        u64::from_le_bytes(word)
     }
 
     /// Reads `length` bytes at `address`, to write them to another place.
@@ -205,7 +220,7 @@ impl<'a> Transaction<'a> {
     /// Makes the writes durable and ends the transaction.
     pub(super) fn end(mut self, protocol: &mut Protocol) {
         match protocol {
-            Protocol::UndoLog { ring, next, slot } => self.end_with_undo_log(ring, next, *slot),
+            Protocol::UndoLog { ring, next, slot, unit } => self.end_with_undo_log(ring, next, *slot, *unit),
             Protocol::PointerSwap => self.end_with_pointer_swap(),
             Protocol::HardwareLog => self.end_with_hardware_log(),
         }
@@ -228,11 +243,11 @@ impl<'a> Transaction<'a> {
         self.ops.ops.push(Op::LoggedTxEnd);
     }
 
-    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64, slot: Option<u64>) {
+    fn end_with_undo_log(&mut self, ring: &Range<u64>, next: &mut u64, slot: Option<u64>, unit: u64) {
         let ranges = self.touched_ranges();
         let data = ranges.iter().map(|range| range.end - range.start).sum();
         let length = entry_bytes(ranges.len() as u64, data);
-        let taken = slot.unwrap_or(length);
+        let taken = slot.unwrap_or(length).next_multiple_of(unit);
         debug_assert!(
             length <= taken && taken * RING_ENTRIES_MIN <= ring.end - ring.start,
             "a write set is larger than its bound"

@@ -2,7 +2,7 @@
 //! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
 use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
+use counterpoint_engine::config::{self, AesHold, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::kernel::Ps;
@@ -93,11 +93,12 @@ fn machines() -> impl Strategy<Value = Machine> {
     let counters = (counter_queue, any::<bool>(), organisation);
     // A slow device, so that queues are always full; a slow counter cache.
     let times = (prop::sample::select(&[300.0, 300.0, 3_000.0][..]), prop::sample::select(&[12, 12, 400][..]));
-    let units = (1..5u32, 1..3u32, times);
+    let hold = prop_oneof![Just(AesHold::UntilAdmitted), Just(AesHold::UntilEncrypted)];
+    let units = (1..5u32, 1..3u32, times, (hold, any::<bool>(), any::<bool>()));
     (queue, counters, any::<bool>(), units, 0..3u32, 1..8u32, 1..65u32, 1..4u32, placement).prop_map(
         |((entries, high, low), counters, idle, units, blocks, reads, parallelism, minor_bits, placement)| {
             let ((counter_entries, counter_high, counter_low), merging, organisation) = counters;
-            let (units, read_units, (t_wr, counter_cache_latency)) = units;
+            let (units, read_units, (t_wr, counter_cache_latency), (hold, pipelined, unwritten)) = units;
             let mut machine = config::preset("small").unwrap();
             machine.device.t_wr_ns = t_wr;
             machine.controller.counter_cache_latency_cycles = counter_cache_latency;
@@ -112,12 +113,14 @@ fn machines() -> impl Strategy<Value = Machine> {
             controller.wpq_issue_when_idle = idle;
             controller.aes_units = units;
             controller.aes_read_units = read_units;
+            (controller.aes_hold, controller.aes_pipelined) = (hold, pipelined);
             controller.counter_cache_size = ByteSize(64 << blocks);
             controller.counter_cache_ways = 1 << blocks.min(1);
             controller.read_queue_entries = reads;
             controller.reencryption_parallelism = parallelism;
             controller.counter_placement = placement;
             machine.counters.minor_bits = minor_bits;
+            machine.counters.reencrypt_unwritten = unwritten;
             machine.counters.organisation = organisation;
             config::validate(&machine).unwrap();
             machine

@@ -8,6 +8,7 @@ mod controller_values;
 mod counter_atomic_timing;
 mod counter_atomicity;
 mod crash;
+mod decisions;
 mod design_files;
 mod drain_cost;
 mod durable_counters;

@@ -255,6 +255,7 @@ fn line_name(line: Line, role: Role) -> String {
     match role {
         Role::Heap(core) => format!("the data line at {address:#x} (heap of core {core})"),
         Role::Log(core) => format!("the log line at {address:#x} (undo log of core {core})"),
+        Role::Volatile(core) => format!("the line at {address:#x} (volatile data of core {core})"),
         Role::HardwareLog => format!("the line at {address:#x} of the hardware's log"),
         Role::Other => format!("the line at {address:#x}"),
     }

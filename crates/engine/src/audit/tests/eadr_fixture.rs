@@ -27,7 +27,11 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
     AuditSetup {
         base: base(),
         cores: 1,
-        cipher: Some(CipherFacts { key: KEY.to_vec(), counters: CounterLayout::Split { minor_bits: 2 } }),
+        cipher: Some(CipherFacts {
+            key: KEY.to_vec(),
+            counters: CounterLayout::Split { minor_bits: 2 },
+            valid_flags: false,
+        }),
         log: None,
         line_atomic: LineAtomicity::Every,
         secret: true,

@@ -50,7 +50,7 @@ pub struct UndoPair {
 
 impl UndoPair {
     pub fn new() -> Self {
-        Self { layouts: vec![ProgramLayout { core: 0, log: 0..4096, heap: 4096..3 * 4096 }] }
+        Self { layouts: vec![ProgramLayout { core: 0, log: 0..4096, heap: 4096..3 * 4096, volatile: 0..0 }] }
     }
 }
 
@@ -248,7 +248,7 @@ impl Machine {
         AuditSetup {
             base: self.codec.base.clone(),
             cores: 1,
-            cipher: Some(CipherFacts { key: KEY.to_vec(), counters: self.codec.counters }),
+            cipher: Some(CipherFacts { key: KEY.to_vec(), counters: self.codec.counters, valid_flags: false }),
             log: self.log_facts.clone(),
             line_atomic,
             secret: true,

@@ -100,7 +100,7 @@ impl Script {
     /// The script, and what an auditor must know about its program.
     pub fn new(layout: LogLayout, counters: CounterLayout, fault: LogFault) -> (Self, ProgramFacts) {
         let (sender, records) = ledger_channel();
-        let layouts = vec![ProgramLayout { core: 0, log: 0..0, heap: 4096..3 * 4096 }];
+        let layouts = vec![ProgramLayout { core: 0, log: 0..0, heap: 4096..3 * 4096, volatile: 0..0 }];
         let script = Self {
             machine: log_machine(layout, counters, fault != LogFault::RegistersVolatile),
             layout,

@@ -354,7 +354,7 @@ fn fresh_memory_of_an_unfinished_transaction_may_hold_anything_until_it_commits(
     let (sender, records) = ledger_channel();
     sender.send(record(0, 2)).unwrap();
     sender.send(record(1, 4)).unwrap();
-    let recovery = Arc::new(Unlogged(vec![ProgramLayout { core: 0, log: 0..0, heap: 4096..8192 }]));
+    let recovery = Arc::new(Unlogged(vec![ProgramLayout { core: 0, log: 0..0, heap: 4096..8192, volatile: 0..0 }]));
     let mut auditor = machine.audited(false, true, Some(ProgramFacts { recovery, records }));
     let mut minors = [0; 64];
     minors[head.index_in_page()] = 1;

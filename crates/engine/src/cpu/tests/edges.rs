@@ -2,6 +2,7 @@
 //! cycle `n` and, if nothing delays it, commits at cycle `n + 1`.
 
 use super::*;
+use crate::config::FlushOverlap;
 
 const MISS: Ps = 100_000;
 
@@ -276,4 +277,36 @@ fn a_store_waits_until_the_first_level_has_encrypted_the_one_before_and_loads_do
         assert_eq!([at[1] - at[0], at[2] - at[1]], [apart, apart]);
         assert_eq!(run.times(Seen::Load(3)), [3 * CYCLE]);
     }
+}
+
+fn one_at_a_time() -> Machine {
+    let mut machine = small();
+    machine.core.flush_overlap = FlushOverlap::OneAtATime;
+    machine
+}
+
+#[test]
+fn flushes_overlap_unless_they_are_sent_one_at_a_time() {
+    let cache = || Stub { flushes: misses(&[1, 2]), ..Stub::default() };
+    let program = [clwb(1), store(3), clwb(2), store(4), Op::Sfence];
+    let sent = |run: &Run| [Seen::Flush(1), Seen::Write(3), Seen::Flush(2)].map(|seen| run.times(seen));
+    let overlapped = run(cache(), &program);
+    assert_eq!(sent(&overlapped), [1, 2, 3].map(|cycle| [cycle * CYCLE]));
+    assert_eq!(overlapped.fences, [3 * CYCLE + MISS]);
+    let single = run_on(&one_at_a_time(), cache(), &program);
+    // A store behind the first flush need not wait; one behind the second waits with it.
+    assert_eq!(sent(&single), [CYCLE, 2 * CYCLE, CYCLE + MISS].map(|at| [at]));
+    assert_eq!(single.times(Seen::Write(4)), [2 * CYCLE + MISS]);
+    assert_eq!(single.fences, [CYCLE + 2 * MISS]);
+}
+
+#[test]
+fn every_kind_of_flush_waits_for_every_other_if_they_are_sent_one_at_a_time() {
+    let cache = Stub { flushes: misses(&[1, 2, 3]), counters: misses(&[1, 2, 3]), ..Stub::default() };
+    let run = run_on(&one_at_a_time(), cache, &[flush_data(1), counters(2), clwb(3), clflush(1), Op::Sfence]);
+    // The two parts of flush_data are one operation.
+    assert_eq!([run.times(Seen::Data(1)), run.times(Seen::Counters(1))], [[CYCLE], [CYCLE]]);
+    let later = [Seen::Counters(2), Seen::Flush(3), Seen::Flush(1)].map(|seen| run.times(seen));
+    assert_eq!(later, [1, 2, 3].map(|n| [CYCLE + n * MISS]));
+    assert_eq!(run.fences, [CYCLE + 4 * MISS]);
 }

@@ -1,6 +1,7 @@
 //! Random programs compared with an independent definition of x86 persistency.
 
 use super::*;
+use crate::config::FlushOverlap;
 use proptest::prelude::*;
 
 const LINES: u64 = 4;
@@ -84,6 +85,42 @@ proptest! {
             })
             .collect();
         prop_assert_eq!(happened, expected);
+    }
+
+    #[test]
+    fn one_at_a_time_no_flush_is_sent_while_another_is_on_its_way(
+        program in prop::collection::vec(op(), 1..120),
+        loads in latencies(), stores in latencies(), flushes in latencies(), counters in latencies(),
+    ) {
+        let mut machine = small();
+        machine.core.flush_overlap = FlushOverlap::OneAtATime;
+        // A write past the caches is acknowledged like a flush, but is sent when its buffer is full.
+        let program: Vec<Op> =
+            program.into_iter().filter(|op| !matches!(op, Op::NonTemporalStore { .. })).collect();
+        let cache = Stub { load_misses: loads, store_misses: stores, flushes: flushes.clone(), counters, ..Stub::default() };
+        let run = run_on(&machine, cache, &program);
+        // Of what has something to write; the rest is acknowledged after a hit, and the log does not show it.
+        let (mut on_the_way, mut counters_follow) = (0, false);
+        for (_, what) in &run.cache.log {
+            match what {
+                Seen::Flush(line) => {
+                    prop_assert_eq!(on_the_way, 0);
+                    on_the_way += i32::from(flushes.contains_key(line));
+                }
+                Seen::Data(line) => {
+                    prop_assert_eq!(on_the_way, 0);
+                    on_the_way += i32::from(flushes.contains_key(line));
+                    counters_follow = true;
+                }
+                Seen::Counters(_) => {
+                    // Those of flush_data are a part of the same operation.
+                    prop_assert!(std::mem::take(&mut counters_follow) || on_the_way == 0);
+                    on_the_way += 1;
+                }
+                Seen::Acknowledged(_) | Seen::CountersAcknowledged(_) => on_the_way -= 1,
+                _ => {}
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every scheme gives each media line a separate place, and the places are the documented ones.
 
 use super::*;
-use crate::config::ByteSize;
+use crate::config::{ByteSize, CoreRegion};
 use crate::device::tests::test_machine;
 use crate::message::{Coverage, Line, PAGE_BYTES};
 use proptest::prelude::*;
@@ -169,4 +169,28 @@ fn a_preset_loses_one_part_in_nine_to_counters() {
     assert_eq!(geometry.rows, (16 << 30) / 4096 / geometry.banks);
     let lost = (16 << 30) - geometry.data_capacity();
     assert!(lost >= (16 << 30) / 9 && lost < (16 << 30) / 9 + geometry.banks * 4096 * 2);
+}
+
+#[test]
+fn the_banks_that_cores_share_out_begin_and_end_where_banks_do() {
+    use CounterPlacement::{CrossBank, Interleaved, SameBank, SingleBank};
+    for (placement, data_banks) in [(SameBank, 4), (CrossBank, 4), (SingleBank, 4), (Interleaved, 3)] {
+        let mut machine = machine((1, 1, 4, 72, 1), AddressMapping::BankContiguous, placement);
+        assert_eq!(Geometry::bank_regions(&machine), None);
+        machine.program.core_region = CoreRegion::OwnBanks;
+        let regions = Geometry::bank_regions(&machine).unwrap();
+        assert_eq!(regions.banks, data_banks, "{placement:?}");
+        let mapping = Mapping::new(&machine, MediaLayout::PLAIN);
+        let bank = |address| mapping.place(MediaLine::data(Line::containing(address))).bank;
+        for number in 0..data_banks {
+            let first = number * regions.bytes;
+            assert_eq!([bank(first), bank(first + regions.bytes - 1)], [number; 2], "{placement:?}");
+        }
+        machine.program.core_region = CoreRegion::OwnBanksContiguous;
+        let together = Geometry::bank_regions(&machine).unwrap();
+        assert_eq!((together.bytes, together.banks), (regions.bytes, regions.banks));
+        assert!(regions.log_apart && !together.log_apart);
+        machine.device.mapping = AddressMapping::PageInterleaved;
+        assert_eq!(Geometry::bank_regions(&machine), None);
+    }
 }

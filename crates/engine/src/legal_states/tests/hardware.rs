@@ -142,7 +142,7 @@ fn allowed(program: &Program, design: &Design, machine: &Machine) -> Vec<Met> {
     let codec = parts.map(|parts| SchemeCodec::new(parts.scheme, parts.pads, Arc::clone(&base)));
     let encoder = Encoder { codec: codec.as_ref().map(|codec| codec as &dyn LineCodec), base: Arc::clone(&base) };
     let hardware = Hardware::of(design, machine);
-    let layout = ProgramLayout { core: 0, log: 0..0, heap: 0..1 << 16 };
+    let layout = ProgramLayout { core: 0, log: 0..0, heap: 0..1 << 16, volatile: 0..0 };
     let mut history = History::new(base, layout, coverage(design, machine), ledger_channel().1);
     let mut at_fences = Vec::new();
     for (number, &op) in program.ops.iter().enumerate() {

@@ -186,7 +186,7 @@ proptest! {
         let program = Steps { steps: case.steps.clone() };
         let all = states(&case);
         let broken = all.iter().filter(|memory| !recovers(&case, &program, memory)).count();
-        let layout = ProgramLayout { core: 0, log: 64 * HEAP as u64..64 * LINES as u64, heap: 0..64 * HEAP as u64 };
+        let layout = ProgramLayout { core: 0, log: 64 * HEAP as u64..64 * LINES as u64, heap: 0..64 * HEAP as u64, volatile: 0..0 };
         let mut history = History::new(Arc::new(Zeros), layout, Coverage::PAGE, ledger_channel().1);
         let writes = case.next.iter().map(|(line, bytes)| (Line(*line as u64), *bytes)).collect();
         history.in_flight = InFlight { started: case.started, writes, ..InFlight::default() };

@@ -6,12 +6,15 @@ mod device;
 pub(super) mod flat;
 mod flush_free;
 mod hardware_logged;
+mod metadata;
+mod placement;
 mod programs;
 mod replay;
 pub(super) mod rig;
+mod volatile;
 
 use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
-use crate::config::{self, LogGranularity};
+use crate::config::{self, CoreRegion, ItemMetadata, LogGranularity, LogPlacement};
 use crate::message::ProgramForm;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,12 +41,20 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
         operations_per_core,
         program: config::Program {
             think_instructions: 20,
+            think_load_percent: 0,
+            think_store_percent: 0,
+            think_footprint: config::ByteSize(16 << 10),
+            think_hot_percent: 90,
             copy_bytes: 16,
             log_ring: config::ByteSize(8 << 10),
             log_granularity: LogGranularity::Word,
+            log_placement: LogPlacement::Packed,
+            item_metadata: ItemMetadata::Beside,
             footprint: config::ByteSize(64 << 10),
             footprint_per_core: false,
+            core_region: CoreRegion::Packed,
         },
+        banks: None,
         form: ProgramForm::Plain,
         leave_out: None,
     }

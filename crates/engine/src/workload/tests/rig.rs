@@ -1,12 +1,13 @@
 //! One structure with a log ring in front of it, driven operation by operation.
 
-use crate::config::LogGranularity;
+use crate::config::{ItemMetadata, LogGranularity};
 use crate::message::{OpBuffer, ProgramForm};
 use crate::workload::Base;
 use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
 use crate::workload::memory::Memory;
 use crate::workload::structure::{Share, Structure};
 use crate::workload::style::Style;
+use crate::workload::think::Think;
 use crate::workload::transaction::{Protocol, Scratch, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,21 +24,43 @@ pub(in crate::workload) struct Rig<S> {
 }
 
 impl<S: Structure> Rig<S> {
-    /// A structure of `bytes` with room for `room` transactions.
+    /// A structure of `bytes` with room for `room` transactions, which keeps its own data beside its items.
     pub fn new(make: impl Fn(Share) -> S, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Self {
-        let structure = make(Share { start: RING, bytes, tx_size, room, seed });
+        Self::keeping(ItemMetadata::Beside, make, bytes, tx_size, room, seed)
+    }
+
+    /// A structure of `bytes` with room for `room` transactions.
+    pub fn keeping(
+        metadata: ItemMetadata,
+        make: impl Fn(Share) -> S,
+        bytes: u64,
+        tx_size: u64,
+        room: u64,
+        seed: u64,
+    ) -> Self {
+        let structure = make(Share { start: RING, bytes, tx_size, room, seed, metadata });
         let bound = structure.write_bound().in_lines();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
-        let base = Base::build(std::iter::once(&structure as &dyn Structure), end, &AtomicBool::new(false));
+        let base = Base::build(
+            std::iter::once(&structure as &dyn Structure),
+            std::slice::from_ref(&(0..end)),
+            &AtomicBool::new(false),
+        );
         let memory = Memory::new(Arc::new(base), 0..end);
-        Self { structure, memory, protocol: Protocol::UndoLog { ring: 0..RING, next: 0, slot: None }, number: 0 }
+        Self {
+            structure,
+            memory,
+            protocol: Protocol::UndoLog { ring: 0..RING, next: 0, slot: None, unit: 64 },
+            number: 0,
+        }
     }
 
     /// Runs one transaction and checks every invariant after it.
     pub fn run(&mut self, operation: impl FnOnce(&S, &mut Transaction<'_>)) {
         let (mut scratch, mut ops) = (Scratch::default(), OpBuffer::default());
-        let mut tx = Transaction::begin(self.number, 0, STYLE, &mut self.memory, &mut scratch, &mut ops);
+        let mut tx =
+            Transaction::begin(self.number, &mut Think::none(), STYLE, &mut self.memory, &mut scratch, &mut ops);
         operation(&self.structure, &mut tx);
         tx.end(&mut self.protocol);
         self.number += 1;
