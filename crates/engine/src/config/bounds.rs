@@ -2,7 +2,7 @@
 
 use super::excerpt::shown_name;
 use super::fields::FIELDS;
-use super::schema::Program;
+use super::program::Program;
 use super::{
     AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Machine, RunConfig,
     SchedulingPolicy, WriteAcknowledged,

@@ -9,6 +9,7 @@ mod geometry;
 mod load;
 mod nearest;
 mod presets;
+mod program;
 mod schema;
 mod size;
 #[cfg(test)]
@@ -23,10 +24,11 @@ pub use geometry::{BankRegions, Geometry};
 pub use load::load_machine;
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
+pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, Program};
 pub use schema::{
-    AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CoreRegion, CounterAtomicOrder,
-    CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, ItemMetadata,
-    Log, LogGranularity, LogIv, LogPlacement, Machine, Program, SchedulingPolicy, WriteAcknowledged, WriteRecovery,
+    AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder,
+    CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogIv,
+    Machine, SchedulingPolicy, WriteAcknowledged, WriteRecovery,
 };
 pub use size::ByteSize;
 

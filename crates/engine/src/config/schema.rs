@@ -1,8 +1,8 @@
 //! The schema of a machine: every value a user can set, with its unit. Presets (one per paper table) and
 //! `--set path.to.key=value` fill it in; `fields` says what each value may be, `bounds` what must hold of all of them.
 
+use super::program::Program;
 use super::size::ByteSize;
-use crate::message::{LINE_BYTES, PAGE_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// A machine: one paper's table plus named decisions.
@@ -45,109 +45,6 @@ pub struct Engine {
     pub bytes: bool,
     /// Compare the value of every load with the value that the program expects.
     pub check_loads: bool,
-}
-
-/// What the programs do beside their data structure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Program {
-    /// Instructions between two transactions ("do some computation"). Decision, one value per paper.
-    pub think_instructions: u32,
-    /// Of 100 of these instructions, how many load 8 bytes of volatile data. Decision: 0, no paper says it.
-    pub think_load_percent: u32,
-    /// Of 100 of these instructions, how many store 8 bytes of volatile data. Decision: 0, no paper says it.
-    pub think_store_percent: u32,
-    /// Bytes of each core's volatile data. It takes no memory if nothing accesses it.
-    pub think_footprint: ByteSize,
-    /// Of 100 accesses of volatile data, how many go to its first eighth. The others go to the rest; each is spread
-    /// evenly.
-    pub think_hot_percent: u32,
-    /// Bytes that one load or store of a block copy moves. Decision: 16, the SSE2 copy of the x86-64 baseline.
-    pub copy_bytes: u32,
-    /// Size of each core's undo-log ring in bytes. Decision.
-    pub log_ring: ByteSize,
-    /// What an undo-log record covers. Decision.
-    pub log_granularity: LogGranularity,
-    /// Where an undo-log entry begins. Decision: no paper says it.
-    pub log_placement: LogPlacement,
-    /// Whether a structure's own data is part of a transaction's size. Decision.
-    pub item_metadata: ItemMetadata,
-    /// Default footprint of a workload in bytes: in total over all cores, or of each core with `footprint_per_core`.
-    pub footprint: ByteSize,
-    /// Whether `footprint` is the size for each core.
-    pub footprint_per_core: bool,
-    /// Where the memory of each core's program is. Decision: no paper says it.
-    pub core_region: CoreRegion,
-}
-
-impl Program {
-    /// Default footprint of `cores` cores together, in bytes.
-    pub fn total_footprint(&self, cores: u64) -> u64 {
-        if self.footprint_per_core { self.footprint.0.saturating_mul(cores) } else { self.footprint.0 }
-    }
-
-    /// Bytes of volatile data that each core has in memory.
-    pub fn volatile_bytes(&self) -> u64 {
-        if self.think_load_percent + self.think_store_percent > 0 { self.think_footprint.0 } else { 0 }
-    }
-}
-
-/// The smallest unit that an undo-log record covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogGranularity {
-    /// The 8-byte words that are written.
-    Word,
-    /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
-    /// counter is not durable is lost completely, including its unwritten words.
-    Line,
-}
-
-/// Whether what a structure keeps about its items is part of a transaction's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ItemMetadata {
-    /// It lies beside the items and is written in addition: head and tail of a queue, headers of nodes.
-    Beside,
-    /// It lies in the items, so that a transaction of `array`, `queue` or `hash` writes the lines of its size and no more:
-    /// one line at 64 bytes (secpm section 4.2.1, "only a cache line is written"). The other structures are as with
-    /// `beside`.
-    Inside,
-}
-
-/// Where the memory of each core's program is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CoreRegion {
-    /// Cores follow one another, page by page.
-    Packed,
-    /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
-    /// the heap with the second, if there is one.
-    OwnBanks,
-    /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
-    /// the heap follows it.
-    OwnBanksContiguous,
-}
-
-/// Where an undo-log entry begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogPlacement {
-    /// On the line after the entry before it.
-    Packed,
-    /// On a page that no other entry is on, so that its counters are in blocks of their own, as with an allocator that
-    /// gives each entry whole pages.
-    OwnPages,
-}
-
-impl LogPlacement {
-    /// The unit, in bytes, of which an entry takes a whole number.
-    pub fn unit(self) -> u64 {
-        match self {
-            LogPlacement::Packed => LINE_BYTES,
-            LogPlacement::OwnPages => PAGE_BYTES,
-        }
-    }
 }
 
 /// An out-of-order core.

@@ -178,9 +178,11 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         matches!(next, Next::Issue(_))
     }
 
-    /// Has `bank` looked at again at `ready`.
+    /// Has `bank` looked at again at `ready`, or the policy decide again.
     fn wait(&mut self, bank: u16, ready: Ps) {
-        if !std::mem::replace(&mut self.banks.banks[bank as usize].waiting, true) {
+        if self.banks.conventions.paced {
+            self.wake();
+        } else if !std::mem::replace(&mut self.banks.banks[bank as usize].waiting, true) {
             self.queue.schedule(ready, Event::BankReady { bank });
         }
     }

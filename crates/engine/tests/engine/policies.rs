@@ -173,3 +173,23 @@ fn counter_blocks_overtake_where_they_may() {
         assert_eq!(system.device.stats().counter_writes, counters_first, "{overtake}");
     }
 }
+
+#[test]
+fn what_arrives_in_the_cycle_of_a_decision_is_decided_on_in_the_next() {
+    for policy in ["nvmain-frfcfs-wqf", "nvmain-frfcfs"] {
+        let machine = machine(policy, &[]);
+        let t = Times::of(&machine);
+        let mut system = system(&machine, "unencrypted", NoObserver);
+        // The first read wakes the scheduler for the next cycle, in which the second arrives.
+        system.read(0, line(0, 0), 0);
+        system.read(CYCLE, line(1, 0), 1);
+        assert_eq!(times(&mut system), [CYCLE + t.read(), 2 * CYCLE + t.read() + t.burst - CYCLE], "{policy}");
+        // Alone, with the bank of the first still busy.
+        let mut system = self::system(&machine, "unencrypted", NoObserver);
+        system.read(0, line(0, 0), 0);
+        run(&mut system);
+        system.read(LATE, line(0, 1), 1);
+        system.read(LATE + CYCLE, line(0, 2), 2);
+        assert_eq!(run(&mut system).len(), 2, "{policy}");
+    }
+}

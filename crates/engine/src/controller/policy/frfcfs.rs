@@ -41,6 +41,8 @@ impl FirstReady {
     /// The best of the `reads` and `writes` that wait.
     pub fn choose(&self, look: &Look<'_>, reads: bool, writes: bool) -> Next {
         let mut best: Option<(Class, Ps, Choice)> = None;
+        // A bank whose requests have all arrived in this cycle: what arrives in a cycle is seen in the next.
+        let mut too_new = None;
         for bank in 0..look.banks.len() as u16 {
             if look.banks[usize::from(bank)].busy {
                 continue;
@@ -50,13 +52,18 @@ impl FirstReady {
             for (class, request, overtakes) in of_reads.chain(of_writes) {
                 let since = look.since(bank, request);
                 let choice = Choice { bank, request, overtakes, not_before: 0 };
-                // What arrives in a cycle is seen in the next.
-                if since < look.now && best.is_none_or(|(least, oldest, _)| (class, since) < (least, oldest)) {
+                if since >= look.now {
+                    too_new = Some(bank);
+                } else if best.is_none_or(|(least, oldest, _)| (class, since) < (least, oldest)) {
                     best = Some((class, since, choice));
                 }
             }
         }
-        best.map_or(Next::Nothing, |(.., choice)| Next::Issue(choice))
+        match (best, too_new) {
+            (Some((.., choice)), _) => Next::Issue(choice),
+            (None, Some(bank)) => Next::Wait(bank, self.turn(look.now)),
+            (None, None) => Next::Nothing,
+        }
     }
 
     fn miss_class(&self, look: &Look<'_>, bank: u16) -> Class {
