@@ -1,0 +1,85 @@
+"""The comparison with gem5 in docs/gem5.md: its figures are gem5's and the engine's."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+import counterpoint as cp
+
+pytestmark = pytest.mark.engine
+
+_ROOT = Path(__file__).parents[2]
+_PAGE = _ROOT / "docs/gem5.md"
+_BEGIN, _END = "<!-- transactions -->\n", "<!-- end of transactions -->"
+_HEAD = (
+    "| workload | transaction | cores | lines written here | by gem5 | here, ns | gem5, O3, NVM | ratio | O3, PCM | ratio "
+    "| timing, NVM | ratio |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+)
+_TRANSACTIONS = 2000
+_FOOTPRINT = "1MiB"
+_SETS = ("program.think_instructions=0",)
+_COLUMNS = (("o3", "nvm"), ("o3", "pcm"), ("timing", "nvm"))
+
+
+def _ran(workload: str, size: int, cores: int, *sets: str) -> cp.Run:
+    return cp.run(
+        "unencrypted",
+        workload,
+        machine="secpm",
+        tx_size=size,
+        cores=cores,
+        transactions=_TRANSACTIONS // cores,
+        footprint=_FOOTPRINT,
+        set=[*_SETS, *sets],
+    )
+
+
+def _ns(ran: cp.Run, cores: int = 1) -> float:
+    return 1e9 * cores / float(ran.document["throughput_tps"])
+
+
+def _table() -> str:
+    with (_ROOT / "tests/data/gem5/transactions.tsv").open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    answers = {
+        (row["cpu"], row["mem"], row["wl"], int(row["size"]), int(row["c"])): float(row["ns/tx"]) for row in rows
+    }
+    written = {
+        (row["wl"], int(row["size"]), int(row["c"])): (int(row["memwr"]) - int(row["merged"])) / int(row["tx"])
+        for row in rows
+        if (row["cpu"], row["mem"]) == ("o3", "nvm")
+    }
+    text = _HEAD
+    for workload, size, cores in dict.fromkeys(key[2:] for key in answers):
+        ran = _ran(workload, size, cores)
+        ours = _ns(ran, cores)
+        lines = ran.document["nvm"]["writes"] / _TRANSACTIONS
+        cells = [workload, f"{size} B", str(cores), f"{lines:.1f}", f"{written[workload, size, cores]:.1f}"]
+        cells.append(f"{ours:,.0f}")
+        for cpu, mem in _COLUMNS:
+            theirs = answers.get((cpu, mem, workload, size, cores))
+            cells += ["", ""] if theirs is None else [f"{theirs:,.0f}", f"{ours / theirs:.2f}"]
+        text += f"| {' | '.join(cells)} |\n"
+    return text
+
+
+def test_the_table_is_what_gem5_and_the_engine_give() -> None:
+    page = _PAGE.read_text()
+    before, rest = page.split(_BEGIN)
+    shown, after = rest.split(_END)
+    table = _table()
+    if "COUNTERPOINT_WRITE_PAGES" in os.environ:
+        _PAGE.write_text(f"{before}{_BEGIN}{table}{_END}{after}")
+    else:
+        assert shown == table, "COUNTERPOINT_WRITE_PAGES=1 writes the table"
+
+
+def test_large_transactions_wait_for_few_banks() -> None:
+    text = " ".join(_PAGE.read_text().split())
+    slow, quick = _ran("btree", 4096, 1), _ran("btree", 4096, 1, "device.write_recovery=row-close")
+    assert f"the B-tree's 4 KiB in {_ns(slow):,.0f} ns" in text
+    assert f"it takes {_ns(quick):,.0f} ns" in text
