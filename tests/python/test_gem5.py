@@ -16,8 +16,8 @@ _ROOT = Path(__file__).parents[2]
 _PAGE = _ROOT / "docs/gem5.md"
 _BEGIN, _END = "<!-- transactions -->\n", "<!-- end of transactions -->"
 _HEAD = (
-    "| workload | transaction | cores | lines written here | by gem5 | here, ns | gem5, O3, NVM | ratio | O3, PCM | ratio "
-    "| timing, NVM | ratio |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+    "| workload | transaction | cores | lines written here | by gem5 | here, ns | gem5, O3, NVM | ratio | O3, PCM "
+    "| ratio | timing, NVM | ratio |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 )
 _TRANSACTIONS = 2000
 _FOOTPRINT = "1MiB"
