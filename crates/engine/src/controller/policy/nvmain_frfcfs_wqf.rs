@@ -46,12 +46,13 @@ impl Schedule for NvmainFrfcfsWqf {
     }
 
     fn next(&mut self, look: &Look<'_>, _bank: u16) -> Next {
-        if !self.draining && (self.pressed || look.wpq.is_high()) {
+        if self.draining {
+            self.draining = !look.wpq.is_low();
+        } else if (self.pressed || look.wpq.is_high()) && look.wpq.waiting_len() > 0 {
+            // Entries whose ready bit is clear wait for their counters, which a drain would keep out.
             self.draining = true;
-        } else if self.draining && look.wpq.is_low() {
-            self.draining = false;
+            self.pressed = false;
         }
-        self.pressed = false;
         let writes = self.draining || (look.flushing && look.reads() == 0);
         self.order.choose(look, !writes, writes)
     }
