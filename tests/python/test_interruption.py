@@ -187,6 +187,27 @@ def test_the_users_own_recovery_ends(start: Any, tmp_path: Path, number: signal.
     assert code == 128 + number
 
 
+def test_a_signal_that_comes_while_garbage_is_collected_stops_all_the_same() -> None:
+    script = """
+import os, signal, time
+from counterpoint.cli import signals
+class Slow:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+try:
+    with signals.listening():
+        one = Slow()
+        del one
+        time.sleep(20)
+        print('not stopped')
+except KeyboardInterrupt:
+    print(signals.exit_code())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("143\n", "")
+
+
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -34,8 +35,29 @@ def listening() -> Iterator[None]:
         signal.SIGINT: signal.default_int_handler,
         **dict.fromkeys(_OTHERS, signal.SIG_DFL),
     }
-    with handled(defaults, _stop, instead_of=lambda number, handler: handler is defaults[number]):
+    with (
+        handled(defaults, _stop, instead_of=lambda number, handler: handler is defaults[number]),
+        _heard_in_finalizers(),
+    ):
         yield
+
+
+@contextmanager
+def _heard_in_finalizers() -> Iterator[None]:
+    """Raises again what Python drops because it was raised in a finalizer or a callback of the garbage collector."""
+    before = sys.unraisablehook
+
+    def hook(dropped: sys.UnraisableHookArgs) -> None:
+        if isinstance(dropped.exc_value, Stopped):
+            _again()
+        else:
+            before(dropped)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def exit_code() -> int:
@@ -50,14 +72,18 @@ def _stop(number: int, frame: FrameType | None) -> None:
     assert _received is not None
     if _importing(frame):
         # A library that is being imported may catch the exception as one of its own, and continue incompletely loaded.
-        signal.signal(signal.SIGALRM, _stop)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+        _again()
         return
     # These signals often come more than once and must not disturb the clean-up; a second Ctrl-C is intended.
     for other in _OTHERS:
         if signal.getsignal(other) is _stop:
             signal.signal(other, signal.SIG_IGN)
     raise Stopped(f"stopped by {_received.name}")
+
+
+def _again() -> None:
+    signal.signal(signal.SIGALRM, _stop)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 
 
 def _importing(frame: FrameType | None) -> bool:
