@@ -50,9 +50,13 @@ impl Reads {
             self.waiting.push_back(slot);
             return false;
         }
+        self.give_room(slot);
+        true
+    }
+
+    fn give_room(&mut self, slot: u32) {
         self.taken += 1;
         self.slots[slot].has_room = true;
-        true
     }
 
     /// Frees the room of the read in `slot`.
@@ -64,8 +68,7 @@ impl Reads {
     pub fn start_waiting(&mut self) -> Option<u32> {
         let next = if self.room() { self.waiting.pop_front() } else { None };
         if let Some(slot) = next {
-            self.taken += 1;
-            self.slots[slot].has_room = true;
+            self.give_room(slot);
         }
         next
     }

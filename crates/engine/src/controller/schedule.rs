@@ -27,6 +27,11 @@ pub(super) struct Bank {
     pub reads: VecDeque<WaitingRead>,
 }
 
+/// Number of reads that wait for one of `banks`.
+pub(super) fn waiting_reads(banks: &[Bank]) -> usize {
+    banks.iter().map(|bank| bank.reads.len()).sum()
+}
+
 /// The banks, and what waits for them.
 pub(super) struct Banks {
     pub wpq: Wpq,
@@ -65,12 +70,7 @@ impl Banks {
             return 0;
         }
         let free = self.wpq.free(counter);
-        if self.conventions.shared_queue { free.saturating_sub(self.reads()) } else { free }
-    }
-
-    /// Number of reads that wait for a bank.
-    fn reads(&self) -> usize {
-        self.banks.iter().map(|bank| bank.reads.len()).sum()
+        if self.conventions.shared_queue { free.saturating_sub(waiting_reads(&self.banks)) } else { free }
     }
 
     /// Whether `bank` can take a request and something waits for it.
@@ -173,16 +173,15 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         match next {
             Next::Issue(choice) => self.issue(&choice),
             Next::Wait(bank, ready) => self.wait(bank, ready),
+            Next::AtTurn => self.wake(),
             Next::Nothing => {}
         }
         matches!(next, Next::Issue(_))
     }
 
-    /// Has `bank` looked at again at `ready`, or the policy decide again.
+    /// Has `bank` looked at again at `ready`.
     fn wait(&mut self, bank: u16, ready: Ps) {
-        if self.banks.conventions.paced {
-            self.wake();
-        } else if !std::mem::replace(&mut self.banks.banks[bank as usize].waiting, true) {
+        if !std::mem::replace(&mut self.banks.banks[bank as usize].waiting, true) {
             self.queue.schedule(ready, Event::BankReady { bank });
         }
     }

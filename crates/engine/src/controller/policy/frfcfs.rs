@@ -2,7 +2,7 @@
 //! command has been sent. A request that an open row has kept waiting for too long goes first, then the oldest that
 //! finds its row open, then the oldest of all.
 
-use super::{Candidate, Choice, Look, Next, Streaks};
+use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Streaks};
 use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
@@ -33,6 +33,19 @@ impl FirstReady {
         }
     }
 
+    /// What both controllers of NVMain do alike.
+    pub fn conventions(&self, shared_queue: bool) -> Conventions {
+        Conventions {
+            paced: true,
+            reads_free_at_issue: true,
+            writes_free_at_issue: true,
+            forwards_reads: false,
+            merges_writes: false,
+            shared_queue,
+            bank_free: BankFree::AtCommand,
+        }
+    }
+
     /// Decisions are made at clock edges, in a cycle after that of what they react to.
     pub fn turn(&self, now: Ps) -> Ps {
         (now / self.cycle + 1) * self.cycle
@@ -41,8 +54,8 @@ impl FirstReady {
     /// The best of the `reads` and `writes` that wait.
     pub fn choose(&self, look: &Look<'_>, reads: bool, writes: bool) -> Next {
         let mut best: Option<(Class, Ps, Choice)> = None;
-        // A bank whose requests have all arrived in this cycle: what arrives in a cycle is seen in the next.
-        let mut too_new = None;
+        // What arrives in a cycle is seen in the next.
+        let mut too_new = false;
         for bank in 0..look.banks.len() as u16 {
             if look.banks[usize::from(bank)].busy {
                 continue;
@@ -53,7 +66,7 @@ impl FirstReady {
                 let since = look.since(bank, request);
                 let choice = Choice { bank, request, overtakes, not_before: 0 };
                 if since >= look.now {
-                    too_new = Some(bank);
+                    too_new = true;
                 } else if best.is_none_or(|(least, oldest, _)| (class, since) < (least, oldest)) {
                     best = Some((class, since, choice));
                 }
@@ -61,8 +74,8 @@ impl FirstReady {
         }
         match (best, too_new) {
             (Some((.., choice)), _) => Next::Issue(choice),
-            (None, Some(bank)) => Next::Wait(bank, self.turn(look.now)),
-            (None, None) => Next::Nothing,
+            (None, true) => Next::AtTurn,
+            (None, false) => Next::Nothing,
         }
     }
 

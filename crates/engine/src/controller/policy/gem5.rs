@@ -65,7 +65,7 @@ impl Gem5 {
                 MediaOp::Read => (look.read_hit(bank).map(Candidate::Read), look.read_miss(bank).map(Candidate::Read)),
                 MediaOp::Write => {
                     let hit = look.write_hit(bank, self.counters_overtake);
-                    let oldest = look.wpq.oldest(bank).filter(|_| look.wpq.oldest(bank) != hit);
+                    let oldest = look.wpq.oldest(bank).filter(|&slot| Some(slot) != hit);
                     (hit.map(Candidate::Write), oldest.map(Candidate::Write))
                 }
             };

@@ -8,11 +8,11 @@ mod gem5;
 mod nvmain_frfcfs;
 mod nvmain_frfcfs_wqf;
 
-use super::schedule::Bank;
+use super::schedule::{Bank, waiting_reads};
 use super::wpq::Wpq;
 use crate::config::{self, Machine, SchedulingPolicy};
 use crate::kernel::Ps;
-use crate::message::{DevicePort, Issued, MediaOp};
+use crate::message::{DevicePort, Issued, Location, MediaOp};
 
 /// What a policy sees.
 pub(super) struct Look<'a> {
@@ -59,6 +59,8 @@ pub(super) enum Next {
     Issue(Choice),
     /// The request that goes next to this bank can be served from this time on.
     Wait(u16, Ps),
+    /// What a paced policy decides at its next turn.
+    AtTurn,
     /// Nothing, until something changes.
     Nothing,
 }
@@ -167,32 +169,30 @@ impl Look<'_> {
         }
     }
 
-    /// When `request` would have its column command if the data bus were free.
-    fn command_at(&self, bank: u16, request: Candidate) -> Ps {
-        let location = match request {
+    fn location(&self, bank: u16, request: Candidate) -> Location {
+        match request {
             Candidate::Read(index) => self.banks[usize::from(bank)].reads[index].location,
             Candidate::Write(slot) => self.wpq.entry(slot).location,
-        };
-        self.device.command_at(self.now, location, request.op())
+        }
+    }
+
+    /// When `request` would have its column command if the data bus were free.
+    fn command_at(&self, bank: u16, request: Candidate) -> Ps {
+        self.device.command_at(self.now, self.location(bank, request), request.op())
     }
 
     /// Issues `choice`, or waits until its bank can work on it without delay.
     fn when_ready(&self, choice: Choice) -> Next {
-        let state = &self.banks[usize::from(choice.bank)];
-        if state.busy {
+        if self.banks[usize::from(choice.bank)].busy {
             return Next::Nothing;
         }
-        let location = match choice.request {
-            Candidate::Read(index) => state.reads[index].location,
-            Candidate::Write(slot) => self.wpq.entry(slot).location,
-        };
-        let ready = self.device.ready_at(location, choice.request.op());
+        let ready = self.device.ready_at(self.location(choice.bank, choice.request), choice.request.op());
         if ready > self.now { Next::Wait(choice.bank, ready) } else { Next::Issue(choice) }
     }
 
     /// Number of reads that wait for a bank.
     fn reads(&self) -> usize {
-        self.banks.iter().map(|bank| bank.reads.len()).sum()
+        waiting_reads(self.banks)
     }
 }
 

@@ -1,7 +1,7 @@
 //! NVMain's `FRFCFS`: reads and writes share one queue and are chosen alike.
 
 use super::frfcfs::FirstReady;
-use super::{BankFree, Choice, Conventions, Look, Next, Schedule};
+use super::{Choice, Conventions, Look, Next, Schedule};
 use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
@@ -18,15 +18,7 @@ impl NvmainFrfcfs {
 
 impl Schedule for NvmainFrfcfs {
     fn conventions(&self) -> Conventions {
-        Conventions {
-            paced: true,
-            reads_free_at_issue: true,
-            writes_free_at_issue: true,
-            forwards_reads: false,
-            merges_writes: false,
-            shared_queue: true,
-            bank_free: BankFree::AtCommand,
-        }
+        self.order.conventions(true)
     }
 
     fn turn(&self, now: Ps) -> Ps {

@@ -2,7 +2,7 @@
 //! and nothing is read, in any bank; otherwise nothing is written. The watermarks count what has not been scheduled.
 
 use super::frfcfs::FirstReady;
-use super::{BankFree, Choice, Conventions, Look, Next, Schedule};
+use super::{Choice, Conventions, Look, Next, Schedule};
 use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
@@ -22,15 +22,7 @@ impl NvmainFrfcfsWqf {
 
 impl Schedule for NvmainFrfcfsWqf {
     fn conventions(&self) -> Conventions {
-        Conventions {
-            paced: true,
-            reads_free_at_issue: true,
-            writes_free_at_issue: true,
-            forwards_reads: false,
-            merges_writes: false,
-            shared_queue: false,
-            bank_free: BankFree::AtCommand,
-        }
+        self.order.conventions(false)
     }
 
     fn takes_writes(&self) -> bool {
