@@ -16,7 +16,7 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce, sensitivity
-from counterpoint.papers.decisions import Simulator, read, simulator_of, simulators
+from counterpoint.papers.decisions import DecisionSpec, Simulator, read, simulator_of, simulators
 from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
 from counterpoint.papers.evaluate import Asked, Outcome, Simulations
 from counterpoint.papers.model import Claim, ClaimRow
@@ -27,28 +27,27 @@ from counterpoint.store import Store
 
 ROOT = Path(__file__).parents[2]
 
-AWAITED: Mapping[str, set[str]] = {
-    "gem5-nvmain": {
-        "secpm controller.wpq_high_watermark",
-        "secpm controller.wpq_low_watermark",
-        "secpm core.rob_entries",
-        "secpm core.width",
-        "secpm program.think_instructions",
-        "secpm-workshop controller.aes_units",
-        "secpm-workshop program.think_instructions",
-        "secpm-workshop write queue",
-    },
-    "gem5": {"core.width", "sepencr l3.latency_cycles", "sepencr program.think_instructions"},
-    "champsim-dramsim2": {
-        "device.mapping",
-        "easy-pm controller.aes_units",
-        "easy-pm log.bucket_records",
-        "easy-pm log.buckets",
-        "easy-pm log.cfb_latency",
-    },
+AWAITED = {
+    "device.mapping",
+    "program.core_region",
+    "core.flush_overlap",
+    "secpm program.think_instructions",
+    "secpm controller.wpq_high_watermark",
+    "secpm controller.wpq_low_watermark",
+    "secpm controller.aes_units",
+    "secpm core.width",
+    "secpm program.log_placement",
+    "secpm program.item_metadata",
+    "secpm-workshop program.think_instructions",
+    "secpm-workshop controller.wpq_low_watermark",
+    "secpm-workshop controller.aes_units",
+    "secpm-workshop controller.counter_placement",
+    "secpm-workshop program.log_placement",
 }
-"""Decisions whose published choice the presets do not have, by simulator: the published pages are of a short search,
-whose choices are not taken over. After a whole one, this is empty."""
+"""Values of `gem5-nvmain` whose published choice the presets do not have yet."""
+
+EARLIER = ("gem5", "champsim-dramsim2")
+"""Simulators whose published page is of a short search, over fewer decisions than are declared now."""
 
 
 def test_every_paper_cites_one_simulator() -> None:
@@ -65,15 +64,24 @@ def test_every_paper_cites_one_simulator() -> None:
 @pytest.mark.parametrize("name", PAPERS)
 def test_decisions_are_values_of_the_preset_and_ranges_the_engine_takes(name: str) -> None:
     design = experiments(name, "quick")[-2].matrices[""].points[0].request["design"]
-    start = {key: value for spec in paper(name).decisions for key, value in spec.start}
-    for spec in paper(name).decisions:
+    decisions = paper(name).decisions
+    start = {key: value for spec in decisions for key, value in spec.start}
+    # A low watermark may need a higher high one: a choice is taken with the start, or beside one other choice.
+    beside = [{}, *(dict(choice) for spec in decisions for choice in spec.range)]
+    for spec in decisions:
         assert spec.range[spec.place(reproduce.set_now(name, spec))]
         for choice in spec.range:
-            values = {key: value for key, value in (start | dict(choice)).items() if "." in key}
-            resolved = cp.resolve(design, "array", machine=name, set=values)
-            for key, value in choice:
-                section, _, part = key.partition(".")
-                assert not part or resolved["machine"][section][part] == value
+            assert any(takes(design, name, {**start, **other, **dict(choice)}) for other in beside), choice
+
+
+def takes(design: str, machine: str, values: Mapping[str, Any]) -> bool:
+    """Whether the engine takes values of a machine, and has them."""
+    given = {key: value for key, value in values.items() if "." in key}
+    try:
+        resolved = cp.resolve(design, "array", machine=machine, set=given)["machine"]
+    except cp.InputError:
+        return False
+    return all(resolved[key.split(".")[0]][key.split(".")[1]] == value for key, value in given.items())
 
 
 ENTRY: dict[str, Any] = {"key": "a.b", "start": 1, "range": [1, 2], "reason": "open"}
@@ -322,6 +330,10 @@ def test_a_point_at_which_a_claim_has_no_value_is_refused(tmp_path: Path, monkey
     assert "has no throughput" in found.refused and not found.scores
 
 
+def thinks(spec: DecisionSpec) -> bool:
+    return "program.think_instructions" in dict(spec.start)
+
+
 def thinking(asked: Sequence[Ask]) -> list[Outcome]:
     """Scores that depend on one decision alone, the third choice of which is best."""
     found = []
@@ -329,7 +341,7 @@ def thinking(asked: Sequence[Ask]) -> list[Outcome]:
         space = calibrate.space_of(simulator_of(ask.paper))
         specs = (*space.shared, *space.own[ask.paper])
         places = zip(specs, (*ask.shared, *ask.own), strict=True)
-        place = next(place for spec, place in places if spec.name == "program.think_instructions")
+        place = next(place for spec, place in places if thinks(spec))
         score = 1 - abs(place - 2) / 8
         row = ClaimRow("", "1 ± 1", f"{score}", holds=score == 1)
         known = evaluate.judged_claims(ask.paper)
@@ -362,10 +374,10 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) 
             assert shown.count(heading) == 1
     page = (tmp_path / "assumptions.md").read_text()
     for name in PAPERS:
-        think = next(spec for spec in paper(name).decisions if spec.name == "program.think_instructions")
+        think = next(filter(thinks, paper(name).decisions))
         moved = max(abs(place - 2) for place in range(len(think.range))) / 8
         for claim in evaluate.judged_claims(name):
-            assert re.search(rf"^\| `{re.escape(claim)}` \| {moved:.2f} \|", page, re.MULTILINE), claim
+            assert re.search(rf"^\| `{re.escape(claim)}` \|(  \|)* {moved:.2f} \|", page, re.MULTILINE), claim
     assert page.count("No result depends on `device.write_recovery`") == 2
     picture = ElementTree.fromstring((tmp_path / "img" / "assumptions.svg").read_text())
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
@@ -383,11 +395,12 @@ def decision_rows(page: str) -> list[list[str]]:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("simulator", simulators(), ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "simulator", [one for one in simulators() if one.name not in EARLIER], ids=lambda one: one.name
+)
 def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> None:
     """The published pages are of these decisions, and the presets have what they chose."""
-    page = (ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text()
-    rows = decision_rows(page)
+    rows = decision_rows((ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text())
     space = calibrate.space_of(simulator)
     owners = [*("" for _ in space.shared), *(name for name, own in space.own.items() for _ in own)]
     assert len(rows) == len(owners)
@@ -397,10 +410,11 @@ def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> N
         assert (name, key) == (owner, f"`{spec.name}`")
         assert choices == ("; " if spec.is_group else ", ").join(map(spec.said, spec.range))
         assert (start, shipped) == (spec.said(spec.start), spec.said(spec.shipped))
+        published = next(one for one in spec.range if spec.said(one) == chosen.strip("*"))
         for one in [owner] if owner else simulator.papers:
-            if spec.said(reproduce.set_now(one, spec)) != chosen.strip("*"):
-                different.add(f"{owner} {spec.name}".strip())
-    assert different == AWAITED.get(simulator.name, set())
+            pairs = zip(reproduce.set_now(one, spec), published, strict=True)
+            different |= {f"{owner} {now[0]}".strip() for now, then in pairs if now != then}
+    assert different == AWAITED
 
 
 def test_the_page_of_assumptions_is_about_every_claim() -> None:

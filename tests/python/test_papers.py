@@ -62,6 +62,18 @@ def test_every_claim_is_measured_once() -> None:
     assert measured == dict.fromkeys(claims.published(), 1)
 
 
+def test_a_search_looks_at_some_points_of_what_varies_together() -> None:
+    sizes = {
+        scale: [point.request["tx_size"] for point in matrix.points if point.request["design"] == "bbe"]
+        for scale in ("full", "calibration")
+        for experiment in experiments("sepencr", scale)
+        if experiment.id == "sepencr.f10"
+        for matrix in experiment.matrices.values()
+    }
+    assert set(sizes["full"]) == {64, 128, 256, 512, 1024}
+    assert set(sizes["calibration"]) == {64, 256, 1024}
+
+
 def test_footprints_are_the_papers() -> None:
     for figure in experiments("secpm", "full"):
         for matrix in figure.matrices.values():

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
-from searched import Papers, decision, names
+from searched import Formula, Papers, decision, names
 
-from counterpoint.papers import calibrate, crossvalidate, sensitivity
+from counterpoint.papers import calibrate, crossvalidate, descent, sensitivity
 from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
 from counterpoint.papers.evaluate import Outcome
 from counterpoint.papers.pool import Joint, Objective, Pool, Space
@@ -268,3 +268,59 @@ def test_a_refused_choice_moves_nothing() -> None:
     assert sensitivity.moves(varied, space.decisions[0], "p.f1.x") == 0.25
     assert isinstance(varied[0].outcomes["p"], Outcome)
     assert crossvalidate.figure_of("p.f1.x") == "p.f1"
+
+
+def descended(formula: Formula, objective: Objective | None = None) -> tuple[dict[str, int], Pool]:
+    space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 3, shipped=0)), "q": (decision("c", 3),)})
+    pool = Pool(space, Papers(space, formula), (1, 2))
+    pool.tell(pool.missing([space.start], pool.seeds))
+    claims = frozenset(["p.f1.x", "q.f1.x"])
+    return chosen_by_name(space, descent.descend(pool, objective or Objective(claims, 0.0), space.start)), pool
+
+
+def test_single_changes_that_are_better_are_put_together() -> None:
+    def apart(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        own = chosen["a"] + chosen["b"] if paper == "p" else -chosen["c"]
+        return {f"{paper}.f1.x": (own + (chosen["s"] == 1)) / 10}
+
+    found, pool = descended(apart)
+    assert found == {"s": 1, "a": 3, "b": 2, "c": 0}
+    best = pool.space.joint(found[names(spec)] for spec in pool.space.decisions)
+    assert pool.joint_scores(best, confirmed=True) is not None, "it is evaluated with all seeds"
+    priced, _ = descended(apart, Objective(frozenset(["p.f1.x", "q.f1.x"]), 1.0))
+    assert priced == {"s": 1, "a": 3, "b": 0, "c": 0}, "departing from what is shipped costs more than it brings"
+
+
+def test_of_changes_that_are_good_only_apart_the_better_one_is_kept() -> None:
+    def either(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float] | str:
+        if paper == "q":
+            return {"q.f1.x": 0.5}
+        if chosen["s"] == 2:
+            return "refused"
+        return {"p.f1.x": 0.0 if chosen["a"] and chosen["b"] else 0.2 * bool(chosen["b"]) + 0.1 * bool(chosen["a"])}
+
+    found, _ = descended(either)
+    assert (found["a"], found["b"] > 0) == (0, True)
+    assert found["s"] == 0, "what is refused is never better"
+
+
+def test_a_round_goes_on_from_where_the_last_one_ended() -> None:
+    def stairs(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        own = (chosen["a"] > 0) + 2 * (chosen["a"] > 0 and chosen["b"] == 2) if paper == "p" else 0
+        return {f"{paper}.f1.x": own / 10}
+
+    found, _ = descended(stairs)
+    assert (found["a"], found["b"]) == (1, 2), "the second change is good only after the first"
+
+
+def test_a_search_descends_from_the_start_too() -> None:
+    space = Space((), {"p": tuple(decision(name, 6) for name in "abcdefgh")})
+
+    def narrow(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """Good where all but two decisions are as at the start, which few points of a search are."""
+        near = all(chosen[name] == 0 for name in "abcdef")
+        return {"p.f1.x": 0.5 * near + 0.05 * (chosen["g"] + chosen["h"]) * near, "p.f2.x": 0.4}
+
+    _, validation = explored(space, Papers(space, narrow), 10)
+    found = chosen_by_name(space, validation.best)
+    assert (found["g"], found["h"]) == (5, 5)

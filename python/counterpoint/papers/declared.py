@@ -269,14 +269,16 @@ def _matrix(
     varied = {*table.get("axes", {}), *(key for group in table.get("zip", ()) for key in group)}
     base = {key: value for key, value in {**shared["full"], **table.get("base", {})}.items() if key not in varied}
     axes = {key: sets()[value] if isinstance(value, str) else value for key, value in table.get("axes", {}).items()}
+    together = table.get("zip", [])
     fixed: dict[str, Value] = {}
     if scale != "full":
         for smaller in (shared.get(scale, {}), figure.get(scale, {})):
             axes |= {key: value for key, value in smaller.get("axes", {}).items() if key in axes}
-            fixed |= {key: value for key, value in smaller.items() if key != "axes"}
+            together = smaller.get("zip", together)
+            fixed |= {key: value for key, value in smaller.items() if key not in ("axes", "zip")}
     # What a matrix varies, it varies at every scale, but for what goes together with what it varies.
     fixed = {key: value for key, value in fixed.items() if key not in axes}
-    document = {"base": base, "axes": axes, "zip": table.get("zip", [])}
+    document = {"base": base, "axes": axes, "zip": together}
     return parse(document, place, {**fixed, **{key: value for key, value in changed.items() if key not in axes}})
 
 

@@ -19,7 +19,7 @@ from .evaluate import Outcome
 Point: TypeAlias = tuple[int, ...]
 """A choice for each of some decisions, by its number."""
 
-_DIGITS = 9
+DIGITS = 9
 """Scores that agree to so many digits are equal; sums differ in the last ones with their order."""
 
 
@@ -237,12 +237,12 @@ class Ranking:
 
     def _order(self, paper: str, value: float, own: Point) -> tuple[float, int, int, Point]:
         specs = self._space.own[paper]
-        return -round(value, _DIGITS), departures(specs, own), _moved(specs, own), own
+        return -round(value, DIGITS), departures(specs, own), _moved(specs, own), own
 
     def _joint_order(self, value: float, joint: Joint) -> tuple[float, int, int, Joint]:
         flat = self._space.flat(joint)
         specs = self._space.decisions
-        return -round(value, _DIGITS), departures(specs, flat), _moved(specs, flat), joint
+        return -round(value, DIGITS), departures(specs, flat), _moved(specs, flat), joint
 
 
 def _moved(specs: Sequence[DecisionSpec], point: Point) -> int:

@@ -346,7 +346,7 @@ mod tests {
             "program.log_ring" | "program.footprint" | "program.think_footprint" | "device.row" => "8KiB",
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
-            "controller.wpq_high_watermark" => "16",
+            "controller.wpq_high_watermark" => "20",
             "controller.wpq_entries" => "64",
             _ => "8",
         }
@@ -354,7 +354,11 @@ mod tests {
 
     /// What must be set before `another` value of the field at `path` passes the cross-checks.
     fn needs(path: &str) -> Option<&'static str> {
-        (path == "program.core_region").then_some("device.mapping=bank-contiguous")
+        match path {
+            "program.core_region" => Some("device.mapping=bank-contiguous"),
+            "device.mapping" => Some("program.core_region=packed"),
+            _ => None,
+        }
     }
 
     #[test]

@@ -282,13 +282,13 @@ fn values_are_checked_against_each_other() {
         ),
         (&["l1.shared=true"], "l1.shared = true must be false, because every core has a first level of its own"),
         (
-            &["controller.wpq_low_watermark=24"],
-            "controller.wpq_low_watermark = 24 must be below controller.wpq_high_watermark = 24, because draining \
+            &["controller.wpq_low_watermark=20", "controller.wpq_high_watermark=20"],
+            "controller.wpq_low_watermark = 20 must be below controller.wpq_high_watermark = 20, because draining \
              goes from the one to the other",
         ),
         (
-            &["controller.wpq_entries=16"],
-            "controller.wpq_high_watermark = 24 must be at most controller.wpq_entries = 16, because a queue that is \
+            &["controller.wpq_entries=16", "controller.wpq_high_watermark=20"],
+            "controller.wpq_high_watermark = 20 must be at most controller.wpq_entries = 16, because a queue that is \
              never that full would never drain",
         ),
         (
@@ -312,17 +312,21 @@ fn values_are_checked_against_each_other() {
              number has 16 bits",
         ),
         (
-            &["device.mapping=page-xor", "device.banks_per_rank=6"],
+            &["device.mapping=page-xor", "program.core_region=packed", "device.banks_per_rank=6"],
             "device.mapping = page-xor needs a power of two of banks, not 12 (device.channels x device.ranks x \
              device.banks_per_rank)",
         ),
         (
-            &["device.mapping=line-interleaved"],
+            &["device.mapping=line-interleaved", "program.core_region=packed"],
             "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
              because the lines of a counter block lie in several banks",
         ),
         (
-            &["device.mapping=line-interleaved", "controller.counter_placement=cross-bank"],
+            &[
+                "device.mapping=line-interleaved",
+                "program.core_region=packed",
+                "controller.counter_placement=cross-bank",
+            ],
             "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
              because the lines of a counter block lie in several banks",
         ),

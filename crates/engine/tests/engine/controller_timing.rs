@@ -6,8 +6,10 @@ use counterpoint_engine::config::{self, CounterPlacement, Machine, WriteRecovery
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{NoObserver, Observer, Page};
 
+/// Consecutive pages in different banks, and a circuit for each of a few lines.
 fn secpm() -> Machine {
-    config::preset("secpm").unwrap()
+    let sets = ["program.core_region=packed", "device.mapping=page-interleaved", "controller.aes_units=4"];
+    config::load_machine("secpm", &sets.map(str::to_owned)).unwrap()
 }
 
 /// A queue that nothing leaves before it holds `high` entries.

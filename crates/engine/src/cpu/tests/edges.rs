@@ -2,7 +2,6 @@
 //! cycle `n` and, if nothing delays it, commits at cycle `n + 1`.
 
 use super::*;
-use crate::config::FlushOverlap;
 
 const MISS: Ps = 100_000;
 

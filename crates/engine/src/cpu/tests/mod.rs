@@ -7,7 +7,7 @@ mod sites;
 
 use super::{Core, CoreContext};
 use crate::attribution::SiteWatch;
-use crate::config::Machine;
+use crate::config::{FlushOverlap, Machine};
 use crate::kernel::{Ps, Queue};
 use crate::message::{
     Access, CachePort, CoreId, Event, FlushKind, Line, LineBytes, Observer, Op, OpBuffer, OpSource, Wake,
@@ -253,6 +253,7 @@ fn small() -> Machine {
     machine.core.load_queue_entries = 2;
     machine.core.store_queue_entries = 3;
     machine.core.write_combining_buffers = 2;
+    machine.core.flush_overlap = FlushOverlap::Overlapped;
     machine.engine.check_loads = true;
     machine
 }

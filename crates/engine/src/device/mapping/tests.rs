@@ -18,6 +18,7 @@ fn machine(
     device.row = ByteSize(pages_per_row * PAGE_BYTES);
     device.capacity = ByteSize(u64::from(channels * ranks * banks) * rows * device.row.0);
     device.mapping = mapping;
+    machine.program.core_region = CoreRegion::Packed;
     machine.controller.counter_placement = placement;
     machine
 }

@@ -1,0 +1,66 @@
+"""The descent: the single changes that make a point better are put together, until none is left.
+
+A search of some hundred points finds the region; the variation of each decision around its best point then shows which
+single changes are better still. They are tried together, the greatest gain first, each kept if the point gains by it.
+"""
+
+from __future__ import annotations
+
+from . import sensitivity
+from .pool import DIGITS, Joint, Objective, Pool
+
+ROUNDS = 2
+"""Variations around a better point, at most."""
+
+
+def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
+    """The point that single changes of a point lead to, with the seed of the search; its best point is confirmed."""
+    found = point
+    for _ in range(ROUNDS):
+        better = _together(pool, objective, found)
+        if better == found:
+            break
+        found = better
+    pool.tell(pool.missing([found], pool.seeds))
+    return found
+
+
+def _together(pool: Pool, objective: Objective, point: Joint) -> Joint:
+    """The best single change of each decision, one after the other."""
+    found, value = point, _value(pool, objective, point)
+    for which, place in _gains(pool, objective, point):
+        tried = _with(pool, found, which, place)
+        pool.tell(pool.missing([tried], pool.seeds[:1]))
+        gained = _value(pool, objective, tried)
+        if gained > value:
+            found, value = tried, gained
+    return found
+
+
+def _gains(pool: Pool, objective: Objective, point: Joint) -> list[tuple[int, int]]:
+    """For each decision that has a better value, by its place: the best one; the greatest gain first."""
+    sensitivity.sensitivity(pool, point)
+    before = _value(pool, objective, point)
+    best: dict[int, tuple[float, int]] = {}
+    for which, spec in enumerate(pool.space.decisions):
+        for place in range(len(spec.range)):
+            value = _value(pool, objective, _with(pool, point, which, place))
+            if value > best.get(which, (before, 0))[0]:
+                best[which] = value, place
+    return [(which, place) for which, (_, place) in sorted(best.items(), key=lambda item: (-item[1][0], item[0]))]
+
+
+def _with(pool: Pool, point: Joint, which: int, place: int) -> Joint:
+    flat = list(pool.space.flat(point))
+    flat[which] = place
+    return pool.space.joint(flat)
+
+
+def _value(pool: Pool, objective: Objective, point: Joint) -> float:
+    """Of a point with the seed of the search; the least there is where the engine refuses it."""
+    scores = pool.joint_scores(point, confirmed=False)
+    if scores is None:
+        return float("-inf")
+    met = sum(scores[claim] for claim in objective.claims) / len(objective.claims)
+    price = objective.weight * pool.space.departures(point) / max(len(pool.space.decisions), 1)
+    return round(met - price, DIGITS)
