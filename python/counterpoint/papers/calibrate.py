@@ -1,7 +1,7 @@
 """The search over what papers leave open, for all claims of the papers that cite a simulator together.
 
 `evaluate` measures claims, `search` looks for points that meet them, `crossvalidate` chooses among these the one that
-predicts best what it was not fitted to, `descent` puts together what single changes of it are better, and
+predicts best what it was not fitted to, `descent` puts together which single changes of it are better, and
 `sensitivity` varies each decision around where this ends.
 """
 
@@ -34,8 +34,8 @@ BUDGET = 100
 processors."""
 
 _VARIATIONS = 2
-"""How often every decision is varied around the best point, for the progress: at the least, and once more if single
-changes lead on."""
+"""How often every decision is varied, for the progress: around the best point and around the start; more often where
+single changes lead on."""
 
 BUDGET_MIN, BUDGET_MAX = 10, 100_000
 SEEDS = (1, 2, 3, 4, 5)

@@ -1,4 +1,4 @@
-"""The descent: the single changes that make a point better are put together, until none is left.
+"""The descent: the single changes that make a point better are put together, in a few rounds.
 
 A search of some hundred points finds the region; the variation of each decision around its best point then shows which
 single changes are better still. They are tried together, the greatest gain first, each kept if the point gains by it.
@@ -14,7 +14,7 @@ ROUNDS = 2
 
 
 def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
-    """The point that single changes of a point lead to, with the seed of the search; its best point is confirmed."""
+    """Where single changes of a point lead, with the seed of the search; this is then evaluated with all seeds."""
     found = point
     for _ in range(ROUNDS):
         better = _together(pool, objective, found)
