@@ -7,6 +7,7 @@ single changes are better still. They are tried together, the greatest gain firs
 from __future__ import annotations
 
 from . import sensitivity
+from .crossvalidate import mean_of
 from .pool import DIGITS, Joint, Objective, Pool
 
 ROUNDS = 2
@@ -29,7 +30,7 @@ def _together(pool: Pool, objective: Objective, point: Joint) -> Joint:
     """The best single change of each decision, one after the other."""
     found, value = point, _value(pool, objective, point)
     for which, place in _gains(pool, objective, point):
-        tried = _with(pool, found, which, place)
+        tried = pool.space.changed(found, which, place)
         pool.tell(pool.missing([tried], pool.seeds[:1]))
         gained = _value(pool, objective, tried)
         if gained > value:
@@ -44,16 +45,10 @@ def _gains(pool: Pool, objective: Objective, point: Joint) -> list[tuple[int, in
     best: dict[int, tuple[float, int]] = {}
     for which, spec in enumerate(pool.space.decisions):
         for place in range(len(spec.range)):
-            value = _value(pool, objective, _with(pool, point, which, place))
+            value = _value(pool, objective, pool.space.changed(point, which, place))
             if value > best.get(which, (before, 0))[0]:
                 best[which] = value, place
     return [(which, place) for which, (_, place) in sorted(best.items(), key=lambda item: (-item[1][0], item[0]))]
-
-
-def _with(pool: Pool, point: Joint, which: int, place: int) -> Joint:
-    flat = list(pool.space.flat(point))
-    flat[which] = place
-    return pool.space.joint(flat)
 
 
 def _value(pool: Pool, objective: Objective, point: Joint) -> float:
@@ -61,6 +56,5 @@ def _value(pool: Pool, objective: Objective, point: Joint) -> float:
     scores = pool.joint_scores(point, confirmed=False)
     if scores is None:
         return float("-inf")
-    met = sum(scores[claim] for claim in objective.claims) / len(objective.claims)
     price = objective.weight * pool.space.departures(point) / max(len(pool.space.decisions), 1)
-    return round(met - price, DIGITS)
+    return round(mean_of(scores, objective.claims) - price, DIGITS)

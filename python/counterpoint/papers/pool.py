@@ -94,6 +94,11 @@ class Space:
             first += len(specs)
         return places
 
+    def changed(self, joint: Joint, which: int, place: int) -> Joint:
+        """A point with another choice for one decision."""
+        flat = self.flat(joint)
+        return self.joint((*flat[:which], place, *flat[which + 1 :]))
+
     def departures(self, joint: Joint) -> int:
         """How many decisions depart from what the simulator ships."""
         return departures(self.decisions, self.flat(joint))

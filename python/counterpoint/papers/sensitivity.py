@@ -40,11 +40,10 @@ class Varied:
 def asked(space: Space, chosen: Joint, seed: int) -> dict[tuple[int, int], list[Ask]]:
     """The evaluations for every choice of every decision, by the places of the decision and the choice."""
     found: dict[tuple[int, int], list[Ask]] = {}
-    flat = space.flat(chosen)
     for which, spec in enumerate(space.decisions):
         papers = {paper for paper in space.own if which in space.bearing_on(paper)}
         for place in range(len(spec.range)):
-            changed = space.joint((*flat[:which], place, *flat[which + 1 :]))
+            changed = space.changed(chosen, which, place)
             found[which, place] = [Ask(*piece, seed) for piece in space.pieces(changed) if piece[0] in papers]
     return found
 
