@@ -278,6 +278,22 @@ def descended(formula: Formula, objective: Objective | None = None) -> tuple[dic
     return chosen_by_name(space, descent.descend(pool, objective or Objective(claims, 0.0), space.start)), pool
 
 
+def test_a_papers_own_choices_go_with_other_shared_ones() -> None:
+    space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 4)), "q": (decision("c", 3),)})
+
+    def formula(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        """No single change of `a` and `b` brings anything, and `q` does well at the start only."""
+        own = (chosen["a"], chosen["b"]) == (3, 3) if paper == "p" else chosen["s"] == 0
+        return {f"{paper}.f1.x": 0.9 * own}
+
+    pool = Pool(space, Papers(space, formula), (1, 2))
+    elsewhere = space.joint((2, 3, 3, 1))
+    pool.tell(pool.missing([space.start, elsewhere], pool.seeds[:1]))
+    objective = Objective(frozenset(["p.f1.x", "q.f1.x"]), 0.0)
+    assert descent.descend(pool, objective, space.start) == space.start
+    assert descent.crossed(pool, objective, space.start) == Joint((0,), ((3, 3), (0,)))
+
+
 def test_single_changes_that_are_better_are_put_together() -> None:
     def apart(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
         own = chosen["a"] + chosen["b"] if paper == "p" else -chosen["c"]

@@ -282,7 +282,7 @@ def explore(
         return pool, None
     # The folds stay as they are: the descent looks at all claims, those that a fold leaves out among them.
     objective = Objective(frozenset(claims), validation.weight)
-    for point in dict.fromkeys((validation.best, space.start)):
+    for point in dict.fromkeys((descent.crossed(pool, objective, validation.best), space.start)):
         descent.descend(pool, objective, point)
     best = pool.ranking(objective, confirmed=True).best()
     return pool, validation if best is None else replace(validation, best=best)

@@ -2,6 +2,9 @@
 
 A search of some hundred points finds the region; the variation of each decision around its best point then shows which
 single changes are better still. They are tried together, the greatest gain first, each kept if the point gains by it.
+
+Where papers share decisions, the best that a search found for one of them may be at other shared choices than the best
+point of all, and no single change leads from the one to the other. So a paper's own choices go with it first.
 """
 
 from __future__ import annotations
@@ -12,6 +15,23 @@ from .pool import DIGITS, Joint, Objective, Pool
 
 ROUNDS = 2
 """Variations around a better point, at most."""
+
+CROSSED = 5
+"""How many of a paper's own choices are tried with the shared ones of another point."""
+
+
+def crossed(pool: Pool, objective: Objective, point: Joint) -> Joint:
+    """A point with the choices of its own that each paper did best with anywhere, if it gains by them."""
+    ranking = pool.ranking(objective, confirmed=False)
+    found = point
+    for place, paper in enumerate(pool.space.own):
+        tried = [
+            Joint(point.shared, (*found.own[:place], own, *found.own[place + 1 :]))
+            for own in ranking.top_own(paper, CROSSED)
+        ]
+        pool.tell(pool.missing(tried, pool.seeds[:1]))
+        found = max([found, *tried], key=lambda joint: _value(pool, objective, joint))
+    return found
 
 
 def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
@@ -56,5 +76,5 @@ def _value(pool: Pool, objective: Objective, point: Joint) -> float:
     scores = pool.joint_scores(point, confirmed=False)
     if scores is None:
         return float("-inf")
-    price = objective.weight * pool.space.departures(point) / max(len(pool.space.decisions), 1)
+    price = objective.price(pool.space.departures(point), pool.space)
     return round(mean_of(scores, objective.claims) - price, DIGITS)

@@ -123,6 +123,10 @@ class Objective:
     claims: frozenset[str]
     weight: float
 
+    def price(self, departed: int, space: Space) -> float:
+        """What so many departures cost."""
+        return self.weight * departed / max(len(space.decisions), 1)
+
 
 class Pool:
     """Evaluations, in the order in which they were asked for."""
@@ -195,7 +199,7 @@ class Ranking:
         return met / len(self._objective.claims) - self._price(self._space.own[paper], own)
 
     def _price(self, specs: Sequence[DecisionSpec], point: Point) -> float:
-        return self._objective.weight * departures(specs, point) / max(len(self._space.decisions), 1)
+        return self._objective.price(departures(specs, point), self._space)
 
     def best(self) -> Joint | None:
         """The best point."""
@@ -205,6 +209,14 @@ class Ranking:
         """A paper's best choices of its own with some shared ones."""
         known = self.values[paper].get(shared)
         return min(known, key=lambda own: self._order(paper, known[own], own)) if known else None
+
+    def top_own(self, paper: str, count: int) -> list[Point]:
+        """What a paper did best with of its own, whatever the shared choices were; the best first."""
+        best: dict[Point, float] = {}
+        for known in self.values[paper].values():
+            for own, value in known.items():
+                best[own] = max(value, best.get(own, value))
+        return heapq.nsmallest(count, best, key=lambda own: self._order(paper, best[own], own))
 
     def top(self, count: int) -> list[tuple[float, Joint]]:
         """The best points with their values, the best first; of equals, what departs least from what is shipped."""
