@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -31,6 +32,9 @@ def listening() -> Iterator[None]:
     """Makes these signals raise as Ctrl-C does. A signal that is ignored, as under `nohup`, stays ignored."""
     global _received
     _received = None
+    # The first request for the temporary folder writes a file there to see whether it can; no signal may leave it.
+    with suppress(OSError):
+        tempfile.gettempdir()
     defaults: dict[signal.Signals, Any] = {
         signal.SIGINT: signal.default_int_handler,
         **dict.fromkeys(_OTHERS, signal.SIG_DFL),
