@@ -4,7 +4,10 @@ use super::core::{Core, CoreContext, StoreWait};
 use super::store_queue::{Action, CombiningBuffer, Entry};
 use crate::config::FlushOverlap;
 use crate::kernel::{Ps, Queue};
-use crate::message::{Access, CachePort, Event, FlushKind, Observer};
+use crate::message::{Access, CachePort, Event, FlushKind, Line, Observer, COUNTER_WRITEBACK_BYTES, LINE_BYTES};
+
+/// Lines whose counters one `counter_cache_writeback` writes back.
+const COUNTER_WRITEBACK_LINES: u64 = COUNTER_WRITEBACK_BYTES / LINE_BYTES;
 
 impl Core {
     pub(super) fn schedule_store_step(&mut self, queue: &mut Queue<Event>, at: Ps) {
@@ -38,10 +41,10 @@ impl Core {
             Action::Store | Action::CounterAtomicStore => self.drain_store(cx, &entry),
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
-            Action::CounterWriteback => {
+            Action::CounterWriteback => self.combined_is_out(cx, &entry) && {
                 self.drain_counter_writeback(cx, &entry);
                 true
-            }
+            },
             Action::FlushData => {
                 self.drain_flush(cx, &entry, FlushKind::KeepWithCounter, false);
                 self.drain_counter_writeback(cx, &entry);
@@ -120,6 +123,19 @@ impl Core {
     pub(super) fn count_l1_access(&mut self, asked_at: Ps, there: Ps) {
         self.stats.l1_accesses += 1;
         self.stats.l1_latency_ps += there - asked_at;
+    }
+
+    /// Whether no write-combining buffer holds a line whose counter an entry writes back; if one does, it is written
+    /// first. Else the counter would leave before the data that advances it.
+    fn combined_is_out<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
+        let block = |line: Line| line.0 / COUNTER_WRITEBACK_LINES;
+        let Some(at) = self.combining.iter().position(|buffer| block(buffer.line) == block(entry.line)) else {
+            return true;
+        };
+        let buffer = self.combining.remove(at).expect("found above");
+        self.write_combined(cx, &buffer);
+        self.schedule_store_step(cx.queue, cx.queue.now());
+        false
     }
 
     fn drain_counter_writeback<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) {

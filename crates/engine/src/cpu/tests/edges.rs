@@ -222,6 +222,16 @@ fn a_counter_write_back_takes_its_turn_behind_earlier_stores_and_flushes() {
 }
 
 #[test]
+fn a_counter_write_back_comes_after_what_combining_buffers_hold_of_its_lines() {
+    // Lines 8 to 15 have their counters in one block; line 16 is another's.
+    let run = run(Stub::default(), &[around(9, 0, 8), around(16, 0, 8), counters(8), Op::Sfence]);
+    let order: Vec<Seen> = run.cache.log.iter().map(|(_, seen)| *seen).collect();
+    let started = order.into_iter().filter(|seen| matches!(seen, Seen::Write(_) | Seen::Flush(_) | Seen::Counters(_)));
+    let expected = [Seen::Write(9), Seen::Flush(9), Seen::Counters(8), Seen::Write(16), Seen::Flush(16)];
+    assert_eq!(started.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_fence_waits_for_the_counters() {
     for latency in [50_000, 50_001] {
         let cache = Stub { counters: BTreeMap::from([(1, latency)]), ..Stub::default() };
