@@ -4,7 +4,7 @@ use super::core::{Core, CoreContext, StoreWait};
 use super::store_queue::{Action, CombiningBuffer, Entry};
 use crate::config::FlushOverlap;
 use crate::kernel::{Ps, Queue};
-use crate::message::{Access, CachePort, Event, FlushKind, Line, Observer, COUNTER_WRITEBACK_BYTES, LINE_BYTES};
+use crate::message::{Access, COUNTER_WRITEBACK_BYTES, CachePort, Event, FlushKind, LINE_BYTES, Line, Observer};
 
 /// Lines whose counters one `counter_cache_writeback` writes back.
 const COUNTER_WRITEBACK_LINES: u64 = COUNTER_WRITEBACK_BYTES / LINE_BYTES;
@@ -41,10 +41,12 @@ impl Core {
             Action::Store | Action::CounterAtomicStore => self.drain_store(cx, &entry),
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
-            Action::CounterWriteback => self.combined_is_out(cx, &entry) && {
-                self.drain_counter_writeback(cx, &entry);
-                true
-            },
+            Action::CounterWriteback => {
+                self.combined_is_out(cx, &entry) && {
+                    self.drain_counter_writeback(cx, &entry);
+                    true
+                }
+            }
             Action::FlushData => {
                 self.drain_flush(cx, &entry, FlushKind::KeepWithCounter, false);
                 self.drain_counter_writeback(cx, &entry);

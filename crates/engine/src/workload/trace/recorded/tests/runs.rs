@@ -32,9 +32,8 @@ fn program() -> Vec<u8> {
 
 /// Words stored past the caches, each with a fence behind it.
 fn words_past_the_caches() -> Vec<u8> {
-    let word = |stream: Stream, n: u64| {
-        stream.store(0x12, 1, 2, BASE + n % 40 * 72, &n.to_le_bytes()).fence(0x17, 0, 3)
-    };
+    let word =
+        |stream: Stream, n: u64| stream.store(0x12, 1, 2, BASE + n % 40 * 72, &n.to_le_bytes()).fence(0x17, 0, 3);
     (1..80).fold(Stream::with_file(), word).end(0)
 }
 
