@@ -285,6 +285,23 @@ def test_a_signal_during_an_import_waits_for_its_end(tmp_path: Path, number: sig
     assert shown.stdout == f"True {128 + number}\n"
 
 
+@pytest.mark.parametrize("number", _STOPS)
+def test_a_signal_while_the_temporary_folder_is_tried_leaves_no_file_there(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    script = (
+        "import os, tempfile, time; from counterpoint.cli import signals\n"
+        "unlink = os.unlink\n"
+        f"def late(path): os.kill(os.getpid(), {int(number)}); time.sleep(0.1); unlink(path)\n"
+        "os.unlink = late\n"
+        "with signals.listening():\n    try:\n        tempfile.gettempdir()\n        time.sleep(10)\n"
+        "    except KeyboardInterrupt:\n        print(os.listdir(os.environ['TMPDIR']), signals.exit_code())"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert shown.stdout == f"[] {128 + number}\n"
+
+
 def test_a_command_leaves_the_signals_of_its_caller_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> str:
         os.kill(os.getpid(), signal.SIGINT)

@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -19,6 +19,7 @@ EXIT_CODES = (INTERRUPTED, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
 """Exit codes after Ctrl-C, SIGTERM and SIGHUP: 128 plus the number of the signal."""
 
 _AGAIN_SECONDS = 0.02
+_TEMPORARY_FILES = tempfile.gettempdir.__code__.co_filename
 _OTHERS = (signal.SIGTERM, signal.SIGHUP)
 _received: signal.Signals | None = None
 
@@ -32,9 +33,6 @@ def listening() -> Iterator[None]:
     """Makes these signals raise as Ctrl-C does. A signal that is ignored, as under `nohup`, stays ignored."""
     global _received
     _received = None
-    # The first request for the temporary folder writes a file there to see whether it can; no signal may leave it.
-    with suppress(OSError):
-        tempfile.gettempdir()
     defaults: dict[signal.Signals, Any] = {
         signal.SIGINT: signal.default_int_handler,
         **dict.fromkeys(_OTHERS, signal.SIG_DFL),
@@ -74,8 +72,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if number != signal.SIGALRM:
         _received = signal.Signals(number)
     assert _received is not None
-    if _importing(frame):
-        # A library that is being imported may catch the exception as one of its own, and continue incompletely loaded.
+    if _must_finish(frame):
         _again()
         return
     # These signals often come more than once and must not disturb the clean-up; a second Ctrl-C is intended.
@@ -90,9 +87,12 @@ def _again() -> None:
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 
 
-def _importing(frame: FrameType | None) -> bool:
+def _must_finish(frame: FrameType | None) -> bool:
+    """Whether an exception must not come here. A library that is being imported may catch it as one of its own, and
+    continue incompletely loaded; temporary files that are being created or removed would be left."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        name = frame.f_code.co_filename
+        if name.startswith("<frozen importlib") or name == _TEMPORARY_FILES:
             return True
         frame = frame.f_back
     return False
