@@ -42,10 +42,13 @@ impl Core {
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
             Action::CounterWriteback => {
-                self.combined_is_out(cx, &entry) && {
+                // Else the counters would leave before the data that advances them.
+                let block = |line: Line| line.0 / COUNTER_WRITEBACK_LINES;
+                let waits = self.writes_combined_first(cx, |line| block(line) == block(entry.line));
+                if !waits {
                     self.drain_counter_writeback(cx, &entry);
-                    true
                 }
+                !waits
             }
             Action::FlushData => {
                 self.drain_flush(cx, &entry, FlushKind::KeepWithCounter, false);
@@ -76,11 +79,7 @@ impl Core {
 
     fn drain_store<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
         let now = cx.queue.now();
-        if let Some(at) = self.combining.iter().position(|buffer| buffer.line == entry.line) {
-            // Earlier non-temporal stores to the line go first.
-            let buffer = self.combining.remove(at).expect("found above");
-            self.write_combined(cx, &buffer);
-            self.schedule_store_step(cx.queue, now);
+        if self.writes_combined_first(cx, |line| line == entry.line) {
             return false;
         }
         let asked_at = *self.store_asked_at.get_or_insert(now);
@@ -127,17 +126,18 @@ impl Core {
         self.stats.l1_latency_ps += there - asked_at;
     }
 
-    /// Whether no write-combining buffer holds a line whose counter an entry writes back; if one does, it is written
-    /// first. Else the counter would leave before the data that advances it.
-    fn combined_is_out<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
-        let block = |line: Line| line.0 / COUNTER_WRITEBACK_LINES;
-        let Some(at) = self.combining.iter().position(|buffer| block(buffer.line) == block(entry.line)) else {
-            return true;
-        };
+    /// Writes a write-combining buffer whose line is one of some, because earlier non-temporal stores go first; false if
+    /// there is none. Otherwise the store buffer tries its oldest entry again behind it.
+    fn writes_combined_first<C: CachePort, O: Observer>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        is_one: impl Fn(Line) -> bool,
+    ) -> bool {
+        let Some(at) = self.combining.iter().position(|buffer| is_one(buffer.line)) else { return false };
         let buffer = self.combining.remove(at).expect("found above");
         self.write_combined(cx, &buffer);
         self.schedule_store_step(cx.queue, cx.queue.now());
-        false
+        true
     }
 
     fn drain_counter_writeback<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) {
