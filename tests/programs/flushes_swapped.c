@@ -1,0 +1,38 @@
+/* A log of records that makes its counter durable before the record: the two flushes are in the wrong order. */
+
+#include "pool.h"
+
+struct pool {
+    OWN_LINE word count;
+    struct record {
+        OWN_LINE word value;
+    } records[4];
+};
+
+static uint64_t expected(uint64_t number) { return 100 + number; }
+
+static void append(struct pool *p, uint64_t value)
+{
+    struct record *r = &p->records[p->count];
+    r->value = value; /* BUG: flushed after the counter */
+#ifdef FIXED
+    persist(r, sizeof *r);
+#endif
+    p->count = p->count + 1;
+    persist(&p->count, sizeof p->count);
+#ifndef FIXED
+    persist(r, sizeof *r);
+#endif
+}
+
+static void run(struct pool *p)
+{
+    for (uint64_t i = 0; i < 3; i++) append(p, expected(i));
+}
+
+static bool recover(struct pool *p)
+{
+    for (uint64_t i = 0; i < p->count; i++)
+        if (p->records[i].value != expected(i)) return false;
+    return true;
+}
