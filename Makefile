@@ -35,6 +35,11 @@ test-recorder: engine ## Record programs and compare the traces with the files t
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
+.PHONY: test-programs
+test-programs: engine ## Prove the corpus of persistence bugs: every broken form fails, every fixed form holds.
+	tests/recorder/install.sh
+	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/prove.py --out $(OUT)/programs
+
 .PHONY: library
 library: ## Build the C interface: libcounterpoint and its header, in target/library.
 	cargo build --locked --release -p counterpoint-c
