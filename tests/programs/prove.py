@@ -28,7 +28,6 @@ from persistency import Point, Store
 
 from counterpoint import recorder
 
-HERE = Path(__file__).parent
 STATES = 4096
 """States of one power failure that are listed in full."""
 NESTED = 4
