@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Program:
         return [number for number, line in enumerate(self.path.read_text().splitlines(), 1) if MARK in line]
 
 
+@cache
 def table() -> dict[str, Any]:
     """The whole file."""
     return tomllib.loads((HERE / "corpus.toml").read_text())

@@ -13,7 +13,6 @@ may.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
@@ -23,8 +22,10 @@ from pathlib import Path
 
 import corpus
 import persistency
+import raw
 import stream
 from persistency import Point, Store
+from raw import Failure, require
 
 from counterpoint import recorder
 
@@ -34,15 +35,6 @@ NESTED = 4
 """Memories of a fixed form in whose recovery power fails again: those that it changes most."""
 TIMEOUT = 20
 COMPILE = ["gcc", "-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-mclwb", "-mclflushopt", "-pthread"]
-
-
-class Failure(Exception):
-    """The corpus says what is not so."""
-
-
-def require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise Failure(sentence)
 
 
 def compiled(source: Path, form: str, out: Path) -> Path:
@@ -55,14 +47,7 @@ def compiled(source: Path, form: str, out: Path) -> Path:
 def recorded(program: Path, action: str, file: Path, tool: Path) -> stream.Replay:
     """What `program action file` does to the file."""
     trace = program.with_suffix(".trace")
-    with trace.open("wb") as raw:
-        command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no"]
-        done = subprocess.run(
-            [*command, f"--trace-fd={raw.fileno()}", "--", str(program), action, str(file)],
-            pass_fds=[raw.fileno()],
-            env={**os.environ, "VALGRIND_LIB": str(tool)},
-        )
-    require(done.returncode == 0, f"'{program.name} {action}' ended with {done.returncode} while it was recorded")
+    raw.record([str(program), action, str(file)], trace, tool, "--vgdb=no")
     with trace.open("rb") as source:
         replay = stream.replay(source, lambda record: True)
     trace.unlink()

@@ -36,8 +36,8 @@ def test_a_row_agrees_with_its_source(program: corpus.Program) -> None:
 
 
 def test_the_page_has_the_tables() -> None:
-    page = _PAGE.read_text().splitlines()
-    assert [line for line in page if line.startswith("| `") and line in corpus.tables()] == corpus.tables()
+    page, tables = _PAGE.read_text().splitlines(), corpus.tables()
+    assert [line for line in page if line.startswith("| `") and line in tables] == tables
 
 
 def _point(*operations: tuple[int, int, bytes] | tuple[int, int], threads: str = "") -> persistency.Point:

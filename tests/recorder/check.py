@@ -22,7 +22,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import raw
 import stream
+from raw import Failure, require
 
 HERE = Path(__file__).parent
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
@@ -42,15 +44,6 @@ class Case:
     status: int = 0
     expects: list[str] = field(default_factory=list)
     """Tags of which there must be some."""
-
-
-class Failure(Exception):
-    """A check failed."""
-
-
-def require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise Failure(sentence)
 
 
 def compile_program(out: Path, sources: list[Path], *options: str) -> str:
@@ -87,22 +80,6 @@ def cases(out: Path) -> list[Case]:
         command = [mapcli, kind, str(pool(kind)), "17"]
         found.append(Case(kind, command, [pool(kind)], "n 40\ni 5\ni 6\nr 5\nq\n", expects=pmdk))
     return found
-
-
-def run(case: Case, trace: Path, tool: Path) -> str:
-    """Records a program and returns what it printed."""
-    with trace.open("wb") as raw:
-        command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", f"--trace-fd={raw.fileno()}"]
-        done = subprocess.run(
-            [*command, "--", *case.command],
-            input=case.stdin,
-            stdout=subprocess.PIPE,
-            text=True,
-            pass_fds=[raw.fileno()],
-            env={**os.environ, "VALGRIND_LIB": str(tool), "PMEM_IS_PMEM_FORCE": "1"},
-        )
-    require(done.returncode == case.status, f"ended with {done.returncode}, not {case.status}")
-    return done.stdout
 
 
 def same_bytes(replay: stream.Replay, file: Path) -> None:
@@ -163,7 +140,7 @@ def check(case: Case, out: Path, tool: Path) -> str:
     for file in out.glob(f"{case.name}.pool*"):
         file.unlink()
     trace = out / f"{case.name}.cptrace"
-    printed = run(case, trace, tool)
+    printed = raw.record(case.command, trace, tool, status=case.status, stdin=case.stdin)
     sections = Sections(case.command[0])
     with trace.open("rb") as source:
         replay = stream.replay(source, sections)
@@ -187,8 +164,7 @@ def check(case: Case, out: Path, tool: Path) -> str:
 def killed(out: Path, tool: Path) -> str:
     """A program that a signal ends has its END."""
     trace = out / "killed.cptrace"
-    case = Case("killed", ["/bin/sh", "-c", "kill -SEGV $$"], [], status=-11)
-    run(case, trace, tool)
+    raw.record(["/bin/sh", "-c", "kill -SEGV $$"], trace, tool, status=-11)
     with trace.open("rb") as source:
         status = stream.replay(source).status
     require(status == 128 + 11, f"END has status {status}, not 139")
@@ -265,7 +241,7 @@ def lines(out: Path, tool: Path) -> str:
     program = compile_program(out / "lines", [HERE / "lines.c"], "-lpmem")
     pool, trace = out / "lines.pool", out / "lines.cptrace"
     pool.unlink(missing_ok=True)
-    printed = run(Case("lines", [program, str(pool)], [pool]), trace, tool)
+    printed = raw.record([program, str(pool)], trace, tool)
     command = [sys.executable, "-m", "counterpoint", "replay", str(trace), "-d", "secpm,unencrypted"]
     shown = subprocess.run([*command, "--by-line", "--json"], stdout=subprocess.PIPE, text=True, check=True)
     for result in json.loads(shown.stdout)["runs"]:
