@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import fake_engine
+import hypothesis
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from counterpoint import _engine
 from counterpoint.cli import main
 from counterpoint.executor import worker
+
+hypothesis.settings.register_profile("counterpoint", deadline=None)
+hypothesis.settings.load_profile("counterpoint")  # no test fails because a computer is busy
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _FLAGS = (
