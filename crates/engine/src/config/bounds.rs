@@ -131,7 +131,7 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
     if let Some(region) = region.filter(|_| device.mapping != AddressMapping::BankContiguous) {
         return Err(format!(
             "program.core_region = {region} needs device.mapping = bank-contiguous, because with every other mapping \
-             consecutive addresses lie in several banks"
+             consecutive addresses lie in several banks; program.core_region = packed goes with each of them"
         ));
     }
     let of_page =
@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn banks_are_divided_only_where_a_bank_is_one_range_of_addresses() {
         let sentence = "machine 'secpm': program.core_region = own-banks needs device.mapping = bank-contiguous, \
-                        because with every other mapping consecutive addresses lie in several banks";
+                        because with every other mapping consecutive addresses lie in several banks; \
+                        program.core_region = packed goes with each of them";
         for mapping in ["page-interleaved", "page-xor"] {
             let mapping = format!("device.mapping={mapping}");
             assert_eq!(refusal(&["program.core_region=own-banks", &mapping]).as_deref(), Some(sentence));
