@@ -216,7 +216,13 @@ impl Controller {
         };
         let Some(engine) = &self.engine else { return *stored };
         let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
-        xor(stored, &view.pad_of(device, line))
+        xor(stored, &view.pad_of(device, line, self.renewed_now(queue, line)))
+    }
+
+    /// Whether the re-encrypted copy of `line` is queued and its done bit is about to be set, at the current time.
+    fn renewed_now(&self, queue: &Queue<Event>, line: Line) -> bool {
+        let index = line.index_in_page() as u32;
+        queue.due().any(|(_, event)| matches!(event, Event::ReencryptDone { index: done } if done == index))
     }
 
     /// The last write of `line` that reaches the controller at the current time and has not arrived yet.

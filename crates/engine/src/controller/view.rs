@@ -76,9 +76,10 @@ impl View<'_> {
         self.engine.rsr.old_block.as_ref().map(|old| counters.scheme.counter(old, counters.index(line)))
     }
 
-    /// The pad that the newest queued or stored copy of `line` is encrypted with.
-    pub fn pad_of<D: DevicePort>(&self, device: &D, line: Line) -> LineBytes {
-        let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line));
+    /// The pad that the newest queued or stored copy of `line` is encrypted with. `renewed`: that copy is encrypted with
+    /// the page's new major counter, although the line's done bit is not set yet.
+    pub fn pad_of<D: DevicePort>(&self, device: &D, line: Line, renewed: bool) -> LineBytes {
+        let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line) && !renewed);
         let counter = old.unwrap_or_else(|| self.counter_of(device, line));
         self.engine.pads.pad(line, counter)
     }
