@@ -46,9 +46,9 @@ SEPENCR_CORES = (1, 2, 4, 8)
 """Numbers of cores on the machine of the sepencr paper, with its smallest transactions: its Figure 11."""
 
 SEPENCR_WARMUP_BYTES = 1 << 20
-"""Bytes that each core writes before measuring begins on the machine of the sepencr paper, twice the preset's
-footprint: then nearly every line of the structure has been written, and the caches hold dirty lines ("after system
-warm-up", section VI)."""
+"""Bytes that each core writes before measuring begins on the machine of the sepencr paper, as many as the preset's
+footprint: then most lines of the structure have been written, and the caches hold dirty lines ("after system warm-up",
+section VI)."""
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,10 @@ def test_the_table_is_what_gem5_and_the_engine_give() -> None:
         assert shown == table, "COUNTERPOINT_WRITE_PAGES=1 writes the table"
 
 
-def test_large_transactions_wait_for_few_banks() -> None:
+def test_transactions_wait_for_one_bank() -> None:
     text = " ".join(_PAGE.read_text().split())
     slow, quick = _ran("btree", 4096, 1), _ran("btree", 4096, 1, "device.write_recovery=row-close")
+    spread = _ran("btree", 4096, 1, "program.core_region=packed", "device.mapping=page-interleaved")
     assert f"the B-tree's 4 KiB in {_ns(slow):,.0f} ns" in text
     assert f"it takes {_ns(quick):,.0f} ns" in text
+    assert f'`device.mapping = "page-interleaved"`) {_ns(spread):,.0f} ns' in text

@@ -240,7 +240,8 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         let left = controller.counter_writes + controller.counter_writes_coalesced;
         assert_eq!(controller.counter_writes_asked, left, "{case}");
         assert_eq!(controller.admitted, written + controller.counter_writes_coalesced, "{case}");
-        let coalesces = matches!(name, "secpm" | "secpm-workshop" | "fca");
+        let merges = config::preset(machine).unwrap().controller.counter_wpq_merging;
+        let coalesces = matches!(name, "secpm" | "secpm-workshop") || name == "fca" && merges;
         // The selective design merges a pair's block with one written back on request, if they meet; hardware logging
         // merges the blocks of pairs, if the machine's queue merges.
         let may = matches!(name, "sca" | "hw-log" | "alc" | "easy-pm");
@@ -282,8 +283,8 @@ fn more_cores_do_more() {
             requests.push(json!({
                 "design": name, "workload": "btree", "machine": "secpm", "tx_size": 256,
                 "footprint": "4MiB", "transactions": 3 * TRANSACTIONS, "warmup": 0, "cores": cores,
-                // One circuit would encrypt the logs of all cores.
-                "set": ["controller.aes_units=4"],
+                // One circuit would encrypt the logs of all cores, and one bank hold what hardware logs.
+                "set": ["controller.aes_units=4", "program.core_region=packed", "device.mapping=page-interleaved"],
             }));
         }
     }

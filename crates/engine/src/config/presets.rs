@@ -153,14 +153,14 @@ mod tests {
         );
         assert_eq!(eadr.controller_drain_nj_per_byte, 11.228);
         assert_eq!((eadr.aes_pj_per_byte, eadr.xor_fj_per_byte, eadr.recovery_ns_per_line), (192.0, 800.0, 200.0));
-        // Decisions where the table is silent, which the search of docs/calibration.md did not change: latencies as in
-        // the same group's SecPM table, watermarks in the same proportion.
+        // Decisions where the table is silent, which no search changed: latencies as in the same group's SecPM table,
+        // watermarks at three quarters and one quarter.
         let secpm = preset("secpm").unwrap();
         let cycles = |levels: [&CacheLevel; 2]| levels.map(|level| level.latency_cycles);
         assert_eq!(cycles([&l1, &l2]), cycles([&secpm.l1, &secpm.l2]));
         assert_eq!(controller.counter_cache_latency_cycles, secpm.controller.counter_cache_latency_cycles);
         assert_eq!((controller.wpq_high_watermark, controller.wpq_low_watermark), (64 * 3 / 4, 64 / 4));
-        assert_eq!(program.total_footprint(1), 512 << 10);
+        assert_eq!(program.total_footprint(1), 1 << 20);
         assert_eq!(eadr.battery, BatterySupply::AsNeeded);
     }
 

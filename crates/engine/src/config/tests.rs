@@ -360,7 +360,7 @@ fn values_are_checked_against_each_other() {
     assert!(buckets(15 * 64 / 9 + 1).is_err());
     for placement in ["single-bank", "interleaved"] {
         let placement = format!("controller.counter_placement={placement}");
-        assert!(set(&["device.mapping=line-interleaved", &placement]).is_ok());
+        assert!(set(&["device.mapping=line-interleaved", "program.core_region=packed", &placement]).is_ok());
     }
     let mut machine = preset("secpm").unwrap();
     machine.counters.minor_bits = 9;
@@ -430,7 +430,7 @@ fn the_digest_names_the_whole_configuration() {
 #[test]
 fn a_footprint_is_that_of_all_cores_or_of_each() {
     let program = preset("sepencr").unwrap().program;
-    assert_eq!([1, 4, 8].map(|cores| program.total_footprint(cores)), [512 << 10, 2 << 20, 4 << 20]);
+    assert_eq!([1, 4, 8].map(|cores| program.total_footprint(cores)), [1 << 20, 4 << 20, 8 << 20]);
     assert_eq!(program.total_footprint(u64::MAX), u64::MAX);
     let program = set(&["program.footprint=512KiB"]).unwrap().program;
     assert_eq!([1, 8].map(|cores| program.total_footprint(cores)), [512 << 10; 2]);

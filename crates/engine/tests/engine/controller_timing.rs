@@ -294,7 +294,7 @@ fn with_recovery_at_row_close_writes_into_the_open_row_follow_one_another_and_an
 /// When the last of 16 lines of one page has been written, with all its counters.
 fn drained(placement: CounterPlacement, page: u64) -> Ps {
     let mut machine = held(64, 64, 1);
-    machine.controller.counter_placement = placement;
+    (machine.controller.counter_placement, machine.controller.row_hit_limit) = (placement, 16);
     let mut system = system(&machine, "secpm-no-cwr", NoObserver);
     for index in 0..16 {
         system.write(0, line(page, index), &[1; 64], index as u32);

@@ -10,7 +10,8 @@ const CYCLE: Ps = 2_500;
 
 fn machine(policy: &str, sets: &[&str]) -> Machine {
     let policy = format!("controller.policy={policy}");
-    let sets: Vec<String> = [policy.as_str()].iter().chain(sets).map(|set| (*set).to_owned()).collect();
+    let spread = ["program.core_region=packed", "device.mapping=page-interleaved"];
+    let sets: Vec<String> = spread.iter().chain(&[policy.as_str()]).chain(sets).map(|set| (*set).to_owned()).collect();
     load_machine("secpm", &sets).unwrap()
 }
 
