@@ -76,7 +76,8 @@ class Database:
         self._faults = (duckdb.Error, ValueError, OverflowError, RuntimeError, MemoryError)
         _check_file(path)
         try:
-            self._connection = duckdb.connect(path, read_only=read_only, config=CONFIGURATION)
+            with _heard():
+                self._connection = duckdb.connect(path, read_only=read_only, config=CONFIGURATION)
         except self._faults as error:
             raise _refused(path, error) from None
 
@@ -122,7 +123,7 @@ class Database:
         """
         import duckdb
 
-        with duckdb.connect(config=CONFIGURATION) as made:
+        with _heard(), duckdb.connect(config=CONFIGURATION) as made:
             made.execute(tables)
             expected = dict(made.execute(_LAYOUT).fetchall())
         found = dict(self.ask(_LAYOUT))
@@ -165,11 +166,9 @@ class Database:
 
     def _do(self, done: str, call: Callable[[], T]) -> T:
         try:
-            return call()
+            with _heard():
+                return call()
         except self._faults as error:
-            # DuckDB's error after Ctrl-C.
-            if str(error) == "Query interrupted":
-                raise KeyboardInterrupt from None
             raise InputError(f"the store '{self.path}' cannot be {done}: {reason(error)}") from None
 
 
@@ -186,7 +185,7 @@ def create(path: Path, statements: str) -> None:
         raise InputError(f"the store '{path}' is missing, and its log '{log}' is there; move one of them to the other")
     with unfinished(path, "store", replace=False) as temporary:
         try:
-            with duckdb.connect(temporary, config=CONFIGURATION) as made:
+            with _heard(), duckdb.connect(temporary, config=CONFIGURATION) as made:
                 made.execute(f"BEGIN; {statements} COMMIT; CHECKPOINT;")
         except duckdb.Error as error:
             raise InputError(f"store '{path}' cannot be written: {reason(error)}") from None
@@ -223,6 +222,17 @@ def _refused(path: Path, error: Exception) -> InputError:
     if "not a valid DuckDB" in text:
         return InputError(f"'{path}' is no store: it is not a DuckDB file")
     return InputError(f"the store '{path}' cannot be opened: {reason(error)}")
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[None]:
+    """Raises Ctrl-C again where DuckDB makes an error of its own of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
 
 
 @contextlib.contextmanager

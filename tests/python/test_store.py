@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -303,3 +304,24 @@ def test_a_creation_replaces_no_store_and_follows_no_link(tmp_path: Path) -> Non
     database.create(path, "CREATE TABLE other (x INTEGER);")
     assert path.stat().st_ino == made.st_ino, "one that another process made meanwhile stays"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_ctrl_c_is_no_fault_of_a_store(tmp_path: Path) -> None:
+    """DuckDB makes an error of its own of an exception that a signal handler raises while it works."""
+    stopped = 0
+    for attempt in range(80):
+        path = tmp_path / f"{attempt}.duckdb"
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005 * (1 + attempt))
+            with cp.Store(path) as store:
+                store.rows("nothing")
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            stopped += 1
+        except cp.InputError as error:
+            assert "no sweep" in str(error)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    assert stopped > 0
