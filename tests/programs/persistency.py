@@ -219,6 +219,8 @@ def points(replay: stream.Replay, path: str) -> tuple[list[Point], list[Store]]:
         tag = record.tag
         if tag == stream.IMAGE and record.fields[0] == file:
             memory.load(record.fields[1], record.data)
+        if tag in stream.FLUSHES and not replay.is_mapped(record):
+            continue
         number, offset = replay.place(record) if record.address else (file, 0)
         if number != file:
             continue

@@ -340,3 +340,37 @@ def test_a_search_descends_from_the_start_too() -> None:
     _, validation = explored(space, Papers(space, narrow), 10)
     found = chosen_by_name(space, validation.best)
     assert (found["g"], found["h"]) == (5, 5)
+
+
+def test_what_costs_nothing_goes_back_to_its_start() -> None:
+    space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 4), decision("d", 2))})
+
+    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """`a` changes next to nothing; `b` and `d` are good only together."""
+        good = 0.3 * (chosen["s"] == 2) + 0.3 * (chosen["b"] == 1 and chosen["d"] == 1)
+        return {"p.f1.x": good + 0.0009 * (chosen["a"] == 3)}
+
+    pool = Pool(space, Papers(space, formula), (1, 2))
+    point = space.joint((2, 3, 1, 1))
+    found = descent.descend(pool, Objective(frozenset(["p.f1.x"]), 0.0), point)
+    assert found == space.joint((2, 0, 1, 1))
+    assert pool.joint_scores(found, confirmed=True) is not None, "it is evaluated with all seeds"
+    pool.tell(pool.missing([point], pool.seeds))
+    ranking = pool.ranking(Objective(frozenset(["p.f1.x"]), 0.0), confirmed=True)
+    assert (ranking.best(), ranking.plainest(0.001, 10)) == (point, found)
+    assert ranking.plainest(0.0005, 10) == point
+
+
+def test_the_descent_begins_at_a_known_point_too() -> None:
+    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """A single point is good, far from all others."""
+        return {"p.f1.x": 0.9 * (chosen == dict.fromkeys(chosen, 7)), "p.f1.y": 0.1}
+
+    space = Space((), {"p": tuple(decision(name, 8) for name in "abcdef")})
+    known = space.joint([7] * 6)
+    for one in (None, known):
+        _, validation = calibrate.explore(
+            space, Papers(space, formula), ["p.f1.x", "p.f1.y"], known=one, budget=10, seed=1, seeds=(1, 2)
+        )
+        assert validation is not None
+        assert (validation.best == known) == (one == known)

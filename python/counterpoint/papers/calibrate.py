@@ -20,24 +20,27 @@ from ..request import count
 from ..store import Store
 from . import crossvalidate, descent, sensitivity
 from .crossvalidate import CrossValidation
-from .decisions import Simulator, simulators
+from .decisions import DecisionSpec, Simulator, simulators
 from .declared import paper
 from .evaluate import Asked, Outcome, Simulations, judged_claims
 from .model import Claim
 from .pool import Ask, Evaluate, Joint, Objective, Point, Pool, Space
-from .reproduce import kept_in, names_of
+from .reproduce import kept_in, names_of, set_now
 from .search import Plan, check_libraries, search
 from .sensitivity import Varied
 
-BUDGET = 100
-"""Evaluations of each paper, by default: together with what comes after them, about two hours for all papers on two
-processors."""
+BUDGET = 40
+"""Evaluations of each paper, by default: together with what comes after them, the papers of SecPM take 40 minutes on
+two processors."""
 
 _VARIATIONS = 2
-"""How often every decision is varied, for the progress: around the best point and around the start; more often where
+"""How often every decision is varied, for the progress: around the best point and around the presets; more often where
 single changes lead on."""
 
 BUDGET_MIN, BUDGET_MAX = 10, 100_000
+_NEAREST = 100
+"""Of how many of the best points the chosen one is."""
+
 SEEDS = (1, 2, 3, 4, 5)
 """Seeds of the programs. The search evaluates with the first; what it chooses from is evaluated with all."""
 
@@ -242,6 +245,19 @@ def space_of(simulator: Simulator) -> Space:
     return Space(simulator.decisions, own)
 
 
+def _preset(space: Space) -> Joint:
+    """What the presets of the papers have: what an earlier search chose. The start of a decision whose range does not
+    have it."""
+
+    def place(name: str, spec: DecisionSpec) -> int:
+        now = set_now(name, spec)
+        return spec.place(now if now in spec.range else spec.start)
+
+    first = next(iter(space.own))
+    shared = tuple(place(first, spec) for spec in space.shared)
+    return Joint(shared, tuple(tuple(place(name, spec) for spec in own) for name, own in space.own.items()))
+
+
 def values_of(space: Space, name: str, shared: Point, own: Point) -> list[tuple[str, Any]]:
     """The values that a paper has at a point, by key."""
     chosen = zip((*space.shared, *space.own[name]), (*shared, *own), strict=True)
@@ -258,9 +274,8 @@ def _calibrate(simulator: Simulator, budget: int, seed: int, store: Store, worke
         told.add(sum(not outcome.refused for outcome in outcomes))
         return outcomes
 
-    pool, validation = explore(
-        space, evaluate, [claim for name in space.own for claim in judged_claims(name)], budget=budget, seed=seed
-    )
+    claims = [claim for name in space.own for claim in judged_claims(name)]
+    pool, validation = explore(space, evaluate, claims, known=_preset(space), budget=budget, seed=seed)
     if validation is None:
         _, why = next(item for item in pool.outcomes.items() if item[1].refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why.refused}")
@@ -271,9 +286,17 @@ def _calibrate(simulator: Simulator, budget: int, seed: int, store: Store, worke
 
 
 def explore(
-    space: Space, evaluate: Evaluate, claims: Sequence[str], *, budget: int, seed: int, seeds: Sequence[int] = SEEDS
+    space: Space,
+    evaluate: Evaluate,
+    claims: Sequence[str],
+    *,
+    known: Joint | None = None,
+    budget: int,
+    seed: int,
+    seeds: Sequence[int] = SEEDS,
 ) -> tuple[Pool, CrossValidation | None]:
-    """The search and its cross-validation, for any function that evaluates; None where everything is refused."""
+    """The search and its cross-validation, for any function that evaluates; None where everything is refused. A `known`
+    good point is another that the descent begins at."""
     pool = Pool(space, evaluate, seeds)
     plan = Plan(crossvalidate.objectives(claims), budget * len(space.own), seed)
     search(pool, plan)
@@ -282,9 +305,9 @@ def explore(
         return pool, None
     # The folds stay as they are: the descent looks at all claims, those that a fold leaves out among them.
     objective = Objective(frozenset(claims), validation.weight)
-    for point in dict.fromkeys((descent.crossed(pool, objective, validation.best), space.start)):
+    for point in dict.fromkeys((descent.crossed(pool, objective, validation.best), known or space.start)):
         descent.descend(pool, objective, point)
-    best = pool.ranking(objective, confirmed=True).best()
+    best = pool.ranking(objective, confirmed=True).plainest(descent.NOTHING, _NEAREST)
     return pool, validation if best is None else replace(validation, best=best)
 
 

@@ -3,6 +3,9 @@
 A search of some hundred points finds the region; the variation of each decision around its best point then shows which
 single changes are better still. They are tried together, the greatest gain first, each kept if the point gains by it.
 
+Some decisions may have come along with others and change nothing. In the end each goes back to its start where that
+costs nothing.
+
 Where papers share decisions, the best that a search found for one of them may be at other shared choices than the best
 point of all, and no single change leads from the one to the other. So a paper's own choices go with it first.
 """
@@ -15,6 +18,9 @@ from .pool import DIGITS, Joint, Objective, Pool
 
 ROUNDS = 2
 """Variations around a better point, at most."""
+
+NOTHING = 0.001
+"""A smaller difference of two values says nothing: other seeds make a larger one."""
 
 CROSSED = 5
 """How many of a paper's own choices are tried with the shared ones of another point."""
@@ -42,7 +48,19 @@ def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
         if better == found:
             break
         found = better
+    found = _back(pool, objective, found)
     pool.tell(pool.missing([found], pool.seeds))
+    return found
+
+
+def _back(pool: Pool, objective: Objective, point: Joint) -> Joint:
+    """A point with every decision at its start again that is as good there, one after the other."""
+    found, value = point, _value(pool, objective, point)
+    for which, spec in enumerate(pool.space.decisions):
+        tried = pool.space.changed(found, which, spec.place(spec.start))
+        pool.tell(pool.missing([tried], pool.seeds[:1]))
+        if _value(pool, objective, tried) >= value - NOTHING:
+            found = tried
     return found
 
 

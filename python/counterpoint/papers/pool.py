@@ -205,6 +205,13 @@ class Ranking:
         """The best point."""
         return next((joint for _, joint in self.top(1)), None)
 
+    def plainest(self, within: float, of: int) -> Joint | None:
+        """The point that departs least from what is shipped, and then from the start: one of the best `of` points, with
+        a value at most `within` below the best."""
+        top = self.top(of)
+        near = [joint for value, joint in top if value >= top[0][0] - within]
+        return min(near, key=lambda joint: self._joint_order(0, joint)) if near else None
+
     def best_own(self, paper: str, shared: Point) -> Point | None:
         """A paper's best choices of its own with some shared ones."""
         known = self.values[paper].get(shared)

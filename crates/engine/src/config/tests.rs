@@ -400,7 +400,7 @@ fn runs_are_checked() {
     assert_eq!(
         error(|run| (run.footprint, run.cores) = (16 << 30, 2)),
         format!(
-            "footprint = 16GiB and 2 log rings of 64KiB do not fit into the {data} bytes that device.capacity = 16GiB \
+            "footprint = 16GiB and 2 log rings of 1MiB do not fit into the {data} bytes that device.capacity = 16GiB \
              leaves for programs"
         )
     );

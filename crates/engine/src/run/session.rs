@@ -4,7 +4,7 @@
 use crate::config::ConfigError;
 use crate::workload::{Base, BaseKey, Plan};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Keeps the most recently used bases, within limits; the oldest are dropped first. The caller owns it, and its bases
@@ -34,23 +34,21 @@ impl Session {
         self.populations.load(Ordering::Relaxed)
     }
 
-    /// The base of `plan`: a kept one or a new one. `None` if `stop` was set before it was populated.
-    pub(crate) fn base(&self, plan: &Plan, stop: &AtomicBool) -> Result<Option<Arc<Base>>, ConfigError> {
+    /// The base of `plan`: a kept one or a new one.
+    pub(crate) fn base(&self, plan: &Plan) -> Result<Arc<Base>, ConfigError> {
         if let Some(base) = self.find(plan.base_key()) {
-            return Ok(Some(base));
+            return Ok(base);
         }
         let bytes = plan.populated_bytes();
         self.make_room(bytes);
-        let populated = match Base::populate(plan, stop) {
+        let base = match Base::new(plan) {
             // The kept bases may be the reason that the host has too little memory.
-            Err(_) if self.forget_all() => Base::populate(plan, stop),
-            populated => populated,
+            Err(_) if self.forget_all() => Base::new(plan),
+            base => base,
         };
-        let base = populated?.map(Arc::new);
-        if let Some(base) = &base {
-            self.populations.fetch_add(1, Ordering::Relaxed);
-            self.keep(Kept { key: plan.base_key().clone(), base: Arc::clone(base), bytes });
-        }
+        let base = Arc::new(base?);
+        self.populations.fetch_add(1, Ordering::Relaxed);
+        self.keep(Kept { key: plan.base_key().clone(), base: Arc::clone(&base), bytes });
         Ok(base)
     }
 

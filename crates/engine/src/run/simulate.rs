@@ -9,7 +9,7 @@ use crate::cpu::{Core, CoreStats};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{NoObserver, Observer};
 use crate::parts::Design;
-use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, RunReport};
+use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Recorded, RunReport};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -110,6 +110,9 @@ fn report<O: Observer>(
         reencryptions: figures.reencryptions,
         crypto: figures.crypto,
         at_crash: AtCrash::default(),
+        recorded: source
+            .trace_summary()
+            .map(|trace| Recorded::of(trace.fences + trace.deep_syncs, trace.marks, ps_to_ns(elapsed))),
         sites: None,
         host: Host {
             seconds,

@@ -5,11 +5,11 @@ use super::Session;
 use crate::assembly::Job;
 use crate::config::{ConfigError, Geometry, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
-use crate::workload::trace::{Sites, Trace};
+use crate::workload::trace::{Sites, Trace, TraceSummary};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The workload of a run, before any stage exists.
@@ -118,17 +118,26 @@ impl Source {
 
     /// Number of transactions of a trace.
     pub fn trace_transactions(&self) -> Option<u64> {
+        self.trace_summary().map(|summary| summary.transactions)
+    }
+
+    /// What is in a trace.
+    pub fn trace_summary(&self) -> Option<&TraceSummary> {
         match self {
             Source::Workload(_) => None,
-            Source::Trace(trace, _) => Some(trace.summary().transactions),
+            Source::Trace(trace, _) => Some(trace.summary()),
         }
     }
 
-    /// The programs on their memory. Bases come from `bases`, which other runs may have filled.
+    /// The programs on their memory. Bases come from `bases`, which other runs may have filled. Once `cancel` is set,
+    /// there is nothing to begin.
     pub fn job(&self, bases: &Bases, cancel: &AtomicBool) -> Result<Job, Failure> {
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Failure::Cancelled);
+        }
         match self {
             Source::Workload(plan) => {
-                let base = bases.get(plan, cancel)?;
+                let base = bases.get(plan)?;
                 let cores = 0..plan.layouts().len() as CoreId;
                 let programs = cores.map(|core| Box::new(Program::new(plan, base.clone(), core)) as Box<dyn OpSource>);
                 Ok(Job {
@@ -146,40 +155,32 @@ impl Source {
     }
 }
 
-type Populated = Arc<OnceLock<Result<Option<Arc<Base>>, ConfigError>>>;
+type Populated = Arc<OnceLock<Result<Arc<Base>, ConfigError>>>;
 
 /// Populated bases of one call. They are shared between its runs and dropped after the last run that needs them, unless
 /// a session keeps them.
 #[derive(Default)]
 pub struct Bases<'a> {
     by_key: Mutex<HashMap<BaseKey, Populated>>,
-    pool: Option<rayon::ThreadPool>,
     session: Option<&'a Session>,
 }
 
 impl<'a> Bases<'a> {
-    /// Bases that the threads of `pool` populate. No run may use these threads: a thread that waits for part of its
-    /// base could start another run that waits for the same base forever.
-    pub fn populated_by(pool: rayon::ThreadPool) -> Self {
-        Self { pool: Some(pool), ..Self::default() }
+    /// Bases of which `session` keeps some; new ones are added to it.
+    pub(crate) fn kept_by(session: Option<&'a Session>) -> Self {
+        Self { session, ..Self::default() }
     }
 
-    /// The same bases, with those that `session` keeps; new ones are added to it.
-    pub(crate) fn kept_by(self, session: Option<&'a Session>) -> Self {
-        Self { session, ..self }
-    }
-
-    fn get(&self, plan: &Plan, cancel: &AtomicBool) -> Result<Arc<Base>, Failure> {
+    fn get(&self, plan: &Plan) -> Result<Arc<Base>, Failure> {
         let cell = {
             let mut bases = self.by_key.lock().expect("no run panics while it holds the lock");
             bases.entry(plan.base_key().clone()).or_default().clone()
         };
-        let populate = || match self.session {
-            Some(session) => session.base(plan, cancel),
-            None => Ok(Base::populate(plan, cancel)?.map(Arc::new)),
-        };
-        let base = cell.get_or_init(|| self.pool.as_ref().map_or_else(populate, |pool| pool.install(populate)));
-        base.clone()?.ok_or(Failure::Cancelled)
+        let base = cell.get_or_init(|| match self.session {
+            Some(session) => session.base(plan),
+            None => Ok(Arc::new(Base::new(plan)?)),
+        });
+        Ok(base.clone()?)
     }
 
     /// Drops a base that no later run of the call needs.

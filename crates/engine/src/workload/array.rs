@@ -5,13 +5,12 @@
 //! two lines.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound, fill_items};
+use super::structure::{Part, Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::config::ItemMetadata;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 pub(super) struct Array {
     start: u64,
@@ -50,8 +49,8 @@ impl Structure for Array {
         self.address(self.entries)
     }
 
-    fn populate(&self, _extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
-        fill_items(bytes, self.entry_bytes as usize, stop, |number, entry| {
+    fn populate(&self, _extent: usize, part: &mut Part<'_>) {
+        part.fill_items(self.entry_bytes, |number, entry| {
             item::fill(item::nth(self.seed, number), 0, entry);
         });
     }

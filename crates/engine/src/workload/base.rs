@@ -1,91 +1,124 @@
 //! The populated memory before timing begins: plaintext, never modified, shared by all designs of a comparison.
 //!
-//! One lazily mapped allocation covers the memory of all programs, so only populated pages cost host memory. What lies
-//! between programs whose cores have banks of their own is not in it.
+//! What lies between programs whose cores have banks of their own is not in it.
 
 use super::plan::Plan;
-use super::structure::Structure;
+use super::structure::{Part, Structure};
 use crate::config::{ByteSize, ConfigError};
 use crate::kernel::HostMemory;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Free host memory that a footprint needs, as a percentage of it: the runs' copy-on-write pages need more.
 const HOST_MEMORY_PERCENT: u64 = 120;
 
 /// A page of memory that no program has.
-const NO_PAGE: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+static NO_PAGE: BasePage = [0; PAGE_BYTES as usize];
 
-/// The populated bytes of all cores.
+type BasePage = [u8; PAGE_BYTES as usize];
+
+/// The populated bytes of all cores. A page is made when it is first read, so host memory and time follow what runs
+/// access and not the footprint.
 pub struct Base {
-    /// The bytes of all regions, one after another.
-    bytes: Vec<u8>,
-    /// The addresses of `bytes`, in whole pages, ascending and disjoint, each with its place in `bytes`.
+    /// The addresses of the programs, in whole pages, ascending and disjoint, each with the number of pages before it.
     regions: Vec<(Range<u64>, usize)>,
     /// The populated extents, ascending and disjoint.
-    extents: Vec<Range<u64>>,
+    extents: Vec<Extent>,
+    /// The pages of all regions, one region after another.
+    pages: Vec<OnceLock<Box<BasePage>>>,
+}
+
+/// Adjacent populated bytes, and the structure that knows them.
+struct Extent {
+    addresses: Range<u64>,
+    structure: Arc<dyn Structure>,
+    /// Index among the structure's extents.
+    index: usize,
 }
 
 impl Base {
-    /// Populates every structure of `plan`. The bytes depend only on the plan, not on the number of threads. Returns
-    /// `None` if `stop` was set before the end.
-    pub fn populate(plan: &Plan, stop: &AtomicBool) -> Result<Option<Self>, ConfigError> {
+    /// The populated structures of `plan`. The bytes depend only on the plan.
+    ///
+    /// # Errors
+    /// The host has too little memory for the footprint.
+    pub fn new(plan: &Plan) -> Result<Self, ConfigError> {
         let regions = plan.regions();
         let addresses = regions.iter().map(|region| region.end - region.start).sum();
         fits_host_memory(plan.populated_bytes(), addresses, HostMemory::ask())?;
-        let base = Self::build(plan.structures().iter().map(|structure| &**structure), &regions, stop);
-        Ok((!stop.load(Ordering::Relaxed)).then_some(base))
+        Ok(Self::of(plan.structures(), &regions))
     }
 
-    /// Populates `structures`, which are in the order of their addresses, in a base of the ascending `regions`.
-    pub(super) fn build<'a>(
-        structures: impl Iterator<Item = &'a dyn Structure>,
-        regions: &[Range<u64>],
-        stop: &AtomicBool,
-    ) -> Self {
-        let mut end = 0;
+    /// The populated `structures`, which are in the order of their addresses, in the ascending `regions`.
+    pub(super) fn of(structures: &[Arc<dyn Structure>], regions: &[Range<u64>]) -> Self {
+        let mut count = 0;
         let placed = regions.iter().map(|region| {
-            let place = end;
-            end += (region.end - region.start) as usize;
-            (region.clone(), place)
+            let before = count;
+            count += ((region.end - region.start) / PAGE_BYTES) as usize;
+            (region.clone(), before)
         });
         let regions: Vec<_> = placed.collect();
-        let mut bytes = vec![0; end];
-        let mut extents: Vec<Range<u64>> = Vec::new();
-        let mut rest = bytes.as_mut_slice();
-        let mut filled = 0;
-        for structure in structures {
-            for (index, extent) in structure.populated().into_iter().enumerate() {
-                let place = place(&regions, extent.start).expect("a structure lies in its program's memory");
-                let length = (extent.end - extent.start) as usize;
-                let (part, after) = rest[place - filled..].split_at_mut(length);
-                structure.populate(index, part, stop);
-                rest = after;
-                filled = place + length;
-                extents.push(extent);
-            }
-        }
-        Self { bytes, regions, extents }
+        let extents_of = |structure: &Arc<dyn Structure>| {
+            let structure = Arc::clone(structure);
+            let extents = structure.populated().into_iter().enumerate();
+            extents.map(move |(index, addresses)| Extent { addresses, structure: Arc::clone(&structure), index })
+        };
+        let extents = structures.iter().flat_map(extents_of).collect();
+        Self { regions, extents, pages: (0..count).map(|_| OnceLock::new()).collect() }
     }
 
     /// Every byte of every program's memory, in the order of addresses; bytes that were never written are zero.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let pages = self.regions.iter().flat_map(|(region, _)| region.clone().step_by(PAGE_BYTES as usize));
+        pages.flat_map(|address| self.page(address)).copied().collect()
     }
 
     /// The bytes from `address` to the end of its page.
     pub(super) fn rest_of_page(&self, address: u64) -> &[u8] {
-        let rest = (PAGE_BYTES - address % PAGE_BYTES) as usize;
-        match place(&self.regions, address) {
-            Some(place) => &self.bytes[place..place + rest],
-            None => &NO_PAGE[..rest],
-        }
+        &self.page(address)[(address % PAGE_BYTES) as usize..]
     }
 
     /// The populated extents, ascending and disjoint.
-    pub fn extents(&self) -> &[Range<u64>] {
-        &self.extents
+    #[cfg(test)]
+    pub(super) fn extents(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.extents.iter().map(|extent| &extent.addresses)
+    }
+
+    /// The page of `address`.
+    fn page(&self, address: u64) -> &BasePage {
+        let start = address - address % PAGE_BYTES;
+        let populated =
+            self.extents_from(start).next().is_some_and(|extent| extent.addresses.start < start + PAGE_BYTES);
+        match place(&self.regions, address) {
+            Some(place) if populated => self.pages[place].get_or_init(|| self.populate(start)),
+            _ => &NO_PAGE,
+        }
+    }
+
+    /// The extents that end after `address`.
+    fn extents_from(&self, address: u64) -> impl Iterator<Item = &Extent> {
+        self.extents[self.extents.partition_point(|extent| extent.addresses.end <= address)..].iter()
+    }
+
+    /// The populated bytes of the page at `start`.
+    fn populate(&self, start: u64) -> Box<BasePage> {
+        let mut page = Box::new(NO_PAGE);
+        let end = start + PAGE_BYTES;
+        for Extent { addresses, structure, index } in
+            self.extents_from(start).take_while(|extent| extent.addresses.start < end)
+        {
+            let part = addresses.start.max(start)..addresses.end.min(end);
+            structure.populate(
+                *index,
+                &mut Part {
+                    before: part.start - addresses.start,
+                    extent: addresses.end - addresses.start,
+                    bytes: &mut page[(part.start - start) as usize..(part.end - start) as usize],
+                },
+            );
+        }
+        page
     }
 }
 
@@ -94,13 +127,14 @@ impl BaseImage for Base {
         if !self.populated(line) {
             return None;
         }
-        self.bytes[place(&self.regions, line.address())?..].first_chunk()
+        self.rest_of_page(line.address()).first_chunk()
     }
 
     fn populated(&self, line: Line) -> bool {
         let address = line.address();
-        let after = self.extents.partition_point(|extent| extent.start <= address);
-        after > 0 && address + LINE_BYTES <= self.extents[after - 1].end
+        self.extents_from(address)
+            .next()
+            .is_some_and(|extent| extent.addresses.start <= address && address + LINE_BYTES <= extent.addresses.end)
     }
 
     fn end(&self) -> u64 {
@@ -108,10 +142,10 @@ impl BaseImage for Base {
     }
 }
 
-/// Where the byte at `address` is among the bytes of `regions`.
+/// Which of the pages of `regions` has the byte at `address`.
 fn place(regions: &[(Range<u64>, usize)], address: u64) -> Option<usize> {
-    let (region, place) = regions.get(regions.partition_point(|(region, _)| region.end <= address))?;
-    region.contains(&address).then(|| place + (address - region.start) as usize)
+    let (region, before) = regions.get(regions.partition_point(|(region, _)| region.end <= address))?;
+    region.contains(&address).then(|| before + ((address - region.start) / PAGE_BYTES) as usize)
 }
 
 fn fits_host_memory(needed: u64, end: u64, host: HostMemory) -> Result<(), ConfigError> {
@@ -141,6 +175,10 @@ fn fits_host_memory(needed: u64, end: u64, host: HostMemory) -> Result<(), Confi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Random;
+    use crate::message::ByteView;
+    use crate::workload::structure::WriteBound;
+    use crate::workload::transaction::Transaction;
 
     #[test]
     fn a_footprint_needs_a_fifth_more_than_itself() {
@@ -151,26 +189,74 @@ mod tests {
         assert!(fits_host_memory(u64::MAX, 1_000, host(None)).is_ok());
     }
 
+    /// Bytes that say their offset in their extent.
+    struct Counted(Vec<Range<u64>>);
+
+    impl Structure for Counted {
+        fn populated(&self) -> Vec<Range<u64>> {
+            self.0.clone()
+        }
+        fn end(&self) -> u64 {
+            self.0.last().map_or(0, |extent| extent.end)
+        }
+        fn populate(&self, extent: usize, part: &mut Part<'_>) {
+            assert_eq!(part.extent, self.0[extent].end - self.0[extent].start);
+            for (place, byte) in part.bytes.iter_mut().enumerate() {
+                *byte = (1 + extent as u64 * 100 + (part.before + place as u64) % 97) as u8;
+            }
+        }
+        fn transact(&self, _tx: &mut Transaction<'_>, _random: &mut Random) {}
+        fn check(&self, _view: &mut dyn ByteView) -> Result<(), String> {
+            Ok(())
+        }
+        fn write_bound(&self) -> WriteBound {
+            WriteBound { ranges: 0, bytes: 0 }
+        }
+    }
+
+    fn base(extents: &[Range<u64>], regions: &[Range<u64>]) -> Base {
+        Base::of(&[Arc::new(Counted(extents.to_vec()))], regions)
+    }
+
     #[test]
     fn only_lines_inside_an_extent_are_populated() {
-        let base = Base { bytes: vec![1; 1024], regions: vec![(0..1024, 0)], extents: vec![64..192, 512..576] };
+        let base = base(&[64..192, 512..576], std::slice::from_ref(&(0..4096)));
         let populated: Vec<u64> = (0..16).filter(|&line| base.populated(Line(line))).collect();
         assert_eq!(populated, [1, 2, 8]);
-        assert_eq!(base.line(Line(1)), Some(&[1; 64]));
+        assert_eq!(base.line(Line(1)).map(|bytes| bytes[..2].to_vec()), Some(vec![1, 2]));
+        assert_eq!(base.line(Line(8)).map(|bytes| bytes[0]), Some(101));
         assert_eq!(base.line(Line(3)), None);
         assert_eq!(base.line(Line(1 << 40)), None);
     }
 
     #[test]
+    fn a_page_is_made_when_it_is_first_read() {
+        let base = base(&[64..3 * 4096 + 64, 20_480..20_544], std::slice::from_ref(&(0..32_768)));
+        let made = |base: &Base| -> Vec<usize> {
+            (0..base.pages.len()).filter(|&page| base.pages[page].get().is_some()).collect()
+        };
+        assert!(base.populated(Line(0)) || base.populated(Line(65)));
+        assert_eq!(made(&base), [0; 0], "asking whether a line is populated makes nothing");
+        assert_eq!(base.rest_of_page(2 * 4096 + 5)[0], (1 + (2 * 4096 + 5 - 64) % 97) as u8);
+        assert_eq!(base.rest_of_page(4 * 4096 + 5), [0; 4091]);
+        assert_eq!(made(&base), [2], "a page without populated bytes is not kept");
+        let whole = base.bytes();
+        assert_eq!(whole[3 * 4096 + 63], (1 + (3 * 4096 - 1) % 97) as u8);
+        assert_eq!(whole[3 * 4096 + 64..20_480].iter().max(), Some(&0));
+        assert_eq!(made(&base), [0, 1, 2, 3, 5]);
+    }
+
+    #[test]
     fn a_place_is_found_up_to_the_edges_of_every_region() {
-        let regions = [(0..4096, 0), (4096..8192, 4096), (1 << 30..(1 << 30) + 4096, 8192)];
+        let regions = [(0..4096, 0), (4096..8192, 1), (1 << 30..(1 << 30) + 4096, 2)];
         let at = |address| place(&regions, address);
-        assert_eq!([0, 4095, 4096, 8191].map(at), [Some(0), Some(4095), Some(4096), Some(8191)]);
+        assert_eq!([0, 4095, 4096, 8191].map(at), [Some(0), Some(0), Some(1), Some(1)]);
         assert_eq!([8192, (1 << 30) - 1, (1 << 30) + 4096].map(at), [None; 3]);
-        assert_eq!([1 << 30, (1 << 30) + 4095].map(at), [Some(8192), Some(12287)]);
-        let base = Base { bytes: vec![7; 12288], regions: regions.to_vec(), extents: Vec::new() };
+        assert_eq!([1 << 30, (1 << 30) + 4095].map(at), [Some(2), Some(2)]);
+        let base = base(std::slice::from_ref(&(1 << 30..(1 << 30) + 4096)), &regions.map(|(region, _)| region));
         assert_eq!(base.end(), (1 << 30) + 4096);
-        assert_eq!(base.rest_of_page((1 << 30) + 4000), [7; 96]);
+        assert_eq!(base.rest_of_page((1 << 30) + 4000).len(), 96);
+        assert_ne!(base.rest_of_page((1 << 30) + 4095), [0]);
         assert_eq!(base.rest_of_page((1 << 29) + 1), [0; 4095]);
     }
 }

@@ -14,12 +14,11 @@
 use super::item;
 use super::nodes::Nodes;
 use super::shuffle::Shuffle;
-use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
+use super::structure::{Part, Share, Structure, WriteBound, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
@@ -150,16 +149,18 @@ impl Structure for ChainQueue {
         self.nodes.end()
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+    fn populate(&self, extent: usize, part: &mut Part<'_>) {
         if extent == 0 {
             let words = [self.placed(0), self.placed(self.queued() - 1), self.placed(self.queued())];
-            for (field, word) in [HEAD, TAIL, FREE].into_iter().zip(words) {
-                put_word(bytes, field as usize, word);
-            }
-            put_word(bytes, POSITIONS as usize, self.origin + self.nodes.count);
+            part.fill_items(LINE_BYTES, |_, header| {
+                for (field, word) in [HEAD, TAIL, FREE].into_iter().zip(words) {
+                    put_word(header, field as usize, word);
+                }
+                put_word(header, POSITIONS as usize, self.origin + self.nodes.count);
+            });
             return;
         }
-        fill_items(bytes, self.nodes.bytes as usize, stop, |node, bytes| {
+        part.fill_items(self.nodes.bytes, |node, bytes| {
             self.populate_node(self.shuffle.inverse(node), bytes);
         });
     }

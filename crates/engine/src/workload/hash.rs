@@ -6,15 +6,14 @@
 //! repeated key is an update.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound, fill_items};
+use super::structure::{Part, Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::ByteView;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 /// Slots that are populated separately: no probe sequence crosses from one such segment into the next.
-const SEGMENT: usize = 4096;
+const SEGMENT: u64 = 4096;
 /// Keeps the keys of the run distinct from those of the population.
 const POOL_SALT: u64 = 0x706f_6f6c;
 /// In how many of 2^32 draws a slot is the home of at most 0, 1, ... keys: the Poisson distribution with mean 1/2,
@@ -83,25 +82,32 @@ impl Hash {
         (first + index * part + item::scale(draw, part)).max(1)
     }
 
-    fn populate_segment(&self, first: u64, bytes: &mut [u8]) {
-        let slot_bytes = self.slot_bytes as usize;
-        let slots = bytes.len() / slot_bytes;
-        // Including the pool's quarter, at least an eighth stays free even in a table of few slots.
-        let mut room = slots * 5 / 8;
-        let mut free = 0;
-        for home in 0..slots {
-            for index in 0..self.keys_at_home(first + home as u64) {
-                // Inserting in the order of homes puts every key into the first free slot at or after its home.
-                let slot = home.max(free);
-                if slot >= slots || room == 0 {
-                    return;
+    /// The populated key of each of the adjacent `slots`. Where keys are depends on all homes before them in their
+    /// segment.
+    fn populated_keys(&self, slots: Range<u64>) -> Vec<Option<u64>> {
+        let mut keys = vec![None; (slots.end - slots.start) as usize];
+        for segment in slots.start / SEGMENT..slots.end.div_ceil(SEGMENT) {
+            let first = segment * SEGMENT;
+            let end = (first + SEGMENT).min(self.slots);
+            // Including the pool's quarter, at least an eighth stays free even in a table of few slots.
+            let mut room = (end - first) * 5 / 8;
+            let mut free = first;
+            'segment: for home in first..end.min(slots.end) {
+                for index in 0..self.keys_at_home(home) {
+                    // Inserting in the order of homes puts every key into the first free slot at or after its home.
+                    let slot = home.max(free);
+                    if slot >= end || room == 0 {
+                        break 'segment;
+                    }
+                    room -= 1;
+                    free = slot + 1;
+                    if slots.contains(&slot) {
+                        keys[(slot - slots.start) as usize] = Some(self.key(home, index));
+                    }
                 }
-                room -= 1;
-                let key = self.key(first + home as u64, index);
-                item::fill(key, 0, &mut bytes[slot * slot_bytes..(slot + 1) * slot_bytes]);
-                free = slot + 1;
             }
         }
+        keys
     }
 }
 
@@ -114,9 +120,14 @@ impl Structure for Hash {
         self.address(self.slots)
     }
 
-    fn populate(&self, _extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
-        fill_items(bytes, SEGMENT * self.slot_bytes as usize, stop, |segment, bytes| {
-            self.populate_segment(segment * SEGMENT as u64, bytes);
+    fn populate(&self, _extent: usize, part: &mut Part<'_>) {
+        let first = part.before / self.slot_bytes;
+        let end = (part.before + part.bytes.len() as u64).div_ceil(self.slot_bytes);
+        let keys = self.populated_keys(first..end);
+        part.fill_items(self.slot_bytes, |slot, bytes| {
+            if let Some(key) = keys[(slot - first) as usize] {
+                item::fill(key, 0, bytes);
+            }
         });
     }
 

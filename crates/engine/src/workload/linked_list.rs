@@ -3,12 +3,11 @@
 
 use super::item;
 use super::nodes::Nodes;
-use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
+use super::structure::{Part, Share, Structure, WriteBound, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 /// Offset of a node's item, after the pointer to the next older node.
 const ITEM: u64 = 8;
@@ -41,12 +40,12 @@ impl Structure for LinkedList {
         self.nodes.end()
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+    fn populate(&self, extent: usize, part: &mut Part<'_>) {
         if extent == 0 {
-            put_word(bytes, 0, self.nodes.address(self.populated - 1));
+            part.fill_items(LINE_BYTES, |_, header| put_word(header, 0, self.nodes.address(self.populated - 1)));
             return;
         }
-        fill_items(bytes, self.nodes.bytes as usize, stop, |node, bytes| {
+        part.fill_items(self.nodes.bytes, |node, bytes| {
             put_word(bytes, 0, if node == 0 { 0 } else { self.nodes.address(node - 1) });
             item::fill(item::nth(self.seed, node), node, &mut bytes[ITEM as usize..]);
         });

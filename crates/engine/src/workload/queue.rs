@@ -8,13 +8,12 @@
 //! and finds them again by a search after a power failure.
 
 use super::item;
-use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
+use super::structure::{Part, Share, Structure, WriteBound, put_word};
 use super::transaction::Transaction;
 use crate::config::ItemMetadata;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
@@ -127,13 +126,15 @@ impl Structure for Queue {
         self.entries_start + self.capacity * self.entry_bytes
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+    fn populate(&self, extent: usize, part: &mut Part<'_>) {
         if self.metadata == ItemMetadata::Beside && extent == 0 {
-            put_word(bytes, HEAD as usize, self.origin);
-            put_word(bytes, TAIL as usize, self.origin + self.capacity / 2);
+            part.fill_items(LINE_BYTES, |_, header| {
+                put_word(header, HEAD as usize, self.origin);
+                put_word(header, TAIL as usize, self.origin + self.capacity / 2);
+            });
             return;
         }
-        fill_items(bytes, self.entry_bytes as usize, stop, |number, entry| {
+        part.fill_items(self.entry_bytes, |number, entry| {
             let position = self.origin + number;
             item::fill(self.key(position), position, entry);
         });

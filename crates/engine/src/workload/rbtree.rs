@@ -12,12 +12,11 @@
 use super::item;
 use super::nodes::Nodes;
 use super::shuffle::Shuffle;
-use super::structure::{Share, Structure, WriteBound, fill_items, put_word};
+use super::structure::{Part, Share, Structure, WriteBound, put_word};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 const KEY: u64 = 32;
 const LEFT: u64 = 40;
@@ -229,12 +228,12 @@ impl Structure for RbTree {
         self.nodes.end()
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+    fn populate(&self, extent: usize, part: &mut Part<'_>) {
         if extent == 0 {
-            put_word(bytes, 0, self.numbered(1));
+            part.fill_items(LINE_BYTES, |_, header| put_word(header, 0, self.numbered(1)));
             return;
         }
-        fill_items(bytes, self.nodes.bytes as usize, stop, |place, node| {
+        part.fill_items(self.nodes.bytes, |place, node| {
             self.populate_node(self.shuffle.inverse(place) + 1, node);
         });
     }

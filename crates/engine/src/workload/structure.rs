@@ -5,9 +5,7 @@ use super::transaction::Transaction;
 use crate::config::ItemMetadata;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
-use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most that one transaction of a structure can write; determines the size of the log ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +34,9 @@ pub(super) trait Structure: Send + Sync {
     fn populated(&self) -> Vec<Range<u64>>;
     /// One past the last byte address that the structure may ever use.
     fn end(&self) -> u64;
-    /// Fills the zeroed bytes of populated extent `extent` (an index into [`Structure::populated`]). May use several
-    /// threads; the result must not depend on their number. Large extents must be filled with [`fill_items`], so that
-    /// `stop` takes effect soon.
-    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool);
+    /// Fills a part of populated extent `extent` (an index into [`Structure::populated`]). Every byte depends on its
+    /// address alone, not on the parts that are asked for nor on their order.
+    fn populate(&self, extent: usize, part: &mut Part<'_>);
     /// Runs one transaction.
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random);
     /// Checks the whole structure. Never panics, never reads outside the heap, and terminates on any garbage.
@@ -68,21 +65,35 @@ pub(super) struct Share {
     pub metadata: ItemMetadata,
 }
 
-/// Bytes that one thread fills between two checks of the stop flag: well under a millisecond.
-const BATCH_BYTES: usize = 256 << 10;
+/// A part of a populated extent, to be filled.
+pub(super) struct Part<'a> {
+    /// Bytes of the extent before this part.
+    pub before: u64,
+    /// Bytes of the whole extent.
+    pub extent: u64,
+    /// The bytes of the part; zero so far.
+    pub bytes: &'a mut [u8],
+}
 
-/// Fills adjacent items of `item_bytes` bytes on several threads: `fill(n, bytes)` fills item n. Returns early, with
-/// some items unfilled, once `stop` is set.
-pub(super) fn fill_items(bytes: &mut [u8], item_bytes: usize, stop: &AtomicBool, fill: impl Fn(u64, &mut [u8]) + Sync) {
-    let batch_items = (BATCH_BYTES / item_bytes).max(1);
-    bytes.par_chunks_mut(batch_items * item_bytes).enumerate().for_each(|(batch, bytes)| {
-        if stop.load(Ordering::Relaxed) {
-            return;
+impl Part<'_> {
+    /// Fills what belongs to this part of the extent's adjacent items of `item_bytes` bytes: `fill(n, bytes)` fills item
+    /// n, of zeroed bytes. The last item ends with the extent.
+    pub fn fill_items(&mut self, item_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) {
+        let part = self.before..self.before + self.bytes.len() as u64;
+        for number in part.start / item_bytes..part.end.div_ceil(item_bytes) {
+            let item = number * item_bytes..((number + 1) * item_bytes).min(self.extent);
+            let shared = item.start.max(part.start)..item.end.min(part.end);
+            let bytes = &mut self.bytes[(shared.start - part.start) as usize..(shared.end - part.start) as usize];
+            if shared == item {
+                fill(number, bytes);
+            } else {
+                let mut whole = vec![0; (item.end - item.start) as usize];
+                fill(number, &mut whole);
+                let from = (shared.start - item.start) as usize;
+                bytes.copy_from_slice(&whole[from..from + bytes.len()]);
+            }
         }
-        for (index, item) in bytes.chunks_mut(item_bytes).enumerate() {
-            fill((batch * batch_items + index) as u64, item);
-        }
-    });
+    }
 }
 
 /// Writes `value` as a little-endian word at `offset` of `bytes`.
@@ -96,6 +107,30 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn parts_together_are_the_whole(
+            item_bytes in 1..40u64, extent in 1..400u64, cuts in prop::collection::vec(0..400u64, 0..6),
+        ) {
+            let fill = |number: u64, bytes: &mut [u8]| {
+                for (place, byte) in bytes.iter_mut().enumerate() {
+                    assert_eq!(*byte, 0, "an item is filled once");
+                    *byte = 1 + (number * 41 + place as u64) as u8 % 255;
+                }
+            };
+            let mut whole = vec![0; extent as usize];
+            for (number, item) in whole.chunks_mut(item_bytes as usize).enumerate() {
+                fill(number as u64, item);
+            }
+            let mut edges: Vec<u64> = cuts.into_iter().map(|cut| cut % extent).chain([0, extent]).collect();
+            edges.sort_unstable();
+            let mut found = vec![0; extent as usize];
+            for edge in edges.windows(2).rev() {
+                let bytes = &mut found[edge[0] as usize..edge[1] as usize];
+                Part { before: edge[0], extent, bytes }.fill_items(item_bytes, fill);
+            }
+            prop_assert_eq!(found, whole);
+        }
+
         #[test]
         fn no_write_set_within_a_bound_touches_more_lines_than_it_allows(
             ranges in prop::collection::vec((0..8u64, 1..40u64), 1..12),

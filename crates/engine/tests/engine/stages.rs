@@ -51,7 +51,8 @@ fn the_tables_of_secpm_come_out() {
             ["correct", commit, "correct", commit, if commit == "correct" { "yes" } else { "no" }],
         ]
     };
-    let whole_lines = json!({"set": ["program.log_granularity=line"]});
+    // The first insert of this seed splits no leaf. A split is larger than the counter cache, and evicts what is lost.
+    let whole_lines = json!({"set": ["program.log_granularity=line"], "seed": 2});
     for workload in ["btree", "array"] {
         let table_1 = crash("write-back", workload, &whole_lines).unwrap();
         assert_eq!(table(&table_1), expected("unknown", "unknown"), "{}", table_1["stages"]);

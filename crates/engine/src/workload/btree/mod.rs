@@ -19,13 +19,15 @@
 mod check;
 mod insert;
 mod populate;
+#[cfg(test)]
+mod tests;
 
-use super::structure::{Share, Structure, WriteBound};
+use self::populate::Fill;
+use super::structure::{Part, Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
 const ROOT: u64 = 0;
 const HEIGHT: u64 = 8;
@@ -79,6 +81,7 @@ pub(super) struct BTree {
     /// Number of populated inner nodes by level: those above the leaves first, the root last. Empty if the root is a
     /// leaf.
     levels: Vec<u64>,
+    fill: Fill,
     seed: u64,
 }
 
@@ -96,10 +99,9 @@ impl BTree {
             width = width.div_ceil(CHILDREN_POPULATED);
             levels.push(width);
         }
-        // A leaf of the populated tree splits after the inserts that fill it, and a half of a split leaf after the
-        // inserts that fill it again. An inner node splits after at least eight splits below it.
-        let first_split = slots + 1 - populate::items_of_leaf(slots).end;
-        let splits = leaves_populated.min(share.room / first_split) + share.room / slots.div_ceil(2) + 1;
+        // A leaf of the populated tree may be full and split at once, and a half of a split leaf splits after the inserts
+        // that fill it again. An inner node splits after at least eight splits below it.
+        let splits = leaves_populated.min(share.room) + share.room / slots.div_ceil(2) + 1;
         let inner_populated: u64 = levels.iter().sum();
         let inner_capacity = inner_populated + splits / 7 + HEIGHT_MAX as u64;
         let inner_start = share.start + PAGE_BYTES;
@@ -115,6 +117,7 @@ impl BTree {
             leaf_capacity: leaves_populated + splits,
             inner_capacity,
             levels,
+            fill: Fill::new(share.seed, slots, leaves_populated),
             seed: share.seed,
         }
     }
@@ -168,11 +171,11 @@ impl Structure for BTree {
         self.leaf(self.leaf_capacity)
     }
 
-    fn populate(&self, extent: usize, bytes: &mut [u8], stop: &AtomicBool) {
+    fn populate(&self, extent: usize, part: &mut Part<'_>) {
         match (extent, self.levels.is_empty()) {
-            (0, _) => self.populate_anchor(bytes),
-            (1, false) => self.populate_inner(bytes),
-            _ => self.populate_leaves(bytes, stop),
+            (0, _) => part.fill_items(LINE_BYTES, |_, anchor| self.populate_anchor(anchor)),
+            (1, false) => part.fill_items(INNER_BYTES, |index, node| self.populate_inner(index, node)),
+            _ => part.fill_items(self.leaf_bytes, |index, leaf| self.populate_leaf(index, leaf)),
         }
     }
 
@@ -198,120 +201,6 @@ impl Structure for BTree {
         WriteBound {
             ranges: 6 + 6 * levels + 4,
             bytes: items * self.item_bytes + 2 * LINE_BYTES + LINE_BYTES + levels * 2 * (16 + 16 * children),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::tests::rig::Rig;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-
-    const ORDERS: [LeafOrder; 2] = [LeafOrder::Named, LeafOrder::Sorted];
-
-    fn rig(order: LeafOrder, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Rig<BTree> {
-        Rig::new(|share| BTree::new(share, order), bytes, tx_size, room, seed)
-    }
-
-    /// Every key and its version, in order, along the chain of leaves.
-    fn contents(rig: &mut Rig<BTree>) -> Vec<(u64, u64)> {
-        let mut leaf = rig.structure.leaf(0);
-        let mut items = Vec::new();
-        while leaf != 0 {
-            let mut head = [0; LEAF_HEAD];
-            rig.memory.read(leaf, &mut head);
-            for place in 0..head[0] {
-                let slot = match rig.structure.order {
-                    LeafOrder::Named => head[1 + usize::from(place)],
-                    LeafOrder::Sorted => place,
-                };
-                let item = rig.structure.item(leaf, slot);
-                items.push((rig.memory.read_u64(item), rig.memory.read_u64(item + 8)));
-            }
-            leaf = rig.memory.read_u64(leaf + LEAF_NEXT);
-        }
-        items
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
-        #[test]
-        fn keeps_what_a_map_keeps(
-            order in prop::sample::select(&ORDERS[..]),
-            lines in 1..20u64, populated in 1..8u64, keys in prop::collection::vec(0..1000u64, 1..400), seed: u64,
-        ) {
-            let mut rig = rig(order, populated * 8192, lines * 64, 512, seed);
-            let mut reference: BTreeMap<u64, u64> = contents(&mut rig).into_iter().collect();
-            prop_assert_eq!(reference.len(), contents(&mut rig).len());
-            for key in keys {
-                let key = crate::workload::item::nth(seed, key);
-                rig.run(|structure, tx| structure.insert(tx, key));
-                reference.entry(key).and_modify(|version| *version += 1).or_insert(0);
-            }
-            let found: Vec<(u64, u64)> = contents(&mut rig);
-            prop_assert_eq!(found, reference.into_iter().collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn ascending_and_descending_keys_split_up_to_a_taller_root() {
-        for (order, descending) in ORDERS.into_iter().flat_map(|order| [(order, false), (order, true)]) {
-            let mut rig = rig(order, 4096, 512, 2048, 1);
-            let populated = contents(&mut rig).len();
-            for n in 1..1_000 {
-                rig.run(|tree, tx| tree.insert(tx, if descending { u64::MAX - n } else { n }));
-            }
-            assert_eq!(contents(&mut rig).len(), populated + 999);
-            assert!(rig.memory.read_u64(rig.structure.start + HEIGHT) >= 2);
-        }
-    }
-
-    #[test]
-    fn populated_leaves_are_about_seventy_percent_full() {
-        for (order, tx_size) in ORDERS.into_iter().flat_map(|order| [64, 256, 1024].map(|tx_size| (order, tx_size))) {
-            let mut rig = rig(order, 4 << 20, tx_size, 0, 1);
-            let fill =
-                contents(&mut rig).len() as f64 / (rig.structure.leaves_populated * rig.structure.slots as u64) as f64;
-            assert!((0.65..0.75).contains(&fill), "{order:?} {tx_size}: {fill}");
-        }
-    }
-
-    #[test]
-    fn disturbed_nodes_are_noticed() {
-        for order in ORDERS {
-            let mut rig = rig(order, 65536, 256, 0, 1);
-            let [anchor, inner, leaves] = rig.structure.populated().try_into().unwrap();
-            rig.disturb(anchor.start..anchor.start + 32, 100);
-            // Unused keys, children and slots may have any contents; so may a separator, within bounds.
-            rig.disturb(inner, 25);
-            rig.disturb(leaves, 60);
-        }
-    }
-
-    #[test]
-    fn an_insert_moves_the_greater_items_of_a_sorted_leaf_and_none_of_a_leaf_that_names_them() {
-        for order in ORDERS {
-            let mut rig = rig(order, 4096, 512, 0, 3);
-            let leaf = rig.structure.leaf(0);
-            let before = contents(&mut rig);
-            assert!(before.len() > 2 && before.len() < rig.structure.slots, "one leaf with room");
-            let places: Vec<u64> = (0..=before.len()).map(|slot| rig.structure.item(leaf, slot as u8)).collect();
-            let keys =
-                |rig: &mut Rig<BTree>| -> Vec<u64> { places.iter().map(|&item| rig.memory.read_u64(item)).collect() };
-            let old = keys(&mut rig);
-            let new_key = before[1].0 + 1;
-            rig.run(|tree, tx| tree.insert(tx, new_key));
-            let mut expected = old.clone();
-            match order {
-                LeafOrder::Named => expected[before.len()] = new_key,
-                LeafOrder::Sorted => {
-                    expected.pop();
-                    expected.insert(2, new_key);
-                }
-            }
-            assert_eq!(keys(&mut rig), expected, "{order:?}");
         }
     }
 }

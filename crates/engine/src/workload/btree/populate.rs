@@ -1,20 +1,69 @@
-//! Building the populated B-tree bottom up: every leaf owns an equal part of the key space, and every node above an
-//! equal part of the nodes below.
+//! Building the populated B-tree bottom up: every item owns an equal part of the key space, and every node above the
+//! leaves an equal part of the nodes below.
 
 use super::super::item;
 use super::super::structure::put_word;
 use super::{
-    BTree, HEIGHT, INNER_BYTES, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED, LEAF_ITEMS, LEAF_MARK,
-    LEAF_NEXT, LEAVES_USED, LeafOrder, ROOT,
+    BTree, HEIGHT, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED, LEAF_ITEMS, LEAF_MARK, LEAF_NEXT,
+    LEAVES_USED, LeafOrder, ROOT,
 };
-use crate::workload::structure::fill_items;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
 
-/// How many items a populated leaf of `slots` may hold: 70 percent on average, spread so that leaves split at different
-/// times, as after many random inserts.
-pub(super) fn items_of_leaf(slots: u64) -> Range<u64> {
-    slots.div_ceil(2)..slots * 9 / 10 + 1
+/// Leaves between two leaves whose rank is kept.
+const STRIDE: u64 = 16;
+
+/// How many items each populated leaf holds: as in a tree that has grown by inserts of random keys, whose leaves
+/// therefore split as often at the start of a run as later.
+///
+/// A leaf is found by an insert as often as it has items. With a_k leaves of k items for each item of the tree, the
+/// inserts that make such leaves and those that end them balance if a_k = (k - 1) a_(k-1) - k a_k, so a_k is
+/// proportional to 1 / (k (k + 1)) from half a leaf to a full one (fringe analysis: Yao, On random 2-3 trees, Acta
+/// Informatica 1978).
+pub(super) struct Fill {
+    seed: u64,
+    /// Fewest items of a leaf.
+    least: u64,
+    /// Which draws at most give the fewest items, one more, and so on.
+    thresholds: Vec<u64>,
+    /// The number of items before every sixteenth leaf.
+    ranks: Vec<u64>,
+    /// Items in all leaves.
+    items: u64,
+}
+
+impl Fill {
+    /// That of `leaves` leaves of an odd number of `slots`, so that both halves of a split one are equal.
+    pub fn new(seed: u64, slots: u64, leaves: u64) -> Self {
+        let least = slots.div_ceil(2);
+        // The sum of 1 / (k (k + 1)) telescopes.
+        let below = |items: u64| 1.0 / least as f64 - 1.0 / items as f64;
+        let thresholds = (least..slots).map(|items| (below(items + 1) / below(slots + 1) * 2f64.powi(64)) as u64);
+        let mut fill = Self { seed, least, thresholds: thresholds.collect(), ranks: Vec::new(), items: 0 };
+        for leaf in 0..leaves {
+            if leaf % STRIDE == 0 {
+                fill.ranks.push(fill.items);
+            }
+            fill.items += fill.of(leaf);
+        }
+        fill
+    }
+
+    /// Items of populated leaf `leaf`.
+    fn of(&self, leaf: u64) -> u64 {
+        let draw = item::nth(self.seed, leaf);
+        self.least + self.thresholds.partition_point(|&threshold| threshold <= draw) as u64
+    }
+
+    /// Items before populated leaf `leaf`.
+    fn rank(&self, leaf: u64) -> u64 {
+        let kept = leaf / STRIDE;
+        self.ranks[kept as usize] + (kept * STRIDE..leaf).map(|before| self.of(before)).sum::<u64>()
+    }
+
+    /// The part of the key space that each item has.
+    fn width(&self) -> u64 {
+        u64::MAX / self.items
+    }
 }
 
 impl BTree {
@@ -27,14 +76,8 @@ impl BTree {
         put_word(bytes, INNER_USED as usize, inner);
     }
 
-    pub(super) fn populate_leaves(&self, bytes: &mut [u8], stop: &AtomicBool) {
-        fill_items(bytes, self.leaf_bytes as usize, stop, |index, leaf| self.populate_leaf(index, leaf));
-    }
-
-    fn populate_leaf(&self, index: u64, bytes: &mut [u8]) {
-        let allowed = items_of_leaf(self.slots as u64);
-        let draw = item::nth(self.seed, index);
-        let count = allowed.start + item::scale(draw, allowed.end - allowed.start);
+    pub(super) fn populate_leaf(&self, index: u64, bytes: &mut [u8]) {
+        let count = self.fill.of(index);
         bytes[0] = count as u8;
         if self.order == LeafOrder::Named {
             for position in 0..count {
@@ -45,39 +88,33 @@ impl BTree {
         if index + 1 < self.leaves_populated {
             put_word(bytes, LEAF_NEXT as usize, self.leaf(index + 1));
         }
-        let first = self.first_key(index);
-        let width = (u64::MAX / self.leaves_populated) / count;
+        let (rank, width) = (self.fill.rank(index), self.fill.width());
         for position in 0..count {
-            let key = first + position * width + item::scale(item::nth(draw, position), width);
+            let key = (rank + position) * width + item::scale(item::nth(!self.seed, rank + position), width);
             let start = (LEAF_ITEMS + position * self.item_bytes) as usize;
             item::fill(key, 0, &mut bytes[start..start + self.item_bytes as usize]);
         }
     }
 
-    pub(super) fn populate_inner(&self, bytes: &mut [u8]) {
-        let mut nodes = bytes.chunks_exact_mut(INNER_BYTES as usize);
-        let mut below_start = 0;
-        let mut level_start = 0;
-        for (level, &width) in self.levels.iter().enumerate() {
-            let below = if level == 0 { self.leaves_populated } else { self.levels[level - 1] };
-            for (index, node) in nodes.by_ref().take(width as usize).enumerate() {
-                let children = part(index as u64, width, below);
-                put_word(node, INNER_COUNT as usize, children.end - children.start);
-                put_word(node, INNER_MARK as usize, self.mark(self.inner(level_start + index as u64)));
-                for (place, child) in children.enumerate() {
-                    let address = if level == 0 { self.leaf(child) } else { self.inner(below_start + child) };
-                    put_word(node, INNER_CHILDREN as usize + 8 * place, address);
-                    if place > 0 {
-                        put_word(
-                            node,
-                            INNER_KEYS as usize + 8 * (place - 1),
-                            self.first_key(self.first_leaf(level, child)),
-                        );
-                    }
-                }
+    /// Fills inner node `index`, counted over all levels.
+    pub(super) fn populate_inner(&self, index: u64, node: &mut [u8]) {
+        let (mut below_start, mut start, mut level) = (0, 0, 0);
+        while index >= start + self.levels[level] {
+            below_start = start;
+            start += self.levels[level];
+            level += 1;
+        }
+        let below = if level == 0 { self.leaves_populated } else { self.levels[level - 1] };
+        let children = part(index - start, self.levels[level], below);
+        put_word(node, INNER_COUNT as usize, children.end - children.start);
+        put_word(node, INNER_MARK as usize, self.mark(self.inner(index)));
+        for (place, child) in children.enumerate() {
+            let address = if level == 0 { self.leaf(child) } else { self.inner(below_start + child) };
+            put_word(node, INNER_CHILDREN as usize + 8 * place, address);
+            if place > 0 {
+                let key = self.first_key(self.first_leaf(level, child));
+                put_word(node, INNER_KEYS as usize + 8 * (place - 1), key);
             }
-            below_start = level_start;
-            level_start += width;
         }
     }
 
@@ -92,7 +129,7 @@ impl BTree {
 
     /// The smallest key that populated leaf `index` may hold.
     fn first_key(&self, index: u64) -> u64 {
-        index * (u64::MAX / self.leaves_populated)
+        self.fill.rank(index) * self.fill.width()
     }
 }
 

@@ -35,9 +35,9 @@ pub(super) fn explore_broken(
     let (plan, base, mut program) = start(config);
     let recovery = Recovery::new(&plan);
     let mut random = Random::stream(config.seed, "crash");
-    let mut device = Device::new(config.form, base.bytes());
+    let mut device = Device::new(config.form, &base.bytes());
     let mut tally = Tally::default();
-    let mut before = base.bytes().to_vec();
+    let mut before = base.bytes();
     let mut after = before.clone();
     let mut buffer = OpBuffer::default();
     let mut last_entry = 0;

@@ -17,7 +17,6 @@ use super::{Base, Plan, Program, WorkloadConfig, WorkloadKind, plan};
 use crate::config::{self, CoreRegion, ItemMetadata, LogGranularity, LogPlacement};
 use crate::message::ProgramForm;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 const DEVICE: u64 = 1 << 30;
 
@@ -67,7 +66,7 @@ fn styled(config: &WorkloadConfig, (form, log_granularity): (ProgramForm, LogGra
 }
 
 fn populated(plan: &Plan) -> Base {
-    Base::populate(plan, &AtomicBool::new(false)).unwrap().expect("nobody stops it")
+    Base::new(plan).unwrap()
 }
 
 fn start(config: &WorkloadConfig) -> (Plan, Arc<Base>, Program) {

@@ -85,7 +85,7 @@ fn cores_have_disjoint_page_aligned_memory_and_different_contents() {
         }
         assert_eq!(base.end(), end);
         assert_ne!(first_ops[0], first_ops[1], "{}", workload.name);
-        let populated: u64 = base.extents().iter().map(|extent| extent.end - extent.start).sum();
+        let populated: u64 = base.extents().map(|extent| extent.end - extent.start).sum();
         let share = if workload.kind == WorkloadKind::Queue { config.footprint / 2 } else { config.footprint };
         assert!((share * 8 / 10..=share * 11 / 10).contains(&populated), "{} populated {populated}", workload.name);
     }

@@ -19,7 +19,7 @@ fn replay_one(config: &WorkloadConfig, check_every: u64) {
     let (plan, base, mut program) = start(config);
     let recovery = Recovery::new(&plan);
     recovery.check(0, program.memory()).unwrap();
-    let mut map = base.bytes().to_vec();
+    let mut map = base.bytes();
     let mut buffer = OpBuffer::default();
     let mut number = 0;
     while program.next_transaction(&mut buffer) {

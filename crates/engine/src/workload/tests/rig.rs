@@ -10,20 +10,19 @@ use crate::workload::style::Style;
 use crate::workload::think::Think;
 use crate::workload::transaction::{Protocol, Scratch, Transaction};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 const RING: u64 = 1 << 20;
 const STYLE: Style =
     Style { copy_bytes: 16, log_granularity: LogGranularity::Line, form: ProgramForm::Plain, leave_out: None };
 
 pub(in crate::workload) struct Rig<S> {
-    pub structure: S,
+    pub structure: Arc<S>,
     pub memory: Memory,
     protocol: Protocol,
     number: u64,
 }
 
-impl<S: Structure> Rig<S> {
+impl<S: Structure + 'static> Rig<S> {
     /// A structure of `bytes` with room for `room` transactions, which keeps its own data beside its items.
     pub fn new(make: impl Fn(Share) -> S, bytes: u64, tx_size: u64, room: u64, seed: u64) -> Self {
         Self::keeping(ItemMetadata::Beside, make, bytes, tx_size, room, seed)
@@ -38,15 +37,11 @@ impl<S: Structure> Rig<S> {
         room: u64,
         seed: u64,
     ) -> Self {
-        let structure = make(Share { start: RING, bytes, tx_size, room, seed, metadata });
+        let structure = Arc::new(make(Share { start: RING, bytes, tx_size, room, seed, metadata }));
         let bound = structure.write_bound().in_lines();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
-        let base = Base::build(
-            std::iter::once(&structure as &dyn Structure),
-            std::slice::from_ref(&(0..end)),
-            &AtomicBool::new(false),
-        );
+        let base = Base::of(&[Arc::clone(&structure) as Arc<dyn Structure>], std::slice::from_ref(&(0..end)));
         let memory = Memory::new(Arc::new(base), 0..end);
         Self {
             structure,
@@ -58,13 +53,18 @@ impl<S: Structure> Rig<S> {
 
     /// Runs one transaction and checks every invariant after it.
     pub fn run(&mut self, operation: impl FnOnce(&S, &mut Transaction<'_>)) {
+        self.transact(operation);
+        self.structure.check(&mut self.memory).unwrap();
+    }
+
+    /// Runs one transaction.
+    pub fn transact(&mut self, operation: impl FnOnce(&S, &mut Transaction<'_>)) {
         let (mut scratch, mut ops) = (Scratch::default(), OpBuffer::default());
         let mut tx =
             Transaction::begin(self.number, &mut Think::none(), STYLE, &mut self.memory, &mut scratch, &mut ops);
         operation(&self.structure, &mut tx);
         tx.end(&mut self.protocol);
         self.number += 1;
-        self.structure.check(&mut self.memory).unwrap();
     }
 
     /// Changes each of some words spread over `range` in turn. The check must detect at least `least` of a hundred of
