@@ -32,7 +32,7 @@ test: engine chromium ## Run all tests: engine, C interface, and Python package 
 .PHONY: test-recorder
 test-recorder: engine ## Record programs and compare the traces with the files that they leave behind.
 	tests/recorder/install.sh
-	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
+	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: test-programs

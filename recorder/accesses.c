@@ -96,10 +96,10 @@ VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
    if (!parts(access, a)) operation(TAG_MFENCE, threads_current(), executed + access->before, access->pc);
 }
 
+/* Of other memory too: it is a flush without use. */
 VG_REGPARM(2) void access_flush(const Access* access, Addr a)
 {
    a &= ~(Addr)(LINE - 1);
-   if (mapping_at(a, LINE) == NULL) return;
    operation(access->tag, threads_current(), executed + access->before, access->pc);
    field_address(a);
 }

@@ -47,9 +47,10 @@ void files_each(void (*visit)(File*))
 }
 
 /* Room for descriptors above those of the program: Valgrind keeps only a dozen. */
-void files_init(void)
+void files_init(Int soft)
 {
    enum { MORE = 4096 };
+   if (soft > 0 && soft < VG_(fd_soft_limit)) VG_(fd_soft_limit) = soft;
    struct vki_rlimit limit;
    if (VG_(getrlimit)(VKI_RLIMIT_NOFILE, &limit) != 0) return;
    limit.rlim_cur = limit.rlim_max - limit.rlim_cur > MORE ? limit.rlim_cur + MORE : limit.rlim_max;
@@ -182,19 +183,23 @@ static void image_chunk(const File* file, ULong offset, SizeT length)
    if (at > start) image_part(file, offset + start, bytes + start, at - start);
 }
 
+/* The first offset in [at, end) that is not in a hole, or `end`; `at` where the file system knows no holes. */
+static ULong next_data(const File* file, ULong at, ULong end)
+{
+   enum { SEEK_TO_DATA = 3, SEEK_TO_HOLE = 4 };
+   if (file->fd < 0) return at;
+   Off64T data = VG_(lseek)(file->fd, at, SEEK_TO_DATA);
+   if (data >= 0) return (ULong)data < at ? at : (ULong)data < end ? (ULong)data : end;
+   /* Valgrind keeps to itself why a call failed: a file with nothing but a hole from here on knows that one. */
+   return VG_(lseek)(file->fd, at, SEEK_TO_HOLE) >= 0 ? end : at;
+}
+
 void file_image(File* file, ULong offset, ULong length)
 {
-   enum { SEEK_TO_DATA = 3 };
    Interval part;
    while (intervals_next(&file->imaged, offset, offset + length, False, &part)) {
       ULong at = part.start, end = part.end < file->size ? part.end : file->size;
-      while (at < end) {
-         /* Holes are skipped; a file system that knows none answers with the offset itself. */
-         if (file->fd >= 0) {
-            Off64T data = VG_(lseek)(file->fd, at, SEEK_TO_DATA);
-            if (data == -VKI_ENXIO || data >= (Off64T)end) break;
-            if (data > (Off64T)at) at = data;
-         }
+      while ((at = next_data(file, at, end)) < end) {
          ULong step = CHUNK - at % CHUNK;
          if (step > end - at) step = end - at;
          image_chunk(file, at, step);

@@ -195,7 +195,7 @@ static void end_with_flush(Block* block)
              : block->instruction.kind == CLFLUSHOPT ? TAG_CLFLUSHOPT
                                                      : TAG_CLFLUSH;
    IRExpr* address = flushed_address(block);
-   call(block, is_watched(block, address), "flush", access_flush, describe(block, tag, LINE), address);
+   call(block, is_active(block), "flush", access_flush, describe(block, tag, LINE), address);
    block->out->next = word(block->pc + block->instruction.length);
    block->out->jumpkind = Ijk_Boring;
 }

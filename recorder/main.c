@@ -9,12 +9,14 @@
 #include "pub_tool_options.h"
 #include "pub_tool_vki.h"
 
-static Int trace_descriptor = -1;
+static Int trace_descriptor = -1, told_descriptor = -1, soft_files;
 
 static Bool option(const HChar* argument)
 {
    const HChar* pattern;
    if (VG_BINT_CLO(argument, "--trace-fd", trace_descriptor, 0, 1 << 20)) {
+   } else if (VG_BINT_CLO(argument, "--told-fd", told_descriptor, 0, 1 << 20)) {
+   } else if (VG_BINT_CLO(argument, "--soft-files", soft_files, 0, 1 << 20)) {
    } else if (VG_STR_CLO(argument, "--pmem", pattern)) {
       if (files_pattern_count == PATTERNS_MAX)
          VG_(fmsg_bad_option)(argument, "at most %d patterns can be given\n", PATTERNS_MAX);
@@ -28,6 +30,8 @@ static Bool option(const HChar* argument)
 static void usage(void)
 {
    VG_(printf)("    --trace-fd=<number>   write the trace to this file descriptor\n"
+               "    --told-fd=<number>    say in this file what is not recorded (unrecorded.c)\n"
+               "    --soft-files=<number> the soft limit of open files that the program finds\n"
                "    --pmem=<pattern>      record files whose path matches (* and ?), not all [repeatable]\n");
 }
 
@@ -44,7 +48,10 @@ static void forked_child(ThreadId tid)
 {
    stream_abandon();
    files_close();
+   unrecorded_close();
 }
+
+static void forking_parent(ThreadId tid) { unrecorded_fork(); }
 
 static void start(void)
 {
@@ -53,9 +60,10 @@ static void start(void)
       VG_(exit)(2);
    }
    VG_(clo_sigill_diag) = False;   /* it would report every clwb; instrument.c reports the rest */
-   VG_(atfork)(NULL, NULL, forked_child);
+   VG_(atfork)(NULL, forking_parent, forked_child);
    threads_init();
-   files_init();
+   files_init(soft_files);
+   if (told_descriptor >= 0) unrecorded_open(told_descriptor);
    stream_open(trace_descriptor);
 }
 

@@ -78,15 +78,48 @@ static void state_code(const Code* code)
    field_text(code->path);
 }
 
+/* Addresses that the program has declared not to need durability. */
+static Intervals scratch;
+
+static void state_scratch(UInt what, Addr base, SizeT length)
+{
+   record(TAG_SCRATCH);
+   field_u(what);
+   field_u(base);
+   field_u(length);
+}
+
+void scratch_stored(Addr base, SizeT length)
+{
+   if (base + length > base && mapping_at(base, length) != NULL) state_scratch(0, base, length);
+}
+
+void scratch_begin(Addr base, SizeT length)
+{
+   if (base + length <= base || mapping_at(base, length) == NULL) return;
+   intervals_add(&scratch, base, base + length);
+   state_scratch(1, base, length);
+}
+
+void scratch_end(Addr base, SizeT length)
+{
+   Interval part;
+   if (base + length <= base || !intervals_next(&scratch, base, base + length, True, &part)) return;
+   intervals_remove(&scratch, base, base + length);
+   state_scratch(2, base, length);
+}
+
 void mappings_restate(void)
 {
+   for (UInt i = 0; i < scratch.count; i++)
+      state_scratch(1, scratch.items[i].start, scratch.items[i].end - scratch.items[i].start);
    for (UInt i = 0; i < count; i++) state(&mappings[i]);
    for (UInt i = 0; i < code_count; i++) state_code(&codes[i]);
 }
 
 void mappings_forget(void)
 {
-   count = code_count = 0;
+   count = code_count = scratch.count = 0;
    watch_again();
    watch.active = 0;
 }
@@ -125,6 +158,7 @@ void mapping_remove(Addr base, SizeT length, Bool registered_only)
 {
    Addr end = base + length;
    if (!registered_only) {
+      scratch_end(base, length);
       code_remove(base, end);
       callers_remapped();
    }

@@ -30,6 +30,7 @@
 extern Int VG_(safe_fd)(Int oldfd);
 extern Int VG_(fcntl)(Int fd, Int cmd, Addr arg);
 extern Int VG_(fd_hard_limit);
+extern Int VG_(fd_soft_limit);
 extern Int VG_(sigemptyset)(vki_sigset_t* set);
 extern Int VG_(sigaddset)(vki_sigset_t* set, Int signal);
 extern Int VG_(sigtimedwait_zero)(const vki_sigset_t* set, vki_siginfo_t* info);
@@ -41,7 +42,7 @@ typedef enum {
    TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE,
-   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK,
+   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH,
    TAG_END = 0x7f
 } Tag;
 
@@ -74,7 +75,8 @@ extern const HChar* files_patterns[];
 extern UInt files_pattern_count;
 enum { PATTERNS_MAX = 64 };
 
-void files_init(void);
+/* `soft`: the limit of open files that the program shall find; 0: Valgrind's. */
+void files_init(Int soft);
 File* file_of_descriptor(Int fd, Bool register_new);
 File* file_of_memory(Addr base, SizeT length);
 void file_read(const File* file, ULong offset, UChar* bytes, SizeT length);
@@ -109,6 +111,10 @@ void mapping_move(Addr from, SizeT old_length, Addr to, SizeT new_length);
 void code_add(Addr base, SizeT length, ULong offset, const HChar* path);
 /* Whether a file with code is mapped there. */
 Bool code_at(Addr a);
+/* What the program stores there need not become durable: what it has stored; what it stores from here on; no more. */
+void scratch_stored(Addr base, SizeT length);
+void scratch_begin(Addr base, SizeT length);
+void scratch_end(Addr base, SizeT length);
 void mappings_restate(void);
 void mappings_forget(void);
 /* Calls `visit` for each mapped part of the file's [start, end). */
@@ -197,6 +203,16 @@ typedef struct {
 } Instruction;
 
 void decode(const UChar* bytes, Instruction* out);
+
+/* ---- unrecorded.c ---- */
+
+void unrecorded_open(Int fd);
+void unrecorded_close(void);
+/* The program has started a process. */
+void unrecorded_fork(void);
+/* The program is about to become the one whose path is at this address of its memory. */
+void unrecorded_exec(Addr path);
+void unrecorded_exec_failed(void);
 
 /* ---- instrument.c, cpuid.c, syscalls.c, requests.c ---- */
 

@@ -16,7 +16,8 @@ enum {
    REGISTER_PMEM_FILE,
    REMOVE_PMEM_MAPPING,
    CHECK_IS_PMEM_MAPPING,
-   START_TX = REGISTER_PMEM_MAPPING + 18,
+   SET_CLEAN = REGISTER_PMEM_MAPPING + 17,
+   START_TX,
    START_TX_N,
    END_TX,
    END_TX_N,
@@ -75,9 +76,20 @@ static Bool request(ThreadId tid, UWord* args, UWord* result)
    if (!stream_is_open()) return True;
    threads_run(tid);
    switch (args[0]) {
-      case REGISTER_PMEM_MAPPING: if (!left_out(args[1])) register_memory(args[1], args[2]); break;
-      case REGISTER_PMEM_FILE: register_file(args[1], args[2], args[3], args[4]); break;
-      case REMOVE_PMEM_MAPPING: mapping_remove(args[1], args[2], True); break;
+      case REGISTER_PMEM_MAPPING:
+         scratch_end(args[1], args[2]);
+         if (!left_out(args[1])) register_memory(args[1], args[2]);
+         break;
+      case REGISTER_PMEM_FILE:
+         scratch_end(args[2], args[3]);
+         register_file(args[1], args[2], args[3], args[4]);
+         break;
+      /* What is stored to a part of a file's mapping is stored to the file all the same. */
+      case REMOVE_PMEM_MAPPING:
+         mapping_remove(args[1], args[2], True);
+         scratch_begin(args[1], args[2]);
+         break;
+      case SET_CLEAN: scratch_stored(args[1], args[2]); break;
       case CHECK_IS_PMEM_MAPPING: *result = mappings_cover(args[1], args[2]); break;
       case START_TX:
       case START_TX_N: transaction(TAG_TX_BEGIN); break;

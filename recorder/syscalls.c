@@ -145,14 +145,19 @@ static void allocated(Int fd, UWord mode, ULong offset, ULong length)
    if (mode & (COLLAPSE | INSERT)) changed(file, offset, before > file->size ? before : file->size);
 }
 
+static Bool is_exec(UInt number) { return number == __NR_execve || number == __NR_execveat; }
+
 static void before(ThreadId tid, UInt number, UWord* args, UInt count)
 {
    /* The program's memory, and the recorder in it, is gone if this succeeds. */
-   if (number == __NR_execve || number == __NR_execveat) stream_flush();
+   if (!is_exec(number)) return;
+   stream_flush();
+   unrecorded_exec(args[number == __NR_execve ? 0 : 1]);
 }
 
 static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes result)
 {
+   if (is_exec(number)) unrecorded_exec_failed();   /* or it would not be here */
    if (sr_isError(result) || !stream_is_open()) return;
    threads_run(tid);
    UWord value = sr_Res(result);

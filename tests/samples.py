@@ -7,7 +7,7 @@ import lzma
 import struct
 
 BASE = 0x1000_0000
-_MAGIC = b"CPTRACE\x01"
+_MAGIC = b"CPTRACE\x02"
 _TABLE_MAGIC, _FOOTER_MAGIC = 0x184D2A5E, 0x8F92EAB1
 
 
@@ -47,6 +47,7 @@ def records() -> list[bytes]:
         b"\x07\x01",
         b"\x18" + access,
         b"\x22" + unsigned(22) + b"pmemobj_tx_commit.END|",
+        b"\x23\x01" + unsigned(BASE) + unsigned(0x40),
         b"\x04" + unsigned(BASE) + unsigned(0x1000),
     ]
 

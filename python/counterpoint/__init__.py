@@ -14,6 +14,8 @@ its answers Python types::
     v = cp.crash("secpm", "btree", points="all")
     v.violations
 
+    cp.check("map.cptrace").findings
+
     cp.annotations("sca", "btree").annotations
 
     cp.litmus(["torn-pair"]).verdicts
@@ -33,6 +35,7 @@ from .api import (
     SEPENCR_CORES,
     SEPENCR_TX_SIZES,
     SEPENCR_WARMUP_BYTES,
+    check,
     compare,
     crash,
     design,
@@ -57,6 +60,7 @@ from .lines import LineRun, is_line_trace, replay_lines
 from .litmus import LitmusReport, Verdict, litmus, litmus_tests
 from .options import (
     AnnotationOptions,
+    CheckOptions,
     CommonOptions,
     CrashOptions,
     LineOptions,
@@ -74,10 +78,12 @@ from .report import write_crash_page, write_report, write_reproduction, write_sw
 from .request import ANNOTATIONS, PROGRAM_STEPS
 from .results import (
     Blame,
+    Check,
     Crash,
     Design,
     DesignPart,
     Fault,
+    Finding,
     Machine,
     Part,
     Recoveries,
@@ -108,6 +114,8 @@ __all__ = [
     "Annotations",
     "Blame",
     "Calibration",
+    "Check",
+    "CheckOptions",
     "CommonOptions",
     "Crash",
     "CrashOptions",
@@ -115,6 +123,7 @@ __all__ = [
     "DesignPart",
     "EngineError",
     "Fault",
+    "Finding",
     "InputError",
     "Interrupted",
     "LineCost",
@@ -143,6 +152,7 @@ __all__ = [
     "__version__",
     "annotations",
     "calibrate",
+    "check",
     "compare",
     "crash",
     "design",

@@ -13,10 +13,18 @@ from . import _engine
 from .commands import crash_command, with_commands
 from .errors import Interrupted
 from .frame import check_baseline, frame
-from .options import CommonOptions, CrashOptions, ReplayOptions, RunOptions, SceneOptions, SingleRunOptions
+from .options import (
+    CheckOptions,
+    CommonOptions,
+    CrashOptions,
+    ReplayOptions,
+    RunOptions,
+    SceneOptions,
+    SingleRunOptions,
+)
 from .paths import checked_text
-from .request import Size, Variant, bytes_of, check_design, count, request
-from .results import Crash, Design, DesignPart, Fault, Machine, Run, Workload, build
+from .request import Size, Variant, bytes_of, check_design, count, given, request
+from .results import Check, Crash, Design, DesignPart, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,6 +89,9 @@ _EXPERIMENTS = {
         SEPENCR_WARMUP_BYTES,
     ),
 }
+
+CHECK_TOP = 15
+"""How many findings of `check` are measured one by one on a design: the default."""
 
 _FALLBACK_MACHINE = "secpm"
 
@@ -379,6 +390,36 @@ def crash(
         verdict = finished(stop)
         raise Interrupted(verdict=Crash.from_dict(with_commands(verdict)) if verdict else None) from None
     return Crash.from_dict(with_commands(json.loads(answer)))
+
+
+def check(
+    trace: str | os.PathLike[str],
+    *,
+    design: str | os.PathLike[str] | None = None,
+    top: int = CHECK_TOP,
+    progress: Progress | None = None,
+    **options: Unpack[CheckOptions],
+) -> Check:
+    """Checks a recorded program without its recovery: stores that are never made durable, useless flushes and fences.
+
+    Args:
+        trace: path of a trace with a program and its flushes, plain or compressed.
+        design: measure what the useless operations cost on this design, by replays with and without them.
+        top: how many findings are measured one by one, the most frequent first.
+        progress: called with the number of bytes of the trace that are done, each replay counted like the trace.
+        **options: see `CheckOptions`.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C.
+    """
+    asked = {"trace": checked_text(os.fspath(trace), "trace"), "top": count("top", top), **given(CheckOptions, options)}
+    if design is not None:
+        asked["design"] = check_design(design)
+    try:
+        return Check.from_dict(json.loads(_engine.check(json.dumps(asked), progress)))
+    except _engine.Interrupted:
+        raise Interrupted from None
 
 
 def scene(

@@ -7,6 +7,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 - `baseline`: the design that the next columns are relative to, on the same workload, size and number of cores.
 - `relative_latency`, `relative_throughput`, `relative_writes`, `relative_write_bytes`: the run's figure over the
   baseline's. Writes are counted, whatever their length; bytes tell a write of 72 from one of 64.
+- `relative_simulated_time`: the simulated time of the whole run over the baseline's, which a recorded program without
+  transactions has as well.
 - `relative_execution_time`: the time that as many transactions take over the baseline's, the inverse of
   `relative_throughput` (sepencr, Figures 3, 10 and 11).
 - `scaled_throughput`: the run's throughput over the baseline's at the fewest cores of any run, on the same workload and
@@ -48,6 +50,7 @@ _DEFAULT_BASELINES = ("unencrypted", "eadr")
 _OVER = {
     "relative_latency": ("transaction_latency_ns_mean", "transaction_latency_ns_mean"),
     "relative_throughput": ("throughput_tps", "throughput_tps"),
+    "relative_simulated_time": ("simulated_ns", "simulated_ns"),
     "relative_writes": ("nvm_writes", "nvm_writes"),
     "relative_write_bytes": ("nvm_write_bytes", "nvm_write_bytes"),
     "relative_data_writes": ("nvm_data_writes", "nvm_writes"),

@@ -17,6 +17,7 @@ from .request import (
     assignments,
     check_leave_out,
     check_name,
+    check_names,
     check_points,
     count,
     flag,
@@ -115,6 +116,21 @@ class AnnotationOptions(RunOptions, total=False):
     """
 
     points: Annotated[int | str | None, check_points]
+
+
+class CheckOptions(MachineOptions, total=False):
+    """The options of `check`: those of `MachineOptions`, which need a design, and these.
+
+    Attributes:
+        allow_truncated: check the good part of a trace that is cut off.
+        mark: the text of marks that the program sets; at each of them, every store must be durable.
+        wrappers: names of functions that only flush or fence, besides the usual ones: findings are shown at the line
+            that calls them.
+    """
+
+    allow_truncated: Annotated[bool, flag]
+    mark: Annotated[str | None, check_name]
+    wrappers: Annotated[Iterable[str] | None, check_names]
 
 
 class SceneOptions(RunOptions, total=False):

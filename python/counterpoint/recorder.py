@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
+import resource
+import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import termios
+from array import array
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import InputError, _engine
+from .descendants import tell_all
 from .handlers import STOPS, handled
 from .paths import is_file, is_folder, reason
 
@@ -23,6 +30,14 @@ SUFFIX = ".cptrace"
 _SOURCES = Path(__file__).with_name("_recorder")
 _TOOL = "counterpoint-amd64-linux"
 _NEEDED = "install it with: apt-get install valgrind gcc make"
+_SAID_BYTES = 4098
+"""The most bytes of recorder/unrecorded.c: a mark, a path, a zero."""
+_FILES_OF_VALGRIND = 12
+"""Descriptors that Valgrind keeps above those of the program (`N_RESERVED_FDS`)."""
+_FILES_EXPECTED = 1024
+"""Open files that a program may have on any Linux, unless somebody has lowered the limit."""
+_FILES_MAX = 1 << 16
+"""The most descriptors to ask for: the kernel allocates up to the highest that is used, and Valgrind uses that."""
 _HEADER = "valgrind/pub_tool_tooliface.h"
 
 
@@ -35,11 +50,13 @@ class Recording:
         status: how the program ended, as in a shell: its exit code, or 128 + the signal that ended it.
         summary: what the trace holds: records, instructions, loads, stores, bytes, flushes, fences, threads, files,
             transactions, and whether it is complete.
+        unrecorded: sentences on what the program left to others, of which the trace has nothing.
     """
 
     path: Path
     status: int
     summary: dict[str, Any]
+    unrecorded: tuple[str, ...] = ()
 
 
 def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Sequence[str] = ()) -> Recording:
@@ -54,7 +71,8 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
         pmem: patterns with `*` and `?`; only files whose whole path matches one of them are recorded.
 
     Raises:
-        InputError: there is no such program, Valgrind is not installed, or the trace cannot be written.
+        InputError: there is no such program, Valgrind is not installed, the trace cannot be written, or there is
+            nothing to record because the program leaves everything to others.
     """
     if not program:
         raise InputError("no program to record was given")
@@ -69,21 +87,38 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
     reading, writing = os.pipe()
     command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
-    with _patient() as told:
+    with os.fdopen(os.memfd_create("unrecorded"), "rb") as unrecorded, _patient() as told:
         try:
-            process = subprocess.Popen(
-                [*command, "--", *program], pass_fds=[writing], env={**os.environ, "VALGRIND_LIB": str(library)}
-            )
+            with _more_files() as soft:
+                command += [f"--soft-files={soft}", f"--told-fd={unrecorded.fileno()}", "--", *program]
+                process = subprocess.Popen(
+                    command,
+                    pass_fds=[writing, unrecorded.fileno()],
+                    env={**os.environ, "VALGRIND_LIB": str(library)},
+                )
         finally:
             os.close(writing)
-        told.append(process)
+        told.began(process)
         try:
-            summary: dict[str, Any] = dict(_engine.write_trace(reading, str(path)))
+            summary = _written(reading, path, told)
         finally:
             # A program whose trace cannot be written continues unrecorded.
             os.close(reading)
             code = process.wait()
-    return Recording(path, code if code >= 0 else 128 - code, summary)
+        said = os.pread(unrecorded.fileno(), _SAID_BYTES, 0)
+    if summary is None:
+        if told.newest is not None:
+            # The signal came before there was anything to record: it stops this command like any other.
+            signal.raise_signal(told.newest)
+        raise InputError(f"nothing was recorded: Valgrind ended with {code} before '{program[0]}' began")
+    left = _left_to_others(said, summary["complete"])
+    if left and summary["files"] == 0:
+        path.unlink()
+        raise InputError(
+            f"nothing was recorded: '{program[0]}' used no persistent memory itself; {'; '.join(left)}: "
+            "record the program that uses it"
+        )
+    return Recording(path, code if code >= 0 else 128 - code, summary, left)
 
 
 def tool() -> Path:
@@ -159,22 +194,105 @@ def _build(folder: Path) -> None:
         raise InputError(f"the recorder cannot be built: {why}")
 
 
+def few_files() -> str | None:
+    """A sentence if the program cannot have as many open files as programs take for granted; otherwise None."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = _FILES_EXPECTED + _FILES_OF_VALGRIND
+    if hard == resource.RLIM_INFINITY or hard >= enough:
+        return None
+    return (
+        f"the limit of {hard} open files leaves {hard - _FILES_OF_VALGRIND} to the program, because Valgrind keeps "
+        f"{_FILES_OF_VALGRIND}; a hard limit ('ulimit -n') of {enough} or more leaves it {_FILES_EXPECTED}"
+    )
+
+
 @contextmanager
-def _patient() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Lets the program decide how to react to a signal: signals that stop commands are passed on to these processes.
+def _more_files() -> Iterator[int]:
+    """Raises the soft limit of open files for what is started meanwhile; gives what it was, or 0 where it stays.
 
-    Ctrl-C on a terminal reaches the program as well, without being passed on. Whatever ends it, its trace is written to
-    its end.
+    The soft limit with which Valgrind starts is the hard limit that the program finds.
     """
-    programs: list[subprocess.Popen[bytes]] = []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, _FILES_MAX)
+    if soft == resource.RLIM_INFINITY or soft >= most:
+        yield 0
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    try:
+        yield soft
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
-    def pass_on(number: int, _frame: object) -> None:
-        for program in programs:
-            if number != signal.SIGINT or not _on_terminal():
-                program.send_signal(number)
 
-    with handled(STOPS, pass_on, instead_of=lambda _, handler: handler is not signal.SIG_IGN):
-        yield programs
+def _left_to_others(said: bytes, complete: bool) -> tuple[str, ...]:
+    """What recorder/unrecorded.c says, in sentences."""
+    left = []
+    if said[:1] == b"F":
+        left.append("it started other processes, of which nothing is recorded")
+    became = said[1:].partition(b"\0")[0].decode(errors="replace")
+    if became and not complete:
+        left.append(f"it became '{became}' by exec, of which nothing is recorded")
+    return tuple(left)
+
+
+def _begins(reading: int) -> bool:
+    """Waits for the first bytes of the recorder; whether there are any."""
+    begun = select.poll()
+    begun.register(reading, select.POLLIN)
+    begun.poll()
+    waiting = array("i", [0])
+    fcntl.ioctl(reading, termios.FIONREAD, waiting)
+    return waiting[0] > 0
+
+
+def _written(reading: int, path: Path, told: _Told) -> dict[str, Any] | None:
+    """The summary of the trace, or None if the recorder writes nothing.
+
+    The trace is written on a thread of its own: handlers of signals run in this one, and only while it is in Python.
+    """
+    with ThreadPoolExecutor(1) as writer:
+        try:
+            if not _begins(reading):
+                return None
+            return dict(writer.submit(_engine.write_trace, reading, str(path)).result())
+        except KeyboardInterrupt:
+            # A signal that was put off from before the program was started.
+            told.tell(signal.SIGTERM)
+            raise
+
+
+class _Told:
+    """The program that is recorded, and the signals that it is told of."""
+
+    def __init__(self) -> None:
+        self.newest: int | None = None
+        self._early: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def began(self, process: subprocess.Popen[bytes]) -> None:
+        """The program has been started; it is told of the signals that have come meanwhile."""
+        self._process = process
+        for number in self._early:
+            tell_all(process.pid, number)
+
+    def tell(self, number: int, _frame: object = None) -> None:
+        """A signal has come. Ctrl-C on a terminal reaches the program as well, without being passed on."""
+        self.newest = number
+        if self._process is None:
+            self._early.append(number)
+        elif number != signal.SIGINT or not _on_terminal():
+            tell_all(self._process.pid, number)
+
+
+@contextmanager
+def _patient() -> Iterator[_Told]:
+    """Lets the program decide how to react to a signal: those that stop commands are passed on to it and all below it.
+
+    Whatever ends it, its trace is written to its end.
+    """
+    program = _Told()
+    with handled(STOPS, program.tell, instead_of=lambda _, handler: handler is not signal.SIG_IGN):
+        yield program
 
 
 def _on_terminal() -> bool:

@@ -71,7 +71,12 @@ def request(
         TypeError: an option that does not exist.
         InputError: a value that no request can have, such as a number that is negative or does not fit 64 bits.
     """
-    asked: dict[str, Any] = {"design": check_design(design), "workload": os.fspath(workload)}
+    return {"design": check_design(design), "workload": os.fspath(workload), **given(kind, options)}
+
+
+def given(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a request that holds the options that were given; see `request`."""
+    asked: dict[str, Any] = {}
     checks = _checks(kind)
     for name, value in options.items():
         if name not in checks:
@@ -177,6 +182,11 @@ def check_name(option: str, value: object) -> str:
     if not isinstance(value, str):
         raise InputError(f"{option} is '{value}'; it must be a name")
     return value
+
+
+def check_names(option: str, values: Iterable[object]) -> list[str]:
+    """`values`, names; one text is one name."""
+    return [check_name(option, value) for value in ([values] if isinstance(values, str) else values)]
 
 
 def flag(name: str, value: object) -> bool | None:

@@ -29,6 +29,7 @@ class Program:
     marks: str
     threads: int
     seen_by: list[str]
+    check: str
     sources: list[str]
     pmemcheck: str
     pmreorder: str
@@ -67,7 +68,8 @@ def tables() -> list[str]:
     found = programs()
     patterns = [row([f"`{one.name}`", one.pattern, one.kind, "; ".join(one.sources) or "-"]) for one in found]
     tools = [
-        row([f"`{one.name}`", *(", ".join(one.seen_by), *(getattr(one, tool) for tool in TOOLS))]) for one in found
+        row([f"`{one.name}`", *(", ".join(one.seen_by), one.check or "-", *(getattr(one, tool) for tool in TOOLS))])
+        for one in found
     ]
     return [*patterns, *tools]
 

@@ -7,7 +7,8 @@ Each program is compiled without and with -DFIXED and recorded. persistency.py l
 may leave, and the program's own `recover` judges each different one. The broken form must fail on one of them, because
 of the line that its source marks; the fixed form on none, neither when `recover` runs twice, nor when power fails again
 while it repairs. A program that a static check can see must leave a store uncovered in its broken form; no fixed form
-may.
+may. `counterpoint check` must find at the marked line of the broken form what corpus.toml says, and nothing else about
+correctness; in the fixed form and in its recovery nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import stream
 from persistency import Point, Store
 from raw import Failure, require
 
+import counterpoint
 from counterpoint import recorder
 
 STATES = 4096
@@ -44,14 +46,22 @@ def compiled(source: Path, form: str, out: Path) -> Path:
     return program
 
 
-def recorded(program: Path, action: str, file: Path, tool: Path) -> stream.Replay:
-    """What `program action file` does to the file."""
+def recorded(program: Path, action: str, file: Path, tool: Path, expected: Iterable[str] = ()) -> stream.Replay:
+    """What `program action file` does to the file; `expected` is what a check finds about correctness."""
     trace = program.with_suffix(".trace")
     raw.record([str(program), action, str(file)], trace, tool, "--vgdb=no")
     with trace.open("rb") as source:
         replay = stream.replay(source, lambda record: True)
+    lost = [one for one in counterpoint.check(trace).findings if one.correctness]
+    found = [f"{one.kind} at {Path(one.place).name}" for one in lost]
+    require(found == list(expected), f"'{action}' of {program.name}: a check finds {found}, not {list(expected)}")
     trace.unlink()
     return replay
+
+
+def expected(program: corpus.Program) -> list[str]:
+    """What a check finds about correctness in the broken form."""
+    return [f"{program.check} at {program.path.name}:{program.line}"] if program.check else []
 
 
 @dataclass
@@ -141,7 +151,7 @@ def broken(program: corpus.Program, out: Path, tool: Path) -> str:
     """Proves the broken form."""
     binary, file = compiled(program.path, "broken", out), out / "broken.pool"
     file.unlink(missing_ok=True)
-    replay = recorded(binary, "run", file, tool)
+    replay = recorded(binary, "run", file, tool, expected(program))
     judge = Judge(binary, out / "broken.image", again=False)
     found = explored(replay, file, judge)
     require(found.failures != [], "the broken form recovers from everything")

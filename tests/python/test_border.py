@@ -85,6 +85,8 @@ _READING = (
     "annotations sca {}",
     "compare -w {}",
     "replay {}",
+    "check {}",
+    "check trace.log --design {}",
     "sweep {}",
     "report {}",
     "sweep sweep.toml --resume --store {}",
@@ -122,7 +124,7 @@ def test_texts_that_are_no_paths(command: str, cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["sweep {}", "report {}", "run secpm {}", "replay {}", "run secpm btree --machine {}/"]
+    "command", ["sweep {}", "report {}", "run secpm {}", "replay {}", "check {}", "run secpm btree --machine {}/"]
 )
 def test_folders_where_files_are_expected(command: str, cli: Cli, folder: Path) -> None:
     _is_bad_input(cli(*command.format(folder).split()))
@@ -167,6 +169,7 @@ def test_paths_of_other_encodings_in_python(folder: Path) -> None:
         lambda: cp.replay_lines(other),
         lambda: cp.run("secpm", other),
         lambda: cp.crash("secpm", other),
+        lambda: cp.check(other),
         lambda: cp.sweep({"base": {"design": "secpm", "workload": other}, "axes": {"seed": [1]}}),
     ):
         with pytest.raises(cp.InputError):

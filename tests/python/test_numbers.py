@@ -21,6 +21,7 @@ _CALLS = {
     "compare": ["compare", "-d", "secpm", "-w", "btree", *_SMALL],
     "crash": ["crash", "secpm", "btree", *_SMALL],
     "annotations": ["annotations", "sca", "btree", *_SMALL],
+    "check": ["check", "trace.log", "-d", "secpm", "--machine", "small"],
     "replay": ["replay", "trace.log", "-d", "secpm", "--machine", "small"],
     "reproduce": ["reproduce", "secpm", "--quick"],
     "calibrate": ["calibrate", "secpm"],
@@ -50,6 +51,7 @@ _NO_NUMBERS = {
     "FILE.parquet|FILE.csv",
     "ADDRESS",
     "PATTERN",
+    "TEXT",
     "schedule|schedules|legal",
 }
 _BAD = (

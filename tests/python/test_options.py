@@ -54,6 +54,11 @@ def test_the_engine_knows_the_options_of_a_call_and_no_others(kind: Any, call: C
 
 
 @pytest.mark.engine
+def test_the_engine_knows_the_options_of_a_check() -> None:
+    assert _known(_engine.check, {"nonsense": 1}) == _keys(cp.CheckOptions) | {"trace", "design", "top"}
+
+
+@pytest.mark.engine
 def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path) -> None:
     trace = tmp_path / "t.trace"
     trace.write_text("0x40 READ 3\n0x80 WRITE 4\n")
@@ -72,6 +77,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
             _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame"},
             ("shrink", "blame", "recover_keep"),
         ),
+        ("check", cp.CheckOptions, _SHOWN - {"out"} | {"trace", "design"}, ()),
         ("annotations", cp.AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
         (
             "compare",

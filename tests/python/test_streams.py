@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import samples
 from counterpoint.cli import app, streams
 
 pytestmark = pytest.mark.engine
@@ -45,6 +46,7 @@ _COMMANDS = {
     "annotations": f"annotations sca btree {_SMALL}",
     "litmus": "litmus torn-pair",
     "record": "record --out ../shared.cptrace -- true",
+    "check": "check recorded.log --json",
     "replay": "replay trace.nvmain -d secpm --machine small",
     "reproduce": "reproduce secpm --quick --store ../papers.duckdb --json",
     "calibrate": "calibrate secpm",
@@ -83,6 +85,7 @@ def folder(shared: Path, request: pytest.FixtureRequest) -> Path:
     made.mkdir()
     (made / "sweep.toml").write_text(_SWEEP)
     (made / "trace.nvmain").write_text("10 R 0x1040 0 0\n12 W 0x2040 0 0\n")
+    (made / "recorded.log").write_bytes(samples.PMEMCHECK)
     return made
 
 

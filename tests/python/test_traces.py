@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from conftest import Cli
 
 import counterpoint as cp
 from counterpoint import _engine
@@ -44,6 +45,25 @@ def _stream(*, end: bool = True) -> bytes:
     ]
     last = [bytes([0x7F, len(records), 12, 3])] if end else []
     return b"CPTRACE\x01" + b"".join([*records, *last])
+
+
+def _without_transactions(*, mark: bool) -> bytes:
+    """Two stores, each with a flush and a fence."""
+    once = [
+        bytes([0x11, 9, 0]) + _unsigned(2 * (_BASE + 0x40)) + bytes([4]) + b"abcd",
+        bytes([0x14, 0, 0, 0]),
+        bytes([0x17, 0, 0]),
+        *([bytes([0x22, 3]) + b"one"] if mark else []),
+    ]
+    again = [bytes([0x11, 9, 0, 0, 4]) + b"efgh", *once[1:]]
+    records = [
+        bytes([0x01, 0, 0, 0]),
+        bytes([0x02, 0, 4]) + b"pool",
+        bytes([0x03]) + _unsigned(_BASE) + _unsigned(0x2000) + bytes([0, 0]),
+        *once,
+        *again,
+    ]
+    return b"CPTRACE\x01" + b"".join([*records, bytes([0x7F, len(records), 24, 0])])
 
 
 def _write(data: bytes, path: Path) -> dict[str, int | bool | list[str]]:
@@ -118,6 +138,35 @@ def _called_stream(object_file: Path) -> bytes:
     ]
     last = bytes([0x7F, len(records), 12, 0])
     return b"CPTRACE\x01" + b"".join([*records, last])
+
+
+@pytest.mark.parametrize("mark", [False, True])
+def test_a_program_without_transactions_is_compared_by_simulated_time(cli: Cli, tmp_path: Path, mark: bool) -> None:
+    trace = tmp_path / "t.cptrace"
+    trace.write_bytes(_without_transactions(mark=mark))
+    ran = cli("replay", str(trace), "-d", "unencrypted,write-through")
+    assert "Simulated time, unencrypted = 1" in ran.out
+    assert "Simulated time per fence" in ran.out
+    assert ("Simulated time per mark" in ran.out) == mark
+    assert "Transaction latency" not in ran.out
+    assert "Throughput" not in ran.out
+    for run in json.loads(cli("replay", str(trace), "-d", "unencrypted,write-through", "--json").out)["runs"]:
+        assert run["transactions"] == 0
+        half = pytest.approx(run["simulated_ns"] / 2)
+        marks = {"marks": 2, "ns_per_mark": half} if mark else {"marks": 0, "ns_per_mark": None}
+        assert run["recorded"] == {"fences": 2, "ns_per_fence": half, **marks}
+    single = cli("run", "secpm", str(trace))
+    assert re.search(r"fences +2, \d+ ns each", single.out)
+
+
+def test_a_program_with_transactions_is_compared_by_them(cli: Cli, tmp_path: Path) -> None:
+    trace = tmp_path / "t.cptrace"
+    trace.write_bytes(_stream())
+    ran = cli("replay", str(trace), "-d", "unencrypted,write-through")
+    assert "Transaction latency" in ran.out
+    assert "Simulated time" not in ran.out
+    assert cp.run("secpm", trace).stats.recorded is not None
+    assert cp.run("secpm", "array", transactions=5).stats.recorded is None
 
 
 def test_lines_of_a_program_without_debug_information(tmp_path: Path) -> None:

@@ -20,3 +20,12 @@ def listens(process: int) -> bool:
     """Whether a command has begun, so that it hears SIGTERM: before that, it has nothing to clean up."""
     status = Path(f"/proc/{process}/status").read_text().split()
     return bool(int(status[status.index("SigCgt:") + 1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def ended(process: int) -> bool:
+    """Whether a process is no more, but for what its parent has not read of it yet."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_bytes()
+    except FileNotFoundError:
+        return True
+    return stat.rpartition(b")")[2].split()[0] == b"Z"

@@ -25,12 +25,14 @@ from pathlib import Path
 import raw
 import stream
 from raw import Failure, require
+from waiting import ended
 
 HERE = Path(__file__).parent
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
 MAP_SOURCES = ("map/map*.c", "hashmap/*.c", "tree_map/*.c", "list_map/*.c")
 MAP_PROGRAMS = ("mapcli.c", "data_store.c", "kv_server.c")
 PAGE_LINES = 4096 // 64
+SPARSE_BYTES = 256 << 20
 
 
 @dataclass
@@ -157,6 +159,8 @@ def check(case: Case, out: Path, tool: Path) -> str:
         msync = sections.counts["msync"]
         require(msync["CLWB"] == 2 * PAGE_LINES, f"msync wrote back {msync['CLWB']} lines, not those of two pages")
         require(msync["SFENCE"] == 2, "msync is no fence")
+        scratch = [(what, length) for what, _, length in replay.scratch]
+        require(scratch == [(1, 4096), (0, 64)], f"scratch {scratch}, not a page from here on and a line so far")
         require(sections.counts["kernel"]["KERNEL_STORE"] >= 11, "system calls are missing")
     return f"{replay.counts.total()} records, {replay.instructions} instructions"
 
@@ -215,25 +219,96 @@ def command_line(out: Path) -> str:
 
 
 def stopped(out: Path) -> str:
-    """A signal to `counterpoint record` alone ends the program as well, and its trace is whole."""
-    trace, began = out / "stopped.cptrace", out / "stopped.began"
+    """A signal to `counterpoint record` alone ends the program and what it has started, and its trace is whole."""
+    program = compile_program(out / "family", [HERE / "family.c"])
+    trace, began, pool = out / "stopped.cptrace", out / "stopped.began", out / "stopped.pool"
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        trace.unlink(missing_ok=True)
-        began.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--", "/bin/sh", "-c"]
+        # A shell starts what is in the background with SIGINT ignored, and what is ignored stays so.
+        signal.signal(number, signal.SIG_DFL)
+        for file in (trace, began, pool):
+            file.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--pmem", str(pool), "--"]
         # A session of its own has no terminal that would tell the program of Ctrl-C.
-        recording = subprocess.Popen([*command, f"echo $$ > {began}; exec sleep 600"], start_new_session=True)
+        recording = subprocess.Popen(
+            [*command, program, str(pool), str(began)], start_new_session=True, stderr=subprocess.PIPE, text=True
+        )
         deadline = time.monotonic() + 60
-        while not (began.exists() and began.read_text().strip()):
+        while not (began.exists() and began.read_text().endswith("\n")):
             require(time.monotonic() < deadline and recording.poll() is None, "the program did not begin")
             time.sleep(0.05)
         recording.send_signal(number)
-        code = recording.wait(60)
+        _, told = recording.communicate(timeout=60)
+        code = recording.returncode
         require(code == 128 + number, f"counterpoint record ended with {code}, not {128 + number}")
-        require(not Path(f"/proc/{began.read_text().strip()}").exists(), "the program is still there")
-        require(trace.stat().st_size > 0, "there is no trace")
+        while not all(map(ended, map(int, began.read_text().split()))):
+            require(time.monotonic() < deadline, "what was recorded is still there")
+            time.sleep(0.05)
+        require("1 stores, 1 flushes" in told and "cut off" not in told, f"the trace is not whole: {told}")
+        replay = [sys.executable, "-m", "counterpoint", "replay", str(trace), "-d", "unencrypted", "--json"]
+        subprocess.run(replay, stdout=subprocess.DEVNULL, check=True)
         require(not list(out.glob(".counterpoint-*")), "a temporary file is left")
     return "3 signals"
+
+
+def left_to_others(out: Path) -> str:
+    """A program that forks is recorded with a warning; one that only starts others is refused."""
+    pool, trace, began = out / "others.pool", out / "others.cptrace", out / "others.began"
+    family = compile_program(out / "family", [HERE / "family.c"])
+    threads = compile_program(out / "threads", [HERE / "threads.c"], "-pthread")
+
+    def record(*program: str) -> tuple[int, str]:
+        pool.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--", *program]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stderr
+
+    for script, what in ((f"exec {threads} {pool}", f"it became '{threads}'"), (f"{threads} {pool}; :", "it started")):
+        code, told = record("/bin/sh", "-c", script)
+        require(code == 2 and what in told, f"'{script}' ended with {code}: {told}")
+        require(not trace.exists(), f"'{script}' left a trace")
+    code, told = record(family, str(pool), str(began), "0")
+    require(code == 0 and "warning" in told and "it started" in told, f"a fork ended with {code}: {told}")
+    code, told = record(threads, str(pool))
+    require(code == 0 and "warning" not in told, f"a program alone ended with {code}: {told}")
+    return "2 refused"
+
+
+def limits(out: Path) -> str:
+    """The program finds its own limits of open files; where Valgrind takes some, that is told."""
+    program = compile_program(out / "limits", [HERE / "limits.c"])
+    for limit, finds, warned in (("-S -n 300; ulimit -H -n 3000", (300, 2988), False), ("-n 300", (288, 288), True)):
+        record = [sys.executable, "-m", "counterpoint", "record", "--out", str(out / "limits.cptrace"), "--", program]
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *record],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        found = f"{finds[0]} {finds[1]} 1\n"
+        require(done.stdout == found, f"after 'ulimit {limit}' the program finds {done.stdout}: {done.stderr}")
+        told = "the limit of 300 open files leaves 288 to the program" in done.stderr
+        require(told == warned, f"after 'ulimit {limit}': {done.stderr}")
+    return "2 limits"
+
+
+def sparse(out: Path, tool: Path) -> str:
+    """The holes of a file are not read, those at its end neither."""
+    program, pool, trace = (
+        compile_program(out / "sparse", [HERE / "sparse.c"]),
+        out / "sparse.pool",
+        out / "sparse.cptrace",
+    )
+    with pool.open("wb") as file:
+        file.truncate(SPARSE_BYTES)
+        for text, at in ((b"first", 0), (b"last", SPARSE_BYTES // 2)):
+            file.seek(at)
+            file.write(text)
+    name, read = raw.record([program, str(pool)], trace, tool).split()
+    require(name == "rchar:" and int(read) < SPARSE_BYTES // 4, f"{read} bytes were read")
+    with trace.open("rb") as source:
+        content = stream.replay(source).content(str(pool))
+    require(content[:5] == b"First" and content[SPARSE_BYTES // 2 :][:4] == b"last", "the file's data are missing")
+    return f"{read} bytes read"
 
 
 def lines(out: Path, tool: Path) -> str:
@@ -274,9 +349,12 @@ def main() -> int:
         tool = recorder.tool()
     checks: dict[str, Callable[[], str]] = {case.name: partial(check, case, out, tool) for case in cases(out)}
     checks["killed"] = partial(killed, out, tool)
+    checks["sparse"] = partial(sparse, out, tool)
     checks["broken pipe"] = partial(broken_pipe, out, tool)
     if options.tool is None:
         checks["command line"] = partial(command_line, out)
+        checks["left to others"] = partial(left_to_others, out)
+        checks["limits"] = partial(limits, out)
         checks["stopped"] = partial(stopped, out)
         checks["lines"] = partial(lines, out, tool)
     failed = 0

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x01"
+MAGIC = b"CPTRACE\x02"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS = range(0x01, 0x09)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
-SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x7F
+SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
 STORES = (STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
 CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, SFENCE, MFENCE)
@@ -151,6 +151,9 @@ class Reader:
             record.fields = (self.u(),)
         elif tag == MARK:
             record.data = self.text()
+        elif tag == SCRATCH:
+            record.fields = (self.u(), self.u(), self.u())
+            assert record.fields[0] <= 2, "an unknown kind of scratch"
         elif tag == END:
             record.fields = (self.u(), self.u(), self.u())
             assert record.fields[0] == self.records, "END disagrees about the number of records"
@@ -188,6 +191,7 @@ class Replay:
     mappings: list[Mapping] = field(default_factory=list)
     code: list[bytes] = field(default_factory=list)
     marks: list[bytes] = field(default_factory=list)
+    scratch: list[tuple[int, ...]] = field(default_factory=list)
     loads_differ: int = 0
     kept: list[Record] = field(default_factory=list)
 
@@ -202,6 +206,10 @@ class Replay:
         if len(content) < offset + len(data):
             content.extend(bytes(offset + len(data) - len(content)))
         content[offset : offset + len(data)] = data
+
+    def is_mapped(self, record: Record) -> bool:
+        """Whether a flush, which may be of any memory, is of a line that is mapped."""
+        return any(m.base < record.address + LINE and record.address < m.end for m in self.mappings)
 
     def place(self, record: Record) -> tuple[int, int]:
         """File and offset of an operation; the recorder splits accesses at the ends of mappings."""
@@ -257,10 +265,13 @@ def replay(source: BinaryIO, keep: Callable[[Record], bool] = lambda record: Fal
         elif tag in STORES:
             result.write(*result.place(record), record.data)
         elif tag == LOAD or tag in FLUSHES:
-            result.place(record)
+            if tag == LOAD or result.is_mapped(record):
+                result.place(record)
             assert tag == LOAD or record.address % LINE == 0, "a flush of no line"
         elif tag == MARK:
             result.marks.append(record.data)
+        elif tag == SCRATCH and record.fields not in result.scratch:
+            result.scratch.append(record.fields)  # given again after SYNC
         elif tag == SYNC:
             assert record.fields[1] >= result.instructions, "instructions go backwards"
             assert record.fields[1] == result.instructions or not since_sync

@@ -23,8 +23,8 @@
 #include <valgrind/valgrind.h>
 
 enum { KIB = 1024, POOL = 1024 * KIB, PAGE = 4096 };
-enum { REGISTER = VG_USERREQ_TOOL_BASE('P', 'C'), REMOVE = REGISTER + 2, IS_PMEM = REGISTER + 3, START_TX = REGISTER + 18,
-       END_TX = REGISTER + 20, EMIT_LOG = REGISTER + 30 };
+enum { REGISTER = VG_USERREQ_TOOL_BASE('P', 'C'), REMOVE = REGISTER + 2, IS_PMEM = REGISTER + 3, SET_CLEAN = REGISTER + 17,
+       START_TX = REGISTER + 18, END_TX = REGISTER + 20, EMIT_LOG = REGISTER + 30 };
 
 static long loads, stores, nt_stores, atomics, clwbs, clflushopts, clflushes, sfences, mfences;
 static char *pool;
@@ -139,7 +139,10 @@ static void flushes_and_fences(char *p)
 		mfences++;
 	}
 	static char elsewhere[64];
-	ON(elsewhere, "clwb (%0)\n clflush (%0)\n clflushopt (%0)");   /* not persistent: not recorded */
+	ON(elsewhere, "clwb (%0)\n clflush (%0)\n clflushopt (%0)");   /* not persistent: recorded all the same */
+	clwbs++;
+	clflushes++;
+	clflushopts++;
 }
 
 static void expect(const char *p, long between)
@@ -304,6 +307,7 @@ static void requests(const char *path)
 	uintptr_t is_not = VALGRIND_DO_CLIENT_REQUEST_EXPR(9, IS_PMEM, memory, 5 * PAGE, 0, 0, 0);
 	request(REMOVE, (uintptr_t)memory, 4 * PAGE);
 	request(REMOVE, (uintptr_t)pool, PAGE);   /* of a file: kept */
+	request(SET_CLEAN, (uintptr_t)pool + PAGE, 64);
 	must(RUNNING_ON_VALGRIND == 0 || (is == 1 && is_not == 0), "is it persistent?");
 	printf("memory %p\n", memory);
 	char name[4096];

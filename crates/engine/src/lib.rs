@@ -13,6 +13,7 @@ pub mod assembly;
 mod attribution;
 pub mod audit;
 pub mod cache;
+mod check;
 pub mod cipher;
 pub mod config;
 pub mod controller;

@@ -19,6 +19,7 @@ from ..units import printable
 from . import (
     annotations,
     calibrate,
+    check,
     compare,
     crash,
     listing,
@@ -57,6 +58,7 @@ app.command("faults")(listing.faults)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("crash")(crash.crash)
+app.command("check")(check.check)
 app.command("annotations")(annotations.check)
 app.command("litmus")(litmus.litmus)
 app.command("reproduce")(reproduce.reproduce)

@@ -23,7 +23,7 @@ def calibrate(
     budget: Annotated[
         int,
         typer.Option(
-            "--budget", metavar="N", parser=options.whole_number, help="Evaluations of each paper; default 100."
+            "--budget", metavar="N", parser=options.whole_number, help="Evaluations of each paper; default 40."
         ),
     ] = papers.BUDGET,
     seed: Annotated[

@@ -86,6 +86,11 @@ OPTIONS: Mapping[str, Any] = {
     "explore": _text(
         "--explore", "schedule|schedules|legal", "The simulated schedule, others as well, or every legal state."
     ),
+    "mark": _text("--mark", "TEXT", "Every store must be durable when the program sets this mark."),
+    "wrappers": Annotated[
+        list[str] | None,
+        typer.Option("--wrapper", metavar="NAME", help="A function that only flushes or fences; repeatable."),
+    ],
     "states": _number("--states", "Legal states to judge at a fence."),
     "schedules": _number("--schedules", "Schedules to explore."),
     "schedule": _number("--schedule", "Explore this schedule."),

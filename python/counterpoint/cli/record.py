@@ -29,8 +29,12 @@ def record(
     ] = None,
 ) -> None:
     """Run a program and record what it does to persistent memory; its exit code is passed on."""
+    if few := recorder.few_files():
+        screen.note(f"warning: {few}")
     recording = recorder.record(program, out, pmem=pmem or ())
     summary = recording.summary
+    for sentence in recording.unrecorded:
+        screen.note(f"warning: the program is not recorded whole: {sentence}")
     if summary["files"] == 0:
         screen.note("the program mapped no file as shared and writable: the trace holds no operation")
     counts = ", ".join(f"{summary[what]:,} {what}" for what in ("instructions", "loads", "stores", "flushes", "fences"))

@@ -36,7 +36,7 @@ def site_table(runs: Sequence[Run], top: int) -> RenderableType:
     chosen = sorted((key for key in total if total[key] > least), key=lambda key: -total[key])[: max(top, 0)]
     if not chosen:
         return Text("No source line is waited for.")
-    names = _short_names([key[0] for key in chosen])
+    names = short_names([key[0] for key in chosen])
     parts: list[RenderableType] = []
     if len(runs) == 1:
         parts += [Text("Source lines by the time that commit waited for them"), _details(runs[0], chosen, names)]
@@ -92,7 +92,7 @@ def _table(columns: Sequence[str]) -> Table:
     return table
 
 
-def _short_names(places: Sequence[str]) -> dict[str, str]:
+def short_names(places: Sequence[str]) -> dict[str, str]:
     """File names without folders, unless two would have the same name."""
     by_name: defaultdict[str, set[str]] = defaultdict(set)
     for place in places:

@@ -45,9 +45,19 @@ class _Measure:
     show: Callable[[float | None], str] = units.ratio
 
 
-_MEASURES = (
+_TRANSACTION_MEASURES = (
     _Measure("relative_latency", "Transaction latency, {baseline} = 1 (lower is better)"),
     _Measure("relative_throughput", "Throughput, {baseline} = 1 (higher is better)"),
+)
+_TIME_MEASURES = (
+    _Measure("relative_simulated_time", "Simulated time, {baseline} = 1 (lower is better)"),
+    _Measure("simulated_ns", "Simulated time (lower is better)", units.time),
+    _Measure("recorded_ns_per_fence", "Simulated time per fence of the program (lower is better)", units.time),
+    _Measure("recorded_ns_per_mark", "Simulated time per mark of the program (lower is better)", units.time),
+)
+"""The speed of recorded programs of which some have no transactions."""
+
+_MEASURES = (
     _Measure("relative_writes", "NVM writes, {baseline} = 1 (lower is better)"),
     _Measure("relative_write_bytes", "NVM bytes written, {baseline} = 1 (lower is better)"),
     _Measure("relative_counter_writes", "Counter writes among them, NVM writes of {baseline} = 1"),
@@ -68,9 +78,10 @@ _EADR_MEASURES = (_Measure("relative_execution_time", "Execution time, {baseline
 def comparison(table: pl.DataFrame) -> RenderableType:
     """A table per measure, designs down and workloads across, for every transaction size and number of cores.
 
-    If a design has a hardware log, reads and L1 access latency are among the measures, unless all are zero. With
-    several numbers of cores another table follows for every transaction size: throughput by cores. If the caches of a
-    design lie in the persistence domain, execution time is among the measures, and is also shown by cores and by
+    Recorded programs without transactions are compared by simulated time, also for each fence and each mark where they
+    have any. If a design has a hardware log, reads and L1 access latency are among the measures, unless all are zero.
+    With several numbers of cores another table follows for every transaction size: throughput by cores. If the caches
+    of a design lie in the persistence domain, execution time is among the measures, and is also shown by cores and by
     transaction size if there are several.
     """
     parts: list[RenderableType] = []
@@ -80,8 +91,7 @@ def comparison(table: pl.DataFrame) -> RenderableType:
     for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
         parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
         baseline = group["baseline"][0]
-        shown = (*_MEASURES, *(measure for measure in further if any(group[measure.column])))
-        for measure in shown:
+        for measure in (*_speeds(group), *_MEASURES, *(measure for measure in further if any(group[measure.column]))):
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
     for (cores,), group in table.group_by(["cores"], maintain_order=True):
         if eadr and len(steps(group, "tx_size")) > 1:
@@ -93,6 +103,15 @@ def comparison(table: pl.DataFrame) -> RenderableType:
             parts += _throughput_by_cores(group)
             parts += _execution_time(group, "cores") if eadr else ()
     return Group(*parts)
+
+
+def _speeds(group: pl.DataFrame) -> Iterable[_Measure]:
+    """The figures of speed that runs on some workload have."""
+    done = group["transactions"]
+    if any(done):
+        yield from _TRANSACTION_MEASURES
+    if not all(done):
+        yield from (measure for measure in _TIME_MEASURES if measure.column in group and any(group[measure.column]))
 
 
 def _throughput_by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
@@ -172,6 +191,13 @@ def one_run(run: Run) -> RenderableType:
         f"{units.time(latency.mean)} mean, {units.time(latency.p50)} median, "
         f"{units.time(latency.p99)} 99th percentile, {units.time(latency.max)} longest",
     )
+    if stats.recorded is not None:
+        figures.group("recorded program")
+        for name, count, each in (
+            ("fences", stats.recorded.fences, stats.recorded.ns_per_fence),
+            ("marks", stats.recorded.marks, stats.recorded.ns_per_mark),
+        ):
+            figures.add(name, units.number(count) + (f", {units.time(each)} each" if count else ""))
     figures.group("device")
     figures.add(
         "line writes",

@@ -164,6 +164,23 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recorded program did, whether or not it has transactions, and how long one of it took on average.
+
+    Attributes:
+        fences: fences, without those of locked operations.
+        marks: markers of the program, whatever they say.
+        ns_per_fence: simulated time over fences; None without fences.
+        ns_per_mark: simulated time over markers; None without markers.
+    """
+
+    fences: int
+    marks: int
+    ns_per_fence: float | None
+    ns_per_mark: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """Everything a run measured.
 
@@ -177,6 +194,7 @@ class Stats:
             there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
             accesses.
         reencryptions: pages re-encrypted because a minor counter overflowed.
+        recorded: what a recorded program did; None for a workload, and in documents of older engines.
     """
 
     transactions: int
@@ -193,6 +211,7 @@ class Stats:
     reencryptions: int
     crypto: Crypto
     at_crash: AtCrash
+    recorded: Recorded | None
     host: Host
 
 
@@ -240,7 +259,8 @@ class Run:
 
     @staticmethod
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
-        return {"engine_build": None, "sites": None, **document, "stats": document, "document": document}
+        stats = {"recorded": None, **document}
+        return {"engine_build": None, "sites": None, **document, "stats": stats, "document": document}
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

@@ -2,9 +2,10 @@
 //! nothing starts that is not completely described.
 //!
 //! ```text
-//! request (what may be asked, by kind) -> runs | lines | crash -> report
+//! request (what may be asked, by kind) -> runs | lines | crash | check -> report
 //! ```
 
+mod check;
 mod crash;
 mod lines;
 mod request;
@@ -25,6 +26,7 @@ pub use crate::run::Failure as Error;
 pub use crate::run::Session;
 pub use crate::run::workers::processors;
 pub use crate::workload::trace::{TraceWritten, write_trace};
+pub use check::check;
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
 pub use runs::{replay, resolve, run_many, run_many_in};

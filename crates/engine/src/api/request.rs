@@ -155,6 +155,35 @@ pub(super) struct Window {
     pub schedule: Option<u64>,
 }
 
+/// A check of a recorded program.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Check {
+    /// The path of the trace.
+    pub trace: String,
+    /// The design on which the cost of useless operations is measured: a name, or the path of a design file.
+    pub design: Option<String>,
+    /// The reading of the design's paper.
+    #[serde(deserialize_with = "variant")]
+    pub variant: Option<Variant>,
+    /// The machine: a preset name or a TOML file.
+    pub machine: Option<String>,
+    /// Overrides, `path.to.key=value`.
+    pub set: Vec<String>,
+    /// Seed of every random stream.
+    #[serde(deserialize_with = "whole")]
+    pub seed: Option<u64>,
+    /// Whether to accept a trace that is cut off.
+    pub allow_truncated: bool,
+    /// The text of marks at which every store must be durable.
+    pub mark: Option<String>,
+    /// Functions that only flush or fence, besides those that are known.
+    pub wrappers: Vec<String>,
+    /// How many findings get a cost of their own.
+    #[serde(deserialize_with = "whole")]
+    pub top: Option<u64>,
+}
+
 impl RequestKind for Run {
     const KIND: &'static str = "a run";
 }
@@ -169,6 +198,10 @@ impl RequestKind for Crash {
 
 impl RequestKind for Window {
     const KIND: &'static str = "a picture of a crash";
+}
+
+impl RequestKind for Check {
+    const KIND: &'static str = "a check of a trace";
 }
 
 /// What is explored of a run.
@@ -297,7 +330,7 @@ fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {
     fn kind<R: RequestKind>() -> (&'static str, Vec<String>) {
         (R::KIND, keys::<R>())
     }
-    let kinds = [kind::<Run>(), kind::<Lines>(), kind::<Crash>(), kind::<Window>()];
+    let kinds = [kind::<Run>(), kind::<Lines>(), kind::<Crash>(), kind::<Window>(), kind::<Check>()];
     let others: Vec<&str> =
         kinds.iter().filter(|(_, keys)| keys.iter().any(|known| known == key)).map(|(kind, _)| *kind).collect();
     match &others[..] {

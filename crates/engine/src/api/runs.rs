@@ -169,7 +169,7 @@ fn run_all(
     host_memory::check(needs, workers)?;
     let total = prepared.iter().map(|run| run.run.transactions()).sum();
     let done = AtomicU64::new(0);
-    let bases = Bases::populated_by(workers::pool(workers)?).kept_by(session);
+    let bases = Bases::kept_by(session);
     let places = Places::default();
     let simulate = |run: &Prepared| {
         let report = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
@@ -178,8 +178,8 @@ fn run_all(
     answer(at_a_time(&prepared, workers.min(prepared.len()), &bases, &simulate))
 }
 
-/// The result of `simulate` for each run; `None` if the run did not start because another failed. Runs on one base
-/// follow one another, so that few bases exist at once.
+/// The result of `simulate` for each run; `None` if the run did not start because another failed or was interrupted.
+/// Runs on one base follow one another, so that few bases exist at once.
 fn at_a_time(
     runs: &[Prepared],
     workers: usize,
@@ -194,12 +194,12 @@ fn at_a_time(
     });
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<Result<Value, Failure>>>> = Mutex::new(runs.iter().map(|_| None).collect());
-    let failed = AtomicBool::new(false);
+    let stopped = AtomicBool::new(false);
     let work = || {
-        while !failed.load(Ordering::Relaxed) {
+        while !stopped.load(Ordering::Relaxed) {
             let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             let result = simulate(&runs[index]);
-            failed.fetch_or(matches!(result, Err(Failure::Config(_))), Ordering::Relaxed);
+            stopped.fetch_or(result.is_err(), Ordering::Relaxed);
             let mut results = results.lock().expect("no run panics while it holds the lock");
             results[index] = Some(result);
             let mut same = (0..runs.len()).filter(|&other| base_key(other) == base_key(index));

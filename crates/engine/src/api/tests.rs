@@ -4,6 +4,7 @@ use super::*;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 type Call = fn(&Value) -> Result<String, Error>;
 
@@ -30,6 +31,22 @@ fn sentence(outcome: Result<String, Error>) -> String {
         Err(Error::Config(why)) => why.0,
         other => panic!("it was not refused: {other:?}"),
     }
+}
+
+#[test]
+fn after_an_interruption_no_further_run_starts() {
+    let run = |seed: u64| {
+        json!({
+            "design": "secpm", "workload": "array", "machine": "small", "tx_size": 64, "transactions": 2000,
+            "footprint": "64KiB", "seed": seed,
+        })
+    };
+    let session = Session::new(4, 1 << 30);
+    let batch = json!({"runs": [run(1), run(2), run(3)]}).to_string();
+    let answer = run_many_in(&session, &batch, 1, &|_, _| {}, &Arc::new(AtomicBool::new(true))).unwrap();
+    let interrupted = json!({"error": "interrupted"});
+    assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["results"], json!(vec![interrupted; 3]));
+    assert_eq!(session.populations(), 0, "memory was populated for runs that cannot go on");
 }
 
 #[test]

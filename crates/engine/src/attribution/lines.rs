@@ -5,6 +5,7 @@
 use super::object_file::{Found, find};
 use crate::workload::trace::{Frame, Sites};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -43,13 +44,15 @@ impl Places {
         if let Some((_, places)) = known.iter().find(|(of, _)| of == sites) {
             return Arc::clone(places);
         }
-        let places: Arc<[Place]> = places(sites).into();
+        let places: Arc<[Place]> = places(sites, &BTreeSet::new()).into();
         known.push((sites.clone(), Arc::clone(&places)));
         places
     }
 }
 
-fn places(sites: &Sites) -> Vec<Place> {
+/// The places of `sites`, by number. Reads the object files that they name. Functions with the names `wrappers` are passed
+/// over if there is another frame.
+pub fn places(sites: &Sites, wrappers: &BTreeSet<String>) -> Vec<Place> {
     let numbers = 1..=sites.count();
     let mut offsets: Vec<Vec<u64>> = vec![Vec::new(); sites.objects.len()];
     for frame in numbers.clone().flat_map(|site| sites.frames(site)) {
@@ -64,12 +67,24 @@ fn places(sites: &Sites) -> Vec<Place> {
         let answers = find(path, &offsets);
         found.extend(offsets.iter().map(|&offset| Frame { object: Some(object), offset }).zip(answers));
     }
-    let shown = numbers.map(|site| place(sites, sites.frames(site), &found));
+    let shown = numbers.map(|site| place(sites, sites.frames(site), &found, wrappers));
     std::iter::once(Place::unknown()).chain(shown).collect()
 }
 
+/// Whether a function is one of `wrappers`, by its name without namespace and parameters.
+fn is_wrapper(function: Option<&str>, wrappers: &BTreeSet<String>) -> bool {
+    let Some(whole) = function else { return false };
+    let name = whole.split(['(', '<']).next().unwrap_or(whole);
+    wrappers.contains(name.rsplit("::").next().unwrap_or(name)) || wrappers.contains(whole)
+}
+
 /// The place to show for `frames`, innermost first.
-pub(super) fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>) -> Place {
+pub(super) fn place(
+    sites: &Sites,
+    frames: &[Frame],
+    found: &FxHashMap<Frame, Found>,
+    wrappers: &BTreeSet<String>,
+) -> Place {
     let object_of = |frame: &Frame| {
         let path = sites.objects.get(frame.object? as usize)?;
         Some(String::from_utf8_lossy(path).into_owned())
@@ -79,17 +94,22 @@ pub(super) fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Fo
         frames.iter().flat_map(move |frame| of_frame(frame).map(move |source| (frame, source)))
     };
     let of_the_system = |path: &str| OF_THE_SYSTEM.iter().any(|folder| path.starts_with(folder));
-    let own = with_line().find(|(frame, source)| {
-        !of_the_system(&source.file) && !object_of(frame).is_some_and(|path| of_the_system(&path))
-    });
-    if let Some((frame, source)) = own.or_else(|| with_line().next()) {
+    let own = || {
+        with_line().filter(|(frame, source)| {
+            !of_the_system(&source.file) && !object_of(frame).is_some_and(|path| of_the_system(&path))
+        })
+    };
+    let called = own().find(|(_, source)| !is_wrapper(source.function.as_deref(), wrappers));
+    if let Some((frame, source)) = called.or_else(|| own().next()).or_else(|| with_line().next()) {
         let text = format!("{}:{}", source.file, source.line);
         let (source, function) = (Some(text.clone()), source.function.clone());
         return Place { text, source, function, object: object_of(frame) };
     }
-    let Some(innermost) = frames.first() else { return Place::unknown() };
+    let symbol_of = |frame: &Frame| found.get(frame).and_then(|found| found.symbol.as_ref());
+    let called = frames.iter().find(|frame| !is_wrapper(symbol_of(frame).map(|(name, _)| name.as_str()), wrappers));
+    let Some(innermost) = called.or(frames.first()) else { return Place::unknown() };
     let object = object_of(innermost);
-    let symbol = found.get(innermost).and_then(|found| found.symbol.clone());
+    let symbol = symbol_of(innermost).cloned();
     let text = match (&symbol, &object) {
         (Some((name, 0)), _) => name.clone(),
         (Some((name, offset)), _) => format!("{name}+{offset:#x}"),

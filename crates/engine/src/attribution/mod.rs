@@ -14,7 +14,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{Place, Places};
+pub use lines::{Place, Places, places};
 pub use watch::{SiteCost, SiteWatch};
 
 use crate::kernel::ps_to_ns;

@@ -2,9 +2,10 @@
 
 use super::lines::{Place, Places, place};
 use super::object_file::{Found, SourceLine, find, look_up};
-use super::{SiteWatch, by_line};
+use super::{SiteWatch, by_line, places};
 use crate::message::{Observer, Op, Site};
 use crate::workload::trace::{Frame, Sites};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -105,6 +106,44 @@ fn the_innermost_line_that_is_the_authors_is_shown() {
     assert_eq!((place.text.as_str(), place.function.as_deref()), ("/home/author/program.c:82", Some("program")));
 }
 
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn wrappers_are_shown_at_their_call() {
+    let shown = |objects: &[&[u8]], frames: &[Frame], wrappers: &[&str]| {
+        places(&Sites::made_of(objects, &[frames]), &names(wrappers))[1].text.clone()
+    };
+    let object = Compiled::new("wrappers", &["-g"]);
+    let frames = [at(0, object.flush()), at(0, object.call())];
+    assert_eq!(shown(&[object.path()], &frames, &["library"]), "/home/author/program.c:82");
+    assert_eq!(shown(&[object.path()], &frames, &["flush", "librar", "program"]), "/home/author/library.c:42");
+    // If there is nothing but wrappers, the innermost.
+    assert_eq!(shown(&[object.path()], &frames, &["library", "program"]), "/home/author/library.c:42");
+    let symbols = Compiled::new("wrapper-symbols", &[]);
+    let frames = [at(0, symbols.flush()), at(0, symbols.call())];
+    assert!(shown(&[symbols.path()], &frames, &["library"]).starts_with("program+0x"));
+    assert_eq!(shown(&[symbols.path()], &frames, &["library", "program"]), "library");
+}
+
+#[test]
+fn a_wrapper_may_have_a_namespace_and_parameters() {
+    let line =
+        |function: &str, line| SourceLine { file: "main.cc".to_owned(), line, function: Some(function.to_owned()) };
+    let shown = |function: &str, wrapper: &str| {
+        let found = Found { sources: vec![line(function, 1), line("own()", 2)], symbol: None };
+        let sites = Sites::made_of(&[b"/opt/program"], &[]);
+        place(&sites, &[at(0, 1)], &[(at(0, 1), found)].into_iter().collect(), &names(&[wrapper])).text
+    };
+    for function in ["persist", "persist(void*)", "pm::persist(a::b const*)", "pm::persist<a::b>(a::b*)"] {
+        assert_eq!(shown(function, "persist"), "main.cc:2", "{function}");
+    }
+    assert_eq!(shown("pm::persist(void*)", "pm::persist(void*)"), "main.cc:2");
+    assert_eq!(shown("persistent(void*)", "persist"), "main.cc:1");
+    assert_eq!(shown("persist::other(void*)", "persist"), "main.cc:1");
+}
+
 #[test]
 fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
     let line = |file: &str| SourceLine { file: file.to_owned(), line: 7, function: None };
@@ -113,7 +152,7 @@ fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
     let (library, header, own) = (at(0, 1), at(1, 2), at(1, 3));
     let found = [(library, with("./string/memset.S")), (header, with("/usr/include/pmem.h")), (own, with("main.c"))];
     let found = found.into_iter().collect();
-    let shown = |frames: &[Frame]| place(&sites, frames, &found).text;
+    let shown = |frames: &[Frame]| place(&sites, frames, &found, &BTreeSet::new()).text;
     assert_eq!(shown(&[library, header, own]), "main.c:7");
     assert_eq!(shown(&[library, header]), "./string/memset.S:7");
     assert_eq!(shown(&[at(1, 9), header]), "/usr/include/pmem.h:7");

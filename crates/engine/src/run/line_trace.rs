@@ -23,8 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Accesses between two checks of the interrupt flag.
-const ACCESSES_PER_LOOK: u64 = 4096;
+/// Events between two checks of the interrupt flag: well under a millisecond. An access may have any number of them.
+const EVENTS_PER_LOOK: u64 = 4096;
+/// Accesses between two reports of progress.
+const ACCESSES_PER_REPORT: u64 = 4096;
 /// Picoseconds in a second.
 const PS_PER_SECOND: f64 = 1e12;
 
@@ -180,8 +182,10 @@ struct UnderWay {
     write: bool,
 }
 
-struct Run {
+struct Run<'a> {
     system: LineSystem<MediaWrites>,
+    /// Set when the user interrupts.
+    cancel: &'a AtomicBool,
     responses: Vec<Response>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
@@ -189,10 +193,25 @@ struct Run {
     last_answer: Ps,
 }
 
-impl Run {
-    /// Handles one event; returns false if there is none.
-    fn advance(&mut self) -> bool {
-        let Some(responses) = self.system.advance() else { return false };
+impl<'a> Run<'a> {
+    fn new(system: LineSystem<MediaWrites>, cancel: &'a AtomicBool) -> Self {
+        Self {
+            system,
+            cancel,
+            responses: Vec::new(),
+            under_way: Vec::new(),
+            free: Vec::new(),
+            latency: [Mean::default(); 2],
+            last_answer: 0,
+        }
+    }
+
+    /// Handles one event; returns false if there is none. Fails if the user has interrupted.
+    fn advance(&mut self) -> Result<bool, Failure> {
+        if self.system.events().is_multiple_of(EVENTS_PER_LOOK) && self.cancel.load(Ordering::Relaxed) {
+            return Err(Failure::Cancelled);
+        }
+        let Some(responses) = self.system.advance() else { return Ok(false) };
         self.responses.clear();
         self.responses.extend_from_slice(responses);
         let now = self.system.now();
@@ -207,22 +226,25 @@ impl Run {
             self.free.push(token);
             self.last_answer = now;
         }
-        true
+        Ok(true)
     }
 
     /// Sends an access to `line`, not before `wanted`; `written` has the bytes of a write. Returns whether it had to
     /// wait.
-    fn send(&mut self, wanted: Ps, line: Line, written: Option<&LineBytes>) -> bool {
+    fn send(&mut self, wanted: Ps, line: Line, written: Option<&LineBytes>) -> Result<bool, Failure> {
         let write = written.is_some();
         let op = if write { MediaOp::Write } else { MediaOp::Read };
-        while self.system.next_event_at().is_some_and(|at| at <= wanted) {
-            self.advance();
+        // An access that waited may have left its followers behind their times. They too find the queues as those
+        // before them, which arrive now, leave them.
+        let earliest = wanted.max(self.system.now());
+        while self.system.next_event_at().is_some_and(|at| at <= earliest) {
+            self.advance()?;
         }
-        self.system.wait_until(wanted.max(self.system.now()));
+        self.system.wait_until(earliest);
         let mut waited = false;
         while !self.system.accepts(op) {
             waited = true;
-            assert!(self.advance(), "a queue is full and nothing is left to happen");
+            assert!(self.advance()?, "a queue is full and nothing is left to happen");
         }
         let sent = self.system.now();
         let token = self.free.pop().unwrap_or_else(|| {
@@ -237,7 +259,7 @@ impl Run {
             }
             None => self.system.read(sent, line, token),
         }
-        waited && sent > wanted
+        Ok(waited && sent > wanted)
     }
 }
 
@@ -284,22 +306,15 @@ pub fn run_line_trace(
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
     host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
     let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
-    let mut run = Run {
-        system,
-        responses: Vec::new(),
-        under_way: Vec::new(),
-        free: Vec::new(),
-        latency: [Mean::default(); 2],
-        last_answer: 0,
-    };
-    let sent = run.send_all(trace, lines, clock_mhz, progress, cancel)?;
-    while run.advance() {}
+    let mut run = Run::new(system, cancel);
+    let sent = run.send_all(trace, lines, clock_mhz, progress)?;
+    while run.advance()? {}
     run.system.flush();
-    while run.advance() {}
+    while run.advance()? {}
     Ok(run.report(config, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
 }
 
-impl Run {
+impl Run<'_> {
     /// Sends every access of `trace` to a memory of `lines` lines.
     fn send_all(
         &mut self,
@@ -307,7 +322,6 @@ impl Run {
         lines: u64,
         clock_mhz: u64,
         progress: &(dyn Fn(u64) + Sync),
-        cancel: &AtomicBool,
     ) -> Result<Sent, Failure> {
         let mut reader = trace.reader()?;
         let mut all = Sent::default();
@@ -325,13 +339,10 @@ impl Run {
             let line = Line(address / LINE_BYTES % lines);
             all.folded += u64::from(address / LINE_BYTES >= lines);
             let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, all.writes)));
-            all.waited += u64::from(self.send(wanted, line, written.as_ref()));
+            all.waited += u64::from(self.send(wanted, line, written.as_ref())?);
             all.requests += 1;
             all.writes += u64::from(write);
-            if all.requests.is_multiple_of(ACCESSES_PER_LOOK) {
-                if cancel.load(Ordering::Relaxed) {
-                    return Err(Failure::Cancelled);
-                }
+            if all.requests.is_multiple_of(ACCESSES_PER_REPORT) {
                 progress(reader.bytes_read() - told);
                 told = reader.bytes_read();
             }

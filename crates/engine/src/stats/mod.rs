@@ -69,11 +69,35 @@ pub struct RunReport {
     pub crypto: Crypto,
     /// What a power failure at the end would cost; nulls for designs that do not drain caches.
     pub at_crash: AtCrash,
+    /// What a recorded program did, whether or not it has transactions; absent for a workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
     /// What each source line of a recorded program cost, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<LineCost>>,
     /// What the simulation cost the host.
     pub host: Host,
+}
+
+/// What a recorded program did, and the simulated time that one of it took on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Recorded {
+    /// Number of fences and deep syncs, without the fences of locked operations.
+    pub fences: u64,
+    /// Number of markers, whatever they say.
+    pub marks: u64,
+    /// Simulated time over fences; null without fences.
+    pub ns_per_fence: Option<f64>,
+    /// Simulated time over markers; null without markers.
+    pub ns_per_mark: Option<f64>,
+}
+
+impl Recorded {
+    /// The figures of a program with so many fences and markers that took `simulated_ns`.
+    pub(crate) fn of(fences: u64, marks: u64, simulated_ns: f64) -> Self {
+        let per = |count: u64| (count > 0).then(|| simulated_ns / count as f64);
+        Self { fences, marks, ns_per_fence: per(fences), ns_per_mark: per(marks) }
+    }
 }
 
 /// Transaction latency in nanoseconds.

@@ -29,6 +29,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("attribution", "kernel stats message workload"),
     ("assembly", "kernel message config cipher parts cpu cache controller device mechanism recovery"),
     ("run", "kernel stats message config parts workload cpu cache controller device audit assembly"),
+    ("check", "message config parts workload attribution run"),
     ("user_recovery", "output message config workload run"),
     (
         "crash",
@@ -38,7 +39,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("crash_view", "kernel message config recovery audit assembly run crash"),
     (
         "api",
-        "message config parts workload design timeline attribution assembly run user_recovery crash legal_states crash_view",
+        "message config parts workload design timeline attribution assembly run check user_recovery crash legal_states crash_view",
     ),
     ("embed", "kernel stats message config parts controller device recovery assembly run crash design"),
 ];

@@ -69,6 +69,44 @@ fn without_cycles_the_queues_are_kept_full_and_no_fuller() {
 }
 
 #[test]
+fn accesses_that_are_behind_their_times_find_the_same_room_as_those_without() {
+    let access = |n: u64| (if n.is_multiple_of(3) { "W" } else { "R" }, n % 700 * 8192);
+    let without: String = (0..4000).map(access).map(|(op, at)| format!("{op} {at:#x}\n")).collect();
+    let late: String = (0..4000).map(access).map(|(op, at)| format!("0 {op} {at:#x}\n")).collect();
+    for design in ["unencrypted", "secpm"] {
+        let (without, late) = (run(design, &without), run(design, &late));
+        assert_eq!(without.event_digest, late.event_digest, "{design}");
+        assert_eq!(without.read_latency_ns, late.read_latency_ns);
+        assert!(late.waited > 2000, "{design} has room for all but {}", late.waited);
+    }
+}
+
+#[test]
+fn an_interruption_is_heard_before_many_more_events() {
+    let design = design::find("secpm", Variant::Hardened).unwrap();
+    let config = config(&design, &[]);
+    // No progress is reported before the trace ends.
+    let text: String = (0..ACCESSES_PER_REPORT - 1).map(|n| format!("W {:#x}\n", n * 8192)).collect();
+    let trace = LineTrace::from_bytes("t.trace", text.as_bytes()).unwrap().expect("a trace of lines");
+    let base = Arc::new(FilledBase { end: 1 << 30, line: [0; 64] });
+    let cancel = AtomicBool::new(false);
+    let events = |stop: Option<u64>| {
+        let system =
+            LineSystem::new(&config.machine, &design, base.clone(), config.seed, MediaWrites::default()).unwrap();
+        let mut run = Run::new(system, &cancel);
+        while stop.is_some_and(|events| run.system.events() < events) {
+            run.send(0, Line(0), None).unwrap();
+        }
+        cancel.store(stop.is_some(), Ordering::Relaxed);
+        let sent = run.send_all(&trace, 1 << 24, 1000, &|_| {});
+        assert_eq!(matches!(sent, Err(Failure::Cancelled)), stop.is_some());
+        run.system.events()
+    };
+    let (all, stopped) = (events(None), events(Some(100)));
+    assert!(all > 4 * EVENTS_PER_LOOK && stopped <= EVENTS_PER_LOOK, "{stopped} of {all} events");
+}
+
+#[test]
 fn what_the_trace_says_is_written() {
     let data: String = (0..64u8).map(|byte| format!("{byte:02x}")).collect();
     let text = format!("NVMV1\n0 W 0x40 {data} {data} 0\n9 R 0x40 0 0 0\n");

@@ -24,7 +24,7 @@ const QUOTED_BYTES_MAX: usize = 60;
 
 /// The format of a trace that begins with `head`. `whole`: nothing follows. `unreadable`: what follows cannot be read.
 pub(super) fn detect(name: &str, head: &[u8], whole: bool, unreadable: bool) -> Result<Format, ConfigError> {
-    if head.starts_with(&MAGIC[..MAGIC.len() - 1]) {
+    if head.starts_with(&MAGIC) {
         return Ok(Format::Recorded);
     }
     // Input that cannot be read at all is refused by the text reader, in its words.

@@ -51,6 +51,22 @@ pub(super) struct Opened {
     pub read: Arc<AtomicU64>,
 }
 
+impl Opened {
+    /// The recorded program.
+    pub fn recording(self) -> Result<Box<dyn Recording>, ConfigError> {
+        let Opened { name, input, format, .. } = self;
+        match format {
+            Format::Recorded => Ok(Box::new(recorded::Walk::new(&name, input))),
+            Format::Pmemcheck => Ok(Box::new(pmemcheck::Walk::new(pmemcheck::TraceReader::new(&name, input)))),
+            Format::Champsim => Ok(Box::new(champsim::Walk::new(&name, input))),
+            Format::Lines(format) => Err(ConfigError(format!(
+                "{name}: a trace of {} has memory lines and no program: only replay takes it",
+                format.name()
+            ))),
+        }
+    }
+}
+
 impl TraceInput {
     /// The file at `path`, which must be a regular file because it is read more than once.
     pub fn file(path: &Path, cancel: Arc<AtomicBool>) -> Result<Self, ConfigError> {
@@ -88,16 +104,7 @@ impl TraceInput {
 
     /// Opens the recorded program at its beginning.
     pub fn recording(&self) -> Result<Box<dyn Recording>, ConfigError> {
-        let Opened { name, input, format, .. } = self.open()?;
-        match format {
-            Format::Recorded => Ok(Box::new(recorded::Walk::new(&name, input))),
-            Format::Pmemcheck => Ok(Box::new(pmemcheck::Walk::new(pmemcheck::TraceReader::new(&name, input)))),
-            Format::Champsim => Ok(Box::new(champsim::Walk::new(&name, input))),
-            Format::Lines(format) => Err(ConfigError(format!(
-                "{name}: a trace of {} has memory lines and no program: only replay takes it",
-                format.name()
-            ))),
-        }
+        self.open()?.recording()
     }
 
     /// The format, if it is one of memory lines.

@@ -13,10 +13,14 @@ pub(super) fn act(name: &[u8], is_end: bool) -> Option<Act> {
 
 /// The act that the text of a mark means: `name.BEGIN` or `name.END`.
 pub(super) fn act_of_text(text: &[u8]) -> Option<Act> {
-    // pmemcheck and the tools that feed it put a bar before a mark.
-    let text = text.strip_prefix(b"|").unwrap_or(text);
+    let text = without_bar(text);
     if let Some(name) = text.strip_suffix(b".END") {
         return act(name, true);
     }
     act(text.strip_suffix(b".BEGIN")?, false)
+}
+
+/// The text of a mark itself: pmemcheck and the tools that feed it put a bar before it.
+pub(super) fn without_bar(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"|").unwrap_or(text)
 }

@@ -12,6 +12,9 @@
 //! program made from it. Neither pass holds more than one record, so a recording may be larger than memory; only the
 //! initial contents of files are kept.
 //!
+//! Checks of a program, which need its threads and addresses as well, read it once, step by step (`steps`). They can name
+//! operations that a program made of the recording leaves out (`omitted`).
+//!
 //! In the annotated form the program writes back the counters of what it flushes (`counters`); in the flush-free form
 //! it does not flush.
 
@@ -23,11 +26,14 @@ mod input;
 pub mod lines;
 mod mapping;
 mod marks;
+mod omitted;
 mod pmemcheck;
 mod program;
+mod ranges;
 pub mod recorded;
 mod recording;
 mod sites;
+mod steps;
 mod summary;
 
 #[cfg(test)]
@@ -42,10 +48,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 pub use image::{EmptyBase, TraceBase};
+pub use omitted::Omitted;
 pub use program::{OPS_PER_FILL, TraceProgram};
 pub use recorded::{TraceWritten, write_trace};
-pub use recording::{Expected, FlushKind};
+pub use recording::{Expected, FlushKind, StoreWay};
 pub use sites::{Frame, Sites};
+pub use steps::{Done, FileLine, Pointer, Spot, Step, Steps, StepsRead};
 pub use summary::{CutOff, TraceFile, TraceSummary};
 
 /// A checked recording. Cheap to share: programs made from it read the source again.
@@ -57,6 +65,7 @@ pub struct Trace {
     of_files: bool,
     failure: Arc<OnceLock<ConfigError>>,
     sites: Option<Arc<OnceLock<Sites>>>,
+    omitted: Omitted,
 }
 
 impl Trace {
@@ -82,7 +91,15 @@ impl Trace {
         let mut recording = source.recording()?;
         let (summary, pages) = summary::summarise(&mut *recording, allow_truncated)?;
         let of_files = recording.of_files();
-        Ok(Trace { source, summary, pages, of_files, failure: Arc::default(), sites: None })
+        Ok(Trace {
+            source,
+            summary,
+            pages,
+            of_files,
+            failure: Arc::default(),
+            sites: None,
+            omitted: Omitted::default(),
+        })
     }
 
     /// The recording as a program in `form`, from its beginning.
@@ -91,7 +108,21 @@ impl Trace {
     /// The file can no longer be opened.
     pub fn program(&self, form: ProgramForm) -> Result<TraceProgram, ConfigError> {
         let recording = self.source.recording()?;
-        Ok(TraceProgram::new(recording, &self.summary, form, Arc::clone(&self.failure), self.sites.clone()))
+        let (failure, omitted) = (Arc::clone(&self.failure), self.omitted.begin());
+        Ok(TraceProgram::new(recording, &self.summary, form, failure, self.sites.clone(), omitted))
+    }
+
+    /// The same recording, whose programs leave these operations out.
+    pub fn without(&self, omitted: Omitted) -> Trace {
+        Trace {
+            source: self.source.clone(),
+            summary: self.summary.clone(),
+            pages: self.pages.clone(),
+            of_files: self.of_files,
+            failure: Arc::default(),
+            sites: None,
+            omitted,
+        }
     }
 
     /// The summary of the recording's contents.

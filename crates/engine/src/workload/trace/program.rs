@@ -15,6 +15,7 @@
 //! becomes part of the next one that commits.
 
 use super::counters::FlushedCounters;
+use super::omitted::Omitting;
 use super::recording::{Act, FlushKind, Recording, StoreWay};
 use super::sites::Sites;
 use super::summary::TraceSummary;
@@ -93,6 +94,7 @@ pub struct TraceProgram {
     /// The site of the current act, and where to leave the table of sites; `None` if it is not needed.
     site: Site,
     sites: Option<Arc<OnceLock<Sites>>>,
+    omitted: Omitting,
 }
 
 impl TraceProgram {
@@ -102,6 +104,7 @@ impl TraceProgram {
         form: ProgramForm,
         failure: Arc<OnceLock<ConfigError>>,
         sites: Option<Arc<OnceLock<Sites>>>,
+        omitted: Omitting,
     ) -> Self {
         if sites.is_some() {
             recording.watch_sites();
@@ -123,6 +126,7 @@ impl TraceProgram {
             failure,
             site: NO_SITE,
             sites,
+            omitted,
         }
     }
 
@@ -159,20 +163,20 @@ impl TraceProgram {
                 Act::Store { address, size, way } => self.store(address, size, way),
                 Act::Flush { .. } if !self.flushes => {}
                 Act::Flush { address, end, kind } => self.todo.push_back(Todo::Flush { at: address, end, kind }),
-                Act::Fence => self.todo.push_back(Todo::Fence { full: false }),
-                Act::FullFence => self.todo.push_back(Todo::Fence { full: true }),
+                Act::Fence => self.fence(false),
+                Act::FullFence => self.fence(true),
                 Act::DeepSync { address, end } => {
                     if self.flushes {
                         self.todo.push_back(Todo::Flush { at: address, end, kind: FlushKind::Clwb });
                     }
-                    self.todo.push_back(Todo::Fence { full: false });
+                    self.fence(false);
                 }
                 Act::TxBegin | Act::TxEnd | Act::Transactional | Act::Commit => {
                     if self.transaction(deed.act)? {
                         return Ok(());
                     }
                 }
-                Act::Nothing => {}
+                Act::Scratch { .. } | Act::Nothing => {}
                 Act::Over { .. } => {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
                     self.phase = Phase::Over;
@@ -230,7 +234,13 @@ impl TraceProgram {
         let non_temporal = way == StoreWay::NonTemporal && self.flushes;
         self.todo.push_back(Todo::Store { at: address, end: address + u64::from(size), non_temporal });
         if way == StoreWay::Atomic {
-            self.todo.push_back(Todo::Fence { full: true });
+            self.fence(true);
+        }
+    }
+
+    fn fence(&mut self, full: bool) {
+        if !self.omitted.fence() {
+            self.todo.push_back(Todo::Fence { full });
         }
     }
 
@@ -301,19 +311,22 @@ impl TraceProgram {
     /// Flushes as much of `[at, end)` as is contiguous and there is room for. Returns where to continue, if there is
     /// more.
     fn flush(&mut self, at: u64, end: u64, kind: FlushKind, buffer: &mut OpBuffer) -> Result<Option<u64>, ConfigError> {
-        let placed = self.recording.place_from(at).filter(|&(start, _)| at < end && start < end);
-        let Some((start, _)) = placed else { return Ok(None) };
-        let (device, length) = self.place(start)?;
+        let Some((start, part)) = self.recording.first_placed(at, end) else { return Ok(None) };
+        let (device, _) = self.place(start)?;
         let room = (OPS_PER_FILL - buffer.ops.len()) as u64;
         let first_line = device - device % LINE_BYTES;
-        let given = length.min(end - start).min(first_line + room * LINE_BYTES - device);
-        let lines = (first_line..device + given).step_by(LINE_BYTES as usize);
-        buffer.ops.extend(lines.map(|address| match kind {
-            FlushKind::Clwb => Op::Clwb { address },
-            FlushKind::Clflushopt => Op::Clflushopt { address },
-            FlushKind::Clflush => Op::Clflush { address },
-        }));
-        self.counters.add(device..device + given);
+        let given = part.length.min(first_line + room * LINE_BYTES - device);
+        for address in (first_line..device + given).step_by(LINE_BYTES as usize) {
+            if self.omitted.flush() {
+                continue;
+            }
+            buffer.ops.push(match kind {
+                FlushKind::Clwb => Op::Clwb { address },
+                FlushKind::Clflushopt => Op::Clflushopt { address },
+                FlushKind::Clflush => Op::Clflush { address },
+            });
+            self.counters.add(address.max(device)..(address + LINE_BYTES).min(device + given));
+        }
         Ok(Some(start + given))
     }
 

@@ -5,6 +5,7 @@ use super::mapping::{Place, RegisteredFile};
 use super::sites::Sites;
 use crate::config::ConfigError;
 use crate::message::{NO_SITE, Site};
+use std::ops::Range;
 
 /// What was expected in place of a malformed record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,8 @@ pub(super) enum Act {
     Transactional,
     /// A marker: a transaction has committed.
     Commit,
+    /// The program declares that what it stores to `[address, end)` need not become durable.
+    Scratch { address: u64, end: u64, what: Scratch },
     /// No act: only the instructions count.
     Nothing,
     /// The recording has ended.
@@ -57,7 +60,7 @@ pub(super) enum Act {
 
 /// How bytes are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum StoreWay {
+pub enum StoreWay {
     /// By an ordinary store, or by a system call.
     Cached,
     /// Past the caches.
@@ -66,6 +69,17 @@ pub(super) enum StoreWay {
     Atomic,
     /// By the kernel, in a system call.
     Kernel,
+}
+
+/// Which stores need not become durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scratch {
+    /// Those so far.
+    Stored,
+    /// Those from here on.
+    Begins,
+    /// None any more.
+    Ends,
 }
 
 /// Which instruction flushes.
@@ -94,6 +108,8 @@ pub(super) struct Totals {
     pub instructions: u64,
     /// Number of threads.
     pub threads: u64,
+    /// Number of markers, whatever they say.
+    pub marks: u64,
     /// Exit status of the program.
     pub status: Option<u64>,
 }
@@ -109,6 +125,11 @@ pub(super) trait Recording: Send {
     fn place(&mut self, address: u64) -> Option<Place>;
     /// The first mapped address at or after `address`, and what it is mapped to.
     fn place_from(&mut self, address: u64) -> Option<(u64, Place)>;
+    /// The first mapped part of `[at, end)`: where it begins, and what it is mapped to, no further than `end`.
+    fn first_placed(&mut self, at: u64, end: u64) -> Option<(u64, Place)> {
+        let (start, place) = self.place_from(at).filter(|&(start, _)| at < end && start < end)?;
+        Some((start, Place { length: place.length.min(end - start), ..place }))
+    }
     /// The files so far, in the order of their numbers.
     fn files(&self) -> &[RegisteredFile];
     /// Whether these are files of the program, with their contents.
@@ -134,6 +155,19 @@ pub(super) trait Recording: Send {
     /// Takes the table of all sites so far.
     fn take_sites(&mut self) -> Sites {
         Sites::default()
+    }
+    /// After [`Act::Over`]: the addresses of the stores that are not durable at the end, if the recording itself says so.
+    /// It knows better than its acts, because programs can declare stores that need not be durable.
+    fn not_durable(&mut self) -> Option<Vec<Range<u64>>> {
+        None
+    }
+    /// The thread of the newest act.
+    fn thread(&self) -> u64 {
+        0
+    }
+    /// The text of the newest act, if it is a mark of the program.
+    fn mark(&self) -> Option<&[u8]> {
+        None
     }
     /// The names of the recording and of its last record, for the error that the end is missing.
     fn kind(&self) -> (&'static str, &'static str);

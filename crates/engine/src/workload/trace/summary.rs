@@ -29,6 +29,8 @@ pub struct TraceSummary {
     pub lines_flushed: u64,
     /// Number of fences, without those of locked operations.
     pub fences: u64,
+    /// Number of markers, whatever they say; for a pmemcheck log, each begin and each end.
+    pub marks: u64,
     /// Number of DEEP_SYNC records.
     pub deep_syncs: u64,
     /// Number of transactions ended.
@@ -108,7 +110,7 @@ impl Tally {
             }
             Act::TxBegin => self.begun = true,
             Act::TxEnd => self.told += 1,
-            Act::Transactional | Act::Nothing => {}
+            Act::Transactional | Act::Scratch { .. } | Act::Nothing => {}
             Act::Commit => self.marked += 1,
             Act::Over { .. } => {}
         }
@@ -121,6 +123,7 @@ impl Tally {
             records: recording.records(),
             instructions: totals.instructions,
             threads: totals.threads,
+            marks: totals.marks,
             status: totals.status,
             transactions: if self.begun { self.told } else { self.marked },
             transactions_told: self.begun,
@@ -147,11 +150,7 @@ pub(super) fn summarise(
     if cut_off {
         let (records, bytes) = (recording.records(), recording.offset());
         if !allow_truncated {
-            let (name, (what, end)) = (recording.name(), recording.kind());
-            return Err(ConfigError(format!(
-                "{name}: the {what} is cut off: expected {end} at its end, and it is good up to byte {bytes} ({records} \
-                 records); --allow-truncated replays that part"
-            )));
+            return Err(cut_off_error(recording, "replays"));
         }
         summary.cut_off = Some(CutOff { records, bytes });
     }
@@ -159,6 +158,17 @@ pub(super) fn summarise(
     let pages = images.place(&summary.files);
     Ok((summary, pages))
 }
+
+/// The error of a recording whose end is missing; `done`: what is done to its good part if the user allows it.
+pub(super) fn cut_off_error(recording: &dyn Recording, done: &str) -> ConfigError {
+    let (name, (what, end)) = (recording.name(), recording.kind());
+    let (bytes, records) = (recording.offset(), recording.records());
+    ConfigError(format!(
+        "{name}: the {what} is cut off: expected {end} at its end, and it is good up to byte {bytes} ({records} \
+         records); --allow-truncated {done} that part"
+    ))
+}
+
 /// Places files one after the other, each at a page boundary: a page shares one counter block, and no two files share a
 /// page.
 fn place_files(name: &str, files: &[RegisteredFile]) -> Result<(Vec<TraceFile>, u64), ConfigError> {
@@ -183,11 +193,8 @@ fn place_files(name: &str, files: &[RegisteredFile]) -> Result<(Vec<TraceFile>, 
 fn lines_mapped(recording: &mut dyn Recording, address: u64, end: u64) -> u64 {
     let mut lines: u64 = 0;
     let mut at = address;
-    while at < end
-        && let Some((start, place)) = recording.place_from(at)
-        && start < end
-    {
-        let stop = end.min(start + place.length);
+    while let Some((start, place)) = recording.first_placed(at, end) {
+        let stop = start + place.length;
         lines += stop.div_ceil(LINE_BYTES) - start / LINE_BYTES;
         at = stop;
     }

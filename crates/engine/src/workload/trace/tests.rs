@@ -5,6 +5,7 @@ pub(super) mod did;
 mod flush_free;
 mod grammar;
 mod malformed;
+mod omitted;
 mod random;
 mod real;
 

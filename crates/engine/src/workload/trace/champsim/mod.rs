@@ -205,7 +205,7 @@ impl Recording for Walk {
         self.records * RECORD_BYTES as u64
     }
     fn totals(&self) -> Totals {
-        Totals { instructions: self.records, threads: 1, status: None }
+        Totals { instructions: self.records, threads: 1, ..Totals::default() }
     }
     fn kind(&self) -> (&'static str, &'static str) {
         ("trace", "a whole instruction")

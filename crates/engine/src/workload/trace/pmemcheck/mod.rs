@@ -3,6 +3,7 @@
 
 mod parse;
 mod reader;
+mod verdict;
 mod walk;
 
 pub(super) use reader::TraceReader;

@@ -102,6 +102,12 @@ impl TraceReader {
         }
     }
 
+    /// What follows STOP, once it has been reached.
+    pub fn after_stop(&mut self) -> Option<impl BufRead> {
+        (self.state == State::Stopped)
+            .then(|| std::io::Cursor::new(std::mem::take(&mut self.field)).chain(&mut self.input))
+    }
+
     /// Number of records read so far, which is the number of the newest, counting from 1 after START.
     pub fn records(&self) -> u64 {
         self.records

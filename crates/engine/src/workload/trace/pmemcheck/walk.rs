@@ -5,22 +5,36 @@ use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, FlushKind, Recording, StoreWay, TakeImage, Totals};
 use super::parse::{Edge, Record};
 use super::reader::{Step, TraceReader};
+use super::verdict::not_persistent;
 use crate::config::ConfigError;
+use std::ops::Range;
 
 pub struct Walk {
     reader: TraceReader,
     mappings: Mappings,
     /// The value of the newest store, little-endian, and its size.
     stored: ([u8; 8], usize),
+    /// The newest mark, and whether it is the newest act.
+    mark: Vec<u8>,
+    marks: bool,
+    marks_set: u64,
 }
 
 impl Walk {
     pub fn new(reader: TraceReader) -> Self {
-        Walk { reader, mappings: Mappings::default(), stored: ([0; 8], 0) }
+        Walk {
+            reader,
+            mappings: Mappings::default(),
+            stored: ([0; 8], 0),
+            mark: Vec::new(),
+            marks: false,
+            marks_set: 0,
+        }
     }
 
     /// The next act. Registrations take effect here and are not acts.
     fn next_act(&mut self) -> Result<Act, ConfigError> {
+        self.marks = false;
         loop {
             let (act, problem) = match self.reader.next_step()? {
                 Step::Stop => return Ok(Act::Over { cut_off: false }),
@@ -42,7 +56,15 @@ impl Walk {
                 Step::Record(Record::RegisterFile { path, base, size, offset }) => {
                     (None, self.mappings.register(path, base, size, offset).err())
                 }
-                Step::Record(Record::Marker { name, edge }) => (marks::act(name, edge == Edge::End), None),
+                Step::Record(Record::Marker { name, edge }) => {
+                    let end = edge == Edge::End;
+                    self.mark.clear();
+                    self.mark.extend_from_slice(name);
+                    self.mark.extend_from_slice(if end { b".END" } else { b".BEGIN" });
+                    self.marks = true;
+                    self.marks_set += 1;
+                    (Some(marks::act(name, end).unwrap_or(Act::Nothing)), None)
+                }
             };
             if let Some(expected) = problem {
                 return Err(self.reader.malformed(expected));
@@ -80,7 +102,13 @@ impl Recording for Walk {
         self.reader.offset()
     }
     fn totals(&self) -> Totals {
-        Totals { threads: 1, ..Totals::default() }
+        Totals { threads: 1, marks: self.marks_set, ..Totals::default() }
+    }
+    fn not_durable(&mut self) -> Option<Vec<Range<u64>>> {
+        not_persistent(self.reader.after_stop()?)
+    }
+    fn mark(&self) -> Option<&[u8]> {
+        self.marks.then_some(self.mark.as_slice())
     }
     fn kind(&self) -> (&'static str, &'static str) {
         ("log", "STOP")

@@ -10,12 +10,12 @@ mod walk;
 mod write;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use reader::{RecordReader, Step as RecordedStep};
 pub use record::{
     ACCESS_BYTES_MAX, Access, CALLERS_MAX, Callers, DATA_BYTES_MAX, MAGIC, RECORD_BYTES_MAX, Record as RecordedRecord,
-    TEXT_BYTES_MAX,
+    TEXT_BYTES_MAX, VERSIONS,
 };
 pub use seek::SeekableTrace;
 pub(super) use walk::Walk;

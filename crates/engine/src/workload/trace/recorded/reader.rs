@@ -3,7 +3,7 @@
 
 use super::super::input::is_cut_off;
 use super::super::recording::Expected;
-use super::record::{Access, Last, MAGIC, RECORD_BYTES_MAX, Record, parse};
+use super::record::{Access, Last, MAGIC, RECORD_BYTES_MAX, Record, TAG, VERSIONS, parse};
 use super::varint::Problem;
 use crate::config::ConfigError;
 use std::io::{ErrorKind, Read};
@@ -53,6 +53,8 @@ pub struct RecordReader {
     held: Range<usize>,
     input_over: bool,
     state: State,
+    /// The version of the stream; the newest, if reading began in the middle.
+    version: u8,
     last: Last,
     /// Where the newest record is in the stream, and in the buffer.
     at: u64,
@@ -71,6 +73,7 @@ impl RecordReader {
             held: 0..0,
             input_over: false,
             state: State::Magic,
+            version: VERSIONS[1],
             last: Last::default(),
             at: 0,
             newest: 0..0,
@@ -124,7 +127,12 @@ impl RecordReader {
         self.newest.end += length;
         self.held.start += length;
         self.last = last;
-        match check(&record, &mut self.state, &mut self.records, &mut self.instructions) {
+        let known = match record {
+            Record::Scratch { .. } if self.version < VERSIONS[1] => Err(TAG),
+            _ => Ok(()),
+        };
+        let counted = check(&record, &mut self.state, &mut self.records, &mut self.instructions);
+        match known.and(counted) {
             Ok(()) => Ok(Step::Record(record)),
             Err(expected) => {
                 let found = shown(&self.buffer[self.newest.start..self.held.end]);
@@ -136,6 +144,11 @@ impl RecordReader {
     /// Number of records so far, without END, which is the number of the newest, counting from 1.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// The version of the stream, once its first record has been read.
+    pub fn version(&self) -> u8 {
+        self.version
     }
 
     /// Instructions executed up to the newest record, as far as the stream has reported them.
@@ -173,26 +186,27 @@ impl RecordReader {
     }
 
     fn magic(&mut self) -> Result<(), ConfigError> {
-        while self.held.len() < MAGIC.len() && !self.input_over {
+        while self.held.len() <= MAGIC.len() && !self.input_over {
             self.fill()?;
         }
         let found = &self.buffer[self.held.clone()];
-        let found = &found[..found.len().min(MAGIC.len())];
-        let (name, last) = (&self.name, MAGIC.len() - 1);
-        if found.len() == MAGIC.len() && found[..last] == MAGIC[..last] && found[last] != MAGIC[last] {
-            let (version, ours) = (found[last], MAGIC[last]);
-            return Err(ConfigError(format!("{name}: a recorded trace of version {version}: expected version {ours}")));
-        }
-        if !MAGIC.starts_with(found) {
-            let found = found.escape_ascii();
+        let (name, magic) = (&self.name, &found[..found.len().min(MAGIC.len())]);
+        if !MAGIC.starts_with(magic) {
+            let found = found[..found.len().min(MAGIC.len() + 1)].escape_ascii();
             return Err(ConfigError(format!("{name}: not a recorded trace: expected CPTRACE, found \"{found}\"")));
         }
-        if found.len() < MAGIC.len() {
+        let Some(&version) = found.get(MAGIC.len()) else {
             self.state = State::CutOff;
             return Ok(());
+        };
+        if !VERSIONS.contains(&version) {
+            let [oldest, newest] = VERSIONS;
+            let expected = format!("expected version {oldest} or {newest}");
+            return Err(ConfigError(format!("{name}: a recorded trace of version {version}: {expected}")));
         }
-        self.held.start += MAGIC.len();
-        self.at = MAGIC.len() as u64;
+        self.version = version;
+        self.held.start += MAGIC.len() + 1;
+        self.at = MAGIC.len() as u64 + 1;
         self.newest = self.held.start..self.held.start;
         self.state = State::Sync { in_the_middle: false };
         Ok(())

@@ -1,10 +1,13 @@
 //! One record of a recorded trace (docs/traces.md describes the format).
 
+use super::super::recording::Scratch;
 use super::super::recording::{Expected, FlushKind};
 use super::varint::{Fields, Problem};
 
-/// The first bytes of a stream; the last of them is the version.
-pub const MAGIC: [u8; 8] = *b"CPTRACE\x01";
+/// The first bytes of a stream, without the version, which follows.
+pub const MAGIC: [u8; 7] = *b"CPTRACE";
+/// The versions. Only the newest has SCRATCH.
+pub const VERSIONS: [u8; 2] = [1, 2];
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
 /// The most bytes of a path or a marker.
@@ -20,7 +23,10 @@ pub const RECORD_BYTES_MAX: usize = 1 + 5 * 10 + DATA_BYTES_MAX;
 pub(super) const TAG_SYNC: u8 = 0x01;
 pub(super) const TAG_END: u8 = 0x7f;
 
-const TAG: Expected = Expected("a record's tag (0x01 to 0x08, 0x10 to 0x19, 0x20 to 0x22 or 0x7f)");
+const TAG_SCRATCH: u8 = 0x23;
+
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x08, 0x10 to 0x19, 0x20 to 0x23 or 0x7f)");
+const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
 const CALLERS: Expected = Expected("at most 16 callers");
 const DATA: Expected = Expected("at most 65536 bytes");
@@ -55,6 +61,8 @@ pub enum Record<'a> {
     TxEnd { kind: u64 },
     /// A marker of the program.
     Mark { text: &'a [u8] },
+    /// The program declares that what it stores to `[base, base + length)` need not become durable.
+    Scratch { what: Scratch, base: u64, length: u64 },
     /// Totals before this record, and the exit status.
     End { records: u64, instructions: u64, status: u64 },
 }
@@ -153,6 +161,15 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         0x20 => Record::TxBegin { kind: fields.unsigned()? },
         0x21 => Record::TxEnd { kind: fields.unsigned()? },
         0x22 => Record::Mark { text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? },
+        TAG_SCRATCH => {
+            let what = match fields.unsigned()? {
+                0 => Scratch::Stored,
+                1 => Scratch::Begins,
+                2 => Scratch::Ends,
+                _ => return Err(SCRATCH.into()),
+            };
+            Record::Scratch { what, base: fields.unsigned()?, length: fields.unsigned()? }
+        }
         TAG_END => {
             Record::End { records: fields.unsigned()?, instructions: fields.unsigned()?, status: fields.unsigned()? }
         }

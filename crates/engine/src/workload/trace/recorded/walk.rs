@@ -37,11 +37,15 @@ struct Meaning {
     /// Open transactions of each thread, and the number of threads with open transactions.
     depths: Vec<u32>,
     open: u32,
+    marks_set: u64,
     status: Option<u64>,
     /// Program counter of the newest record, and whether CALLERS names the callers of its code.
     pc: Option<(u64, bool)>,
     /// Finds the sites of acts, once they are requested.
     sites: Option<SiteFinder>,
+    /// The newest mark, and whether it is the newest record.
+    mark: Vec<u8>,
+    marks: bool,
 }
 
 impl Walk {
@@ -69,6 +73,7 @@ impl Walk {
 impl Meaning {
     fn take(&mut self, record: &Record<'_>, image: TakeImage<'_>) -> Result<Option<Deed>, Expected> {
         self.pc = None;
+        self.marks = false;
         let act = match *record {
             Record::Sync { thread, .. } | Record::Thread { thread } => {
                 if thread >= THREADS_MAX {
@@ -122,15 +127,27 @@ impl Meaning {
                 self.pc = Some((pc, true));
                 return Ok(Some(Deed { instructions, act: if full { Act::FullFence } else { Act::Fence } }));
             }
+            Record::Scratch { what, base, length } => {
+                Some(Act::Scratch { address: base, end: base.checked_add(length).ok_or(RANGE)?, what })
+            }
             Record::TxBegin { .. } => self.begin()?,
             Record::TxEnd { .. } => self.end(),
-            Record::Mark { text } => marks::act_of_text(text),
+            Record::Mark { text } => Some(self.set_mark(text)),
             Record::End { status, .. } => {
                 self.status = Some(status);
                 Some(Act::Over { cut_off: false })
             }
         };
         Ok(act.map(Deed::from))
+    }
+
+    /// The program sets a mark.
+    fn set_mark(&mut self, text: &[u8]) -> Act {
+        self.mark.clear();
+        self.mark.extend_from_slice(marks::without_bar(text));
+        self.marks = true;
+        self.marks_set += 1;
+        marks::act_of_text(text).unwrap_or(Act::Nothing)
     }
 
     /// The index of a file that has been named.
@@ -227,8 +244,8 @@ impl Recording for Walk {
         self.reader.offset()
     }
     fn totals(&self) -> Totals {
-        let Meaning { threads, status, .. } = self.state;
-        Totals { instructions: self.reader.instructions(), threads, status }
+        let Meaning { threads, marks_set: marks, status, .. } = self.state;
+        Totals { instructions: self.reader.instructions(), threads, marks, status }
     }
     fn watch_sites(&mut self) -> bool {
         self.state.sites.get_or_insert_default();
@@ -242,6 +259,12 @@ impl Recording for Walk {
     }
     fn take_sites(&mut self) -> Sites {
         self.state.sites.take().map(SiteFinder::finish).unwrap_or_default()
+    }
+    fn thread(&self) -> u64 {
+        self.state.thread
+    }
+    fn mark(&self) -> Option<&[u8]> {
+        self.state.marks.then_some(self.state.mark.as_slice())
     }
     fn kind(&self) -> (&'static str, &'static str) {
         ("trace", "END")

@@ -64,9 +64,12 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
     let mut walk = Walk::new(name, input);
     let mut file = Frames::create(path)?;
     let mut tally = Tally::default();
-    file.put(&MAGIC)?;
     let complete = loop {
         let deed = walk.next_record(&mut |_| Ok(()))?;
+        if file.stream_bytes == 0 {
+            file.put(&MAGIC)?;
+            file.put(&[walk.reader().version()])?;
+        }
         if deed.is_some_and(|deed| deed.act == Act::Over { cut_off: true }) {
             break false;
         }

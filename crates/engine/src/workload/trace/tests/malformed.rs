@@ -1,6 +1,7 @@
 //! Errors in a log are reported in one sentence: file, record, byte, what was expected.
 
 use super::*;
+use crate::workload::trace::Omitted;
 use crate::workload::trace::lines::LineTrace;
 use crate::workload::trace::pmemcheck::TraceReader;
 use std::io::Write;
@@ -172,9 +173,7 @@ fn a_file_that_changes_between_the_passes_is_noticed() {
         log("|FENCES|FENCE"),
     ] {
         write(&text);
-        let (source, summary, pages) = (trace.source.clone(), trace.summary.clone(), trace.pages.clone());
-        let failure = std::sync::Arc::default();
-        let fresh = Trace { failure, source, summary, pages, of_files: true, sites: None };
+        let fresh = trace.without(Omitted::default());
         let mut program = fresh.program(ProgramForm::Plain).unwrap();
         let mut buffer = OpBuffer::default();
         while program.next_transaction(&mut buffer) {

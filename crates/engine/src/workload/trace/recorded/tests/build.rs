@@ -2,7 +2,7 @@
 
 /// A stream under construction. Every method appends one record.
 #[derive(Clone)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub bytes: Vec<u8>,
     /// Where each record begins.
     pub starts: Vec<usize>,
@@ -12,9 +12,9 @@ pub(super) struct Stream {
 }
 
 /// Where [`Stream::with_file`] maps its file.
-pub(super) const BASE: u64 = 0x7f00_0000_0000;
+pub(crate) const BASE: u64 = 0x7f00_0000_0000;
 /// Number of bytes of that file.
-pub(super) const SIZE: u64 = 0x1_0000;
+pub(crate) const SIZE: u64 = 0x1_0000;
 
 pub(super) fn unsigned(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -138,6 +138,12 @@ impl Stream {
 
     pub fn commit(self) -> Self {
         self.record(0x21, &[unsigned(0)])
+    }
+
+    /// SCRATCH, which makes the stream one of version 2.
+    pub fn scratch(mut self, what: u64, base: u64, length: u64) -> Self {
+        self.bytes[7] = 2;
+        self.record(0x23, &[unsigned(what), unsigned(base), unsigned(length)])
     }
 
     pub fn mark(self, text: &[u8]) -> Self {

@@ -1,6 +1,6 @@
 //! Tests of recorded traces, from the bytes of a stream to operations and back to a file.
 
-mod build;
+pub(crate) mod build;
 mod files;
 mod malformed;
 mod meaning;

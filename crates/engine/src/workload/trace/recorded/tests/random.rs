@@ -3,6 +3,7 @@
 use super::super::{RecordReader, RecordedStep};
 use super::build::{BASE, SIZE};
 use super::*;
+use crate::workload::trace::Steps;
 use proptest::prelude::*;
 use std::io::Cursor;
 
@@ -16,6 +17,7 @@ enum Act {
     Commit,
     Sync,
     Thread(u64),
+    Scratch(u64, u64, u64),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -32,6 +34,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Commit),
         1 => Just(Act::Sync),
         1 => (0u64..4).prop_map(Act::Thread),
+        1 => (0u64..3, 0..SIZE, 0u64..5000).prop_map(|(what, offset, length)| Act::Scratch(what, offset, length)),
     ]
 }
 
@@ -48,6 +51,7 @@ fn stream(acts: &[Act]) -> Stream {
             Act::Commit => stream.commit(),
             Act::Sync => stream.sync(0).file(0, b"pool").map(BASE, SIZE, 0, 0),
             Act::Thread(thread) => stream.thread(*thread),
+            Act::Scratch(what, offset, length) => stream.scratch(*what, BASE + offset, *length),
         };
     }
     stream
@@ -89,7 +93,7 @@ fn model(acts: &[Act]) -> Vec<Did> {
             }),
             Act::Fence { tag: 0x17 } => all.push(Did::Fence),
             Act::Fence { .. } => all.push(Did::FullFence),
-            Act::Begin | Act::Commit | Act::Sync | Act::Thread(_) => {}
+            Act::Begin | Act::Commit | Act::Sync | Act::Thread(_) | Act::Scratch(..) => {}
         }
     }
     all
@@ -108,6 +112,8 @@ fn survive(bytes: &[u8]) {
             buffer.clear();
         }
         assert_eq!(trace.failure(), None, "the second pass sees what the first saw");
+        let steps = Steps::from_bytes("t.cptrace", bytes).unwrap().each(true, &|_| {}, &mut |_| {}).unwrap();
+        assert_eq!(steps.records, trace.summary().records, "steps are those of the same records");
     }
 }
 

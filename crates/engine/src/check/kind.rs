@@ -1,0 +1,85 @@
+//! What a check finds, kind by kind.
+
+use serde::{Serialize, Serializer};
+
+/// Whether a finding is about what a power failure may lose, or about time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    Correctness,
+    Performance,
+}
+
+/// A kind of finding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    NeverFlushed,
+    StoredAfterFlush,
+    NeverFenced,
+    NonTemporalNotFenced,
+    NotOrdered,
+    FlushedTwice,
+    CleanFlush,
+    VolatileFlush,
+    IdleFence,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NeverFlushed => "never-flushed",
+            Kind::StoredAfterFlush => "stored-after-flush",
+            Kind::NeverFenced => "never-fenced",
+            Kind::NonTemporalNotFenced => "non-temporal-not-fenced",
+            Kind::NotOrdered => "not-ordered",
+            Kind::FlushedTwice => "flushed-twice",
+            Kind::CleanFlush => "clean-flush",
+            Kind::VolatileFlush => "volatile-flush",
+            Kind::IdleFence => "idle-fence",
+        }
+    }
+
+    pub fn class(self) -> Class {
+        match self {
+            Kind::NeverFlushed
+            | Kind::StoredAfterFlush
+            | Kind::NeverFenced
+            | Kind::NonTemporalNotFenced
+            | Kind::NotOrdered => Class::Correctness,
+            Kind::FlushedTwice | Kind::CleanFlush | Kind::VolatileFlush | Kind::IdleFence => Class::Performance,
+        }
+    }
+
+    /// What the trace shows, in a sentence about one operation.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Kind::NeverFlushed => "No flush of its line follows this store, so a power failure may lose it.",
+            Kind::StoredAfterFlush => {
+                "This store comes after a flush of its line that no fence had completed, and no other flush follows, so a \
+                 power failure may lose it."
+            }
+            Kind::NeverFenced => {
+                "The line of this store is flushed, but the thread that flushes it executes no fence afterwards, so a \
+                 power failure may lose the store."
+            }
+            Kind::NonTemporalNotFenced => {
+                "No fence of its thread follows this non-temporal store, so a power failure may lose it."
+            }
+            Kind::NotOrdered => "A power failure may keep the later store and lose this one.",
+            Kind::FlushedTwice => "The line was flushed before, and nothing has been stored to it since.",
+            Kind::CleanFlush => {
+                "No store through the caches has changed the line since the recording began or it was last flushed."
+            }
+            Kind::VolatileFlush => "The memory that is flushed is not persistent.",
+            Kind::IdleFence => {
+                "The thread has neither flushed persistent memory nor stored past the caches since its last fence."
+            }
+        }
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}

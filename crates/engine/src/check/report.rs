@@ -1,0 +1,148 @@
+//! What a check reports: findings by source line.
+
+use super::found::{Findings, Found};
+use super::kind::{Class, Kind};
+use super::line::Moment;
+use super::shadow::Counts;
+use crate::attribution::Place;
+use crate::message::LINE_BYTES;
+use crate::workload::trace::{CutOff, StepsRead};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The verdict on a recorded program.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// Version of this report's format.
+    pub schema: u32,
+    /// Path of the trace.
+    pub trace: String,
+    /// Whether no finding is about correctness.
+    pub holds: bool,
+    /// Number of records of the trace.
+    pub records: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// How far the trace is valid, if its end is missing.
+    pub cut_off: Option<CutOff>,
+    /// Correctness first, then the most frequent first.
+    pub findings: Vec<Finding>,
+    /// What the useless operations cost on a design, if the request names one.
+    pub cost: Option<Cost>,
+}
+
+/// All findings of a kind at a source line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub kind: Kind,
+    pub class: Class,
+    #[serde(flatten)]
+    pub at: Shown,
+    /// The place of the later store that overtakes this one; null for other kinds.
+    pub later: Option<Shown>,
+    /// How many operations.
+    pub count: u64,
+    /// The first of them.
+    pub example: Example,
+    /// What the trace shows, in a sentence.
+    pub sentence: String,
+    /// How much less time the program takes on the design without these operations, in ns; null if it was not measured.
+    pub cost_ns: Option<f64>,
+    #[serde(skip)]
+    pub numbers: Vec<u64>,
+}
+
+/// A place in the program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Shown {
+    /// `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise an address, or `unknown`.
+    pub place: String,
+    /// `file:line` with the whole path; null if debug information does not have it.
+    pub source: Option<String>,
+    /// Function or symbol; null if neither is known.
+    pub function: Option<String>,
+    /// Path of the object file; null if none was mapped.
+    pub object: Option<String>,
+}
+
+impl From<&Place> for Shown {
+    fn from(place: &Place) -> Self {
+        let Place { text, source, function, object } = place.clone();
+        Self { place: text, source, function, object }
+    }
+}
+
+/// An operation of the trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Example {
+    /// Number of its record, counting from 1.
+    pub record: u64,
+    /// Thread, counting from 0.
+    pub thread: u64,
+    /// Address in the program; null for a fence.
+    pub address: Option<u64>,
+    /// The file that is mapped there, and the offset in it; null for a fence and for memory that is not persistent.
+    pub file: Option<String>,
+    pub offset: Option<u64>,
+}
+
+/// What useless operations cost on a design: the time of a replay less the time of a replay without them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cost {
+    pub design: String,
+    pub variant: String,
+    pub machine: String,
+    pub seed: u64,
+    /// Time of the whole program on the design, in ns.
+    pub simulated_ns: f64,
+    /// How much less time it takes without any of the useless operations.
+    pub all_ns: f64,
+}
+
+/// The findings by source line; `places` has the place of each site.
+pub(super) fn merged(findings: Findings, places: &[Place], read: &StepsRead) -> Vec<Finding> {
+    let nowhere = Place::unknown();
+    let place = |site: u32| places.get(site as usize).unwrap_or(&nowhere);
+    let mut by_line: BTreeMap<(Kind, &Place, Option<&Place>), Found> = BTreeMap::new();
+    for ((kind, site, later), found) in findings.into_map() {
+        let later = (kind == Kind::NotOrdered).then(|| place(later));
+        match by_line.entry((kind, place(site), later)) {
+            std::collections::btree_map::Entry::Occupied(mut known) => known.get_mut().join(found),
+            std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(found)),
+        }
+    }
+    let shown = by_line.into_iter().map(|((kind, at, later), found)| finding(kind, at, later, found, read));
+    let mut findings: Vec<Finding> = shown.collect();
+    // Stable: places remain in their order.
+    findings.sort_by_key(|finding| (finding.class, std::cmp::Reverse(finding.count)));
+    findings
+}
+
+fn finding(kind: Kind, at: &Place, later: Option<&Place>, found: Found, read: &StepsRead) -> Finding {
+    let sentence = match later {
+        Some(later) => format!("{} The later store is at {}.", kind.sentence(), later.text),
+        None => kind.sentence().to_owned(),
+    };
+    Finding {
+        kind,
+        class: kind.class(),
+        at: at.into(),
+        later: later.map(Shown::from),
+        count: found.count,
+        example: example(&found.first, kind, read),
+        sentence,
+        cost_ns: None,
+        numbers: found.numbers,
+    }
+}
+
+fn example(first: &Moment, kind: Kind, read: &StepsRead) -> Example {
+    let file = first.line.and_then(|line| read.files.get(line.file as usize));
+    Example {
+        record: first.record,
+        thread: first.thread,
+        address: (kind != Kind::IdleFence).then_some(first.address),
+        file: file.cloned(),
+        offset: first.line.map(|line| line.line * LINE_BYTES + first.address % LINE_BYTES),
+    }
+}

@@ -1,0 +1,123 @@
+//! Stores that are not durable at the end.
+
+use super::*;
+
+#[test]
+fn a_store_that_nothing_flushes() {
+    assert_eq!(Program::new().store(1, 0, 0).found(), [("never-flushed", 1, 1)]);
+    assert_eq!(Program::new().store(1, 0, 0).sfence(2).found(), [("never-flushed", 1, 1), ("idle-fence", 2, 1)]);
+    let other_line = Program::new().store(1, 0, 7).store(2, 1, 0).clwb(3, 1).sfence(4);
+    assert_eq!(other_line.found(), [("never-flushed", 1, 1)]);
+    assert_eq!(Program::new().store(1, 0, 0).clwb(2, 0).sfence(3).found(), NOTHING);
+    assert_eq!(Program::new().store(1, 0, 0).flush(0x15, 2, 0).mfence(3).found(), NOTHING);
+}
+
+#[test]
+fn stores_are_counted_by_line_of_source_and_by_line_of_memory() {
+    let twice = Program::new().store(1, 0, 0).store(1, 0, 0).store(2, 0, 1).store(1, 5, 0);
+    assert_eq!(twice.found(), [("never-flushed", 1, 3), ("never-flushed", 2, 1)]);
+    let across = Program::new().bytes(0x11, 1, 60, &[1; 8]);
+    assert_eq!(across.clone().found(), [("never-flushed", 1, 2)]);
+    assert_eq!(across.clwb(2, 0).sfence(3).found(), [("never-flushed", 1, 1)]);
+}
+
+#[test]
+fn a_store_that_is_overwritten_is_flushed_with_what_overwrites_it() {
+    assert_eq!(Program::new().store(1, 0, 0).store(2, 0, 0).clwb(3, 0).sfence(4).found(), NOTHING);
+}
+
+#[test]
+fn what_a_system_call_writes_is_a_store() {
+    let written = Program::new().bytes(0x19, 1, 32, &[9; 96]);
+    assert_eq!(written.clone().found(), [("never-flushed", 1, 2)]);
+    assert_eq!(written.clwb(2, 0).clwb(2, 1).sfence(3).found(), NOTHING);
+}
+
+#[test]
+fn a_flush_that_no_fence_completes() {
+    let flushed = Program::new().store(1, 0, 0).clwb(2, 0);
+    assert_eq!(flushed.clone().found(), [("never-fenced", 1, 1)]);
+    assert_eq!(flushed.clone().thread(1).sfence(3).found(), [("never-fenced", 1, 1), ("idle-fence", 3, 1)]);
+    assert_eq!(flushed.clone().mfence(3).found(), NOTHING);
+    let before = Program::new().store(1, 0, 0).mfence(2).clwb(3, 0);
+    assert_eq!(before.found(), [("never-fenced", 1, 1)]);
+    // A second thread that flushes the line and fences makes it durable.
+    assert_eq!(flushed.thread(1).clwb(3, 0).sfence(4).found(), NOTHING);
+}
+
+#[test]
+fn clflush_needs_no_fence() {
+    assert_eq!(Program::new().store(1, 0, 0).clflush(2, 0).found(), NOTHING);
+    let later = Program::new().store(1, 0, 0).clflush(2, 0).store(3, 0, 0);
+    assert_eq!(later.found(), [("never-flushed", 3, 1)]);
+}
+
+#[test]
+fn a_store_between_flush_and_fence() {
+    let late = Program::new().store(1, 0, 0).clwb(2, 0).store(3, 0, 1);
+    assert_eq!(late.clone().sfence(4).found(), [("stored-after-flush", 3, 1)]);
+    // Flushed as well, before the fence or after it.
+    assert_eq!(late.clone().clwb(4, 0).sfence(5).found(), NOTHING);
+    assert_eq!(late.clone().sfence(4).clwb(5, 0).sfence(6).found(), NOTHING);
+    assert_eq!(late.clone().sfence(4).clwb(5, 0).found(), [("never-fenced", 3, 1)]);
+    // After the fence, or in another line, or by another thread, it was simply not flushed.
+    let after = Program::new().store(1, 0, 0).clwb(2, 0).sfence(4).store(3, 0, 1);
+    assert_eq!(after.found(), [("never-flushed", 3, 1)]);
+    let elsewhere = Program::new().store(1, 0, 0).clwb(2, 0).store(3, 1, 0).sfence(4);
+    assert_eq!(elsewhere.found(), [("never-flushed", 3, 1)]);
+    let of_other = Program::new().store(1, 0, 0).clwb(2, 0).thread(1).store(3, 0, 1).thread(0).sfence(4);
+    assert_eq!(of_other.found(), [("never-flushed", 3, 1)]);
+    // No fence at all.
+    assert_eq!(late.found(), [("stored-after-flush", 3, 1), ("never-fenced", 1, 1)]);
+}
+
+#[test]
+fn a_flush_too_early_of_a_clean_line() {
+    let early = Program::new().clwb(1, 0).store(2, 0, 0).sfence(3);
+    assert_eq!(early.found(), [("stored-after-flush", 2, 1), ("clean-flush", 1, 1)]);
+}
+
+#[test]
+fn non_temporal_stores_need_a_fence_of_their_thread() {
+    let stored = Program::new().past_caches(1, 0, 0);
+    assert_eq!(stored.clone().found(), [("non-temporal-not-fenced", 1, 1)]);
+    assert_eq!(stored.clone().sfence(2).found(), NOTHING);
+    let other = stored.clone().thread(1).mfence(2);
+    assert_eq!(other.found(), [("non-temporal-not-fenced", 1, 1)]);
+    // A fence says nothing of a cached store to the same line.
+    assert_eq!(stored.store(2, 0, 1).sfence(3).found(), [("never-flushed", 2, 1)]);
+    let before_fence = Program::new().sfence(9).past_caches(1, 0, 0);
+    assert_eq!(before_fence.found(), [("non-temporal-not-fenced", 1, 1), ("idle-fence", 9, 1)]);
+}
+
+#[test]
+fn a_locked_operation_is_a_fence_before_its_store() {
+    let locked = Program::new().store(1, 0, 0).clwb(2, 0).locked(3, 1);
+    assert_eq!(locked.clone().found(), [("never-flushed", 3, 1)]);
+    assert_eq!(locked.clwb(4, 1).sfence(5).found(), NOTHING);
+    let same_line = Program::new().store(1, 0, 0).clwb(2, 0).locked(3, 0);
+    assert_eq!(same_line.found(), [("never-flushed", 3, 1)]);
+}
+
+#[test]
+fn two_mappings_of_a_file_are_the_same_memory() {
+    let second = BASE + 0x10_0000;
+    let stream = Stream::with_file().map(second, 0x1000, 0, 0).store(0x11, 0, 1, BASE, &[1]);
+    let stream = stream.flush(0x14, 0, 2, second).fence(0x17, 0, 3);
+    assert_eq!(told(&checked(stream.end(0), &CheckSettings::default()).unwrap()), NOTHING);
+    let unmapped = Stream::with_file().store(0x11, 0, 1, BASE, &[1]).unmap(BASE, 0x1000);
+    assert_eq!(told(&checked(unmapped.end(0), &CheckSettings::default()).unwrap()), [("never-flushed", 1, 1)]);
+}
+
+#[test]
+fn examples_are_the_first_operations() {
+    let report = Program::new().store(1, 1, 1).sfence(2).thread(3).store(1, 0, 0).report();
+    assert!(!report.holds);
+    let example = &report.findings[0].example;
+    // SYNC, FILE and MAP come first.
+    assert_eq!((example.record, example.thread, example.address), (4, 0, Some(BASE + 72)));
+    assert_eq!((example.file.as_deref(), example.offset), (Some("pool"), Some(72)));
+    let fence = &report.findings[1].example;
+    assert_eq!((fence.record, fence.address, fence.offset, &fence.file), (5, None, None, &None));
+    assert_eq!((report.counts.stores, report.counts.fences, report.records), (2, 1, 7));
+}

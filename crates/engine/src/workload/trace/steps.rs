@@ -1,0 +1,290 @@
+//! A recorded program step by step, for checks of the program itself: what it stored to which line of its files, what it
+//! flushed and fenced, by which thread, at which place. The recording is read once.
+//!
+//! In contrast to [`super::TraceProgram`], files have no place on a device yet: lines are lines of files. A locked
+//! operation is a fence and then a store, as nothing that is stored before it can be overtaken by it.
+
+use super::TraceInput;
+use super::ranges::Ranges;
+use super::recording::{Act, FlushKind, Recording, Scratch, StoreWay};
+use super::sites::Sites;
+use super::summary::{CutOff, cut_off_error};
+use crate::config::ConfigError;
+use crate::message::{LINE_BYTES, NO_SITE, Site};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Bytes of a pointer.
+const POINTER_BYTES: usize = 8;
+/// Acts between two reports of how far the reader is.
+const ACTS_PER_TELL: u64 = 1 << 14;
+
+/// A line of a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FileLine {
+    /// File, by order of first registration.
+    pub file: u32,
+    /// Number of the line in the file.
+    pub line: u64,
+}
+
+/// Bytes in a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// The address of the first byte in the program.
+    pub address: u64,
+    pub line: FileLine,
+    /// Offset of the first byte in the line.
+    pub offset: u8,
+}
+
+/// An aligned word that was stored and holds the address of a mapped byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pointer {
+    /// Number of the word in its line, 0 to 7.
+    pub word: u8,
+    pub to: FileLine,
+    /// Offset of the byte in that line.
+    pub offset: u8,
+}
+
+/// What a step does. Flushes of lines and fences are numbered as [`super::Omitted`] numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Done<'a> {
+    /// Bytes within a line are stored; `pointers` are those among them. `scratch`: the program has declared that they need
+    /// not become durable.
+    Store { at: Spot, length: u8, way: StoreWay, pointers: &'a [Pointer], scratch: bool },
+    /// The program declares that what it has stored to this part of a file need not become durable.
+    Scratch { file: u32, offset: u64, length: u64 },
+    /// A line is flushed.
+    Flush { at: Spot, kind: FlushKind, number: u64 },
+    /// A flush of memory that no file is mapped to.
+    FlushOutside { address: u64 },
+    /// A fence; `full`: of loads too, such as every locked operation is.
+    Fence { full: bool, number: u64 },
+    /// The outermost transaction of all threads begins.
+    TxBegin,
+    /// It has ended.
+    TxEnd,
+    /// The program sets a mark.
+    Mark(&'a [u8]),
+}
+
+/// A step of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step<'a> {
+    /// The record that it comes from, counting from 1.
+    pub record: u64,
+    pub thread: u64,
+    pub site: Site,
+    pub done: Done<'a>,
+}
+
+/// What is known when a recording has been read.
+#[derive(Debug)]
+pub struct StepsRead {
+    /// The places that steps came from; empty if the format does not have them.
+    pub sites: Sites,
+    /// Paths of the files; bytes that are not UTF-8 are replaced.
+    pub files: Vec<String>,
+    /// Number of records.
+    pub records: u64,
+    /// How far the recording is valid, if its end is missing.
+    pub cut_off: Option<CutOff>,
+    /// The addresses of the stores that are not durable at the end, if the recording itself says so.
+    pub not_durable: Option<Vec<Range<u64>>>,
+}
+
+/// A recording that is about to be read.
+pub struct Steps {
+    recording: Box<dyn Recording>,
+    flushes: u64,
+    fences: u64,
+    /// Addresses where stores need not become durable.
+    scratch: Ranges,
+    bytes: u64,
+    read: Arc<AtomicU64>,
+}
+
+impl Steps {
+    /// Opens the recording at `path`. Once `cancel` is set, it cannot be read further.
+    ///
+    /// # Errors
+    /// The file cannot be opened, is no recording of a program, or its format does not show what is flushed.
+    pub fn open(path: &Path, cancel: &Arc<AtomicBool>) -> Result<Self, ConfigError> {
+        Self::new(&TraceInput::file(path, Arc::clone(cancel))?)
+    }
+
+    /// Opens a recording in memory; `name` is its name in errors.
+    ///
+    /// # Errors
+    /// The errors of [`Steps::open`].
+    pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Self, ConfigError> {
+        Self::new(&TraceInput::bytes(name, bytes.into()))
+    }
+
+    fn new(input: &TraceInput) -> Result<Self, ConfigError> {
+        let opened = input.open()?;
+        let read = Arc::clone(&opened.read);
+        let mut recording = opened.recording()?;
+        if !recording.of_files() {
+            let (name, (what, _)) = (recording.name(), recording.kind());
+            return Err(ConfigError(format!("{name}: check: this {what} has no flushes and no files to check")));
+        }
+        recording.watch_sites();
+        Ok(Self { recording, flushes: 0, fences: 0, scratch: Ranges::default(), bytes: input.file_bytes(), read })
+    }
+
+    /// Bytes of the file, compressed or not.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Calls `visit` with every step. `progress` is called with the number of bytes read since the last call.
+    ///
+    /// # Errors
+    /// A record is malformed or the file cannot be read; or its end is missing, unless `allow_truncated`.
+    pub fn each(
+        mut self,
+        allow_truncated: bool,
+        progress: &dyn Fn(u64),
+        visit: &mut dyn FnMut(Step<'_>),
+    ) -> Result<StepsRead, ConfigError> {
+        let (mut acts, mut told) = (0u64, 0);
+        let cut_off = loop {
+            let deed = self.recording.next_deed(&mut |_| Ok(()))?;
+            if let Act::Over { cut_off } = deed.act {
+                break cut_off;
+            }
+            self.visit(deed.act, visit);
+            acts += 1;
+            if acts.is_multiple_of(ACTS_PER_TELL) {
+                let read = self.read.load(Ordering::Relaxed);
+                progress(read - told);
+                told = read;
+            }
+        };
+        progress(self.bytes.saturating_sub(told));
+        if cut_off && !allow_truncated {
+            return Err(cut_off_error(&*self.recording, "checks"));
+        }
+        let (records, bytes) = (self.recording.records(), self.recording.offset());
+        let not_durable = if cut_off { None } else { self.recording.not_durable() };
+        let names = self.recording.files().iter().map(|file| String::from_utf8_lossy(&file.path).into_owned());
+        Ok(StepsRead {
+            files: names.collect(),
+            records,
+            cut_off: cut_off.then_some(CutOff { records, bytes }),
+            sites: self.recording.take_sites(),
+            not_durable,
+        })
+    }
+
+    fn visit(&mut self, act: Act, visit: &mut dyn FnMut(Step<'_>)) {
+        match act {
+            Act::Store { address, size, way } => {
+                if way == StoreWay::Atomic {
+                    self.fence(true, visit);
+                }
+                self.store(address, u64::from(size), way, visit);
+            }
+            Act::Flush { address, end, kind } => self.flush(address, end, kind, visit),
+            Act::Fence => self.fence(false, visit),
+            Act::FullFence => self.fence(true, visit),
+            Act::DeepSync { address, end } => {
+                self.flush(address, end, FlushKind::Clwb, visit);
+                self.fence(false, visit);
+            }
+            Act::Scratch { address, end, what } => self.scratch(address, end, what, visit),
+            Act::TxBegin => visit(self.step(NO_SITE, Done::TxBegin)),
+            Act::TxEnd => visit(self.step(NO_SITE, Done::TxEnd)),
+            Act::Transactional | Act::Commit | Act::Nothing => {
+                if let Some(text) = self.recording.mark() {
+                    visit(self.step(NO_SITE, Done::Mark(text)));
+                }
+            }
+            Act::Load { .. } | Act::Over { .. } => {}
+        }
+    }
+
+    fn step<'a>(&self, site: Site, done: Done<'a>) -> Step<'a> {
+        Step { record: self.recording.records(), thread: self.recording.thread(), site, done }
+    }
+
+    fn fence(&mut self, full: bool, visit: &mut dyn FnMut(Step<'_>)) {
+        let site = self.recording.site();
+        visit(self.step(site, Done::Fence { full, number: self.fences }));
+        self.fences += 1;
+    }
+
+    fn store(&mut self, address: u64, size: u64, way: StoreWay, visit: &mut dyn FnMut(Step<'_>)) {
+        let site = self.recording.site();
+        let mut pointers = Vec::new();
+        let (mut at, end) = (address, address + size);
+        while at < end {
+            // The reader has checked that all of it is mapped.
+            let Some((start, place)) = self.recording.first_placed(at, end) else { break };
+            let within = place.offset % LINE_BYTES;
+            let length = place.length.min(LINE_BYTES - within);
+            let line = FileLine { file: place.file as u32, line: place.offset / LINE_BYTES };
+            self.pointers((start - address) as usize, within as usize, length as usize, &mut pointers);
+            let spot = Spot { address: start, line, offset: within as u8 };
+            let scratch = self.scratch.contain(&(start..start + length));
+            let stored = Done::Store { at: spot, length: length as u8, way, pointers: &pointers, scratch };
+            visit(self.step(site, stored));
+            at = start + length;
+        }
+    }
+
+    fn scratch(&mut self, start: u64, end: u64, what: Scratch, visit: &mut dyn FnMut(Step<'_>)) {
+        match what {
+            Scratch::Begins => self.scratch.add(start..end),
+            Scratch::Ends => self.scratch.remove(start..end),
+            Scratch::Stored => {
+                let mut at = start;
+                while let Some((from, place)) = self.recording.first_placed(at, end) {
+                    let (file, offset, length) = (place.file as u32, place.offset, place.length);
+                    visit(self.step(NO_SITE, Done::Scratch { file, offset, length }));
+                    at = from + length;
+                }
+            }
+        }
+    }
+
+    /// The pointers among `length` bytes of the newest store from byte `from`, which lie at `within` in their line.
+    fn pointers(&mut self, from: usize, within: usize, length: usize, found: &mut Vec<Pointer>) {
+        found.clear();
+        for word in within.div_ceil(POINTER_BYTES)..(within + length) / POINTER_BYTES {
+            let begin = from + word * POINTER_BYTES - within;
+            let Some(bytes) = self.recording.bytes().get(begin..begin + POINTER_BYTES) else { return };
+            let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+            if let Some(place) = self.recording.place(value) {
+                let to = FileLine { file: place.file as u32, line: place.offset / LINE_BYTES };
+                found.push(Pointer { word: word as u8, to, offset: (place.offset % LINE_BYTES) as u8 });
+            }
+        }
+    }
+
+    fn flush(&mut self, address: u64, end: u64, kind: FlushKind, visit: &mut dyn FnMut(Step<'_>)) {
+        let site = self.recording.site();
+        let (mut at, mut outside) = (address, true);
+        while let Some((start, place)) = self.recording.first_placed(at, end) {
+            outside = false;
+            let first = place.offset / LINE_BYTES;
+            for number in first..(place.offset + place.length).div_ceil(LINE_BYTES) {
+                let skipped = (number * LINE_BYTES).saturating_sub(place.offset);
+                let offset = (place.offset + skipped) % LINE_BYTES;
+                let line = FileLine { file: place.file as u32, line: number };
+                let spot = Spot { address: start + skipped, line, offset: offset as u8 };
+                visit(self.step(site, Done::Flush { at: spot, kind, number: self.flushes }));
+                self.flushes += 1;
+            }
+            at = start + place.length;
+        }
+        if outside && address < end {
+            visit(self.step(site, Done::FlushOutside { address }));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+"""`check`: what the trace of a program shows without its recovery."""
+
+from __future__ import annotations
+
+from typing import Annotated, Unpack
+
+import typer
+
+from .. import api
+from ..options import CheckOptions
+from . import options, screen
+from .check_table import check_table
+from .crash import VIOLATED
+
+
+@options.takes(CheckOptions)
+def check(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A recording of a program, plain or compressed.")],
+    design: Annotated[
+        str | None,
+        typer.Option("-d", "--design", metavar="NAME|FILE.toml", help="Measure what findings cost on this design."),
+    ] = None,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top",
+            metavar="N",
+            parser=options.lines_shown,
+            help="Findings to show of each class, and to measure; default 15.",
+        ),
+    ] = options.TOP,
+    as_json: options.Json = False,
+    **given: Unpack[CheckOptions],
+) -> None:
+    """Find stores that are never made durable, and useless flushes and fences, without a recovery."""
+    with screen.progress(f"checking {trace}") as progress:
+        found = api.check(trace, design=design, top=top, progress=progress, **given)
+    if as_json:
+        screen.print_json(found.to_dict())
+    else:
+        screen.output().print(check_table(found, top), crop=False)
+    if not found.holds:
+        raise typer.Exit(VIOLATED)

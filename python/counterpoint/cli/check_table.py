@@ -1,0 +1,80 @@
+"""The findings of a check, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from .. import units
+from ..results import Check, Finding
+from .site_table import short_names
+
+
+def check_table(found: Check, top: int) -> RenderableType:
+    """The `top` most frequent findings of each class, and what their kinds mean."""
+    name = units.printable(PurePath(found.trace).name)
+    counts = ((found.stores, "store"), (found.flushes, "flush", "es"), (found.fences, "fence"))
+    parts: list[RenderableType] = [Text(f"{name}: {', '.join(units.count_of(*count) for count in counts)}")]
+    lost = [finding for finding in found.findings if finding.correctness]
+    useless = [finding for finding in found.findings if not finding.correctness]
+    if lost:
+        parts += [Text(""), Text("Stores that a power failure may lose", style="bold"), *_findings(lost, top, False)]
+    else:
+        parts.append(Text("Holds: every store is flushed and fenced, and none is overtaken."))
+    if useless:
+        parts += [Text(""), Text("Flushes and fences without use", style="bold")]
+        parts += _findings(useless, top, found.cost is not None)
+    if found.cost is not None:
+        whole = f"on {found.cost.design} the program takes {units.time(found.cost.simulated_ns)}"
+        less = f", and without all of these {units.time(found.cost.all_ns)} less" if useless else ""
+        parts += [Text(""), Text(f"{whole[0].upper()}{whole[1:]}{less}.")]
+    return Group(*parts)
+
+
+def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[RenderableType]:
+    shown = findings[:top]
+    later = any(finding.later is not None for finding in shown)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("kind", no_wrap=True, header_style="dim")
+    table.add_column("function", no_wrap=True, overflow="ellipsis", max_width=32, header_style="dim")
+    table.add_column("count", justify="right", header_style="dim")
+    if costs:
+        table.add_column("cost", justify="right", header_style="dim")
+    if later:
+        table.add_column("overtaken by", no_wrap=True, header_style="dim")
+    table.add_column("for example", no_wrap=True, header_style="dim")
+    places = [finding.place for finding in shown]
+    names = short_names([*places, *(finding.later.place for finding in shown if finding.later is not None)])
+    for finding in shown:
+        table.add_row(
+            names[finding.place],
+            finding.kind,
+            units.printable(finding.function or ""),
+            units.number(finding.count),
+            *([units.time(finding.cost_ns)] if costs else []),
+            *([names[finding.later.place] if finding.later is not None else ""] if later else []),
+            _example(finding),
+        )
+    parts: list[RenderableType] = [table]
+    if len(findings) > len(shown):
+        more = units.count_of(len(findings) - len(shown), "finding")
+        parts.append(Text(f"and {more} more; --top shows more", style="dim"))
+    kinds = {finding.kind: finding.sentence.removesuffix(_later(finding)) for finding in shown}
+    parts += [Text(f"{kind}: {sentence}", style="dim") for kind, sentence in kinds.items()]
+    return parts
+
+
+def _later(finding: Finding) -> str:
+    """The end of a sentence that belongs to one finding alone."""
+    return "" if finding.later is None else f" The later store is at {finding.later.place}."
+
+
+def _example(finding: Finding) -> str:
+    example = finding.example
+    at = "" if example.address is None else f", address {example.address:#x}"
+    return f"record {example.record:,}{at}"
