@@ -329,6 +329,26 @@ def test_a_round_goes_on_from_where_the_last_one_ended() -> None:
     assert (found["a"], found["b"]) == (1, 2), "the second change is good only after the first"
 
 
+def test_the_descent_goes_on_while_it_gains() -> None:
+    names = "abcdef"
+    space = Space((), {"p": tuple(decision(name, 2) for name in names)})
+
+    def ended(height: float) -> tuple[Joint, Pool]:
+        def stairs(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+            """Each decision is good only after the one before it."""
+            steps = next((place for place, name in enumerate(names) if not chosen[name]), len(names))
+            return {"p.f1.x": steps * height}
+
+        pool = Pool(space, Papers(space, stairs), (1,))
+        return descent.descend(pool, Objective(frozenset(["p.f1.x"]), 0.0), space.start), pool
+
+    assert ended(0.1)[0] == space.joint([1] * 6)
+    found, pool = ended(descent.NOTHING / 2)
+    assert found == space.start
+    seen = {ask.own for ask in pool.outcomes}
+    assert (1, 1, 0, 0, 0, 0) not in seen, "a round that gains next to nothing is the last one"
+
+
 def test_a_search_descends_from_the_start_too() -> None:
     space = Space((), {"p": tuple(decision(name, 6) for name in "abcdefgh")})
 

@@ -1,4 +1,4 @@
-"""The descent: the single changes that make a point better are put together, in a few rounds.
+"""The descent: the single changes that make a point better are put together, in rounds.
 
 A search of some hundred points finds the region; the variation of each decision around its best point then shows which
 single changes are better still. They are tried together, the greatest gain first, each kept if the point gains by it.
@@ -16,11 +16,9 @@ from . import sensitivity
 from .crossvalidate import mean_of
 from .pool import DIGITS, Joint, Objective, Pool
 
-ROUNDS = 2
-"""Variations around a better point, at most."""
-
 NOTHING = 0.001
-"""A smaller difference of two values says nothing: other seeds make a larger one."""
+"""A smaller difference of two values says nothing: other seeds make a larger one. A round that gains no more is the
+last one."""
 
 CROSSED = 5
 """How many of a paper's own choices are tried with the shared ones of another point."""
@@ -42,12 +40,13 @@ def crossed(pool: Pool, objective: Objective, point: Joint) -> Joint:
 
 def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
     """Where single changes of a point lead, with the seed of the search; this is then evaluated with all seeds."""
-    found = point
-    for _ in range(ROUNDS):
-        better = _together(pool, objective, found)
-        if better == found:
+    pool.tell(pool.missing([point], pool.seeds[:1]))
+    found, value = point, _value(pool, objective, point)
+    while True:
+        before = value
+        found, value = _together(pool, objective, found)
+        if value <= before + NOTHING:
             break
-        found = better
     found = _back(pool, objective, found)
     pool.tell(pool.missing([found], pool.seeds))
     return found
@@ -64,8 +63,8 @@ def _back(pool: Pool, objective: Objective, point: Joint) -> Joint:
     return found
 
 
-def _together(pool: Pool, objective: Objective, point: Joint) -> Joint:
-    """The best single change of each decision, one after the other."""
+def _together(pool: Pool, objective: Objective, point: Joint) -> tuple[Joint, float]:
+    """The best single change of each decision, one after the other; the point where they lead, and its value."""
     found, value = point, _value(pool, objective, point)
     for which, place in _gains(pool, objective, point):
         tried = pool.space.changed(found, which, place)
@@ -73,7 +72,7 @@ def _together(pool: Pool, objective: Objective, point: Joint) -> Joint:
         gained = _value(pool, objective, tried)
         if gained > value:
             found, value = tried, gained
-    return found
+    return found, value
 
 
 def _gains(pool: Pool, objective: Objective, point: Joint) -> list[tuple[int, int]]:
