@@ -83,6 +83,10 @@ calibrate: engine ## Repeat the search over what the papers leave open, into doc
 	mkdir -p $(OUT)
 	$(BIN)/counterpoint calibrate $(PAPER) --store $(OUT)/calibrate.duckdb --out docs
 
+.PHONY: verdict-tables
+verdict-tables: engine ## Repeat the tables of docs/designs/; DESIGNS="secpm sca": only some.
+	$(BIN)/python tests/verdict_tables.py $(DESIGNS)
+
 .PHONY: soak
 soak: engine ## Fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
 	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)

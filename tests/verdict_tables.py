@@ -1,0 +1,93 @@
+"""Writes the tables of verdicts in docs/designs/: what the crash verifier says of each design, by machine and workload.
+
+Each row of a table names a machine and a reading, each column a workload; a cell is one run. Pages where `default` has
+1,000 evenly spaced crash points say so below their table.
+
+``python tests/verdict_tables.py [DESIGN...]`` puts what is measured into the pages; all take about an hour.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import counterpoint as cp
+
+FOLDER = Path(__file__).parents[1] / "docs" / "designs"
+_HEADER = re.compile(r"^\| machine \| variant \|(?P<workloads>.*)\|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (?P<machine>default|`small`)(?P<nested>, nested)? \| (?P<variant>hardened|published) \|.*\|$")
+_SPACED = "1,000 evenly"
+_PLAIN: Mapping[str, Any] = {"shrink": False, "blame": False}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a line of its page, and the options of its runs."""
+
+    line: int
+    head: str
+    options: Mapping[str, Any]
+
+
+def rows(page: str) -> tuple[list[str], list[Row]]:
+    """The workloads of a page's table, and its rows."""
+    header = _HEADER.search(page)
+    if header is None:
+        return [], []
+    workloads = [name.strip(" `") for name in header["workloads"].split("|")]
+    return workloads, list(_rows(page))
+
+
+def _rows(page: str) -> Iterator[Row]:
+    for number, line in enumerate(page.splitlines()):
+        found = _ROW.match(line)
+        if found is None:
+            continue
+        options: dict[str, Any] = {**_PLAIN, "variant": found["variant"]}
+        if found["machine"] != "default":
+            options["machine"] = "small"
+        elif _SPACED in " ".join(page.split()):
+            options["points"] = 1000
+        if found["nested"]:
+            options |= {"nested": True, "transactions": 4}
+        yield Row(number, "|".join(line.split("|")[:3]), options)
+
+
+def cell(verdict: cp.Crash) -> str:
+    """What a table says of a verdict."""
+    if verdict.holds:
+        return "holds"
+    tried = verdict.crash_points + verdict.nested_points
+    share = 100 * (tried - verdict.recovered) / tried
+    return f"{verdict.violation_count:,} ({f'{share:.1f}' if share >= 0.05 else '<0.1'} %)"
+
+
+def written(design: str, page: str) -> str:
+    """A page with its table as measured."""
+    workloads, found = rows(page)
+    calls = [(row, workload) for row in found for workload in workloads]
+    with ThreadPoolExecutor() as pool:
+        cells = list(pool.map(lambda call: cell(cp.crash(design, call[1], **call[0].options)), calls))
+    lines = page.splitlines()
+    for place, row in enumerate(found):
+        measured = cells[place * len(workloads) : (place + 1) * len(workloads)]
+        lines[row.line] = " | ".join([row.head, *measured]) + " |"
+    return "\n".join(lines) + "\n"
+
+
+def main(designs: list[str]) -> None:
+    """Writes the pages of some designs, by default all."""
+    for path in sorted(FOLDER.glob("*.md")):
+        page = path.read_text()
+        if (not designs or path.stem in designs) and rows(page)[1]:
+            path.write_text(written(path.stem, page))
+            print(path.stem, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
