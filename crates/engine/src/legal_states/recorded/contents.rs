@@ -40,6 +40,49 @@ type There = Vec<u8>;
 
 impl Contents {
     pub fn of(line: &Pending) -> Self {
+        match line.stores.iter().any(|stored| stored.past_caches) {
+            true => Self::mixed(line),
+            false => Self::cached(line),
+        }
+    }
+
+    /// If every store goes through the caches: what the line held after each, and between them if they are large.
+    fn cached(line: &Pending) -> Self {
+        let last = line.stores.len().checked_sub(1);
+        let mut found = Found { line, list: Vec::new() };
+        found.content(line.newest, None, last);
+        let mut complete = !line.joined;
+        let mut count = 1.0;
+        let mut arrivals = Vec::with_capacity(line.stores.len());
+        let mut bytes = *line.base();
+        for (index, stored) in line.stores.iter().enumerate() {
+            stored.put(&mut bytes, u8::MAX);
+            let lost = last.filter(|last| index < *last);
+            let content = found.content(bytes, lost, Some(index));
+            complete &= content.is_some();
+            count += 1.0;
+            arrivals.push((stored.step, content.unwrap_or(0)));
+        }
+        let base = found.content(*line.base(), last, None).unwrap_or(0);
+        bytes = *line.base();
+        for (index, stored) in line.stores.iter().enumerate() {
+            if let Some(torn) = Torn::of(stored) {
+                count += torn.count;
+                complete &= torn.complete;
+                for part in torn.parts {
+                    let mut some = bytes;
+                    stored.put(&mut some, part);
+                    complete &= found.content(some, last, Some(index)).is_some();
+                }
+            }
+            stored.put(&mut bytes, u8::MAX);
+        }
+        let bits = if complete { (found.list.len() as f64).log2() } else { count.log2() };
+        Self { list: found.list, base, complete, bits, arrivals }
+    }
+
+    /// If some stores go past the caches.
+    fn mixed(line: &Pending) -> Self {
         let mut found = Found { line, list: Vec::new() };
         let newest = found.add(&everything(line));
         debug_assert_eq!(newest, Some(0));
@@ -84,7 +127,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The index of this content; `None` if there is no room for it.
+    /// The index of the content that has these words; `None` if there is no room for it.
     fn add(&mut self, there: &There) -> Option<usize> {
         let mut bytes = *self.line.base();
         let (mut lost, mut kept) = (None, None);
@@ -97,6 +140,11 @@ impl Found<'_> {
                 kept = Some(index);
             }
         }
+        self.content(bytes, lost, kept)
+    }
+
+    /// The index of this content; `None` if there is no room for it.
+    fn content(&mut self, bytes: LineBytes, lost: Option<usize>, kept: Option<usize>) -> Option<usize> {
         if let Some(known) = self.list.iter().position(|content| content.bytes == bytes) {
             return Some(known);
         }
@@ -132,13 +180,10 @@ impl Cached {
         }
         for length in (sure..order.len()).rev() {
             let next = order[length];
-            let words = stores[next].words();
-            if stores[next].joined || words.count_ones() < 2 {
-                continue;
-            }
-            found.count += f64::from(words.count_ones()).exp2() - 2.0;
-            found.complete &= words.count_ones() <= TORN_WORDS_MAX;
-            for part in parts(words) {
+            let Some(torn) = Torn::of(&stores[next]) else { continue };
+            found.count += torn.count;
+            found.complete &= torn.complete;
+            for part in torn.parts {
                 let mut there = whole(length);
                 there[next] = part;
                 found.ways.push(there);
@@ -148,13 +193,31 @@ impl Cached {
     }
 }
 
-/// Proper parts of `words`: all of them if there are few, otherwise each word alone and all but each word.
-fn parts(words: u8) -> Vec<u8> {
-    if words.count_ones() <= TORN_WORDS_MAX {
-        return (1..words).filter(|part| part & !words == 0).collect();
+/// The proper parts of a store of several words.
+struct Torn {
+    /// All of them if there are few words, otherwise each word alone and all but each word.
+    parts: Vec<u8>,
+    count: f64,
+    complete: bool,
+}
+
+impl Torn {
+    /// `None` if the store becomes durable as a whole.
+    fn of(stored: &Stored) -> Option<Self> {
+        let words = stored.words();
+        let number = words.count_ones();
+        if stored.joined || number < 2 {
+            return None;
+        }
+        let complete = number <= TORN_WORDS_MAX;
+        let parts = if complete {
+            (1..words).filter(|part| part & !words == 0).collect()
+        } else {
+            let each = (0..8).map(|word| 1 << word).filter(|word: &u8| word & words != 0);
+            each.flat_map(|word| [word, words & !word]).collect()
+        };
+        Some(Self { parts, count: f64::from(number).exp2() - 2.0, complete })
     }
-    let each = (0..8).map(|word| 1 << word).filter(|word: &u8| word & words != 0);
-    each.flat_map(|word| [word, words & !word]).collect()
 }
 
 /// What may be there of the stores past the caches: any words.

@@ -12,7 +12,7 @@ use crate::workload::trace::StoreWay;
 use std::rc::Rc;
 
 /// Most stores of a line that are kept apart; of a line with more, earlier ones are taken together.
-const STORES_MAX: usize = 128;
+const STORES_MAX: usize = 64;
 /// Bytes that become durable together.
 const WORD: usize = 8;
 
@@ -42,9 +42,12 @@ impl Stored {
 
     /// Puts those of its bytes that lie in `words` over `line`.
     pub fn put(&self, line: &mut LineBytes, words: u8) {
-        for (at, byte) in line.iter_mut().enumerate() {
-            if self.mask >> at & 1 == 1 && words >> (at / WORD) & 1 == 1 {
-                *byte = self.bytes[at];
+        for (word, (old, new)) in line.chunks_exact_mut(WORD).zip(self.bytes.chunks_exact(WORD)).enumerate() {
+            let mask = (self.mask >> (WORD * word)) as u8;
+            match (words >> word & 1, mask) {
+                (0, _) | (_, 0) => {}
+                (_, u8::MAX) => old.copy_from_slice(new),
+                _ => (0..WORD).filter(|byte| mask >> byte & 1 == 1).for_each(|byte| old[byte] = new[byte]),
             }
         }
     }
@@ -112,6 +115,12 @@ impl Pending {
             self.stores[at].join(&later);
             self.joined = true;
         }
+    }
+
+    /// Whether the next fence of `thread` makes something of the line durable, as far as it has not been already.
+    pub fn waits_for(&self, thread: u64) -> bool {
+        let past = |stored: &Stored| stored.past_caches && !stored.covered && stored.thread == thread;
+        self.marks.iter().any(|mark| mark.thread == thread) || self.stores.iter().any(past)
     }
 
     /// A flush that needs a fence of its thread.

@@ -140,6 +140,7 @@ impl<'a> Memory<'a> {
         }
         let past_caches = past_caches(way);
         let (thread, site) = (step.thread, step.site);
+        let waits = past_caches && !known.pending.waits_for(thread);
         known.pending.store(Stored {
             step: self.step,
             thread,
@@ -163,7 +164,7 @@ impl<'a> Memory<'a> {
                 list.push(number);
             }
         }
-        if past_caches {
+        if waits {
             self.thread(thread).push(number);
         }
     }
@@ -185,15 +186,16 @@ impl<'a> Memory<'a> {
         if kind == FlushKind::Clflush {
             self.settle(number, Pending::flush_at_once);
         } else {
+            let waits = !pending.waits_for(step.thread);
             pending.flush(Mark { thread: step.thread, site: step.site, step: self.step });
-            self.thread(step.thread).push(number);
+            if waits {
+                self.thread(step.thread).push(number);
+            }
         }
     }
 
     fn fence(&mut self, thread: u64) {
         let mut lines = std::mem::take(self.thread(thread));
-        lines.sort_unstable();
-        lines.dedup();
         for &number in &lines {
             self.settle(number, |pending| pending.fence(thread));
         }
