@@ -231,14 +231,15 @@ impl Free {
     fn of(line: &Pending) -> Self {
         let stores = &line.stores;
         let past = |stored: &Stored| stored.past_caches;
-        let sure: There =
-            stores.iter().map(|of| if past(of) && of.covered { of.words() } else { 0 }).collect();
+        let sure: There = stores.iter().map(|of| if past(of) && of.covered { of.words() } else { 0 }).collect();
         let mut pieces: Vec<(usize, u8)> = Vec::new();
         for (at, stored) in stores.iter().enumerate().filter(|(_, stored)| past(stored) && !stored.covered) {
             let words = stored.words();
             match stored.joined {
                 true => pieces.push((at, words)),
-                false => pieces.extend((0..8).map(|word| 1 << word).filter(|word| word & words != 0).map(|word| (at, word))),
+                false => {
+                    pieces.extend((0..8).map(|word| 1 << word).filter(|word| word & words != 0).map(|word| (at, word)))
+                }
             }
         }
         let with = |chosen: &dyn Fn(usize) -> bool| {

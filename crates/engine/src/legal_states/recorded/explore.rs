@@ -147,7 +147,7 @@ impl Reading<'_> {
         };
         let read = steps.each(self.case.config.allow_truncated, &|_| {}, &mut |step| walk.step(&step))?;
         if walk.outcome.is_ok() && !walk.is_over() && !walk.memory.fresh.is_empty() {
-            let _ = walk.explore(Moment { record: read.records, site: None });
+            let _ = walk.explore(Moment { record: read.records + 1, site: None });
         }
         if walk.outcome.is_ok() && !walk.is_over() {
             walk.outcome = walk.judging.take(0);
@@ -247,4 +247,3 @@ impl Walk<'_, '_, '_> {
         self.kinds.insert(hasher.finish())
     }
 }
-

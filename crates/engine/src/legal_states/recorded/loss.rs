@@ -58,9 +58,8 @@ impl Loss {
         });
         let mut kept: Vec<Kept> = kept.collect();
         kept.sort_unstable_by_key(|kept| std::cmp::Reverse(kept.step));
-        let lost = chosen.filter_map(|(line, pending, content)| {
-            Some(lost(line, pending, &pending.stores[content.lost?], &kept))
-        });
+        let lost = chosen
+            .filter_map(|(line, pending, content)| Some(lost(line, pending, &pending.stores[content.lost?], &kept)));
         Self {
             record: at.record,
             before: at.site,

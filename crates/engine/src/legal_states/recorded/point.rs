@@ -184,7 +184,11 @@ impl Trial<'_, '_, '_> {
     /// Every content of one line, while all others have arrived, or have not.
     fn contents(&mut self) -> Part {
         for arrived in [true, false] {
-            if arrived { self.all_arrived() } else { self.none_arrived() }
+            if arrived {
+                self.all_arrived()
+            } else {
+                self.none_arrived()
+            }
             for (at, line) in self.lines.iter().enumerate() {
                 let before = self.state[at];
                 for content in (1..line.contents.list.len()).filter(|&content| content != line.contents.base) {
@@ -249,7 +253,11 @@ impl Trial<'_, '_, '_> {
                     if self.left == 0 {
                         return ControlFlow::Continue(false);
                     }
-                    if lost { self.all_arrived() } else { self.none_arrived() }
+                    if lost {
+                        self.all_arrived()
+                    } else {
+                        self.none_arrived()
+                    }
                     for at in [one, other] {
                         self.state[at] = if lost { self.lines[at].contents.base } else { 0 };
                     }

@@ -1,13 +1,13 @@
 //! The report of an exploration: failing images by their causes, with the places of the program.
 
 use super::judging::{Extent, Failing, Judging};
-use super::loss::{Key, Kept, Loss, Lost};
+use super::loss::{Kept, Key, Loss, Lost};
 use crate::attribution::{Place, places};
 use crate::audit::{Rule, Violation};
 use crate::check::{Shown, wrappers_and};
 use crate::crash::{
-    Cause, CauseKind, CrashCase, CrashPlan, CrashReport, CrashRun, Exploration, Exercised, Findings, KeptLine, LostLine,
-    Recoveries,
+    Cause, CauseKind, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings, KeptLine,
+    LostLine, Recoveries,
 };
 use crate::message::{Line, Site};
 use crate::workload::trace::{StepsRead, Trace};
@@ -47,7 +47,8 @@ impl Outcome<'_> {
         if self.interrupted {
             coverage += " The user interrupted the exploration there.";
         } else if let (Some(_), Some(most)) = (judging.ended, self.stop_after) {
-            let images = if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
+            let images =
+                if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
         }
         let names = Names { places: places(&self.read.sites, &wrappers_and(&[])), trace: self.trace };
@@ -177,8 +178,10 @@ impl Names<'_> {
                      that.",
                     text(kept.stored)
                 ),
-                None => "Nothing is lost: only what is surely durable is there, and the program does not recover from that."
-                    .to_owned(),
+                None => {
+                    "Nothing is lost: only what is surely durable is there, and the program does not recover from that."
+                        .to_owned()
+                }
             };
         };
         let others = match loss.lost.len() {

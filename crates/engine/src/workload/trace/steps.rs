@@ -141,7 +141,15 @@ impl Steps {
             return Err(ConfigError(format!("{name}: check: this {what} has no flushes and no files to check")));
         }
         recording.watch_sites();
-        Ok(Self { recording, flushes: 0, fences: 0, scratch: Ranges::default(), bytes: input.file_bytes(), read, end: None })
+        Ok(Self {
+            recording,
+            flushes: 0,
+            fences: 0,
+            scratch: Ranges::default(),
+            bytes: input.file_bytes(),
+            read,
+            end: None,
+        })
     }
 
     /// Bytes of the file, compressed or not.

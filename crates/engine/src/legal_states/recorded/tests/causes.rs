@@ -147,14 +147,17 @@ fn failing_images_are_counted_by_their_cause() {
     let command = "for n in 0 1 2 3 4 5 6; do ! grep -q valid$n {pool} || grep -q data$n {pool} || exit 1; done";
     let report = outcome(last.clone(), json!({"recover": command})).unwrap();
     let causes = report["causes"].as_array().unwrap();
-    let told: Vec<_> = causes.iter().map(|cause| (cause["kind"].as_str().unwrap(), cause["count"].as_u64().unwrap())).collect();
+    let told: Vec<_> =
+        causes.iter().map(|cause| (cause["kind"].as_str().unwrap(), cause["count"].as_u64().unwrap())).collect();
     assert_eq!(told, [("missing-fence", 6), ("missing-flush", 1)], "{report}");
     assert_eq!((&report["violation_count"], &report["recoveries"]["failed"]), (&json!(7), &json!(7)));
     assert_eq!((&report["crash_points"], &report["recovered"]), (&json!(7), &json!(0)));
     // One command at a time gives the same report, and so does the end after some failures.
     assert_eq!(outcome(last.clone(), json!({"recover": command, "recover_jobs": 1})).unwrap(), report);
     for most in [1, 2, 5] {
-        let ended = |jobs| outcome(last.clone(), json!({"recover": command, "recover_jobs": jobs, "stop_after": most})).unwrap();
+        let ended = |jobs| {
+            outcome(last.clone(), json!({"recover": command, "recover_jobs": jobs, "stop_after": most})).unwrap()
+        };
         let report = ended(2);
         assert_eq!(report["violation_count"], json!(most), "{report}");
         assert!(report["coverage"].as_str().unwrap().contains("It ended there"), "{report}");

@@ -115,7 +115,7 @@ fn states(bytes: Vec<u8>, extent: Extent, budget: u64) -> Vec<States> {
         ControlFlow::Continue(())
     });
     if !memory.fresh.is_empty() {
-        at_point(&mut memory, read.unwrap().records);
+        at_point(&mut memory, read.unwrap().records + 1);
     }
     all
 }

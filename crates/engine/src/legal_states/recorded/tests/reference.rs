@@ -8,10 +8,23 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 enum Act {
     /// Stores a value to one or two words of a line.
-    Store { past: bool, line: u64, word: u64, words: u64, value: u8 },
-    Flush { at_once: bool, line: u64 },
+    Store {
+        past: bool,
+        line: u64,
+        word: u64,
+        words: u64,
+        value: u8,
+    },
+    Flush {
+        at_once: bool,
+        line: u64,
+    },
     Fence,
-    Locked { line: u64, word: u64, value: u8 },
+    Locked {
+        line: u64,
+        word: u64,
+        value: u8,
+    },
 }
 
 /// What a thread does.

@@ -113,7 +113,10 @@ fn survive(bytes: &[u8]) {
             buffer.clear();
         }
         assert_eq!(trace.failure(), None, "the second pass sees what the first saw");
-        let steps = Steps::from_bytes("t.cptrace", bytes).unwrap().each(true, &|_| {}, &mut |_| ControlFlow::Continue(())).unwrap();
+        let steps = Steps::from_bytes("t.cptrace", bytes)
+            .unwrap()
+            .each(true, &|_| {}, &mut |_| ControlFlow::Continue(()))
+            .unwrap();
         assert_eq!(steps.records, trace.summary().records, "steps are those of the same records");
     }
 }
