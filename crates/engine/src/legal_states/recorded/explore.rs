@@ -156,6 +156,9 @@ impl Reading<'_> {
             Err(Failure::Cancelled) => walk.judging.abandon(),
             outcome => outcome?,
         }
+        if self.cancel.load(Ordering::Relaxed) {
+            walk.judging.abandon();
+        }
         let (tally, near) = (walk.tally, walk.near);
         let points = judging.points().0 as usize;
         let extent = judging.ended.unwrap_or(Extent { pass: self.pass, tally, points, images: judging.images });

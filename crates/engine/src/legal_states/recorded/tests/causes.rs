@@ -5,6 +5,8 @@ use crate::api;
 use crate::run::Failure;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tempfile::NamedTempFile;
 
 /// What is valid needs the data.
@@ -167,6 +169,37 @@ fn failing_images_are_counted_by_their_cause() {
     let first = report["violations"][0]["reproduce"].clone();
     let again = outcome(last, json!({"recover": command, "at_event": first["at_event"]})).unwrap();
     assert_eq!((&again["crash_points"], &again["causes"][0]["kind"]), (&json!(1), &json!("missing-fence")));
+}
+
+#[test]
+fn an_interruption_keeps_what_was_judged() {
+    let mut program = Program::new();
+    for line in 0..500 {
+        program = program.store(1, line, "data").clwb(2, line).sfence(3);
+    }
+    let (file, begun) = (file(program), NamedTempFile::new().unwrap());
+    let command = format!("echo >> {}; sleep 0.02; test -e {{pool}}", begun.path().display());
+    let request = json!({"design": "unencrypted", "explore": "legal", "workload": file.path(), "recover_jobs": 2,
+        "recover": command});
+    let cancel = Arc::new(AtomicBool::new(false));
+    let later = {
+        let cancel = Arc::clone(&cancel);
+        std::thread::spawn(move || {
+            // No more than four verdicts are outstanding.
+            while begun.path().metadata().unwrap().len() < 8 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            cancel.store(true, Ordering::Relaxed);
+        })
+    };
+    let report = api::crash(&request.to_string(), &|_, _| {}, &cancel).unwrap();
+    later.join().unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["interrupted"], &report["violation_count"]), (&json!(true), &json!(0)), "{report}");
+    let images = report["distinct_states"].as_u64().unwrap();
+    assert!((1..500).contains(&images) && report["recoveries"]["runs"] == json!(images), "{report}");
+    assert!(report["crash_points"].as_u64().unwrap() <= images + 1);
+    assert!(report["coverage"].as_str().unwrap().contains("The user interrupted the exploration there."));
 }
 
 #[test]
