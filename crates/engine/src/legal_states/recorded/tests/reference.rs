@@ -135,21 +135,30 @@ proptest! {
     #[test]
     fn every_image_that_is_legal_is_tried_and_no_other(deeds in prop::collection::vec((0u64..2, act()), 1..9)) {
         let found = states(trace(&deeds), Extent::Whole, u64::MAX);
-        prop_assert!(found.iter().all(|point| point.tried == Tried::Every && point.exactly.is_some()));
-        let tried: BTreeSet<Image> = found.iter().flat_map(|point| point.images.iter().cloned()).collect();
-        // After every deed, and not only at the points that are explored. Nothing is lost before the first store.
-        let legal_anywhere: BTreeSet<Image> = (0..=deeds.len()).flat_map(|length| legal(&deeds[..length])).collect();
-        match units(&deeds).is_empty() {
-            true => prop_assert!(tried.is_empty()),
-            false => prop_assert_eq!(&tried, &legal_anywhere),
-        }
+        let length = |point: &States| {
+            // SYNC, FILE and MAP come first; then each deed is a record after that of its thread; END is the last.
+            if point.record % 2 == 1 { (point.record as usize - 5) / 2 } else { deeds.len() }
+        };
         // A point's own images are those that are legal just before its operation.
         for point in &found {
-            // SYNC, FILE and MAP come first; then each deed is a record after that of its thread; END is the last.
-            let length = if point.record % 2 == 1 { (point.record as usize - 5) / 2 } else { deeds.len() };
-            prop_assert_eq!(&point.images, &legal(&deeds[..length]), "record {}", point.record);
-            prop_assert!(point.exactly.is_some_and(|states| states >= point.images.len() as u64));
+            let legal = legal(&deeds[..length(point)]);
+            if point.tried == Tried::Every {
+                prop_assert_eq!(&point.images, &legal, "record {}", point.record);
+                prop_assert!(point.exactly.is_some_and(|states| states >= point.images.len() as u64));
+            } else {
+                // Of many words past the caches, not every combination is listed.
+                let past = |line| units(&deeds).iter().filter(|unit| unit.past && unit.line == line).count();
+                prop_assert!((0..2).any(|line| past(line) > 4), "record {}", point.record);
+                prop_assert!(point.images.is_subset(&legal) && point.exactly.is_none());
+            }
         }
+        // They are all that is legal at any time, and not only at these points. Nothing is lost before the first store.
+        if found.iter().all(|point| point.tried == Tried::Every) && !units(&deeds).is_empty() {
+            let tried: BTreeSet<Image> = found.iter().flat_map(|point| point.images.iter().cloned()).collect();
+            let anywhere: BTreeSet<Image> = (0..=deeds.len()).flat_map(|length| legal(&deeds[..length])).collect();
+            prop_assert_eq!(tried, anywhere);
+        }
+        prop_assert_eq!(found.is_empty(), units(&deeds).is_empty());
     }
 
     #[test]
