@@ -106,8 +106,8 @@ impl Near {
             (None, None) => "the trace has none".to_owned(),
         };
         format!(
-            "explore legal: record {at} of the trace is no fence or flush that makes something durable which was stored \
-             since the one before; {near}"
+            "explore legal: record {at} of the trace is no fence or flush that makes something durable, with a store since \
+             the one before; {near}"
         )
     }
 }

@@ -46,19 +46,22 @@ impl Tally {
     /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point.
     pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64) -> String {
         let Self { passed, points, exhaustive, singles, .. } = *self;
+        let points_told = "just before a fence or flush that makes something durable, or at the end; what is legal between \
+                           them is legal there";
         let which = match (plan, pass.new_kinds) {
             (CrashPlan::At(record), _) => format!("before record {record} of the trace"),
-            (_, true) => format!("at {points} of the first {passed} points of the trace, one of each kind"),
-            (_, false) => format!("at {points} points of the trace"),
+            (_, true) => {
+                format!("at {points} of the first {passed} points of the trace, one of each kind, each {points_told}")
+            }
+            (_, false) => format!("at {points} points of the trace, each {points_told}"),
         };
         let states = match self.exactly {
             Some(exactly) => format!("{exactly}"),
             None => format!("about 2^{:.0}", self.bits),
         };
         let mut told = format!(
-            "Legal states of the recorded program: power failed {which}, each just before a fence or flush that makes \
-             something durable, or at the end; what is legal between them is legal there. The rules of x86 allow {states} \
-             states at these points, equal ones counted at each; {images} different images were tried."
+            "Legal states of the recorded program: power failed {which}. The rules of x86 allow {states} states, equal ones \
+             counted at each point; {images} different images were tried."
         );
         if pass.extent == Extent::Single {
             return told + " Of each point, states in which one line is lost or one is kept.";
