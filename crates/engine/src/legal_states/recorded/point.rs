@@ -12,8 +12,10 @@ use crate::message::Line;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Most lines of a crash point that may be lost or kept: those stored to last. All others have arrived.
+/// Most lines of a crash point that may be lost or kept. All others have arrived. Of more, those stored to last are taken,
+/// and the first ones that were stored to since the last point, because what is stored early is what may be overtaken.
 const LINES_MAX: usize = 64;
+const FIRST_MAX: usize = 16;
 
 /// A line that may hold more than one thing.
 pub(super) struct Open {
@@ -70,9 +72,9 @@ impl Point {
     /// The point that memory is at.
     pub fn of(memory: &mut Memory<'_>) -> Self {
         memory.count();
-        let newest: Vec<u32> = memory.pending.values().rev().take(LINES_MAX).copied().collect();
-        let mut lines = Vec::with_capacity(newest.len());
-        for number in newest.into_iter().rev() {
+        let chosen = chosen(memory);
+        let mut lines = Vec::with_capacity(chosen.len());
+        for number in chosen {
             let fresh = memory.is_fresh(number);
             let known = &mut memory.lines[number as usize];
             let contents = known.pending.contents();
@@ -111,6 +113,21 @@ impl Point {
         let _ = trial.as_stored()? && trial.pairs()? && trial.as_stored_without_one()?;
         ControlFlow::Continue(if singles && self.complete { Tried::Singles } else { Tried::Some })
     }
+}
+
+/// The lines that are considered, in the order of their last stores.
+fn chosen(memory: &Memory<'_>) -> Vec<u32> {
+    let last = |number: u32| memory.lines[number as usize].pending.stores.last().map(|stored| stored.step);
+    if memory.pending.len() <= LINES_MAX {
+        return memory.pending.values().copied().collect();
+    }
+    let newest = memory.pending.values().rev().take(LINES_MAX - FIRST_MAX).copied();
+    let mut chosen: Vec<u32> = newest.collect();
+    let first = memory.fresh.iter().copied().filter(|&number| last(number).is_some()).take(FIRST_MAX);
+    chosen.extend(first);
+    chosen.sort_unstable_by_key(|&number| last(number));
+    chosen.dedup();
+    chosen
 }
 
 /// An enumeration.
