@@ -39,6 +39,7 @@ test-recorder: engine ## Record programs and compare the traces with the files t
 test-programs: engine ## Prove the corpus of persistence bugs: every broken form fails, every fixed form holds.
 	tests/recorder/install.sh
 	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/prove.py --out $(OUT)/programs
+	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/legal.py --out $(OUT)/programs
 
 .PHONY: library
 library: ## Build the C interface: libcounterpoint and its header, in target/library.

@@ -78,6 +78,7 @@ from .report import write_crash_page, write_report, write_reproduction, write_sw
 from .request import ANNOTATIONS, PROGRAM_STEPS
 from .results import (
     Blame,
+    Cause,
     Check,
     Crash,
     Design,
@@ -114,6 +115,7 @@ __all__ = [
     "Annotations",
     "Blame",
     "Calibration",
+    "Cause",
     "Check",
     "CheckOptions",
     "CommonOptions",

@@ -160,9 +160,11 @@ class CrashOptions(RunOptions, total=False):
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
         explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
             prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
-            the persistency model and the rules of the hardware allow.
+            the persistency model and the rules of the hardware allow. A recorded program needs `recover` for that, and
+            `at_event` is then the number of a record of its trace.
         states: legal states, as far as recovery can distinguish them, that are judged at one fence before the rest is
-            bounded and sampled.
+            bounded and sampled; of a recorded program, memories that are tried at one crash point before the rest is
+            bounded.
         schedules: how many schedules; default 16.
         schedule: number of one schedule; 0 (default) is that of the machine itself.
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
@@ -177,6 +179,7 @@ class CrashOptions(RunOptions, total=False):
         recover_timeout: time limit in seconds for one such command; default 60.
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
+        stop_after: end the exploration with this many memories on which the command fails; default none.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
     """
@@ -197,6 +200,7 @@ class CrashOptions(RunOptions, total=False):
     recover: Annotated[str | None, check_name]
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
+    stop_after: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
     recover_keep: Annotated[str | os.PathLike[str] | None, path]
 

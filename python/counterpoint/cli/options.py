@@ -98,6 +98,7 @@ OPTIONS: Mapping[str, Any] = {
     "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
     "recover_timeout": _number("--recover-timeout", "Time limit for one such command; default 60.", metavar="SECONDS"),
     "recover_jobs": _number("--recover-jobs", "Such commands at a time; default one for each processor."),
+    "stop_after": _number("--stop-after", "End with N memories on which the command fails."),
     "recover_folder": Annotated[
         Path | None,
         typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is created."),

@@ -19,6 +19,7 @@ from ..litmus import HOLDS, LitmusReport
 from ..litmus import Verdict as LitmusVerdict
 from ..papers.model import Reproduction
 from ..results import AtCrash, Crash, Part, Run, Violation
+from .cause_table import cause_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -301,14 +302,16 @@ def verdict(crash: Crash) -> RenderableType:
         figures.add("images of memory", units.number(crash.recoveries.images))
         figures.add("images that fail", units.number(crash.recoveries.failed))
         figures.add("runs of the command", units.number(crash.recoveries.runs))
-    figures.group("met on the way")
-    figures.add("cache evictions", units.number(met.evictions))
-    figures.add("counter misses", units.number(met.counter_misses))
-    figures.add("full write queues", units.number(met.wpq_full))
-    figures.add("pages re-encrypted", units.number(met.reencryptions))
+    if crash.causes is None:
+        figures.group("met on the way")
+        figures.add("cache evictions", units.number(met.evictions))
+        figures.add("counter misses", units.number(met.counter_misses))
+        figures.add("full write queues", units.number(met.wpq_full))
+        figures.add("pages re-encrypted", units.number(met.reencryptions))
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
-    found = [*_stages(crash), *blamed, *_shrunk(crash), *_violations(crash)]
+    causes = [] if crash.causes is None else cause_table(crash.causes)
+    found = [*_stages(crash), *blamed, *causes, *_shrunk(crash), *_violations(crash)]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *found)
 
 
@@ -366,17 +369,18 @@ def _shrunk(crash: Crash) -> Iterable[RenderableType]:
 
 
 def _violations(crash: Crash) -> Iterable[RenderableType]:
+    when = "after event" if crash.causes is None else "before record"
     for violation in crash.violations[:_VIOLATIONS_SHOWN]:
-        yield from _explained(violation)
+        yield from _explained(violation, when=when)
     more = crash.violation_count - min(len(crash.violations), _VIOLATIONS_SHOWN)
-    if more > 0:
+    if more > 0 and crash.causes is None:
         yield Text("")
         yield Text(f"and {units.count_of(more, 'violation')} more; --json explains the first {len(crash.violations)}")
 
 
-def _explained(violation: Violation, subject: str = "") -> Iterable[RenderableType]:
+def _explained(violation: Violation, subject: str = "", when: str = "after event") -> Iterable[RenderableType]:
     yield Text("")
-    yield Text(f"{subject}{_rule(violation)}: {_place(violation)}", style="bold red")
+    yield Text(f"{subject}{_rule(violation)}: {_place(violation, when)}", style="bold red")
     yield Text(violation.explanation)
     yield Text("reproduce:", style="dim")
     yield Text(f"  {violation.reproduce}", no_wrap=True, overflow="ignore")
@@ -386,8 +390,8 @@ def _rule(violation: Violation) -> str:
     return violation.rule.replace("_", " ")
 
 
-def _place(violation: Violation) -> str:
-    place = f"power lost after event {violation.crash_event}"
+def _place(violation: Violation, when: str) -> str:
+    place = f"power lost {when} {violation.crash_event}"
     for index, event in enumerate(violation.nested_events):
         place += f", again after step {event} of the recovery" + (" from that" if index else "")
     if violation.transaction is not None:

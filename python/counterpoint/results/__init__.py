@@ -4,12 +4,26 @@ from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
 from .checks import Check, Cost, Example, Finding, Place
 from .documents import build, fits
 from .runs import AtCrash, CacheLevel, Core, CounterCache, Crypto, DrainPart, Host, Latency, Nvm, Run, Stats, Wpq
-from .verdicts import Blame, Crash, CrashHost, Exercised, Part, Recoveries, Shrunk, StageTally, Violation
+from .verdicts import (
+    Blame,
+    Cause,
+    Crash,
+    CrashHost,
+    Exercised,
+    KeptLine,
+    LostLine,
+    Part,
+    Recoveries,
+    Shrunk,
+    StageTally,
+    Violation,
+)
 
 __all__ = [
     "AtCrash",
     "Blame",
     "CacheLevel",
+    "Cause",
     "Check",
     "Core",
     "Cost",
@@ -25,7 +39,9 @@ __all__ = [
     "Fault",
     "Finding",
     "Host",
+    "KeptLine",
     "Latency",
+    "LostLine",
     "Machine",
     "Nvm",
     "Part",

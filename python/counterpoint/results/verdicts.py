@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .checks import Place
 from .documents import build
 
 
@@ -26,7 +27,8 @@ class Violation:
 
     Attributes:
         rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery` or `recovery`.
-        crash_event: power was lost after this event.
+        crash_event: power was lost after this event; in a legal state of a recorded program, before this record of its
+            trace.
         nested_event: power was lost again after this step of the recovery, counted from 1; None if it was not.
         nested_events: the step for each time that power was lost again, in order: a step of the recovery, then of the
             recovery after that, and so on.
@@ -176,6 +178,73 @@ class Recoveries:
 
 
 @dataclass(frozen=True, slots=True)
+class LostLine:
+    """A line that a failing memory lacks.
+
+    Attributes:
+        file: the file that it belongs to.
+        offset: the offset of the line in that file.
+        thread: the thread that stored to it last.
+        stored: where that was.
+        missing: what the line lacks, as `Cause.kind`.
+        flushed: where it was flushed last; None where it was not.
+        needed_before: the kept store before which the flush or fence that is missing had to come; None where there is
+            none.
+    """
+
+    file: str
+    offset: int
+    thread: int
+    stored: Place
+    missing: str
+    flushed: Place | None
+    needed_before: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLine:
+    """A line that a failing memory has, although nothing made it surely durable.
+
+    Attributes:
+        file: the file that it belongs to.
+        offset: the offset of the line in that file.
+        stored: where it was stored to last.
+    """
+
+    file: str
+    offset: int
+    stored: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why memories of a recorded program fail.
+
+    Attributes:
+        kind: `missing-flush`, `stored-after-flush`, `missing-fence`, `non-temporal-not-fenced`, or `nothing-lost` where
+            the program does not recover from what it has made durable itself.
+        count: how many different memories fail for it.
+        at_event: the record of the trace before which power failed for the first of them.
+        before: the fence or flush at which that was; None at the end of the program.
+        lost: the lines that the first of them lacks; 8 at most.
+        lost_lines: how many these are.
+        kept: the lines that it has without being surely durable, the newest first; 8 at most.
+        kept_lines: how many these are.
+        sentence: all of this in a sentence.
+    """
+
+    kind: str
+    count: int
+    at_event: int
+    before: Place | None
+    lost: tuple[LostLine, ...]
+    lost_lines: int
+    kept: tuple[KeptLine, ...]
+    kept_lines: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class CrashHost:
     """The crash run itself on this computer."""
 
@@ -202,6 +271,7 @@ class Crash:
         stages: the crashes by the stage of the transaction in flight; empty where nobody asked, or without logs.
         blame: who is to blame; None where everything held, or nobody asked.
         recoveries: what the user's own recovery was run on; None where there was none.
+        causes: why memories fail, for the legal states of a recorded program; None for other explorations.
         internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
     """
@@ -226,6 +296,7 @@ class Crash:
     stages: tuple[StageTally, ...]
     blame: Blame | None
     recoveries: Recoveries | None
+    causes: tuple[Cause, ...] | None
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
@@ -237,7 +308,7 @@ class Crash:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
-        later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None}
+        later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
         later |= {"secret": True, "interrupted": False}
         return build(cls, {**later, **document, "document": document})
 

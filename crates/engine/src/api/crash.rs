@@ -7,7 +7,7 @@ use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
 use crate::crash::{Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, shrink};
 use crate::crash_view;
-use crate::legal_states::{self, explore_legal};
+use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Failure, Source};
@@ -111,6 +111,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
             ("recover_timeout", request.recover_timeout.is_some()),
             ("recover_jobs", request.recover_jobs.is_some()),
             ("recover_folder", request.recover_folder.is_some()),
+            ("stop_after", request.stop_after.is_some()),
         ];
         return match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
@@ -160,10 +161,13 @@ fn explore_as_asked(
 ) -> Result<CrashReport, Failure> {
     let Opened { config, design, source } = run;
     let case = CrashCase { config, design, source, progress, cancel };
-    match request.explored(legal_states::explains(config, design, source))? {
+    match request.explored(config, design, source)? {
         Explored::OneSchedule => case.explore_recovered(exploration, recovery),
         Explored::Schedules(number) => case.explore_schedules(exploration, number, recovery),
         Explored::LegalStates { per_fence } => explore_legal(&case, exploration, per_fence),
+        Explored::OfRecorded { per_point } => {
+            explore_recorded(&case, RecordedLegal { exploration, states_per_point: per_point, recovery, cancel })
+        }
     }
 }
 
@@ -176,11 +180,26 @@ enum Explored {
         /// Classes of states judged at a fence, if the request states it.
         per_fence: Option<u64>,
     },
+    /// The legal states of a recorded program.
+    OfRecorded {
+        /// States tried at a crash point, if the request states it.
+        per_point: Option<u64>,
+    },
 }
 
 impl Crash {
-    /// What is explored of a run; `explained`: whether its legal states are known.
-    fn explored(&self, explained: bool) -> Result<Explored, ConfigError> {
+    /// What is explored of a run.
+    fn explored(&self, config: &RunConfig, design: &Design, source: &Source) -> Result<Explored, ConfigError> {
+        let recorded = source.is_trace() && self.explore == Some(Explore::Legal);
+        if recorded && !legal_states::as_plaintext(config, design) {
+            return Err(ConfigError(format!(
+                "explore legal: which states design '{}' may leave of a recorded program is known only where caches are \
+                 lost, hardware keeps no log, and no line loses its counter: explore it on 'unencrypted', or explore \
+                 'schedules'",
+                design.name
+            )));
+        }
+        let explained = recorded || legal_states::explains(config, design, source);
         let explore = self.explore.unwrap_or_default();
         let refused = |name: &str, why: &str| Err(ConfigError(format!("{name}: {why}")));
         for (name, number) in [("states", self.states), ("schedules", self.schedules)] {
@@ -198,8 +217,8 @@ impl Crash {
         if by_schedules && self.states.is_some() {
             return refused(
                 "states",
-                "what leaves caches that persist, a log that hardware writes, several cores and recorded programs are \
-                 explored by schedules",
+                "what leaves caches that persist, a log that hardware writes, and several cores are explored by \
+                 schedules",
             );
         }
         if !by_schedules && self.schedules.is_some() {
@@ -208,6 +227,7 @@ impl Crash {
         Ok(match explore {
             // For other runs the legal states are not known, only their schedules.
             _ if by_schedules => Explored::Schedules(self.schedules.unwrap_or(SCHEDULES)),
+            Explore::Legal if recorded => Explored::OfRecorded { per_point: self.states },
             Explore::Legal => Explored::LegalStates { per_fence: self.states },
             _ => Explored::OneSchedule,
         })

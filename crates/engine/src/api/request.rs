@@ -131,6 +131,9 @@ pub(super) struct Crash {
     /// How many commands run at a time.
     #[serde(deserialize_with = "whole")]
     pub recover_jobs: Option<u64>,
+    /// How many images on which the command fails end the exploration.
+    #[serde(deserialize_with = "whole")]
+    pub stop_after: Option<u64>,
     /// The folder in which memory is written for the command.
     pub recover_folder: Option<String>,
     /// The folder in which the memory of the command's first failure is kept.
@@ -444,6 +447,9 @@ impl Crash {
             let what = "stages: only an exploration of every event of one schedule tallies the stages of transactions";
             return Err(ConfigError(what.to_owned()));
         }
+        if self.stop_after == Some(0) {
+            return Err(ConfigError("stop_after: 0 is not at least 1".to_owned()));
+        }
         if self.shrink == Some(true) && !everywhere {
             return Err(ConfigError("shrink: only an exploration of every event shrinks what it finds".to_owned()));
         }
@@ -453,6 +459,7 @@ impl Crash {
             schedule: self.schedule.unwrap_or(0),
             fault: seeded_fault(self.fault.as_deref())?,
             stop_at: None,
+            stop_after: self.stop_after,
             stages: self.stages,
         })
     }

@@ -22,9 +22,11 @@ use crate::attribution::places;
 use crate::config::ConfigError;
 use crate::workload::trace::Steps;
 use shadow::Shadow;
+use std::ops::ControlFlow;
 
 pub use cost::CostCase;
-pub use report::CheckReport;
+pub use report::{CheckReport, Shown};
+pub(crate) use wrappers::all as wrappers_and;
 
 /// What the user asks of a check.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +53,10 @@ pub fn check(
     progress: &dyn Fn(u64),
 ) -> Result<CheckReport, ConfigError> {
     let mut shadow = Shadow::new(settings.mark.as_deref(), settings.costs);
-    let read = steps.each(settings.allow_truncated, progress, &mut |step| shadow.take(step))?;
+    let read = steps.each(settings.allow_truncated, progress, &mut |step| {
+        shadow.take(step);
+        ControlFlow::Continue(())
+    })?;
     let (findings, counts) = shadow.finish(read.not_durable.as_deref());
     if let Some(mark) = settings.mark.as_ref().filter(|_| counts.marks == 0) {
         return Err(ConfigError(format!("{name}: mark: the program sets no mark '{mark}'")));

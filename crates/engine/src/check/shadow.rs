@@ -93,8 +93,8 @@ impl Shadow {
     pub fn take(&mut self, step: Step<'_>) {
         self.step += 1;
         match step.done {
-            Done::Store { at, length, way, pointers, scratch } => {
-                let stored = self.stored(&step, at, length, way, scratch);
+            Done::Store { at, bytes, way, pointers, scratch } => {
+                let stored = self.stored(&step, at, bytes.len() as u64, way, scratch);
                 self.store(stored, at.line, pointers);
             }
             Done::Scratch { file, offset, length } => self.declare_scratch(file, offset, length),
@@ -141,7 +141,7 @@ impl Shadow {
         Moment { step: self.step, record: step.record, thread: step.thread, address, line }
     }
 
-    fn stored(&self, step: &Step<'_>, at: Spot, length: u8, way: StoreWay, scratch: bool) -> Stores {
+    fn stored(&self, step: &Step<'_>, at: Spot, length: u64, way: StoreWay, scratch: bool) -> Stores {
         Stores {
             site: step.site,
             thread: step.thread,
@@ -151,7 +151,7 @@ impl Shadow {
             told: false,
             scratch,
             count: 1,
-            mask: bytes(u64::from(at.offset), u64::from(length)),
+            mask: bytes(u64::from(at.offset), length),
             first: self.moment(step, Some(at)),
             links: Vec::new(),
             relied_at: None,

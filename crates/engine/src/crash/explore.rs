@@ -56,7 +56,10 @@ impl CrashCase<'_> {
         let mut known = KnownStates::default();
         let mut all: Option<CrashReport> = None;
         for schedule in 0..schedules {
-            let exploration = Exploration { schedule, ..*exploration };
+            let failed = |all: &CrashReport| all.recoveries.as_ref().map_or(0, |found| found.failed);
+            let before = all.as_ref().map_or(0, failed);
+            let stop_after = exploration.stop_after.map(|most| most - before);
+            let exploration = Exploration { schedule, stop_after, ..*exploration };
             // The progress bar shows transactions of one run.
             let share = |ended: u64| {
                 if schedule == 0 {
@@ -73,7 +76,8 @@ impl CrashCase<'_> {
             });
             let of_rule = |rule| all.iter().flat_map(|all| &all.violations).any(|found| found.violation.rule == rule);
             let interrupted = all.as_ref().is_some_and(|all| all.interrupted);
-            if interrupted || exploration.stop_at.is_some_and(of_rule) {
+            let enough = exploration.stop_after.is_some_and(|most| all.as_ref().map_or(0, failed) - before >= most);
+            if interrupted || enough || exploration.stop_at.is_some_and(of_rule) {
                 return Ok(all.expect("this one").over_schedules(schedule + 1));
             }
         }
@@ -100,6 +104,7 @@ impl CrashCase<'_> {
             .nested(exploration.nested)
             .tally_stages(exploration.stages)
             .stop_at(exploration.stop_at)
+            .stop_after(exploration.stop_after)
             .interrupted_by(self.cancel);
         if let Some(recovery) = recovery {
             recovery.rewind()?;

@@ -110,6 +110,8 @@ pub struct Explorer<'a> {
     disagreements: Disagreements,
     /// The first violation of this rule ends the exploration.
     stop_at: Option<Rule>,
+    /// This many images on which the user's own recovery fails end it, too.
+    stop_after: Option<u64>,
     /// Number of violations at the last check for that rule.
     known_violations: u64,
     stopped: bool,
@@ -147,6 +149,7 @@ impl<'a> Explorer<'a> {
             found: Collector::default(),
             disagreements: Disagreements::default(),
             stop_at: None,
+            stop_after: None,
             known_violations: 0,
             stopped: false,
             cancel: None,
@@ -203,6 +206,12 @@ impl<'a> Explorer<'a> {
         self
     }
 
+    /// Ends the exploration with this many images on which the user's own recovery fails.
+    pub fn stop_after(mut self, images: Option<u64>) -> Self {
+        self.stop_after = images;
+        self
+    }
+
     /// Once `cancel` is set, a judgement ends early, and its crash point does not count as explored.
     pub fn interrupted_by(mut self, cancel: &'a AtomicBool) -> Self {
         self.cancel = Some(cancel);
@@ -215,9 +224,11 @@ impl<'a> Explorer<'a> {
         self.found.keep_all();
     }
 
-    /// Whether the rule that ends the exploration has been broken.
+    /// Whether the rule that ends the exploration has been broken, or as many images have failed as end it.
     pub fn stopped(&mut self) -> bool {
-        let Some(rule) = self.stop_at else { return false };
+        let failed = self.own.as_ref().map_or(0, Own::failed);
+        self.stopped |= self.stop_after.is_some_and(|most| failed >= most);
+        let Some(rule) = self.stop_at else { return self.stopped };
         let violations = self.violation_count();
         if self.known_violations != violations {
             self.known_violations = violations;
@@ -323,7 +334,8 @@ impl<'a> Explorer<'a> {
     fn begin_own_recovery(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
         let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered)?;
-        let ahead = own.ahead();
+        // Where the exploration ends must not depend on how many commands run at a time.
+        let ahead = if self.stop_after.is_some() { 0 } else { own.ahead() };
         for line in lines {
             self.disagreements.add(self.auditor.events(), line, "in the memory that the command is run on");
         }

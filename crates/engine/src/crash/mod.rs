@@ -13,6 +13,7 @@
 
 mod audited;
 mod blame;
+mod cause;
 mod disturbance;
 mod explore;
 mod explorer;
@@ -30,6 +31,7 @@ pub(crate) mod tests;
 
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{ExploreOn, blame};
+pub use cause::{Cause, CauseKind, KeptLine, LostLine};
 pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;
 pub(crate) use explore::{check_crashable, exercised};

@@ -80,6 +80,11 @@ impl<'a> Own<'a> {
         self.recovery.ahead()
     }
 
+    /// Number of images on which the command has failed.
+    pub fn failed(&self) -> u64 {
+        self.recoveries.failed
+    }
+
     pub fn recoveries(&self) -> Recoveries {
         self.recoveries.clone()
     }

@@ -37,6 +37,8 @@ pub struct Exploration {
     pub fault: Option<Fault>,
     /// The first violation of this rule ends the run; `None`: no violation does.
     pub stop_at: Option<Rule>,
+    /// The exploration ends with this many images on which the user's own recovery fails; `None`: with none.
+    pub stop_after: Option<u64>,
     /// Whether to count crash points by the stage of the transaction in flight.
     pub stages: bool,
 }
@@ -44,7 +46,7 @@ pub struct Exploration {
 impl Exploration {
     /// Power fails as `plan` says and not again during recovery, and nothing ends the run early.
     pub const fn of(plan: CrashPlan) -> Self {
-        Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None, stages: false }
+        Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None, stop_after: None, stages: false }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The result of a crash exploration: `crash --json`.
 
+use super::cause::Cause;
 use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
 use crate::design::faults::Fault;
@@ -118,7 +119,7 @@ pub struct Recoveries {
 }
 
 impl Recoveries {
-    pub(super) fn coverage(&self) -> String {
+    pub(crate) fn coverage(&self) -> String {
         let Recoveries { command, images, runs, failed, .. } = self;
         format!(
             " The command '{command}' judged the memory that a boot finds at each of these points: {images} different \
@@ -276,6 +277,8 @@ pub struct CrashReport {
     pub stages: Vec<StageTally>,
     /// The runs of the user's own recovery; null if there was none.
     pub recoveries: Option<Recoveries>,
+    /// Why images fail, for the legal states of a recorded program, the first found first; null for other explorations.
+    pub causes: Option<Vec<Cause>>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// The cost of the exploration.
@@ -323,6 +326,7 @@ impl CrashReport {
             blame: None,
             stages: findings.stages,
             recoveries: findings.recoveries,
+            causes: None,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }

@@ -101,6 +101,14 @@ impl Hardware {
         }
     }
 
+    /// Whether the counter on the media always belongs to the data there, so that every line decrypts.
+    pub(crate) fn keeps_counters(&self) -> bool {
+        let Some(counters) = &self.counters else { return true };
+        let alone = counters.write_path.at_bump() == Admit::Counter;
+        let carried = counters.early && counters.write_path.at_encrypted(true) == Admit::Unready;
+        self.overflow_shows.is_none() && counters.pairs_only() && !alone && !carried && !counters.unordered
+    }
+
     /// Whether a covered `counter_cache_writeback` includes all earlier writes of its lines.
     pub(super) fn writeback_complete(&self) -> bool {
         self.counters.as_ref().is_some_and(|counters| counters.writeback_complete)

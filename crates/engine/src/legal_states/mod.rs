@@ -20,6 +20,7 @@ mod hardware;
 mod history;
 mod image;
 mod judge;
+mod recorded;
 mod search;
 mod space;
 mod tally;
@@ -37,4 +38,12 @@ pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> 
     adr && design.log.is_none() && config.cores == 1 && !source.is_trace()
 }
 
+/// Whether lines on the media always decrypt, to what was stored in them, so that the legal states of a recorded program are
+/// those of plaintext memory.
+pub(crate) fn as_plaintext(config: &RunConfig, design: &Design) -> bool {
+    let adr = matches!(design.domain, PersistenceDomain::Adr);
+    adr && design.log.is_none() && hardware::Hardware::of(design, &config.machine).keeps_counters()
+}
+
 pub use explore::explore_legal;
+pub use recorded::{RecordedLegal, explore_recorded};

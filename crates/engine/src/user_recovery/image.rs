@@ -74,6 +74,12 @@ impl Image {
         &self.parts[0].name
     }
 
+    /// Whether `line` belongs to a file.
+    pub fn has(&self, line: Line) -> bool {
+        let after = self.parts.partition_point(|part| part.base <= line.address());
+        after > 0 && line.address() < self.parts[after - 1].end
+    }
+
     /// Sets `line` to `bytes`. Lines that belong to no file are ignored.
     pub fn put(&mut self, line: Line, bytes: &LineBytes) -> Result<(), ConfigError> {
         let before = self.before(line);

@@ -170,13 +170,18 @@ impl OwnRecovery {
         }
     }
 
+    /// Whether the command is given what `line` holds: it belongs to a file.
+    pub fn shows(&self, line: Line) -> bool {
+        self.image.has(line)
+    }
+
     /// Whether the memory of this digest has been judged, or is being judged.
     pub fn knows(&self, digest: u128) -> bool {
         self.known.contains_key(&digest)
     }
 
-    /// Starts a run on the memory of this digest, which must not be known. Only `lines` may differ from the memory
-    /// before the run.
+    /// Starts a run on the memory of this digest, which must not be known. Only `lines` may differ from the memory of
+    /// the last run that this has started since [`OwnRecovery::rewind`], or from that before the program ran.
     pub fn begin(&mut self, digest: u128, lines: impl Iterator<Item = (Line, LineBytes)>) -> Result<(), ConfigError> {
         for (line, bytes) in lines {
             self.image.put(line, &bytes)?;

@@ -33,9 +33,12 @@ const ROOMS: &[(&str, &str)] = &[
     ("user_recovery", "output message config workload run"),
     (
         "crash",
-        "kernel message config cipher parts workload controller device design recovery audit assembly run user_recovery",
+        "kernel message config cipher parts workload controller device design recovery audit assembly run check user_recovery",
     ),
-    ("legal_states", "kernel message config parts recovery audit assembly run crash"),
+    (
+        "legal_states",
+        "kernel message config parts workload attribution recovery audit assembly run check user_recovery crash",
+    ),
     ("crash_view", "kernel message config recovery audit assembly run crash"),
     (
         "api",

@@ -9,7 +9,8 @@ impl Explorer<'_> {
     fn unjudged(&self) -> Option<String> {
         let events = self.auditor.events();
         match (self.plan, self.first_store) {
-            _ if self.judged => None,
+            // What ended the run is a verdict.
+            _ if self.judged || self.stopped => None,
             (CrashPlan::At(at), _) if at > events => {
                 Some(format!("at_event: {at} is not from 1 to {events}, which is the last event of this run"))
             }
@@ -40,6 +41,7 @@ impl Explorer<'_> {
         });
         let ended = match self.stop_at.filter(|_| self.stopped) {
             Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
+            None if self.stopped => " The run ended there, with the failing images that were asked for.".to_owned(),
             None if run.interrupted => " The user interrupted the exploration there.".to_owned(),
             None => String::new(),
         };

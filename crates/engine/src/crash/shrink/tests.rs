@@ -63,6 +63,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         blame: None,
         stages: Vec::new(),
         recoveries: None,
+        causes: None,
         internal_errors: Vec::new(),
         host: HostFigures::default(),
     }

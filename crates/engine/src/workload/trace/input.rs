@@ -83,6 +83,11 @@ impl TraceInput {
         TraceInput { place: Place::Bytes(name.to_owned(), bytes), cancel: Arc::default() }
     }
 
+    /// The same trace, which can be read on when the user has interrupted.
+    pub fn uninterrupted(&self) -> Self {
+        TraceInput { place: self.place.clone(), cancel: Arc::default() }
+    }
+
     /// Opens the trace at its beginning.
     pub fn open(&self) -> Result<Opened, ConfigError> {
         match &self.place {

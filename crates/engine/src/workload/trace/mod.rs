@@ -112,6 +112,14 @@ impl Trace {
         Ok(TraceProgram::new(recording, &self.summary, form, failure, self.sites.clone(), omitted))
     }
 
+    /// The recording step by step, from its beginning, to be read until `end` is set.
+    ///
+    /// # Errors
+    /// The file can no longer be opened, or its format does not show what is flushed.
+    pub fn steps(&self, end: &Arc<AtomicBool>) -> Result<Steps, ConfigError> {
+        Steps::until(&self.source.uninterrupted(), end)
+    }
+
     /// The same recording, whose programs leave these operations out.
     pub fn without(&self, omitted: Omitted) -> Trace {
         Trace {

@@ -11,7 +11,7 @@ use super::sites::Sites;
 use super::summary::{CutOff, cut_off_error};
 use crate::config::ConfigError;
 use crate::message::{LINE_BYTES, NO_SITE, Site};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,9 +53,9 @@ pub struct Pointer {
 /// What a step does. Flushes of lines and fences are numbered as [`super::Omitted`] numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done<'a> {
-    /// Bytes within a line are stored; `pointers` are those among them. `scratch`: the program has declared that they need
-    /// not become durable.
-    Store { at: Spot, length: u8, way: StoreWay, pointers: &'a [Pointer], scratch: bool },
+    /// `bytes` are stored within a line; `pointers` are those among them. `scratch`: the program has declared that they
+    /// need not become durable.
+    Store { at: Spot, bytes: &'a [u8], way: StoreWay, pointers: &'a [Pointer], scratch: bool },
     /// The program declares that what it has stored to this part of a file need not become durable.
     Scratch { file: u32, offset: u64, length: u64 },
     /// A line is flushed.
@@ -106,6 +106,8 @@ pub struct Steps {
     scratch: Ranges,
     bytes: u64,
     read: Arc<AtomicU64>,
+    /// Once this is set, nothing more is read.
+    end: Option<Arc<AtomicBool>>,
 }
 
 impl Steps {
@@ -125,6 +127,11 @@ impl Steps {
         Self::new(&TraceInput::bytes(name, bytes.into()))
     }
 
+    /// Opens the recording `input`, which ends early, as if the visitor had ended it, once `end` is set.
+    pub(super) fn until(input: &TraceInput, end: &Arc<AtomicBool>) -> Result<Self, ConfigError> {
+        Ok(Self { end: Some(Arc::clone(end)), ..Self::new(input)? })
+    }
+
     fn new(input: &TraceInput) -> Result<Self, ConfigError> {
         let opened = input.open()?;
         let read = Arc::clone(&opened.read);
@@ -134,7 +141,15 @@ impl Steps {
             return Err(ConfigError(format!("{name}: check: this {what} has no flushes and no files to check")));
         }
         recording.watch_sites();
-        Ok(Self { recording, flushes: 0, fences: 0, scratch: Ranges::default(), bytes: input.file_bytes(), read })
+        Ok(Self {
+            recording,
+            flushes: 0,
+            fences: 0,
+            scratch: Ranges::default(),
+            bytes: input.file_bytes(),
+            read,
+            end: None,
+        })
     }
 
     /// Bytes of the file, compressed or not.
@@ -142,7 +157,8 @@ impl Steps {
         self.bytes
     }
 
-    /// Calls `visit` with every step. `progress` is called with the number of bytes read since the last call.
+    /// Calls `visit` with every step, until it breaks. `progress` is called with the number of bytes read since the last
+    /// call.
     ///
     /// # Errors
     /// A record is malformed or the file cannot be read; or its end is missing, unless `allow_truncated`.
@@ -150,28 +166,35 @@ impl Steps {
         mut self,
         allow_truncated: bool,
         progress: &dyn Fn(u64),
-        visit: &mut dyn FnMut(Step<'_>),
+        visit: &mut dyn FnMut(Step<'_>) -> ControlFlow<()>,
     ) -> Result<StepsRead, ConfigError> {
         let (mut acts, mut told) = (0u64, 0);
+        let mut over = false;
         let cut_off = loop {
             let deed = self.recording.next_deed(&mut |_| Ok(()))?;
             if let Act::Over { cut_off } = deed.act {
                 break cut_off;
             }
-            self.visit(deed.act, visit);
+            over = over || self.visit(deed.act, visit).is_break();
             acts += 1;
             if acts.is_multiple_of(ACTS_PER_TELL) {
                 let read = self.read.load(Ordering::Relaxed);
                 progress(read - told);
                 told = read;
+                over = over || self.end.as_ref().is_some_and(|end| end.load(Ordering::Relaxed));
+            }
+            if over {
+                break false;
             }
         };
-        progress(self.bytes.saturating_sub(told));
+        if !over {
+            progress(self.bytes.saturating_sub(told));
+        }
         if cut_off && !allow_truncated {
             return Err(cut_off_error(&*self.recording, "checks"));
         }
         let (records, bytes) = (self.recording.records(), self.recording.offset());
-        let not_durable = if cut_off { None } else { self.recording.not_durable() };
+        let not_durable = if cut_off || over { None } else { self.recording.not_durable() };
         let names = self.recording.files().iter().map(|file| String::from_utf8_lossy(&file.path).into_owned());
         Ok(StepsRead {
             files: names.collect(),
@@ -182,7 +205,17 @@ impl Steps {
         })
     }
 
-    fn visit(&mut self, act: Act, visit: &mut dyn FnMut(Step<'_>)) {
+    fn visit(&mut self, act: Act, visit: &mut dyn FnMut(Step<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        self.show(act, &mut |step| {
+            if flow.is_continue() {
+                flow = visit(step);
+            }
+        });
+        flow
+    }
+
+    fn show(&mut self, act: Act, visit: &mut dyn FnMut(Step<'_>)) {
         match act {
             Act::Store { address, size, way } => {
                 if way == StoreWay::Atomic {
@@ -232,7 +265,9 @@ impl Steps {
             self.pointers((start - address) as usize, within as usize, length as usize, &mut pointers);
             let spot = Spot { address: start, line, offset: within as u8 };
             let scratch = self.scratch.contain(&(start..start + length));
-            let stored = Done::Store { at: spot, length: length as u8, way, pointers: &pointers, scratch };
+            let from = (start - address) as usize;
+            let bytes = &self.recording.bytes()[from..from + length as usize];
+            let stored = Done::Store { at: spot, bytes, way, pointers: &pointers, scratch };
             visit(self.step(site, stored));
             at = start + length;
         }

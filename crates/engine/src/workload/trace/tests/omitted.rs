@@ -3,6 +3,7 @@
 use super::super::{Done, Omitted, Steps};
 use super::*;
 use proptest::prelude::*;
+use std::ops::ControlFlow;
 
 /// A file in two pieces with a hole between them, and a second one that begins within a line.
 const FILES: &str =
@@ -24,10 +25,13 @@ fn numbers(text: &str) -> (Vec<u64>, Vec<u64>) {
     let (mut flushes, mut fences) = (Vec::new(), Vec::new());
     let steps = Steps::from_bytes("t.log", text.as_bytes()).unwrap();
     steps
-        .each(false, &|_| {}, &mut |step| match step.done {
-            Done::Flush { number, .. } => flushes.push(number),
-            Done::Fence { number, .. } => fences.push(number),
-            _ => {}
+        .each(false, &|_| {}, &mut |step| {
+            match step.done {
+                Done::Flush { number, .. } => flushes.push(number),
+                Done::Fence { number, .. } => fences.push(number),
+                _ => {}
+            }
+            ControlFlow::Continue(())
         })
         .unwrap();
     (flushes, fences)

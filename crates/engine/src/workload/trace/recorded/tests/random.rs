@@ -6,6 +6,7 @@ use super::*;
 use crate::workload::trace::Steps;
 use proptest::prelude::*;
 use std::io::Cursor;
+use std::ops::ControlFlow;
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -112,7 +113,10 @@ fn survive(bytes: &[u8]) {
             buffer.clear();
         }
         assert_eq!(trace.failure(), None, "the second pass sees what the first saw");
-        let steps = Steps::from_bytes("t.cptrace", bytes).unwrap().each(true, &|_| {}, &mut |_| {}).unwrap();
+        let steps = Steps::from_bytes("t.cptrace", bytes)
+            .unwrap()
+            .each(true, &|_| {}, &mut |_| ControlFlow::Continue(()))
+            .unwrap();
         assert_eq!(steps.records, trace.summary().records, "steps are those of the same records");
     }
 }

@@ -1,0 +1,76 @@
+//! Why the images of a recorded program fail: what was lost, what was kept, and what was missing between the two.
+
+use crate::check::Shown;
+use serde::Serialize;
+
+/// What failing images have in common.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cause {
+    /// What the program lacks.
+    pub kind: CauseKind,
+    /// Number of different images that fail for it.
+    pub count: u64,
+    /// The first of them: the record of the trace before which power failed.
+    pub at_event: u64,
+    /// The fence or flush at which power failed; null at the end of the program.
+    pub before: Option<Shown>,
+    /// The lines that were lost in that image while others were kept; at most [`Cause::SHOWN`].
+    pub lost: Vec<LostLine>,
+    /// How many there were.
+    pub lost_lines: u64,
+    /// The lines that were kept without being surely durable; at most [`Cause::SHOWN`], the newest first.
+    pub kept: Vec<KeptLine>,
+    /// How many there were.
+    pub kept_lines: u64,
+    /// All of this in a sentence.
+    pub sentence: String,
+}
+
+impl Cause {
+    /// Most lines of each sort that are listed.
+    pub const SHOWN: usize = 8;
+}
+
+/// What a program lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseKind {
+    /// A flush of what was stored.
+    MissingFlush,
+    /// Another flush of a line that was stored to again after its flush.
+    StoredAfterFlush,
+    /// A fence after the flush.
+    MissingFence,
+    /// A fence after a store past the caches.
+    NonTemporalNotFenced,
+    /// Nothing is lost: the program does not recover from what it has made durable itself.
+    NothingLost,
+}
+
+/// A line that was lost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LostLine {
+    /// The file, and the offset of the line in it.
+    pub file: String,
+    pub offset: u64,
+    /// The thread that stored to it last.
+    pub thread: u64,
+    /// Where that was.
+    pub stored: Shown,
+    /// What the line lacks.
+    pub missing: CauseKind,
+    /// Where it was flushed last; null if it was not.
+    pub flushed: Option<Shown>,
+    /// The store that was kept, and before which the missing flush or fence had to come; null if it was none.
+    pub needed_before: Option<Shown>,
+}
+
+/// A line that was kept.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeptLine {
+    /// The file, and the offset of the line in it.
+    pub file: String,
+    pub offset: u64,
+    /// Where it was stored to last.
+    pub stored: Shown,
+}

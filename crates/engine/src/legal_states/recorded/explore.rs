@@ -1,0 +1,252 @@
+//! One exploration of the legal states of a recorded program, from configuration to report.
+
+use super::judging::{Extent, Judging};
+use super::loss::Moment;
+use super::memory::Memory;
+use super::point::{Point, Tried};
+use super::report::Outcome;
+use super::tally::{PASSES, Pass, Tally};
+use crate::config::ConfigError;
+use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration};
+use crate::message::NO_SITE;
+use crate::run::{Failure, Source};
+use crate::user_recovery::OwnRecovery;
+use crate::workload::trace::{Done, Step, StepsRead, Trace};
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Default number of states that are tried at one crash point before the rest is left out.
+pub(crate) const STATES_PER_POINT: u64 = 256;
+
+/// What is asked of an exploration.
+pub struct RecordedLegal<'a> {
+    pub exploration: &'a Exploration,
+    /// States tried at one crash point, if the request states it.
+    pub states_per_point: Option<u64>,
+    /// The command that judges.
+    pub recovery: Option<&'a mut OwnRecovery>,
+    pub cancel: &'a Arc<AtomicBool>,
+}
+
+/// Fails power at every fence and flush of the recorded program that makes something durable, and at its end, and lets its
+/// own recovery judge the states that are legal there.
+///
+/// # Errors
+/// What is asked has no meaning, the trace cannot be read, the command cannot be run, or the user has interrupted before
+/// anything was judged.
+pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
+    let RecordedLegal { exploration, states_per_point, recovery, cancel } = asked;
+    let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
+        return Err(ConfigError(
+            "explore legal: only the program's own recovery can judge the states of a recorded program: give its command \
+             as 'recover'"
+                .to_owned(),
+        )
+        .into());
+    };
+    if matches!(exploration.plan, CrashPlan::Sample(_) | CrashPlan::Between { .. }) {
+        return Err(ConfigError("explore legal: every fence is a point: 'all' or one event".to_owned()).into());
+    }
+    let started = Instant::now();
+    let stop_after = exploration.stop_at.map(|_| 1).or(exploration.stop_after);
+    let budget = states_per_point.unwrap_or(STATES_PER_POINT);
+    let mut judging = Judging::new(recovery, stop_after, cancel);
+    let passes = if exploration.plan == CrashPlan::All { &PASSES[..] } else { &PASSES[2..] };
+    let mut found = None;
+    for &pass in passes {
+        let reading = Reading { case, trace, plan: exploration.plan, pass, budget, cancel };
+        found = Some(reading.read(&mut judging)?);
+        if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let Read { near, extent, read } = found.expect("there is a pass");
+    let interrupted = cancel.load(Ordering::Relaxed);
+    let (points, _) = judging.points();
+    if interrupted && judging.images == 0 {
+        return Err(Failure::Cancelled);
+    }
+    let unjudged = (points == 0).then(|| near.unjudged(exploration.plan));
+    let seconds = started.elapsed().as_secs_f64();
+    let outcome = Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after };
+    Ok(outcome.report(case, judging))
+}
+
+/// The crash points before and after the record that was asked for.
+#[derive(Clone, Copy, Default)]
+struct Near {
+    before: Option<u64>,
+    after: Option<u64>,
+}
+
+impl Near {
+    fn meet(&mut self, record: u64, wanted: u64) {
+        if record < wanted {
+            self.before = Some(record);
+        } else {
+            self.after = self.after.or(Some(record));
+        }
+    }
+
+    /// Why nothing was judged.
+    fn unjudged(&self, plan: CrashPlan) -> String {
+        let CrashPlan::At(at) = plan else {
+            return "explore legal: the program stores nothing in its files, so a crash has nothing to lose and there is no \
+                    verdict"
+                .to_owned();
+        };
+        let near = match (self.before, self.after) {
+            (Some(before), Some(after)) => format!("the nearest are the records {before} and {after}"),
+            (Some(before), None) => format!("the last is record {before}"),
+            (None, Some(after)) => format!("the first is record {after}"),
+            (None, None) => "the trace has none".to_owned(),
+        };
+        format!(
+            "explore legal: record {at} of the trace is no fence or flush that makes something durable, with a store since \
+             the one before; {near}"
+        )
+    }
+}
+
+/// One reading of the trace.
+struct Reading<'a> {
+    case: &'a CrashCase<'a>,
+    trace: &'a Trace,
+    plan: CrashPlan,
+    pass: Pass,
+    budget: u64,
+    cancel: &'a Arc<AtomicBool>,
+}
+
+/// What a reading has found.
+struct Read {
+    near: Near,
+    extent: Extent,
+    read: StepsRead,
+}
+
+impl Reading<'_> {
+    fn read(&self, judging: &mut Judging<'_>) -> Result<Read, Failure> {
+        judging.rewind()?;
+        let base = self.trace.base();
+        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line));
+        let steps = self.trace.steps(self.cancel)?;
+        let mut walk = Walk {
+            of: self,
+            memory,
+            judging,
+            kinds: FxHashSet::default(),
+            last_point: 0,
+            tally: Tally::default(),
+            near: Near::default(),
+            outcome: Ok(()),
+        };
+        let read = steps.each(self.case.config.allow_truncated, &|_| {}, &mut |step| walk.step(&step))?;
+        if walk.outcome.is_ok() && !walk.is_over() && !walk.memory.fresh.is_empty() {
+            let _ = walk.explore(Moment { record: read.records + 1, site: None });
+        }
+        if walk.outcome.is_ok() && !walk.is_over() {
+            walk.outcome = walk.judging.take(0);
+        }
+        match std::mem::replace(&mut walk.outcome, Ok(())) {
+            Err(Failure::Cancelled) => walk.judging.abandon(),
+            outcome => outcome?,
+        }
+        if self.cancel.load(Ordering::Relaxed) {
+            walk.judging.abandon();
+        }
+        let (tally, near) = (walk.tally, walk.near);
+        let points = judging.points().0 as usize;
+        let extent = judging.ended.unwrap_or(Extent { pass: self.pass, tally, points, images: judging.images });
+        Ok(Read { near, extent, read })
+    }
+}
+
+/// A reading under way.
+struct Walk<'r, 'a, 'j> {
+    of: &'r Reading<'r>,
+    memory: Memory<'a>,
+    judging: &'r mut Judging<'j>,
+    /// The kinds of crash points that have been met.
+    kinds: FxHashSet<u64>,
+    /// The step before which the last crash point was.
+    last_point: u64,
+    tally: Tally,
+    near: Near,
+    outcome: Result<(), Failure>,
+}
+
+impl Walk<'_, '_, '_> {
+    /// Whether the exploration has ended, or the user has interrupted.
+    fn is_over(&self) -> bool {
+        self.judging.ended.is_some() || self.of.cancel.load(Ordering::Relaxed)
+    }
+
+    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        if self.memory.loses_states(step) {
+            self.explore(Moment { record: step.record, site: Some(step.site) })?;
+        }
+        let ended = self.memory.ended;
+        self.memory.take(step);
+        if matches!(step.done, Done::TxEnd) && !self.of.pass.new_kinds {
+            (self.of.case.progress)(self.memory.ended - ended);
+        }
+        if self.of.cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Explores a crash point, if it is one of those that are asked for.
+    fn explore(&mut self, at: Moment) -> ControlFlow<()> {
+        let wanted = match self.of.plan {
+            CrashPlan::At(wanted) if at.record != wanted => {
+                self.near.meet(at.record, wanted);
+                false
+            }
+            _ => !self.of.pass.new_kinds || self.is_new(at),
+        };
+        self.tally.passed += 1;
+        let flow = if wanted { self.explore_all(at) } else { ControlFlow::Continue(()) };
+        self.last_point = self.memory.step;
+        self.memory.passed();
+        flow
+    }
+
+    fn explore_all(&mut self, at: Moment) -> ControlFlow<()> {
+        let point = Point::of(&mut self.memory);
+        let points = self.judging.explores(at.record);
+        let Self { of, memory, judging, outcome, .. } = self;
+        let pass = of.pass;
+        let mut tally = self.tally;
+        // As long as the point is being explored, it counts as explored in part.
+        tally.add(&point, Tried::Some);
+        let extent = Extent { pass, tally, points, images: 0 };
+        let tried = point.each(pass.extent, of.budget, &mut |state| {
+            *outcome = judging.meet(memory, &point, state, at, extent);
+            if outcome.is_err() || judging.ended.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        self.tally.add(&point, tried);
+        ControlFlow::Continue(())
+    }
+
+    /// Whether no point of the same kind has been met: with the same stores since the last one, flushed or not, at the same
+    /// fence.
+    fn is_new(&mut self, at: Moment) -> bool {
+        let mut stores = Vec::new();
+        for &number in &self.memory.fresh {
+            let pending = &self.memory.lines[number as usize].pending;
+            for stored in pending.stores.iter().filter(|stored| stored.step > self.last_point) {
+                let flushed = pending.marks.iter().any(|mark| mark.step > stored.step);
+                let place = if stored.site == NO_SITE { stored.mask } else { u64::from(stored.site) };
+                stores.push((place, stored.past_caches, flushed));
+            }
+        }
+        stores.sort_unstable();
+        stores.dedup();
+        let mut hasher = FxHasher::default();
+        (stores, at.site).hash(&mut hasher);
+        self.kinds.insert(hasher.finish())
+    }
+}

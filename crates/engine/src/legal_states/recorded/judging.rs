@@ -1,0 +1,221 @@
+//! The images of an exploration, each judged once by the user's own recovery.
+
+use super::loss::{Key, Loss, Moment};
+use super::memory::Memory;
+use super::point::{Point, State};
+use super::tally::{Pass, Tally};
+use crate::message::{Line, LineBytes};
+use crate::run::Failure;
+use crate::user_recovery::OwnRecovery;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// How far an exploration is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub pass: Pass,
+    pub tally: Tally,
+    /// Number of different crash points explored.
+    pub points: usize,
+    /// Number of images.
+    pub images: u64,
+}
+
+/// An image whose verdict has not been taken.
+struct Pending {
+    digest: u128,
+    loss: Loss,
+    /// Whether this exploration started the run of the command for it.
+    begun: bool,
+    /// How far the exploration was when the image was met, this one included.
+    until: Extent,
+    /// Points that have met it, by their records, each with the number of images then.
+    met: Vec<(u64, u64)>,
+}
+
+/// Failing images of one cause.
+pub(super) struct Failing {
+    pub key: Key,
+    pub count: u64,
+    /// The first of them: what it is, what the command did, and the files that were kept.
+    pub loss: Loss,
+    pub did: String,
+    pub kept: Vec<PathBuf>,
+}
+
+/// The judgement.
+pub(super) struct Judging<'a> {
+    recovery: &'a mut OwnRecovery,
+    cancel: &'a AtomicBool,
+    /// Whether a judged image fails.
+    judged: FxHashMap<u128, bool>,
+    pending: VecDeque<Pending>,
+    /// Number of images that have been met, and of runs that this exploration started.
+    pub images: u64,
+    pub runs: u64,
+    pub failed: u64,
+    pub causes: Vec<Failing>,
+    /// Explored points, by their records, in the order in which they were first explored.
+    points: Vec<u64>,
+    known_points: FxHashSet<u64>,
+    /// Points with an image that fails, each with the number of images when that was met.
+    failed_points: FxHashMap<u64, u64>,
+    /// The number of failing images after which the exploration ends.
+    stop_after: Option<u64>,
+    /// Where the exploration has ended, if not at its end.
+    pub ended: Option<Extent>,
+    /// The lines of the newest image that lack something.
+    peculiar: Vec<Line>,
+    lines: Vec<(Line, LineBytes)>,
+}
+
+impl<'a> Judging<'a> {
+    pub fn new(recovery: &'a mut OwnRecovery, stop_after: Option<u64>, cancel: &'a AtomicBool) -> Self {
+        Self {
+            recovery,
+            cancel,
+            judged: FxHashMap::default(),
+            pending: VecDeque::new(),
+            images: 0,
+            runs: 0,
+            failed: 0,
+            causes: Vec::new(),
+            points: Vec::new(),
+            known_points: FxHashSet::default(),
+            failed_points: FxHashMap::default(),
+            stop_after,
+            ended: None,
+            peculiar: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    pub fn recovery(&self) -> &OwnRecovery {
+        self.recovery
+    }
+
+    /// Memory is again as before the run.
+    pub fn rewind(&mut self) -> Result<(), Failure> {
+        self.peculiar.clear();
+        Ok(self.recovery.rewind()?)
+    }
+
+    /// A point is explored; returns how many different ones there are.
+    pub fn explores(&mut self, record: u64) -> usize {
+        if self.known_points.insert(record) {
+            self.points.push(record);
+        }
+        self.points.len()
+    }
+
+    /// Number of points explored, and of those at which every image that was tried recovers.
+    pub fn points(&self) -> (u64, u64) {
+        let points = self.points.len();
+        (points as u64, (points - self.failed_points.len()) as u64)
+    }
+
+    /// Meets a state of a point: judges its image unless that has been done, and takes the verdicts that are there.
+    pub fn meet(
+        &mut self,
+        memory: &mut Memory<'_>,
+        point: &Point,
+        state: &State,
+        at: Moment,
+        until: Extent,
+    ) -> Result<(), Failure> {
+        let digest = point.digest(state);
+        match self.judged.get(&digest) {
+            Some(true) => {
+                self.failed_points.entry(at.record).or_insert(self.images);
+            }
+            Some(false) => {}
+            None => match self.pending.iter_mut().find(|pending| pending.digest == digest) {
+                Some(pending) if pending.met.last().is_some_and(|(record, _)| *record == at.record) => {}
+                Some(pending) => pending.met.push((at.record, self.images)),
+                None => {
+                    let loss = Loss::of(memory, point, state, at);
+                    let begun = !self.recovery.knows(digest);
+                    if begun {
+                        self.collect(memory, point, state);
+                        self.recovery.begin(digest, self.lines.drain(..))?;
+                        self.runs += 1;
+                    }
+                    self.images += 1;
+                    let until = Extent { images: self.images, ..until };
+                    self.pending.push_back(Pending { digest, loss, begun, until, met: vec![(at.record, self.images)] });
+                }
+            },
+        }
+        let ahead = self.recovery.ahead();
+        self.take(ahead)
+    }
+
+    /// Collects the lines in which the image differs from the last one.
+    fn collect(&mut self, memory: &mut Memory<'_>, point: &Point, state: &State) {
+        let lines = &mut self.lines;
+        memory.take_touched(|known| lines.push((known.line, known.pending.newest)));
+        lines.extend(self.peculiar.drain(..).map(|line| (line, memory.newest(line))));
+        for (open, &content) in point.lines.iter().zip(state).filter(|(_, content)| **content != 0) {
+            lines.push((open.line, open.contents.list[content].bytes));
+            self.peculiar.push(open.line);
+        }
+    }
+
+    /// Takes verdicts in the order in which the images were met. Waits for them while more than `ahead` are outstanding.
+    pub fn take(&mut self, ahead: usize) -> Result<(), Failure> {
+        while let Some(first) = self.pending.front()
+            && self.ended.is_none()
+        {
+            let wait = self.pending.len() > ahead;
+            let Some(verdict) = self.recovery.verdict(first.digest, wait, self.cancel)? else { return Ok(()) };
+            let fails = !verdict.recovers();
+            let kept = self.recovery.settled(first.digest, fails, first.loss.record)?;
+            let pending = self.pending.pop_front().expect("it was there");
+            self.judged.insert(pending.digest, fails);
+            if fails {
+                let did = verdict.told(self.recovery.settings().timeout_seconds);
+                self.fails(pending, did, kept);
+            }
+        }
+        Ok(())
+    }
+
+    fn fails(&mut self, pending: Pending, did: String, kept: Vec<PathBuf>) {
+        self.failed += 1;
+        for (record, images) in pending.met {
+            self.failed_points.entry(record).or_insert(images);
+        }
+        match self.causes.iter_mut().find(|known| pending.loss.is_explained_by(&known.key)) {
+            Some(known) => known.count += 1,
+            None => {
+                let key = pending.loss.key();
+                self.causes.push(Failing { key, count: 1, loss: pending.loss, did, kept });
+            }
+        }
+        if self.stop_after.is_some_and(|most| self.failed >= most) {
+            self.end_at(pending.until);
+        }
+    }
+
+    /// Drops the images whose verdicts are outstanding: the user has interrupted.
+    pub fn abandon(&mut self) {
+        if let Some(first) = self.pending.front() {
+            let until = first.until;
+            self.end_at(Extent { images: until.images - 1, ..until });
+        }
+    }
+
+    /// The exploration ends there. What it has done since does not count, because that depends on how many commands run at
+    /// a time.
+    fn end_at(&mut self, until: Extent) {
+        self.runs -= self.pending.drain(..).filter(|pending| pending.begun).count() as u64;
+        self.images = until.images;
+        self.points.truncate(until.points);
+        self.known_points = self.points.iter().copied().collect();
+        let points = &self.known_points;
+        self.failed_points.retain(|record, images| *images <= until.images && points.contains(record));
+        self.ended = Some(until);
+    }
+}

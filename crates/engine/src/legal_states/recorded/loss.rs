@@ -1,0 +1,142 @@
+//! What a state has lost and what it has kept, in terms of the program's operations; and which failing states have the
+//! same cause.
+
+use super::line::{Pending, Stored};
+use super::memory::Memory;
+use super::point::{Point, State};
+use crate::crash::CauseKind;
+use crate::message::{Line, NO_SITE, Site};
+
+/// A line of which a state lacks something.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    pub line: Line,
+    pub thread: u64,
+    /// The newest store that is lost.
+    pub stored: Site,
+    pub missing: CauseKind,
+    pub flushed: Option<Site>,
+    /// The earliest of the kept stores that came after that.
+    pub needed_before: Option<Site>,
+}
+
+/// A line of which a state has something that is not surely durable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub line: Line,
+    step: u64,
+    pub stored: Site,
+}
+
+/// A state.
+#[derive(Clone, Debug)]
+pub(super) struct Loss {
+    /// The record before which power fails, and where in the program it comes from.
+    pub record: u64,
+    pub before: Option<Site>,
+    pub transaction: Option<u64>,
+    pub lost: Vec<Lost>,
+    /// The newest first.
+    pub kept: Vec<Kept>,
+}
+
+/// The moment at which power fails.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub record: u64,
+    pub site: Option<Site>,
+}
+
+impl Loss {
+    pub fn of(memory: &Memory<'_>, point: &Point, state: &State, at: Moment) -> Self {
+        let chosen = point.lines.iter().zip(state).map(|(open, &content)| {
+            (open.line, &memory.lines[open.number as usize].pending, &open.contents.list[content])
+        });
+        let kept = chosen.clone().filter_map(|(line, pending, content)| {
+            let stored = &pending.stores[content.kept?];
+            Some(Kept { line, step: stored.step, stored: stored.site })
+        });
+        let mut kept: Vec<Kept> = kept.collect();
+        kept.sort_unstable_by_key(|kept| std::cmp::Reverse(kept.step));
+        let lost = chosen
+            .filter_map(|(line, pending, content)| Some(lost(line, pending, &pending.stores[content.lost?], &kept)));
+        Self {
+            record: at.record,
+            before: at.site,
+            transaction: memory.in_transaction.then_some(memory.ended),
+            lost: lost.collect(),
+            kept,
+        }
+    }
+
+    /// What distinguishes the cause of this state from that of others.
+    pub fn key(&self) -> Key {
+        if self.lost.is_empty() {
+            return Key::Nothing(self.kept.first().map_or(NO_SITE, |kept| kept.stored));
+        }
+        if self.lost.len() > self.kept.len() && !self.kept.is_empty() {
+            return Key::Kept(sorted(self.kept.iter().map(|kept| kept.stored)));
+        }
+        Key::Lost(sorted(self.lost.iter().map(Lost::key)))
+    }
+
+    /// Whether a state with this key explains this one, too: it has lost no more.
+    pub fn is_explained_by(&self, key: &Key) -> bool {
+        match key {
+            Key::Lost(lost) => lost.iter().all(|key| self.lost.iter().any(|lost| lost.key() == *key)),
+            Key::Kept(kept) => {
+                !self.lost.is_empty() && kept.iter().all(|site| self.kept.iter().any(|kept| kept.stored == *site))
+            }
+            Key::Nothing(site) => self.kept.iter().any(|kept| kept.stored == *site),
+        }
+    }
+}
+
+impl Lost {
+    fn key(&self) -> LostKey {
+        (self.stored, self.missing, self.flushed)
+    }
+}
+
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all: Vec<T> = items.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A lost store by its place, what it lacks, and the place of its flush.
+pub(super) type LostKey = (Site, CauseKind, Option<Site>);
+
+/// What failing states have in common.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Key {
+    /// They lack these stores.
+    Lost(Vec<LostKey>),
+    /// They have nothing but these stores.
+    Kept(Vec<Site>),
+    /// They lack nothing, and this is the newest store.
+    Nothing(Site),
+}
+
+/// What `stored`, which is lost, lacks.
+fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
+    let covering = pending.marks.iter().filter(|mark| stored.step < mark.step).max_by_key(|mark| mark.step);
+    let earlier = pending.marks.iter().filter(|mark| mark.step < stored.step).max_by_key(|mark| mark.step);
+    let (missing, flush) = match (stored.past_caches, covering, earlier) {
+        (true, _, _) => (CauseKind::NonTemporalNotFenced, None),
+        (_, Some(mark), _) => (CauseKind::MissingFence, Some(mark)),
+        (_, _, Some(mark)) => (CauseKind::StoredAfterFlush, Some(mark)),
+        (_, None, None) => (CauseKind::MissingFlush, None),
+    };
+    let from = flush.map_or(stored.step, |mark| mark.step.max(stored.step));
+    let after = kept.iter().filter(|kept| from < kept.step).min_by_key(|kept| kept.step);
+    Lost {
+        line,
+        thread: stored.thread,
+        stored: stored.site,
+        missing,
+        flushed: flush.map(|mark| mark.site),
+        needed_before: after.map(|kept| kept.stored),
+    }
+}

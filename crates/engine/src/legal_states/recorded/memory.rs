@@ -1,0 +1,268 @@
+//! The memory of a recorded program while its steps go by: what is pending of each line, and when a power failure may
+//! leave states that it could not leave before.
+
+use super::line::{Mark, Pending, Stored, past_caches};
+use crate::kernel::keyed_digest;
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
+use crate::workload::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// A line of the program.
+pub(super) struct Known {
+    pub line: Line,
+    pub pending: Pending,
+    /// Digest of what it holds if everything has arrived.
+    pub digest: u128,
+    /// What its contents contribute to [`Memory::bits`], and whether it counts in [`Memory::undecided`].
+    bits: f64,
+    open: bool,
+    /// Whether [`Memory::changed`], [`Memory::fresh`] and [`Memory::touched`] have it.
+    changed: bool,
+    fresh: bool,
+    touched: bool,
+}
+
+/// The memory.
+pub(super) struct Memory<'a> {
+    base: &'a TraceBase,
+    /// The first line of each file; `None` if the command is not given it.
+    files: Vec<Option<Line>>,
+    numbers: FxHashMap<Line, u32>,
+    pub lines: Vec<Known>,
+    /// For each thread, the lines that its next fence may make durable.
+    threads: Vec<Vec<u32>>,
+    /// Lines with pending stores, by the step of the newest.
+    pub pending: BTreeMap<u64, u32>,
+    /// Lines whose pending stores have changed since they were last counted.
+    changed: Vec<u32>,
+    /// Lines stored to since the last crash point.
+    pub fresh: Vec<u32>,
+    /// Lines stored to since [`Memory::take_touched`].
+    touched: Vec<u32>,
+    /// Number of steps so far.
+    pub step: u64,
+    /// Digest of memory if everything has arrived: the sum over its lines of their digest less that before the run.
+    pub digest: u128,
+    /// Logarithm to base 2 of the number of legal states, and how many lines may hold more than one thing, as of the last
+    /// [`Memory::count`].
+    pub bits: f64,
+    pub undecided: usize,
+    /// Transactions that have ended, and whether the program is in one.
+    pub ended: u64,
+    pub in_transaction: bool,
+}
+
+impl<'a> Memory<'a> {
+    /// The memory of `files` before the run. `shows`: whether the command is given what a line holds.
+    pub fn new(files: &[TraceFile], base: &'a TraceBase, shows: impl Fn(Line) -> bool) -> Self {
+        let line = |file: &TraceFile| Some(Line::containing(file.base)).filter(|line| file.size > 0 && shows(*line));
+        Self {
+            base,
+            files: files.iter().map(line).collect(),
+            numbers: FxHashMap::default(),
+            lines: Vec::new(),
+            threads: Vec::new(),
+            pending: BTreeMap::new(),
+            changed: Vec::new(),
+            fresh: Vec::new(),
+            touched: Vec::new(),
+            step: 0,
+            digest: 0,
+            bits: 0.0,
+            undecided: 0,
+            ended: 0,
+            in_transaction: false,
+        }
+    }
+
+    /// Whether a power failure before this step may leave states that no failure after it may leave, and something was
+    /// stored since the last crash point.
+    pub fn loses_states(&self, step: &Step<'_>) -> bool {
+        if self.fresh.is_empty() {
+            return false;
+        }
+        match step.done {
+            Done::Fence { .. } => {
+                let lines = self.threads.get(step.thread as usize).into_iter().flatten();
+                lines.into_iter().any(|&line| self.lines[line as usize].pending.would_cover(Some(step.thread)))
+            }
+            Done::Flush { at, kind: FlushKind::Clflush, .. } => {
+                let known = self.place(at.line).and_then(|line| self.numbers.get(&line));
+                known.is_some_and(|&line| self.lines[line as usize].pending.would_cover(None))
+            }
+            _ => false,
+        }
+    }
+
+    pub fn take(&mut self, step: &Step<'_>) {
+        self.step += 1;
+        match step.done {
+            Done::Store { at, bytes, way, .. } => self.store(step, at, bytes, way),
+            Done::Flush { at, kind, .. } => self.flush(step, at.line, kind),
+            Done::Fence { .. } => self.fence(step.thread),
+            Done::TxBegin => self.in_transaction = true,
+            Done::TxEnd => {
+                self.in_transaction = false;
+                self.ended += 1;
+            }
+            Done::Scratch { .. } | Done::FlushOutside { .. } | Done::Mark(_) => {}
+        }
+    }
+
+    fn place(&self, at: FileLine) -> Option<Line> {
+        let first = (*self.files.get(at.file as usize)?)?;
+        Some(Line(first.0 + at.line))
+    }
+
+    fn before(&self, line: Line) -> LineBytes {
+        self.base.line(line).copied().unwrap_or([0; LINE_BYTES as usize])
+    }
+
+    fn store(&mut self, step: &Step<'_>, at: Spot, data: &[u8], way: StoreWay) {
+        let Some(line) = self.place(at.line) else { return };
+        let before = self.before(line);
+        let number = *self.numbers.entry(line).or_insert_with(|| {
+            let digest = keyed_digest(line.0, &before);
+            let (pending, none) = (Pending::new(before), false);
+            let known =
+                Known { line, pending, digest, bits: 0.0, open: none, changed: none, fresh: none, touched: none };
+            self.lines.push(known);
+            self.lines.len() as u32 - 1
+        });
+        let mut bytes = [0; LINE_BYTES as usize];
+        let offset = usize::from(at.offset);
+        bytes[offset..offset + data.len()].copy_from_slice(data);
+        let mask = (u64::MAX >> (LINE_BYTES as usize - data.len())) << offset;
+        let known = &mut self.lines[number as usize];
+        if let Some(last) = known.pending.stores.last() {
+            self.pending.remove(&last.step);
+        }
+        let past_caches = past_caches(way);
+        let (thread, site) = (step.thread, step.site);
+        let waits = past_caches && !known.pending.waits_for(thread);
+        known.pending.store(Stored {
+            step: self.step,
+            thread,
+            site,
+            past_caches,
+            mask,
+            bytes,
+            joined: false,
+            covered: false,
+        });
+        let digest = keyed_digest(line.0, &known.pending.newest);
+        self.digest = self.digest.wrapping_sub(known.digest).wrapping_add(digest);
+        known.digest = digest;
+        self.pending.insert(self.step, number);
+        for (list, listed) in [
+            (&mut self.changed, &mut known.changed),
+            (&mut self.fresh, &mut known.fresh),
+            (&mut self.touched, &mut known.touched),
+        ] {
+            if !std::mem::replace(listed, true) {
+                list.push(number);
+            }
+        }
+        if waits {
+            self.thread(thread).push(number);
+        }
+    }
+
+    fn thread(&mut self, thread: u64) -> &mut Vec<u32> {
+        let index = thread as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, Vec::new);
+        }
+        &mut self.threads[index]
+    }
+
+    fn flush(&mut self, step: &Step<'_>, at: FileLine, kind: FlushKind) {
+        let Some(&number) = self.place(at).and_then(|line| self.numbers.get(&line)) else { return };
+        let pending = &mut self.lines[number as usize].pending;
+        if pending.stores.is_empty() {
+            return;
+        }
+        if kind == FlushKind::Clflush {
+            self.settle(number, Pending::flush_at_once);
+        } else {
+            let waits = !pending.waits_for(step.thread);
+            pending.flush(Mark { thread: step.thread, site: step.site, step: self.step });
+            if waits {
+                self.thread(step.thread).push(number);
+            }
+        }
+    }
+
+    fn fence(&mut self, thread: u64) {
+        let mut lines = std::mem::take(self.thread(thread));
+        for &number in &lines {
+            self.settle(number, |pending| pending.fence(thread));
+        }
+        lines.clear();
+        *self.thread(thread) = lines;
+    }
+
+    /// Makes something of a line surely durable.
+    fn settle(&mut self, number: u32, cover: impl FnOnce(&mut Pending)) {
+        let known = &mut self.lines[number as usize];
+        let last = known.pending.stores.last().map(|stored| stored.step);
+        cover(&mut known.pending);
+        if let (Some(last), true) = (last, known.pending.stores.is_empty()) {
+            self.pending.remove(&last);
+        }
+        if !std::mem::replace(&mut known.changed, true) {
+            self.changed.push(number);
+        }
+    }
+
+    /// Brings [`Memory::bits`] and [`Memory::undecided`] up to date.
+    pub fn count(&mut self) {
+        for number in std::mem::take(&mut self.changed) {
+            let known = &mut self.lines[number as usize];
+            known.changed = false;
+            let (bits, open) = match known.pending.stores.is_empty() {
+                true => (0.0, false),
+                false => {
+                    let contents = known.pending.contents();
+                    (contents.bits, contents.open())
+                }
+            };
+            self.bits += bits - std::mem::replace(&mut known.bits, bits);
+            self.undecided = self.undecided + usize::from(open) - usize::from(std::mem::replace(&mut known.open, open));
+        }
+        if self.undecided == 0 {
+            // Sums of differences do not end at zero by themselves.
+            self.bits = 0.0;
+        }
+    }
+
+    /// A crash point has been passed.
+    pub fn passed(&mut self) {
+        for number in self.fresh.drain(..) {
+            self.lines[number as usize].fresh = false;
+        }
+    }
+
+    /// Whether the line was stored to since the last crash point.
+    pub fn is_fresh(&self, number: u32) -> bool {
+        self.lines[number as usize].fresh
+    }
+
+    /// Calls `show` with each line that was stored to since the last call.
+    pub fn take_touched(&mut self, mut show: impl FnMut(&Known)) {
+        for number in self.touched.drain(..) {
+            let known = &mut self.lines[number as usize];
+            known.touched = false;
+            show(known);
+        }
+    }
+
+    /// What the line holds if everything has arrived.
+    pub fn newest(&self, line: Line) -> LineBytes {
+        match self.numbers.get(&line) {
+            Some(&number) => self.lines[number as usize].pending.newest,
+            None => self.before(line),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The legal states of a recorded program: at each fence and flush that makes something durable, and at the end, what the
+//! rules of x86 allow a power failure to leave, judged by the program's own recovery.
+//!
+//! ```text
+//! steps of the trace -> memory (line: what is pending of each line; contents: what it may hold)
+//! memory -> point (what is open at a crash point, and in which order states are tried)
+//! point -> judging (each different image once) -> loss (what was lost, what was kept) -> report (causes by place)
+//! ```
+//!
+//! The trace is read three times (tally): what is most likely to show a mistake comes first, once for each kind of crash
+//! point; then all of it, for each kind; then every point.
+
+mod contents;
+mod explore;
+mod judging;
+mod line;
+mod loss;
+mod memory;
+mod point;
+mod report;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+pub use explore::{RecordedLegal, explore_recorded};

@@ -1,0 +1,305 @@
+//! A crash point: what each line may hold there, and the order in which combinations of that are tried.
+//!
+//! First what finds most mistakes: one line lost while all others are kept, which shows a flush or a fence that is missing
+//! before a later store; then one line kept while all others are lost. If all states are few, all of them follow.
+//! Otherwise the other contents of single lines, what memory held after each store, and pairs of lines, until the budget
+//! is used up.
+
+use super::contents::Contents;
+use super::memory::Memory;
+use crate::kernel::keyed_digest;
+use crate::message::Line;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Most lines of a crash point that may be lost or kept. All others have arrived. Of more, those stored to last are taken,
+/// and the first ones that were stored to since the last point, because what is stored early is what may be overtaken.
+const LINES_MAX: usize = 64;
+const FIRST_MAX: usize = 16;
+
+/// A line that may hold more than one thing.
+pub(super) struct Open {
+    pub number: u32,
+    pub line: Line,
+    /// It was stored to since the last crash point.
+    pub fresh: bool,
+    pub contents: Rc<Contents>,
+    /// For each content, the digest of the line less that of its newest content.
+    digests: Vec<u128>,
+}
+
+/// A crash point.
+pub(super) struct Point {
+    /// In the order of their last stores.
+    pub lines: Vec<Open>,
+    /// The digest of memory if everything has arrived.
+    digest: u128,
+    /// Number of legal states if it is known exactly, which it is if all of them can be tried.
+    pub exactly: Option<u64>,
+    /// The logarithm to base 2 of this number, or of an upper bound.
+    pub bits: f64,
+    /// Whether all lines with all their contents are there.
+    complete: bool,
+}
+
+/// Which states of a crash point are tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Extent {
+    /// One line lost or kept.
+    Single,
+    /// All, or as many as a budget allows.
+    Whole,
+}
+
+/// What was tried of a crash point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tried {
+    /// Every legal state.
+    Every,
+    /// Every state in which a single line differs from all others, which have all arrived or all not.
+    Singles,
+    /// Some states.
+    Some,
+}
+
+/// For each line of a point, the index of its content.
+pub(super) type State = [usize];
+
+/// Calls for each state; breaks off the enumeration.
+pub(super) type Visit<'a> = dyn FnMut(&State) -> ControlFlow<()> + 'a;
+
+impl Point {
+    /// The point that memory is at.
+    pub fn of(memory: &mut Memory<'_>) -> Self {
+        memory.count();
+        let chosen = chosen(memory);
+        let mut lines = Vec::with_capacity(chosen.len());
+        for number in chosen {
+            let fresh = memory.is_fresh(number);
+            let known = &mut memory.lines[number as usize];
+            let contents = known.pending.contents();
+            if contents.open() {
+                let (line, digest) = (known.line, known.digest);
+                let of = |bytes| keyed_digest(line.0, bytes).wrapping_sub(digest);
+                let digests = contents.list.iter().map(|content| of(&content.bytes)).collect();
+                lines.push(Open { number, line, fresh, contents, digests });
+            }
+        }
+        let complete = lines.len() == memory.undecided && lines.iter().all(|line| line.contents.complete);
+        let count = lines.iter().try_fold(1u64, |product, line| product.checked_mul(line.contents.list.len() as u64));
+        let exactly = count.filter(|_| complete);
+        Self { lines, digest: memory.digest, exactly, bits: memory.bits, complete }
+    }
+
+    /// The digest of memory in a state.
+    pub fn digest(&self, state: &State) -> u128 {
+        let lines = self.lines.iter().zip(state);
+        lines.fold(self.digest, |sum, (line, &content)| sum.wrapping_add(line.digests[content]))
+    }
+
+    /// Calls `visit` with states, at most about `budget` of them; with every state whose only peculiarity is one line that
+    /// was stored to since the last point, whatever the budget is.
+    pub fn each(&self, extent: Extent, budget: u64, visit: &mut Visit<'_>) -> ControlFlow<(), Tried> {
+        let mut trial = Trial { lines: &self.lines, state: vec![0; self.lines.len()], left: budget, visit };
+        trial.singles(true)?;
+        if extent == Extent::Single {
+            return ControlFlow::Continue(Tried::Some);
+        }
+        if self.exactly.is_some_and(|states| states <= budget) {
+            trial.product()?;
+            return ControlFlow::Continue(Tried::Every);
+        }
+        let singles = trial.singles(false)? && trial.contents()?;
+        let _ = trial.as_stored()? && trial.pairs()? && trial.as_stored_without_one()?;
+        ControlFlow::Continue(if singles && self.complete { Tried::Singles } else { Tried::Some })
+    }
+}
+
+/// The lines that are considered, in the order of their last stores.
+fn chosen(memory: &Memory<'_>) -> Vec<u32> {
+    let last = |number: u32| memory.lines[number as usize].pending.stores.last().map(|stored| stored.step);
+    if memory.pending.len() <= LINES_MAX {
+        return memory.pending.values().copied().collect();
+    }
+    let newest = memory.pending.values().rev().take(LINES_MAX - FIRST_MAX).copied();
+    let mut chosen: Vec<u32> = newest.collect();
+    let first = memory.fresh.iter().copied().filter(|&number| last(number).is_some()).take(FIRST_MAX);
+    chosen.extend(first);
+    chosen.sort_unstable_by_key(|&number| last(number));
+    chosen.dedup();
+    chosen
+}
+
+/// An enumeration.
+struct Trial<'p, 'v, 'f> {
+    lines: &'p [Open],
+    state: Vec<usize>,
+    /// States that may still be tried.
+    left: u64,
+    visit: &'v mut Visit<'f>,
+}
+
+/// Whether a part of the enumeration was completed; breaks if the visitor breaks.
+type Part = ControlFlow<(), bool>;
+
+const DONE: Part = ControlFlow::Continue(true);
+
+impl Trial<'_, '_, '_> {
+    fn show(&mut self) -> ControlFlow<()> {
+        self.left = self.left.saturating_sub(1);
+        (self.visit)(&self.state)
+    }
+
+    fn all_arrived(&mut self) {
+        self.state.fill(0);
+    }
+
+    fn none_arrived(&mut self) {
+        for (content, line) in self.state.iter_mut().zip(self.lines) {
+            *content = line.contents.base;
+        }
+    }
+
+    /// All arrived, none arrived, and one line alone lost or alone kept: one of those that are `fresh`, or one of the
+    /// others, as far as the budget allows.
+    fn singles(&mut self, fresh: bool) -> Part {
+        let lines = self.lines;
+        let chosen = || lines.iter().enumerate().filter(move |(_, line)| line.fresh == fresh);
+        self.all_arrived();
+        if fresh {
+            self.show()?;
+        }
+        for (at, line) in chosen() {
+            if !fresh && self.left == 0 {
+                return ControlFlow::Continue(false);
+            }
+            let newest = std::mem::replace(&mut self.state[at], line.contents.base);
+            self.show()?;
+            self.state[at] = newest;
+        }
+        if fresh {
+            // What has been open for longer is lost, what is new is kept.
+            for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.fresh) {
+                self.state[at] = line.contents.base;
+            }
+            self.show()?;
+            self.none_arrived();
+            self.show()?;
+        }
+        self.none_arrived();
+        for (at, _) in chosen() {
+            if !fresh && self.left == 0 {
+                return ControlFlow::Continue(false);
+            }
+            let base = std::mem::replace(&mut self.state[at], 0);
+            self.show()?;
+            self.state[at] = base;
+        }
+        DONE
+    }
+
+    /// Every content of one line, while all others have arrived, or have not.
+    fn contents(&mut self) -> Part {
+        for arrived in [true, false] {
+            if arrived {
+                self.all_arrived()
+            } else {
+                self.none_arrived()
+            }
+            for (at, line) in self.lines.iter().enumerate() {
+                let before = self.state[at];
+                for content in (1..line.contents.list.len()).filter(|&content| content != line.contents.base) {
+                    if self.left == 0 {
+                        return ControlFlow::Continue(false);
+                    }
+                    self.state[at] = content;
+                    self.show()?;
+                }
+                self.state[at] = before;
+            }
+        }
+        DONE
+    }
+
+    /// The steps of the stores that are open, in their order, with the line and its content from then on.
+    fn arrivals(&self) -> Vec<(u64, usize, usize)> {
+        let of = |(at, line): (usize, &Open)| {
+            let arrivals = line.contents.arrivals.clone();
+            arrivals.into_iter().map(move |(step, content)| (step, at, content))
+        };
+        let mut all: Vec<_> = self.lines.iter().enumerate().flat_map(of).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// What memory held after each store.
+    fn as_stored(&mut self) -> Part {
+        self.none_arrived();
+        for (_, at, content) in self.arrivals() {
+            if self.left == 0 {
+                return ControlFlow::Continue(false);
+            }
+            self.state[at] = content;
+            self.show()?;
+        }
+        DONE
+    }
+
+    /// What memory held after each store, without one line.
+    fn as_stored_without_one(&mut self) -> Part {
+        let arrivals = self.arrivals();
+        for (without, line) in self.lines.iter().enumerate() {
+            self.none_arrived();
+            for &(_, at, content) in arrivals.iter().filter(|(_, at, _)| *at != without) {
+                if self.left == 0 {
+                    return ControlFlow::Continue(false);
+                }
+                self.state[at] = content;
+                debug_assert_eq!(self.state[without], line.contents.base);
+                self.show()?;
+            }
+        }
+        DONE
+    }
+
+    /// Two lines lost, or two kept.
+    fn pairs(&mut self) -> Part {
+        for one in 0..self.lines.len() {
+            for other in 0..one {
+                for lost in [true, false] {
+                    if self.left == 0 {
+                        return ControlFlow::Continue(false);
+                    }
+                    if lost {
+                        self.all_arrived()
+                    } else {
+                        self.none_arrived()
+                    }
+                    for at in [one, other] {
+                        self.state[at] = if lost { self.lines[at].contents.base } else { 0 };
+                    }
+                    self.show()?;
+                }
+            }
+        }
+        DONE
+    }
+
+    /// Every state.
+    fn product(&mut self) -> ControlFlow<()> {
+        self.all_arrived();
+        loop {
+            self.show()?;
+            let mut at = 0;
+            loop {
+                let Some(line) = self.lines.get(at) else { return ControlFlow::Continue(()) };
+                self.state[at] += 1;
+                if self.state[at] < line.contents.list.len() {
+                    break;
+                }
+                self.state[at] = 0;
+                at += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The report of an exploration: failing images by their causes, with the places of the program.
+
+use super::judging::{Extent, Failing, Judging};
+use super::loss::{Kept, Key, Loss, Lost};
+use crate::attribution::{Place, places};
+use crate::audit::{Rule, Violation};
+use crate::check::{Shown, wrappers_and};
+use crate::crash::{
+    Cause, CauseKind, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings, KeptLine,
+    LostLine, Recoveries,
+};
+use crate::message::{Line, Site};
+use crate::workload::trace::{StepsRead, Trace};
+use std::collections::BTreeMap;
+
+/// Most causes that are explained as violations.
+const EXPLAINED_MAX: usize = 20;
+
+/// What an exploration has found, apart from the verdicts.
+pub(super) struct Outcome<'a> {
+    pub trace: &'a Trace,
+    pub exploration: &'a Exploration,
+    pub extent: Extent,
+    pub budget: u64,
+    pub read: StepsRead,
+    pub unjudged: Option<String>,
+    pub interrupted: bool,
+    pub seconds: f64,
+    pub stop_after: Option<u64>,
+}
+
+impl Outcome<'_> {
+    pub fn report(self, case: &CrashCase<'_>, judging: Judging<'_>) -> CrashReport {
+        let plan = match (self.exploration.plan, judging.ended) {
+            (plan @ CrashPlan::At(_), _) => plan,
+            _ => CrashPlan::All,
+        };
+        let mut coverage = self.extent.tally.coverage(plan, self.extent.pass, judging.images, self.budget);
+        let settings = judging.recovery().settings();
+        let recoveries = Recoveries {
+            command: settings.command.clone(),
+            timeout_seconds: settings.timeout_seconds,
+            images: judging.images,
+            runs: judging.runs,
+            failed: judging.failed,
+        };
+        if self.interrupted {
+            coverage += " The user interrupted the exploration there.";
+        } else if let (Some(_), Some(most)) = (judging.ended, self.stop_after) {
+            let images =
+                if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
+            coverage += &format!(" It ended there, with {images} ({most}).");
+        }
+        let names = Names { places: places(&self.read.sites, &wrappers_and(&[])), trace: self.trace };
+        let found = merged(&names, &judging.causes);
+        let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
+        let violations = found.iter().take(EXPLAINED_MAX).map(told).collect();
+        let (crash_points, recovered) = judging.points();
+        let run = CrashRun {
+            exercised: Exercised::default(),
+            interrupted: self.interrupted,
+            seconds: self.seconds,
+            ..case.run(self.exploration, None)
+        };
+        let causes = found.into_iter().map(|(cause, _)| cause).collect();
+        let findings = Findings {
+            crash_points,
+            nested_points: 0,
+            recovered,
+            distinct_states: judging.images,
+            coverage: coverage + &recoveries.coverage(),
+            violations,
+            violation_count: judging.failed,
+            stages: Vec::new(),
+            recoveries: Some(recoveries),
+            internal_errors: Vec::new(),
+            unjudged: self.unjudged,
+        };
+        CrashReport { causes: Some(causes), ..CrashReport::new(run, findings) }
+    }
+}
+
+/// The causes as the user sees them, each with the first image that has it: places that are shown alike are one.
+fn merged<'f>(names: &Names<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)> {
+    let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let mut found: Vec<(Cause, &Failing)> = Vec::new();
+    for failing in all {
+        match known.entry(names.key(&failing.key)) {
+            std::collections::btree_map::Entry::Occupied(at) => found[*at.get()].0.count += failing.count,
+            std::collections::btree_map::Entry::Vacant(free) => {
+                free.insert(found.len());
+                found.push((names.cause(failing), failing));
+            }
+        }
+    }
+    found
+}
+
+/// The names of places and lines.
+struct Names<'a> {
+    places: Vec<Place>,
+    trace: &'a Trace,
+}
+
+impl Names<'_> {
+    fn place(&self, site: Site) -> Place {
+        self.places.get(site as usize).cloned().unwrap_or_else(Place::unknown)
+    }
+
+    fn shown(&self, site: Site) -> Shown {
+        Shown::from(&self.place(site))
+    }
+
+    /// The file that a line belongs to, and its offset there.
+    fn file(&self, line: Line) -> (String, u64) {
+        let files = self.trace.files();
+        let after = files.partition_point(|file| file.base <= line.address());
+        match after.checked_sub(1).map(|at| &files[at]) {
+            Some(file) => (file.path.clone(), line.address() - file.base),
+            None => (String::new(), line.address()),
+        }
+    }
+
+    fn key(&self, key: &Key) -> Vec<String> {
+        let text = |site: Site| self.place(site).text;
+        let mut words: Vec<String> = match key {
+            Key::Lost(lost) => {
+                let word = |(stored, missing, flushed): &(Site, CauseKind, Option<Site>)| {
+                    format!("{missing:?} {} {:?}", text(*stored), flushed.map(text))
+                };
+                lost.iter().map(word).collect()
+            }
+            Key::Kept(kept) => kept.iter().map(|site| format!("kept {}", text(*site))).collect(),
+            Key::Nothing(site) => vec![format!("nothing {}", text(*site))],
+        };
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+
+    fn cause(&self, failing: &Failing) -> Cause {
+        let Loss { record, before, lost, kept, .. } = &failing.loss;
+        let lost_line = |lost: &Lost| {
+            let (file, offset) = self.file(lost.line);
+            LostLine {
+                file,
+                offset,
+                thread: lost.thread,
+                stored: self.shown(lost.stored),
+                missing: lost.missing,
+                flushed: lost.flushed.map(|site| self.shown(site)),
+                needed_before: lost.needed_before.map(|site| self.shown(site)),
+            }
+        };
+        let kept_line = |kept: &Kept| {
+            let (file, offset) = self.file(kept.line);
+            KeptLine { file, offset, stored: self.shown(kept.stored) }
+        };
+        Cause {
+            kind: lost.first().map_or(CauseKind::NothingLost, |lost| lost.missing),
+            count: failing.count,
+            at_event: *record,
+            before: before.map(|site| self.shown(site)),
+            lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
+            lost_lines: lost.len() as u64,
+            kept: kept.iter().take(Cause::SHOWN).map(kept_line).collect(),
+            kept_lines: kept.len() as u64,
+            sentence: self.sentence(&failing.loss),
+        }
+    }
+
+    fn sentence(&self, loss: &Loss) -> String {
+        let text = |site: Site| self.place(site).text;
+        let Some(lost) = loss.lost.first() else {
+            return match loss.kept.first() {
+                Some(kept) => format!(
+                    "Nothing is lost: every store up to the one at {} is durable, and the program does not recover from \
+                     that.",
+                    text(kept.stored)
+                ),
+                None => {
+                    "Nothing is lost: only what is surely durable is there, and the program does not recover from that."
+                        .to_owned()
+                }
+            };
+        };
+        let others = match loss.lost.len() {
+            1 => String::new(),
+            more => format!(" (and {} more)", plural(more - 1, "line")),
+        };
+        let kept = match (lost.needed_before, loss.kept.first()) {
+            (Some(site), _) => format!("while the later store at {} is kept", text(site)),
+            (None, Some(kept)) => format!("while the store at {} is kept", text(kept.stored)),
+            (None, None) => "while what was made durable before is there".to_owned(),
+        };
+        let until = match lost.needed_before {
+            Some(site) => format!("before the store at {}", text(site)),
+            None => "until power fails".to_owned(),
+        };
+        let flushed = lost.flushed.map(text).unwrap_or_default();
+        let why = match lost.missing {
+            CauseKind::MissingFlush => format!("no flush of its line comes {until}"),
+            CauseKind::StoredAfterFlush => {
+                format!("its line was flushed before it, at {flushed}, and not again {until}")
+            }
+            CauseKind::MissingFence => {
+                format!("its line is flushed at {flushed}, and no fence completes that flush {until}")
+            }
+            CauseKind::NonTemporalNotFenced => {
+                format!("it goes past the caches, and no fence of its thread comes {until}")
+            }
+            CauseKind::NothingLost => unreachable!("a line is lost"),
+        };
+        format!("The store at {}{others} is lost {kept}: {why}.", text(lost.stored))
+    }
+
+    fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {
+        let Loss { record, before, transaction, lost, .. } = &failing.loss;
+        let place = match transaction {
+            Some(number) => format!("in transaction {number}"),
+            None => "outside any transaction".to_owned(),
+        };
+        let fence = match before {
+            Some(site) => format!("just before record {record} of the trace (at {})", self.place(*site).text),
+            None => "at the end of the trace".to_owned(),
+        };
+        let mut explanation = format!(
+            "If power fails {fence}, {place}, hardware may leave memory from which the program's own recovery fails: \
+             '{command}', run on it, {} {}",
+            failing.did, cause.sentence
+        );
+        if cause.count > 1 {
+            explanation += &format!(" {} different images fail for this cause.", cause.count);
+        }
+        if let Some((first, more)) = failing.kept.split_first() {
+            explanation += &format!(" That memory is kept as {}", first.display());
+            explanation.extend(more.iter().map(|path| format!(", {}", path.display())));
+            explanation.push('.');
+        }
+        Violation {
+            rule: Rule::Recovery,
+            crash_event: *record,
+            nested_events: Vec::new(),
+            core: None,
+            transaction: *transaction,
+            stage: None,
+            line: lost.first().map(|lost| lost.line),
+            explanation,
+        }
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
+}

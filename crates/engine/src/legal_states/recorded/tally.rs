@@ -1,0 +1,94 @@
+//! What was explored of a recorded program, and its sentence.
+
+use super::point::{Extent, Point, Tried};
+use crate::crash::CrashPlan;
+
+/// A reading of the whole trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pass {
+    /// Only crash points of a kind that has not been met in this pass.
+    pub new_kinds: bool,
+    pub extent: Extent,
+}
+
+/// Mistakes of a program are usually made again and again: what is most likely to show one is tried first, once for each
+/// kind of crash point.
+pub(super) const PASSES: [Pass; 3] = [
+    Pass { new_kinds: true, extent: Extent::Single },
+    Pass { new_kinds: true, extent: Extent::Whole },
+    Pass { new_kinds: false, extent: Extent::Whole },
+];
+
+/// Counts of one pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Crash points passed by, and those that were explored.
+    pub passed: u64,
+    pub points: u64,
+    pub exhaustive: u64,
+    pub singles: u64,
+    /// Number of legal states, equal ones at different points counted at each; `None` if it is not known exactly.
+    exactly: Option<u64>,
+    /// Its logarithm to base 2, or that of an upper bound.
+    bits: f64,
+}
+
+impl Tally {
+    pub fn add(&mut self, point: &Point, tried: Tried) {
+        let before = if self.points == 0 { Some(0) } else { self.exactly };
+        self.exactly = before.and_then(|sum| sum.checked_add(point.exactly?));
+        self.bits = if self.points == 0 { point.bits } else { sum_of_powers(self.bits, point.bits) };
+        self.points += 1;
+        self.exhaustive += u64::from(tried == Tried::Every);
+        self.singles += u64::from(tried == Tried::Singles);
+    }
+
+    /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point.
+    pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64) -> String {
+        let Self { passed, points, exhaustive, singles, .. } = *self;
+        let points_told = "just before a fence or flush that makes something durable, or at the end; what is legal between \
+                           them is legal there";
+        let which = match (plan, pass.new_kinds) {
+            (CrashPlan::At(record), _) => format!("before record {record} of the trace"),
+            (_, true) => {
+                format!("at {points} of the first {passed} points of the trace, one of each kind, each {points_told}")
+            }
+            (_, false) => format!("at {points} points of the trace, each {points_told}"),
+        };
+        let states = match self.exactly {
+            Some(exactly) => format!("{exactly}"),
+            None => format!("about 2^{:.0}", self.bits),
+        };
+        let mut told = format!(
+            "Legal states of the recorded program: power failed {which}. The rules of x86 allow {states} states, equal ones \
+             counted at each point; {images} different images were tried."
+        );
+        if pass.extent == Extent::Single {
+            return told + " Of each point, states in which one line is lost or one is kept.";
+        }
+        if exhaustive == points {
+            return told + " Exhaustive: no legal state is left out.";
+        }
+        told += &format!(" Exhaustive at {exhaustive} points.");
+        if singles > 0 {
+            told += &format!(
+                " Bounded at {singles}: every state in which one line differs from all others, which have all arrived or \
+                 all not, and others up to {budget}."
+            );
+        }
+        let some = points - exhaustive - singles;
+        if some > 0 {
+            told += &format!(
+                " In part at {some}: each of the lines stored to last lost alone and kept alone, and others up to \
+                 {budget}."
+            );
+        }
+        told
+    }
+}
+
+/// The logarithm of the sum of two powers of two, from their logarithms.
+fn sum_of_powers(one: f64, other: f64) -> f64 {
+    let (most, least) = (one.max(other), one.min(other));
+    most + (1.0 + (least - most).exp2()).log2()
+}

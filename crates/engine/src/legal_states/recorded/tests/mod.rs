@@ -1,0 +1,127 @@
+//! Tests of the legal states of recorded programs: an independent reference by brute force, and programs of a few lines
+//! with the mistakes that are to be found.
+
+mod causes;
+mod contents;
+mod reference;
+
+use super::memory::Memory;
+use super::point::{Extent, Point, Tried};
+use crate::message::{BaseImage, Line, LineBytes};
+use crate::workload::trace::Trace;
+use crate::workload::trace::recorded::tests::build::{BASE, Stream};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A program under construction. The program counter of an operation is its source line: without object files, a place is
+/// shown as its address.
+#[derive(Clone)]
+struct Program(Stream);
+
+impl Program {
+    fn new() -> Self {
+        Self(Stream::with_file())
+    }
+
+    /// Stores a text to the beginning of a line, as eight bytes.
+    fn store(self, at: u64, line: u64, text: &str) -> Self {
+        self.bytes(0x11, at, line * 64, &word(text))
+    }
+
+    fn past_caches(self, at: u64, line: u64, text: &str) -> Self {
+        self.bytes(0x12, at, line * 64, &word(text))
+    }
+
+    fn bytes(self, tag: u8, at: u64, offset: u64, bytes: &[u8]) -> Self {
+        Self(self.0.store(tag, 0, at, BASE + offset, bytes))
+    }
+
+    fn clwb(self, at: u64, line: u64) -> Self {
+        Self(self.0.flush(0x14, 0, at, BASE + line * 64))
+    }
+
+    fn clflush(self, at: u64, line: u64) -> Self {
+        Self(self.0.flush(0x16, 0, at, BASE + line * 64))
+    }
+
+    fn sfence(self, at: u64) -> Self {
+        Self(self.0.fence(0x17, 0, at))
+    }
+
+    fn thread(self, thread: u64) -> Self {
+        Self(self.0.thread(thread))
+    }
+
+    fn trace(self) -> Vec<u8> {
+        self.0.end(0)
+    }
+}
+
+fn word(text: &str) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
+}
+
+/// What the lines of the file hold, without those that hold what they held before.
+type Image = BTreeMap<u64, LineBytes>;
+
+/// The states of one crash point: the record before which power fails, the images, and how many states were shown.
+struct States {
+    record: u64,
+    images: BTreeSet<Image>,
+    shown: u64,
+    tried: Tried,
+    exactly: Option<u64>,
+}
+
+/// The states that are tried, point by point.
+fn states(bytes: Vec<u8>, extent: Extent, budget: u64) -> Vec<States> {
+    let trace = Trace::from_bytes("t.cptrace", bytes, false).unwrap();
+    let base = trace.base();
+    let mut memory = Memory::new(trace.files(), &base, |_| true);
+    let mut all = Vec::new();
+    let mut at_point = |memory: &mut Memory<'_>, record: u64| {
+        let point = Point::of(memory);
+        let (mut images, mut shown) = (BTreeSet::new(), 0);
+        let mut digests = BTreeMap::new();
+        let tried = point.each(extent, budget, &mut |state| {
+            let mut image = Image::new();
+            for known in &memory.lines {
+                let open = point.lines.iter().zip(state).find(|(open, _)| open.line == known.line);
+                let bytes = match open {
+                    Some((open, &content)) => open.contents.list[content].bytes,
+                    None => known.pending.newest,
+                };
+                put(&base, &mut image, known.line, bytes);
+            }
+            // Equal digests for equal images, and only for these.
+            let digest = point.digest(state);
+            assert_eq!(digests.entry(digest).or_insert_with(|| image.clone()), &image);
+            assert!(images.insert(image) || digests.len() == images.len());
+            shown += 1;
+            ControlFlow::Continue(())
+        });
+        let ControlFlow::Continue(tried) = tried else { panic!("nobody breaks it off") };
+        all.push(States { record, images, shown, tried, exactly: point.exactly });
+        memory.passed();
+    };
+    let read = trace.steps(&Arc::default()).unwrap().each(false, &|_| {}, &mut |step| {
+        if memory.loses_states(&step) {
+            at_point(&mut memory, step.record);
+        }
+        memory.take(&step);
+        ControlFlow::Continue(())
+    });
+    if !memory.fresh.is_empty() {
+        at_point(&mut memory, read.unwrap().records + 1);
+    }
+    all
+}
+
+fn put(base: &dyn BaseImage, image: &mut Image, line: Line, bytes: LineBytes) {
+    if base.line(line).copied().unwrap_or([0; 64]) != bytes {
+        image.insert(line.0, bytes);
+    }
+}

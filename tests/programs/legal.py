@@ -1,0 +1,91 @@
+"""Explores the legal states of the programs of this folder with `counterpoint crash --explore legal`.
+
+Usage: legal.py --out FOLDER [PROGRAM ...]. Without PROGRAM all are explored. Needs valgrind and gcc, and builds the
+recorder as `counterpoint record` does.
+
+Each program is compiled without and with -DFIXED and recorded, as prove.py does it, which knows from rules of its own
+which of them fail in a legal state. Of the broken form a memory must fail, and a cause must name the line that its
+source marks; of the fixed form none may fail, even if `recover` runs twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import corpus
+import raw
+from prove import compiled
+from raw import Failure, require
+
+import counterpoint
+from counterpoint import recorder
+from counterpoint.results import Cause, Crash
+
+
+def explored(binary: Path, form: str, out: Path, tool: Path) -> Crash:
+    """What is found in the legal states of `binary run`."""
+    file, trace = out / f"{form}.pool", binary.with_suffix(".legal.trace")
+    file.unlink(missing_ok=True)
+    raw.record([str(binary), "run", str(file)], trace, tool, "--vgdb=no")
+    once = f"{binary} recover {{pool}}"
+    recover = once if form == "broken" else f"{once} && {once}"
+    try:
+        return counterpoint.crash("unencrypted", trace, explore="legal", recover=recover, recover_timeout=20)
+    finally:
+        trace.unlink()
+
+
+def places(cause: Cause) -> set[str]:
+    """The places of the stores that a cause names."""
+    lost = (place for line in cause.lost for place in (line.stored, line.needed_before) if place is not None)
+    return {Path(place.place).name for place in (*lost, *(line.stored for line in cause.kept))}
+
+
+def told(verdict: Crash) -> str:
+    """The counts of a verdict."""
+    return f"{verdict.violation_count} of {verdict.distinct_states} memories at {verdict.crash_points} points"
+
+
+def proven(program: corpus.Program, out: Path, tool: Path) -> str:
+    """Explores both forms."""
+    broken = explored(compiled(program.path, "broken", out), "broken", out, tool)
+    require(not broken.holds, "no memory of the broken form fails")
+    causes = broken.causes or ()
+    marked = f"{program.path.name}:{program.line}"
+    named = [number for number, cause in enumerate(causes, 1) if marked in places(cause)]
+    found = sorted({place for cause in causes for place in places(cause)})
+    require(named != [], f"line {program.line} is marked, and the causes name {found}")
+    fixed = explored(compiled(program.path, "fixed", out), "fixed", out, tool)
+    require(fixed.holds, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
+    cause = causes[named[0] - 1]
+    which = f"cause {named[0]} of {len(causes)}, {cause.kind}"
+    return f"broken fails on {told(broken)}, {which}; fixed on {told(fixed)}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="a folder for programs and their files")
+    parser.add_argument("programs", nargs="*", help="names of programs; default: all")
+    options = parser.parse_args()
+    out: Path = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    tool = recorder.tool()
+    chosen = [one for one in corpus.programs() if not options.programs or one.name in options.programs]
+    failed = 0
+    for program in chosen:
+        begun = time.monotonic()
+        try:
+            said = proven(program, out, tool)
+        except Failure as failure:
+            failed += 1
+            said = f"FAILED: {failure}"
+        print(f"{program.name}: {said}; {time.monotonic() - begun:.1f} s", flush=True)
+    print(f"{len(chosen) - failed} of {len(chosen)} programs are found and told from their fixed forms")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

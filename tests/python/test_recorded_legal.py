@@ -1,0 +1,114 @@
+"""`crash --explore legal` on recorded programs: causes on the screen, as JSON and as types, exit codes, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+
+pytestmark = pytest.mark.engine
+
+_START = "==7== pmemcheck-1.0, a simple persistent store checker\n==7== START|REGISTER_FILE;pool;0x1000;0x1000;0x0"
+_DATA = "|STORE;0x1040;0x61746164;0x8|FLUSH;0x1040;0x8"
+_VALID = "|STORE;0x1080;0x64696c6176;0x8|FLUSH;0x1080;0x8"
+_WRONG = _DATA + _VALID + "|FENCE"
+_RIGHT = _DATA + "|FENCE" + _VALID + "|FENCE"
+_RECOVER = "! grep -q valid {pool} || grep -q data {pool}"
+
+Trace = Callable[[str], str]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    """Writes a log of pmemcheck with these records."""
+
+    def write(records: str) -> str:
+        path = tmp_path / "program.log"
+        path.write_text(f"{_START}{records}\n==7== |STOP\n")
+        return str(path)
+
+    return write
+
+
+def _legal(path: str, *more: str, design: str = "unencrypted") -> list[str]:
+    return ["crash", design, path, "--explore", "legal", *more]
+
+
+def test_a_missing_fence_is_one_cause(trace: Trace, cli: Cli) -> None:
+    path = trace(_WRONG)
+    shown = cli(*_legal(path, "--recover", _RECOVER))
+    assert shown.code == 1
+    assert "Does not hold: 1 of 1 crash failed." in shown.out
+    assert "Causes" in shown.out and "missing-fence" in shown.out
+    assert "recovery: power lost before record 6, line 0x40" in shown.out
+    assert "no fence completes that flush before the store at unknown" in " ".join(shown.out.split())
+    assert "cache evictions" not in shown.out, "nothing is simulated"
+    printed = cli(*_legal(path, "--recover", _RECOVER, "--json"))
+    assert printed.code == 1
+    document = json.loads(printed.out)
+    (cause,) = document["causes"]
+    assert (cause["kind"], cause["count"], cause["at_event"]) == ("missing-fence", 1, 6)
+    assert [(line["file"], line["offset"]) for line in cause["lost"]] == [("pool", 0x40)]
+    assert [(line["file"], line["offset"]) for line in cause["kept"]] == [("pool", 0x80)]
+    assert document["violations"][0]["reproduce"].endswith("--explore legal --at-event 6")
+    verdict = cp.crash("unencrypted", path, explore="legal", recover=_RECOVER, at_event=6)
+    assert verdict.causes is not None and verdict.causes[0].sentence == cause["sentence"]
+    assert verdict.blame is not None and verdict.blame.who == "program"
+    assert (verdict.crash_points, verdict.recovered, verdict.distinct_states) == (1, 0, 4)
+
+
+@pytest.mark.parametrize("design", ["unencrypted", "secpm"])
+def test_the_repaired_program_holds_in_every_legal_state(design: str, trace: Trace, cli: Cli) -> None:
+    shown = cli(*_legal(trace(_RIGHT), "--recover", _RECOVER, design=design))
+    assert shown.code == 0, shown.err
+    assert "in 2 crashes." in shown.out and "Causes" not in shown.out
+    assert "Exhaustive: no legal state is left out." in " ".join(shown.out.split())
+
+
+def test_the_memory_that_fails_first_is_kept(trace: Trace, cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli(*_legal(trace(_WRONG), "--recover", _RECOVER, "--out", str(out))).code == 1
+    kept = (out / "crash-6.pool").read_bytes()
+    assert kept[0x80:0x85] == b"valid" and b"data" not in kept
+    assert json.loads((out / "crash.json").read_text())["causes"][0]["kind"] == "missing-fence"
+
+
+def test_an_exploration_ends_with_the_failing_memories_asked_for(trace: Trace) -> None:
+    path = trace(_WRONG)
+    never = "false {pool}"
+    for explore in ("legal", "schedule", "schedules"):
+        every = cp.crash("unencrypted", path, explore=explore, recover=never, blame=False)
+        ended = cp.crash("unencrypted", path, explore=explore, recover=never, blame=False, stop_after=1)
+        assert every.recoveries is not None and ended.recoveries is not None
+        assert (ended.recoveries.failed, ended.recoveries.images) == (1, 1) and every.recoveries.failed > 1
+        assert "ended there" in ended.coverage and "ended there" not in every.coverage
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "explore legal: only the program's own recovery can judge"),
+        (["--recover", _RECOVER, "--points", "5"], "explore legal: every fence is a point"),
+        (["--recover", _RECOVER, "--at-event", "3"], "record 3 of the trace is no fence or flush"),
+        (["--recover", _RECOVER, "--nested"], "power does not fail again with it"),
+        (["--recover", _RECOVER, "--states", "0"], "states: 0 is not at least 1"),
+        (["--recover", _RECOVER, "--stop-after", "0"], "stop_after: 0 is not at least 1"),
+        (["--stop-after", "3"], "stop_after: there is no command 'recover'"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(options: list[str], sentence: str, trace: Trace, cli: Cli) -> None:
+    refused = cli(*_legal(trace(_RIGHT), *options))
+    assert (refused.code, refused.out) == (2, "")
+    assert sentence in " ".join(refused.err.split())
+
+
+@pytest.mark.parametrize("design", ["write-back", "sca", "eadr", "hw-log"])
+def test_a_design_with_other_states_is_refused(design: str, trace: Trace, cli: Cli) -> None:
+    refused = cli(*_legal(trace(_RIGHT), "--recover", _RECOVER, design=design))
+    assert (refused.code, refused.out) == (2, "")
+    assert f"which states design '{design}' may leave of a recorded program" in " ".join(refused.err.split())
