@@ -87,11 +87,13 @@ impl Base {
 
     /// The page of `address`.
     fn page(&self, address: u64) -> &BasePage {
+        let Some(page) = place(&self.regions, address).map(|place| &self.pages[place]) else { return &NO_PAGE };
+        if let Some(made) = page.get() {
+            return made;
+        }
         let start = address - address % PAGE_BYTES;
-        let populated =
-            self.extents_from(start).next().is_some_and(|extent| extent.addresses.start < start + PAGE_BYTES);
-        match place(&self.regions, address) {
-            Some(place) if populated => self.pages[place].get_or_init(|| self.populate(start)),
+        match self.extents_from(start).next() {
+            Some(extent) if extent.addresses.start < start + PAGE_BYTES => page.get_or_init(|| self.populate(start)),
             _ => &NO_PAGE,
         }
     }
