@@ -5,7 +5,7 @@
 //! the newest.
 
 use crate::message::{LINE_BYTES, Site};
-use crate::workload::trace::{FileLine, StoreWay};
+use crate::workload::trace::FileLine;
 use std::ops::Range;
 
 /// An operation, for a finding to point at.
@@ -196,9 +196,4 @@ impl Pending {
         }
         *stores = kept;
     }
-}
-
-/// Whether the bytes go past the caches.
-pub(super) fn past_caches(way: StoreWay) -> bool {
-    way == StoreWay::NonTemporal
 }

@@ -5,7 +5,7 @@
 
 use super::found::Findings;
 use super::kind::Kind;
-use super::line::{Moment, Pending, Stores, past_caches};
+use super::line::{Moment, Pending, Stores};
 use crate::message::{LINE_BYTES, Site};
 use crate::workload::trace::{Done, FileLine, FlushKind, Pointer, Spot, Step, StoreWay};
 use rustc_hash::FxHashMap;
@@ -145,7 +145,7 @@ impl Shadow {
         Stores {
             site: step.site,
             thread: step.thread,
-            past_caches: past_caches(way),
+            past_caches: way.past_caches(),
             batch: 0,
             late: false,
             told: false,

@@ -8,7 +8,6 @@
 
 use super::contents::Contents;
 use crate::message::{LineBytes, Site};
-use crate::workload::trace::StoreWay;
 use std::rc::Rc;
 
 /// Most stores of a line that are kept apart; of a line with more, earlier ones are taken together.
@@ -181,9 +180,4 @@ impl Pending {
             }
         }
     }
-}
-
-/// Whether the bytes go past the caches.
-pub(super) fn past_caches(way: StoreWay) -> bool {
-    way == StoreWay::NonTemporal
 }

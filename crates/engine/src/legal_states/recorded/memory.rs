@@ -1,7 +1,7 @@
 //! The memory of a recorded program while its steps go by: what is pending of each line, and when a power failure may
 //! leave states that it could not leave before.
 
-use super::line::{Mark, Pending, Stored, past_caches};
+use super::line::{Mark, Pending, Stored};
 use crate::kernel::keyed_digest;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::workload::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
@@ -138,7 +138,7 @@ impl<'a> Memory<'a> {
         if let Some(last) = known.pending.stores.last() {
             self.pending.remove(&last.step);
         }
-        let past_caches = past_caches(way);
+        let past_caches = way.past_caches();
         let (thread, site) = (step.thread, step.site);
         let waits = past_caches && !known.pending.waits_for(thread);
         known.pending.store(Stored {

@@ -71,6 +71,13 @@ pub enum StoreWay {
     Kernel,
 }
 
+impl StoreWay {
+    /// Whether the bytes go past the caches.
+    pub fn past_caches(self) -> bool {
+        self == Self::NonTemporal
+    }
+}
+
 /// Which stores need not become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scratch {
