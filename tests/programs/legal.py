@@ -10,18 +10,15 @@ source marks; of the fixed form none may fail, even if `recover` runs twice.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from pathlib import Path
 
 import corpus
 import raw
-from prove import compiled
-from raw import Failure, require
+from forms import compiled, each_program
+from raw import require
 
 import counterpoint
-from counterpoint import recorder
 from counterpoint.results import Cause, Crash
 
 
@@ -65,27 +62,5 @@ def proven(program: corpus.Program, out: Path, tool: Path) -> str:
     return f"broken fails on {told(broken)}, {which}; fixed on {told(fixed)}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="a folder for programs and their files")
-    parser.add_argument("programs", nargs="*", help="names of programs; default: all")
-    options = parser.parse_args()
-    out: Path = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    tool = recorder.tool()
-    chosen = [one for one in corpus.programs() if not options.programs or one.name in options.programs]
-    failed = 0
-    for program in chosen:
-        begun = time.monotonic()
-        try:
-            said = proven(program, out, tool)
-        except Failure as failure:
-            failed += 1
-            said = f"FAILED: {failure}"
-        print(f"{program.name}: {said}; {time.monotonic() - begun:.1f} s", flush=True)
-    print(f"{len(chosen) - failed} of {len(chosen)} programs are found and told from their fixed forms")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_program(__doc__, proven, "are found and told from their fixed forms"))

@@ -13,10 +13,8 @@ correctness; in the fixed form and in its recovery nothing.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,25 +23,17 @@ import corpus
 import persistency
 import raw
 import stream
+from forms import compiled, each_program
 from persistency import Point, Store
-from raw import Failure, require
+from raw import require
 
 import counterpoint
-from counterpoint import recorder
 
 STATES = 4096
 """States of one power failure that are listed in full."""
 NESTED = 4
 """Memories of a fixed form in whose recovery power fails again: those that it changes most."""
 TIMEOUT = 20
-COMPILE = ["gcc", "-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-mclwb", "-mclflushopt", "-pthread"]
-
-
-def compiled(source: Path, form: str, out: Path) -> Path:
-    program = out / f"{source.stem}-{form}"
-    options = ["-DFIXED"] if form == "fixed" else []
-    subprocess.run([*COMPILE, *options, "-o", str(program), str(source)], check=True)
-    return program
 
 
 def recorded(program: Path, action: str, file: Path, tool: Path, expected: Iterable[str] = ()) -> stream.Replay:
@@ -196,27 +186,5 @@ def told(found: Explored, judge: Judge) -> str:
     return f"{len(judge.verdicts)} memories ({found.states} states, {len(found.points)} power failures{how})"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="a folder for programs and their files")
-    parser.add_argument("programs", nargs="*", help="names of programs; default: all")
-    options = parser.parse_args()
-    out: Path = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    tool = recorder.tool()
-    chosen = [one for one in corpus.programs() if not options.programs or one.name in options.programs]
-    failed = 0
-    for program in chosen:
-        begun = time.monotonic()
-        try:
-            said = f"{broken(program, out, tool)}; {fixed(program, out, tool)}"
-        except (Failure, subprocess.SubprocessError) as failure:
-            failed += 1
-            said = f"FAILED: {failure}"
-        print(f"{program.name}: {said}; {time.monotonic() - begun:.1f} s", flush=True)
-    print(f"{len(chosen) - failed} of {len(chosen)} programs are proven")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_program(__doc__, lambda *given: f"{broken(*given)}; {fixed(*given)}", "are proven"))
