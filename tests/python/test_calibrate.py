@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import polars as pl
 import pytest
 from conftest import Cli
 
@@ -22,7 +23,7 @@ from counterpoint.papers.evaluate import Asked, Outcome, Simulations
 from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import Ask
 from counterpoint.papers.quantity import METRICS
-from counterpoint.report import calibration_page
+from counterpoint.report import assumptions, calibration_page
 from counterpoint.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -240,6 +241,11 @@ def test_a_search_with_the_engine_from_end_to_end(cli: Cli, tmp_path: Path) -> N
     assert "| `device.write_recovery` | each-write, row-close | each-write | row-close | " in page.replace("|  |", "|")
     assert "wpq_entries 8, wpq_high_watermark 24 | refused |" in page
     assert "## What the engine refuses" in page
+    scores = pl.read_csv(tmp_path / "docs" / "calibration" / "tiny.csv")
+    assert scores.height == len(evaluate.judged_claims(TINY)) * (2 + 2 + 3)
+    assert set(scores.filter(pl.col("score").is_null())["value"]) == {
+        f"wpq_entries 8, wpq_high_watermark {mark}" for mark in (24,)
+    }
     assert not (tmp_path / "docs" / "assumptions.md").exists(), "which is about all papers"
 
     again = cli(*command, "--json", "--workers", "1")
@@ -328,7 +334,7 @@ def thinking(asked: Sequence[Ask]) -> list[Outcome]:
     return found
 
 
-def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) -> None:
+def found_by_thinking() -> list[calibrate.Calibration]:
     found = []
     for simulator in simulators():
         space = calibrate.space_of(simulator)
@@ -337,9 +343,14 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) 
         assert validation is not None
         varied = sensitivity.sensitivity(pool, validation.best)
         found.append(calibrate.Calibration(simulator, pool, validation, varied, dict.fromkeys(space.own, ""), 30, 1))
+    return found
+
+
+def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) -> None:
+    found = found_by_thinking()
     written = calibration_page.write_pages(found, tmp_path)
     assert [str(path.relative_to(tmp_path)) for path in written] == [
-        *(f"calibration/{simulator.name}.md" for simulator in simulators()),
+        *(f"calibration/{simulator.name}.{kind}" for simulator in simulators() for kind in ("md", "csv")),
         "img/assumptions.svg",
         "assumptions.md",
     ]
@@ -361,9 +372,29 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) 
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     claims_shown = [text for text in texts if text in claims.published()]
     assert len(claims_shown) == sum(len(evaluate.judged_claims(name)) for name in PAPERS)
-    assert calibration_page.write_pages(found[:1], tmp_path / "one") == [
-        tmp_path / "one" / "calibration" / f"{found[0].simulator.name}.md"
-    ]
+
+
+def test_the_page_of_assumptions_is_written_with_the_last_search(tmp_path: Path) -> None:
+    folder, together = tmp_path / "apart", tmp_path / "together"
+    found = found_by_thinking()
+    calibration_page.write_pages(found, together)
+    whole = {path.relative_to(together): path.read_bytes() for path in together.rglob("*.*")}
+    for one in reversed(found):
+        assert not (folder / "assumptions.md").exists()
+        calibration_page.write_pages([one], folder)
+    assert {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} == whole
+
+    damaged = folder / "calibration" / f"{found[0].simulator.name}.csv"
+    for content in ("claim,score\n", "", damaged.read_text() + "x,y,z,high\n"):
+        damaged.write_text(content)
+        with pytest.raises(cp.InputError, match=f"'{damaged}' cannot be read: it does not have the columns claim, "):
+            calibration_page.write_pages(found[1:], folder)
+
+
+def test_a_refused_value_moves_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("claim,decision,value,score\nc,d,1,0.5\nc,d,2,\nc,d,3,0.75\nc,e,1,\n")
+    assert assumptions._moves(assumptions._scores(path)).rows() == [("c", "d", 0.25)]
 
 
 def decision_rows(page: str) -> list[list[str]]:

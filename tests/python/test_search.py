@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from searched import Formula, Papers, decision, names
 
 from counterpoint.papers import calibrate, crossvalidate, descent, sensitivity
 from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
+from counterpoint.papers.decisions import DecisionSpec
 from counterpoint.papers.evaluate import Outcome
 from counterpoint.papers.pool import Joint, Objective, Pool, Space
 from counterpoint.papers.search import spread
@@ -243,6 +244,10 @@ def test_the_best_of_every_objective_is_confirmed() -> None:
         assert pool.joint_scores(best, confirmed=True) is not None
 
 
+def scores_over(varied: Sequence[sensitivity.Varied], spec: DecisionSpec, claim: str) -> list[float]:
+    return [each.scores[claim] for each in varied if each.spec is spec and claim in each.scores]
+
+
 def test_each_decision_is_varied_around_the_chosen_point() -> None:
     pool, validation = explored(TOGETHER, Papers(TOGETHER, both), 40, claims=("p.f1.x", "q.f1.x"))
     best = Joint((2,), ((3,), (1,)))
@@ -253,9 +258,9 @@ def test_each_decision_is_varied_around_the_chosen_point() -> None:
         *(("x.b", place) for place in range(4)),
     ]
     shared, own, other = TOGETHER.decisions
-    assert sensitivity.moves(varied, shared, "p.f1.x") == pytest.approx(0.9)
-    assert sensitivity.moves(varied, own, "p.f1.x") == pytest.approx(0.3)
-    assert sensitivity.moves(varied, other, "p.f1.x") is None, "q's decision is none of p's"
+    assert scores_over(varied, shared, "p.f1.x") == pytest.approx([1.0, 0.1, 0.9])
+    assert scores_over(varied, own, "p.f1.x") == pytest.approx([0.6, 0.7, 0.8, 0.9])
+    assert not scores_over(varied, other, "p.f1.x"), "q's decision is none of p's"
     del validation
 
 
@@ -265,7 +270,7 @@ def test_a_refused_choice_moves_nothing() -> None:
     pool = Pool(space, papers, (1,))
     varied = sensitivity.sensitivity(pool, space.start)
     assert [each.refused for each in varied] == ["", "", "no"]
-    assert sensitivity.moves(varied, space.decisions[0], "p.f1.x") == 0.25
+    assert scores_over(varied, space.decisions[0], "p.f1.x") == [0.5, 0.75]
     assert isinstance(varied[0].outcomes["p"], Outcome)
     assert crossvalidate.figure_of("p.f1.x") == "p.f1"
 

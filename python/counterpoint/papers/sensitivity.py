@@ -57,9 +57,3 @@ def sensitivity(pool: Pool, chosen: Joint) -> tuple[Varied, ...]:
         Varied(pool.space.decisions[which], place, {ask.paper: pool.outcomes[ask] for ask in asks})
         for (which, place), asks in wanted.items()
     )
-
-
-def moves(varied: tuple[Varied, ...], spec: DecisionSpec, claim: str) -> float | None:
-    """How far the score of a claim moves over the range of a decision; None where the claim's paper has it not."""
-    scores = [each.scores[claim] for each in varied if each.spec is spec and claim in each.scores]
-    return max(scores) - min(scores) if scores else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import api
 from ..files import prepare_folder, write_text
 from ..papers.calibrate import Calibration
-from ..papers.declared import PAPERS, paper
+from ..papers.declared import paper
 from ..papers.model import Claim
 from ..papers.pool import Joint
 from ..papers.reproduce import set_now
@@ -20,19 +20,20 @@ _BEST = 10
 
 
 def write_pages(found: Sequence[Calibration], folder: Path) -> list[Path]:
-    """Writes `calibration/SIMULATOR.md` for each search and, if all papers were searched, `assumptions.md` with its
-    picture `img/assumptions.svg`, into a folder; returns their paths.
+    """Writes what searches found into a folder, and returns the paths.
+
+    These are `calibration/SIMULATOR.md` and `calibration/SIMULATOR.csv` for each search and, if the folder has the
+    latter of all simulators, `assumptions.md` with its picture `img/assumptions.svg`.
 
     Raises:
-        InputError: the folder cannot be written to.
+        InputError: the folder cannot be written to, or a file of scores that is there is damaged.
     """
     pages = prepare_folder(folder / "calibration")
-    written = [write_text(pages / f"{one.simulator.name}.md", page(one)) for one in found]
-    if {name for one in found for name in one.space.own} == set(PAPERS):
-        picture = prepare_folder(folder / "img") / "assumptions.svg"
-        written.append(write_text(picture, assumptions.picture(found)))
-        written.append(write_text(folder / "assumptions.md", assumptions.page(found)))
-    return written
+    written = []
+    for one in found:
+        written.append(write_text(pages / f"{one.simulator.name}.md", page(one)))
+        written.append(assumptions.write_scores(one, pages / f"{one.simulator.name}.csv"))
+    return written + assumptions.write_assumptions(folder)
 
 
 def page(found: Calibration) -> str:
