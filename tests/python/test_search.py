@@ -386,7 +386,21 @@ def test_what_costs_nothing_goes_back_to_its_start() -> None:
     assert ranking.plainest(0.0005, 10) == point
 
 
-def test_the_descent_begins_at_a_known_point_too() -> None:
+def test_the_descent_begins_at_the_better_of_what_was_found_and_what_is_known() -> None:
+    space = Space((), {"p": (decision("a", 4), decision("b", 4))})
+
+    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float] | str:
+        return "refused" if chosen["a"] == 3 else {"p.f1.x": 0.1 * chosen["a"]}
+
+    pool = Pool(space, Papers(space, formula), (1, 2))
+    objective = Objective(frozenset(["p.f1.x"]), 0.0)
+    refused, first, second, worse = (space.joint(places) for places in ((3, 0), (2, 1), (2, 3), (1, 0)))
+    assert descent.better(pool, objective, (refused, worse)) == worse
+    assert descent.better(pool, objective, (worse, first, second)) == first, "the first of equals"
+    assert {ask.seed for ask in pool.outcomes} == {1}
+
+
+def test_the_descent_begins_at_a_known_point_that_is_better() -> None:
     def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
         """A single point is good, far from all others."""
         return {"p.f1.x": 0.9 * (chosen == dict.fromkeys(chosen, 7)), "p.f1.y": 0.1}

@@ -295,8 +295,8 @@ def explore(
     seed: int,
     seeds: Sequence[int] = SEEDS,
 ) -> tuple[Pool, CrossValidation | None]:
-    """The search and its cross-validation, for any function that evaluates; None where everything is refused. A `known`
-    good point is another that the descent begins at."""
+    """The search and its cross-validation, for any function that evaluates; None where everything is refused. The
+    descent begins at a `known` good point if that is better than what was found."""
     pool = Pool(space, evaluate, seeds)
     plan = Plan(crossvalidate.objectives(claims), budget * len(space.own), seed)
     search(pool, plan)
@@ -305,8 +305,8 @@ def explore(
         return pool, None
     # The folds stay as they are: the descent looks at all claims, those that a fold leaves out among them.
     objective = Objective(frozenset(claims), validation.weight)
-    for point in dict.fromkeys((descent.crossed(pool, objective, validation.best), known or space.start)):
-        descent.descend(pool, objective, point)
+    begins = (descent.crossed(pool, objective, validation.best), known or space.start)
+    descent.descend(pool, objective, descent.better(pool, objective, begins))
     best = pool.ranking(objective, confirmed=True).plainest(descent.NOTHING, _NEAREST)
     return pool, validation if best is None else replace(validation, best=best)
 

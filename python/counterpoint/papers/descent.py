@@ -12,6 +12,8 @@ point of all, and no single change leads from the one to the other. So a paper's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from . import sensitivity
 from .crossvalidate import mean_of
 from .pool import DIGITS, Joint, Objective, Pool
@@ -36,6 +38,12 @@ def crossed(pool: Pool, objective: Objective, point: Joint) -> Joint:
         pool.tell(pool.missing(tried, pool.seeds[:1]))
         found = max([found, *tried], key=lambda joint: _value(pool, objective, joint))
     return found
+
+
+def better(pool: Pool, objective: Objective, points: Sequence[Joint]) -> Joint:
+    """The best of some points with the seed of the search; of equals the first."""
+    pool.tell(pool.missing(points, pool.seeds[:1]))
+    return max(points, key=lambda joint: _value(pool, objective, joint))
 
 
 def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:

@@ -309,10 +309,10 @@ mod tests {
             "name" | "source" => "mine",
             "engine.bytes"
             | "counters.reencrypt_unwritten"
-            | "controller.wpq_issue_when_idle"
+            | "controller.counters_overtake"
             | "controller.counter_wpq_merging"
             | "l3.shared" => "false",
-            "engine.check_loads" | "l2.shared" | "controller.counters_overtake" => "true",
+            "engine.check_loads" | "l2.shared" | "controller.wpq_issue_when_idle" => "true",
             "controller.policy" => "nvmain-frfcfs",
             "controller.write_acknowledged" => "written",
             "l1.shared" => "false",
@@ -321,11 +321,11 @@ mod tests {
             "eadr.cme_levels" => "2",
             path if path.ends_with("size_per_core") => "true",
             "device.write_recovery" => "row-close",
-            "program.log_granularity" => "line",
-            "program.log_placement" => "own-pages",
+            "program.log_granularity" => "word",
+            "program.log_placement" => "packed",
             "program.core_region" => "own-banks",
-            "core.flush_overlap" => "one-at-a-time",
-            "program.item_metadata" => "inside",
+            "core.flush_overlap" => "overlapped",
+            "program.item_metadata" => "beside",
             "controller.aes_pipelined" => "true",
             "controller.counter_atomic_order" => "serialised",
             "controller.aes_hold" => "until-encrypted",
@@ -347,6 +347,7 @@ mod tests {
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
             "controller.wpq_high_watermark" => "20",
+            "controller.wpq_low_watermark" | "core.width" | "l1.ways" | "l2.ways" | "l3.ways" => "4",
             "controller.wpq_entries" => "64",
             _ => "8",
         }
@@ -355,7 +356,6 @@ mod tests {
     /// What must be set before `another` value of the field at `path` passes the cross-checks.
     fn needs(path: &str) -> Option<&'static str> {
         match path {
-            "program.core_region" => Some("device.mapping=bank-contiguous"),
             "device.mapping" => Some("program.core_region=packed"),
             _ => None,
         }
@@ -367,11 +367,14 @@ mod tests {
             let value = another(field.path);
             let needs = needs(field.path).map(str::to_owned);
             let sets: Vec<String> = needs.into_iter().chain([format!("{}={value}", field.path)]).collect();
-            let machine = load_machine("secpm", &sets).unwrap();
-            let table = toml::Table::try_from(machine).unwrap();
-            let set = field.path.split('.').fold(&Value::Table(table), |at, key| &at[key]).clone();
-            let shown = set.as_str().map_or_else(|| set.to_string(), str::to_owned);
-            assert_eq!(shown, value, "{}", field.path);
+            let shown = |sets: &[String]| {
+                let table = toml::Table::try_from(load_machine("secpm", sets).unwrap()).unwrap();
+                let set = field.path.split('.').fold(&Value::Table(table), |at, key| &at[key]).clone();
+                set.as_str().map_or_else(|| set.to_string(), str::to_owned)
+            };
+            assert_eq!(shown(&sets), value, "{}", field.path);
+            // A first level is never shared.
+            assert!(field.path == "l1.shared" || shown(&[]) != value, "{}", field.path);
         }
     }
 
