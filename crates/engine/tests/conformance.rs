@@ -283,8 +283,12 @@ fn more_cores_do_more() {
             requests.push(json!({
                 "design": name, "workload": "btree", "machine": "secpm", "tx_size": 256,
                 "footprint": "4MiB", "transactions": 3 * TRANSACTIONS, "warmup": 0, "cores": cores,
-                // One circuit would encrypt the logs of all cores, and one bank hold what hardware logs.
-                "set": ["controller.aes_units=4", "program.core_region=packed", "device.mapping=page-interleaved"],
+                // One circuit would encrypt the logs of all cores, and one bank hold what hardware logs; counters that
+                // leave early would merge less the more cores there are.
+                "set": [
+                    "controller.aes_units=4", "program.core_region=packed", "device.mapping=page-interleaved",
+                    "controller.wpq_issue_when_idle=true", "controller.counters_overtake=false",
+                ],
             }));
         }
     }

@@ -347,7 +347,8 @@ mod tests {
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
             "controller.wpq_high_watermark" => "20",
-            "controller.wpq_low_watermark" | "core.width" | "l1.ways" | "l2.ways" | "l3.ways" => "4",
+            "controller.wpq_low_watermark" | "core.width" | "l2.latency_cycles" | "device.banks_per_rank" => "4",
+            path if path.ends_with("ways") => "4",
             "controller.wpq_entries" => "64",
             _ => "8",
         }
@@ -357,6 +358,7 @@ mod tests {
     fn needs(path: &str) -> Option<&'static str> {
         match path {
             "device.mapping" => Some("program.core_region=packed"),
+            "controller.write_acknowledged" => Some("controller.wpq_issue_when_idle=true"),
             _ => None,
         }
     }

@@ -6,9 +6,19 @@ use counterpoint_engine::config::{self, CounterPlacement, Machine, WriteRecovery
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{NoObserver, Observer, Page};
 
-/// Consecutive pages in different banks, and a circuit for each of a few lines.
+/// Consecutive pages in different banks, a circuit for each of a few lines, and a queue whose writes leave in their order
+/// whenever a bank is free.
 fn secpm() -> Machine {
-    let sets = ["program.core_region=packed", "device.mapping=page-interleaved", "controller.aes_units=4"];
+    let sets = [
+        "program.core_region=packed",
+        "device.mapping=page-interleaved",
+        "controller.aes_units=4",
+        "controller.wpq_issue_when_idle=true",
+        "controller.wpq_high_watermark=24",
+        "controller.wpq_low_watermark=8",
+        "controller.counters_overtake=false",
+        "controller.row_hit_limit=16",
+    ];
     config::load_machine("secpm", &sets.map(str::to_owned)).unwrap()
 }
 

@@ -129,7 +129,8 @@ fn the_bus_turns_to_writes_by_thresholds_and_writes_of_a_line_merge() {
 #[test]
 fn a_write_that_is_acknowledged_when_written_is_programmed_by_then() {
     for policy in ["continuous", "nvmain-frfcfs", "dramsim2"] {
-        let machine = machine(policy, &["controller.write_acknowledged=written"]);
+        let sets = ["controller.write_acknowledged=written", "controller.wpq_issue_when_idle=true"];
+        let machine = machine(policy, &sets);
         let t = Times::of(&machine);
         let scheduled = if policy == "nvmain-frfcfs" { CYCLE } else { 0 };
         let mut system = system(&machine, "unencrypted", NoObserver);
