@@ -21,7 +21,6 @@ from .model import Claim
 from .quantity import Document, key_of
 from .reproduce import judge, measure, placed
 
-
 _TIMING_ONLY: Mapping[str, Value] = {"engine.bytes": False}
 """Claims are of times and counts, which do not depend on contents, so none are moved: the runs have the same events and
 take a sixth less time."""
