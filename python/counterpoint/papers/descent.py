@@ -35,8 +35,7 @@ def crossed(pool: Pool, objective: Objective, point: Joint) -> Joint:
             Joint(point.shared, (*found.own[:place], own, *found.own[place + 1 :]))
             for own in ranking.top_own(paper, CROSSED)
         ]
-        pool.tell(pool.missing(tried, pool.seeds[:1]))
-        found = max([found, *tried], key=lambda joint: _value(pool, objective, joint))
+        found = better(pool, objective, [found, *tried])
     return found
 
 
