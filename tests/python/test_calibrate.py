@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,6 +21,7 @@ from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce
 from counterpoint.papers.decisions import DecisionSpec, Simulator, read, simulator_of, simulators
 from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
 from counterpoint.papers.evaluate import Asked, Outcome, Simulations
+from counterpoint.papers.finish import Finalist
 from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import Ask
 from counterpoint.papers.quantity import METRICS
@@ -191,7 +193,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     whole = paper(TINY)
     document = {
         **whole.document,
-        "full": {**whole.document["full"], "cores": 1},
+        "full": {**whole.document["full"], "cores": 1, "transactions": 6, "warmup": 0, "footprint": "256KiB"},
         "calibration": {"transactions": 5, "warmup": 0, "footprint": "256KiB"},
     }
     simulator = Simulator("tiny", "Tiny", (TINY,), read([SHARED], "tiny"))
@@ -293,6 +295,21 @@ def test_only_what_claims_need_is_simulated_and_each_run_once(tmp_path: Path) ->
 
 @pytest.mark.engine
 @pytest.mark.usefixtures("tiny")
+def test_at_full_length_claims_are_measured_as_by_reproduce(tmp_path: Path) -> None:
+    wrong = (("controller.wpq_entries", 8), ("controller.wpq_high_watermark", 24))
+    with Store(tmp_path / "runs.duckdb") as store:
+        found, refused = Simulations("x", store, 0).at_full_length([(TINY, ()), (TINY, wrong)], (1, 2, 3))
+    reproduced = {claim.id: claim for claim in reproduce.reproduce(TINY, seeds=3).claims}
+    assert [claim.id for claim in found.claims] == list(evaluate.judged_claims(TINY))
+    for claim in found.claims:
+        assert claim == reproduced[claim.id]
+        assert claim.intervals, "over all seeds"
+        assert found.scores[claim.id] == evaluate.score(claim)
+    assert "watermark" in refused.refused and not refused.claims
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("tiny")
 def test_what_is_refused_only_by_a_run_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "_refused", lambda _: "")
     wrong = (("controller.wpq_entries", 8), ("controller.wpq_high_watermark", 24))
@@ -342,7 +359,8 @@ def found_by_thinking() -> list[calibrate.Calibration]:
         pool, validation = calibrate.explore(space, thinking, names, budget=30, seed=1)
         assert validation is not None
         varied = sensitivity.sensitivity(pool, validation.best)
-        found.append(calibrate.Calibration(simulator, pool, validation, varied, dict.fromkeys(space.own, ""), 30, 1))
+        settings = dict.fromkeys(space.own, "")
+        found.append(calibrate.Calibration(simulator, pool, validation, (), varied, settings, 30, 1))
     return found
 
 
@@ -372,6 +390,20 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) 
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     claims_shown = [text for text in texts if text in claims.published()]
     assert len(claims_shown) == sum(len(evaluate.judged_claims(name)) for name in PAPERS)
+
+
+def test_the_page_has_what_was_measured_at_full_length() -> None:
+    one = found_by_thinking()[0]
+    assert "none was measured at full length" in calibration_page.page(one)
+    row = ClaimRow("", "", "", holds=True)
+    claim = Claim("p.f1.x", "p", "", 1, 1, 1, True, (row,))
+    missed = Claim("p.f1.y", "p", "", 1, 9, 1, False, (row,))
+    other = one.space.changed(one.chosen, 0, 1 - one.space.flat(one.chosen)[0])
+    finalists = (Finalist(one.chosen, (claim, claim), 1.0), Finalist(other, (claim, missed), 0.75))
+    page = calibration_page.page(replace(one, finalists=finalists))
+    changed = one.space.decisions[0].said(one.space.decisions[0].range[one.space.flat(other)[0]])
+    assert "| nothing | 2 of 2 | 1.000 | none |" in page
+    assert f"| `{one.space.decisions[0].name}` {changed} | 1 of 2 | 0.750 | `p.f1.y` |" in page
 
 
 def test_the_page_of_assumptions_is_written_with_the_last_search(tmp_path: Path) -> None:

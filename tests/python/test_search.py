@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 from searched import Formula, Papers, decision, names
 
-from counterpoint.papers import calibrate, crossvalidate, descent, sensitivity
+from counterpoint.papers import calibrate, crossvalidate, descent, finish, sensitivity
 from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
 from counterpoint.papers.decisions import DecisionSpec
 from counterpoint.papers.evaluate import Outcome
-from counterpoint.papers.pool import Joint, Objective, Pool, Space
+from counterpoint.papers.model import Claim, ClaimRow
+from counterpoint.papers.pool import Ask, Joint, Objective, Pool, Space
 from counterpoint.papers.search import spread
 
 CORNER = {"a": 3, "b": 4, "c": 2, "d": 3}
@@ -413,3 +414,87 @@ def test_the_descent_begins_at_a_known_point_that_is_better() -> None:
         )
         assert validation is not None
         assert (validation.best == known) == (one == known)
+
+
+FINISHED = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 3)), "q": (decision("c", 3),)})
+HALVES = Objective(frozenset(["p.f1.x", "p.f2.x", "q.f1.x"]), 0.0)
+
+
+def judged(scores: Mapping[str, float]) -> Outcome:
+    """Claims that hold where their score is 1."""
+    row = ClaimRow("", "", "", holds=True)
+    claims = tuple(Claim(name, name[0], "", 1, 1, 1, score == 1, (row,)) for name, score in scores.items())
+    return Outcome(scores, claims=claims)
+
+
+class Finishing:
+    """Evaluates by one formula and measures at full length by another."""
+
+    def __init__(self, short: Formula, full: Formula) -> None:
+        self.short, self.full = short, full
+        self.pool = Pool(FINISHED, lambda asked: [self._outcome(short, ask) for ask in asked], (1, 2))
+        self.measured: list[finish.Piece] = []
+
+    def ended(self, point: Joint) -> tuple[finish.Finalist, ...]:
+        return finish.finish(self.pool, HALVES, point, self._measure)
+
+    def _measure(self, pieces: Sequence[finish.Piece]) -> list[Outcome]:
+        self.measured += pieces
+        return [self._outcome(self.full, Ask(*piece, 0)) for piece in pieces]
+
+    def _outcome(self, formula: Formula, ask: Ask) -> Outcome:
+        found = Papers(FINISHED, formula)([ask])[0]
+        return found if found.refused else judged(found.scores)
+
+
+def nearly(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+    """`a` 1 and 2 meet a claim at little cost, `b` 1 at a great one, `s` 2 costs nothing and meets nothing."""
+    if paper == "q":
+        return {"q.f1.x": 0.5}
+    meets = chosen["a"] in (1, 2) or chosen["b"] == 1
+    cost = 0.02 * (chosen["a"] == 1) + 0.01 * (chosen["a"] == 2) + 0.1 * (chosen["b"] == 1)
+    return {"p.f1.x": 1.0 if meets else 0.99, "p.f2.x": 0.6 - cost}
+
+
+def test_a_change_that_meets_a_claim_at_little_cost_is_measured_at_full_length() -> None:
+    one = Finishing(nearly, nearly)
+    start, better = FINISHED.start, FINISHED.changed(FINISHED.start, 1, 2)
+    assert finish.promising(one.pool, HALVES, start) == [better], "the best value of the decision, and no dear one"
+    found = one.ended(start)
+    assert [(each.joint, each.held) for each in found] == [(better, 1), (start, 0)]
+    assert found[0].score == pytest.approx((1 + 0.59 + 0.5) / 3)
+    assert len(one.measured) == len(set(one.measured)) == 3, "p twice and q once"
+
+
+def test_what_does_not_hold_at_full_length_is_not_taken() -> None:
+    def full(paper: str, chosen: Mapping[str, int], seed: int) -> Mapping[str, float]:
+        return {name: min(score, 0.999) for name, score in nearly(paper, chosen, seed).items()}
+
+    one = Finishing(nearly, full)
+    found = one.ended(FINISHED.start)
+    assert [each.held for each in found] == [0, 0]
+    assert found[0].joint == FINISHED.start, "of equals the point where the descent ended"
+    refused = Finishing(nearly, lambda paper, chosen, seed: "no" if chosen.get("a") else nearly(paper, chosen, seed))
+    assert [each.joint for each in refused.ended(FINISHED.start)] == [FINISHED.start]
+
+
+def test_where_no_change_promises_more_nothing_is_measured() -> None:
+    def missed(paper: str, *_: object) -> Mapping[str, float]:
+        return {"q.f1.x": 0.5} if paper == "q" else {"p.f1.x": 0.5, "p.f2.x": 1.0}
+
+    one = Finishing(missed, missed)
+    assert (one.ended(FINISHED.start), one.measured) == ((), [])
+
+
+def test_the_finish_goes_on_while_more_claims_hold() -> None:
+    def stairs(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        """The claim of q is met by `c`, but only beside what meets that of p."""
+        if paper == "q":
+            return {"q.f1.x": 1.0 if chosen["c"] == 2 and chosen["s"] == 1 else 0.99}
+        return {"p.f1.x": 1.0 if chosen["s"] == 1 else 0.99, "p.f2.x": 0.5}
+
+    one = Finishing(stairs, stairs)
+    found = one.ended(FINISHED.start)
+    assert found[0].joint == FINISHED.joint((1, 0, 0, 2))
+    assert [each.held for each in found] == [2, 1, 0]
+    assert len(one.measured) == len(set(one.measured)), "nothing is measured twice"

@@ -1,8 +1,8 @@
 """The search over what papers leave open, for all claims of the papers that cite a simulator together.
 
 `evaluate` measures claims, `search` looks for points that meet them, `crossvalidate` chooses among these the one that
-predicts best what it was not fitted to, `descent` puts together which single changes of it are better, and
-`sensitivity` varies each decision around where this ends.
+predicts best what it was not fitted to, `descent` puts together which single changes of it are better, `finish`
+measures the last few at full length, and `sensitivity` varies each decision around where this ends.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from .._engine import InputError
 from ..errors import Interrupted
 from ..request import count
 from ..store import Store
-from . import crossvalidate, descent, sensitivity
+from . import crossvalidate, descent, finish, sensitivity
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec, Simulator, simulators
 from .declared import paper
 from .evaluate import Asked, Outcome, Simulations, judged_claims
+from .finish import Finalist, Piece
 from .model import Claim
 from .pool import Ask, Evaluate, Joint, Objective, Point, Pool, Space
 from .reproduce import kept_in, names_of, set_now
@@ -53,6 +54,7 @@ class Calibration:
         simulator: what they cite.
         pool: everything that was evaluated.
         validation: which weight of the prior predicts best, and the chosen point.
+        finalists: what was measured at full length, the chosen point first; nothing where no change promised more.
         varied: every choice of every decision around the chosen point.
         settings: what was simulated, in words, by paper.
         budget: evaluations of each paper that the search was given.
@@ -62,6 +64,7 @@ class Calibration:
     simulator: Simulator
     pool: Pool
     validation: CrossValidation
+    finalists: tuple[Finalist, ...]
     varied: tuple[Varied, ...]
     settings: Mapping[str, str]
     budget: int
@@ -94,8 +97,7 @@ class Calibration:
 
     def claims(self, joint: Joint) -> list[Claim]:
         """The claims as measured at a point with the seed of the search; nothing where the engine refuses it."""
-        asked = [Ask(*piece, self.pool.seeds[0]) for piece in self.space.pieces(joint)]
-        return [claim for ask in asked if ask in self.pool.outcomes for claim in self.pool.outcomes[ask].claims]
+        return self.pool.claims(joint)
 
     def best(self, count: int) -> list[Joint]:
         """The best points under the chosen weight, of those that were evaluated with all seeds."""
@@ -140,6 +142,15 @@ class Calibration:
                     for fold in self.validation.folds
                 ],
             },
+            "finish": [
+                {
+                    "values": self._values(one.joint),
+                    "held": one.held,
+                    "score": one.score,
+                    "claims": _measured(one.claims),
+                }
+                for one in self.finalists
+            ],
             "sensitivity": [
                 {
                     "key": each.spec.name,
@@ -279,10 +290,20 @@ def _calibrate(simulator: Simulator, budget: int, seed: int, store: Store, worke
     if validation is None:
         _, why = next(item for item in pool.outcomes.items() if item[1].refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why.refused}")
+
+    def measure(pieces: Sequence[Piece]) -> list[Outcome]:
+        asked = [(piece[0], tuple(values_of(space, *piece))) for piece in pieces]
+        return simulate.at_full_length(asked, pool.seeds)
+
+    objective = Objective(frozenset(claims), validation.weight)
+    finalists = finish.finish(pool, objective, validation.best, measure)
+    if finalists:
+        validation = replace(validation, best=finalists[0].joint)
+        pool.tell(pool.missing([validation.best], pool.seeds))
     varied = sensitivity.sensitivity(pool, validation.best)
     told.finish(space, budget)
     settings = {name: _setting(name) for name in space.own}
-    return Calibration(simulator, pool, validation, varied, settings, budget, seed)
+    return Calibration(simulator, pool, validation, finalists, varied, settings, budget, seed)
 
 
 def explore(

@@ -48,7 +48,7 @@ class CrossValidation:
     Attributes:
         folds: every weight with every fold.
         weight: the weight that predicts best.
-        best: the best point on everything under it; after a descent, the one that it led to if it is better.
+        best: the best point on everything under it; after the descent and the finish, the one that they led to.
     """
 
     folds: tuple[Fold, ...]

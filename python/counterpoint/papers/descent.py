@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import sensitivity
-from .crossvalidate import mean_of
-from .pool import DIGITS, Joint, Objective, Pool
+from .pool import Joint, Objective, Pool
 
 NOTHING = 0.001
 """A smaller difference of two values says nothing: other seeds make a larger one. A round that gains no more is the
@@ -42,13 +41,13 @@ def crossed(pool: Pool, objective: Objective, point: Joint) -> Joint:
 def better(pool: Pool, objective: Objective, points: Sequence[Joint]) -> Joint:
     """The best of some points with the seed of the search; of equals the first."""
     pool.tell(pool.missing(points, pool.seeds[:1]))
-    return max(points, key=lambda joint: _value(pool, objective, joint))
+    return max(points, key=lambda joint: pool.value(objective, joint))
 
 
 def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
     """Where single changes of a point lead, with the seed of the search; this is then evaluated with all seeds."""
     pool.tell(pool.missing([point], pool.seeds[:1]))
-    found, value = point, _value(pool, objective, point)
+    found, value = point, pool.value(objective, point)
     while True:
         before = value
         found, value = _together(pool, objective, found)
@@ -61,22 +60,22 @@ def descend(pool: Pool, objective: Objective, point: Joint) -> Joint:
 
 def _back(pool: Pool, objective: Objective, point: Joint) -> Joint:
     """A point with every decision at its start again that is as good there, one after the other."""
-    found, value = point, _value(pool, objective, point)
+    found, value = point, pool.value(objective, point)
     for which, spec in enumerate(pool.space.decisions):
         tried = pool.space.changed(found, which, spec.place(spec.start))
         pool.tell(pool.missing([tried], pool.seeds[:1]))
-        if _value(pool, objective, tried) >= value - NOTHING:
+        if pool.value(objective, tried) >= value - NOTHING:
             found = tried
     return found
 
 
 def _together(pool: Pool, objective: Objective, point: Joint) -> tuple[Joint, float]:
     """The best single change of each decision, one after the other; the point where they lead, and its value."""
-    found, value = point, _value(pool, objective, point)
+    found, value = point, pool.value(objective, point)
     for which, place in _gains(pool, objective, point):
         tried = pool.space.changed(found, which, place)
         pool.tell(pool.missing([tried], pool.seeds[:1]))
-        gained = _value(pool, objective, tried)
+        gained = pool.value(objective, tried)
         if gained > value:
             found, value = tried, gained
     return found, value
@@ -85,20 +84,11 @@ def _together(pool: Pool, objective: Objective, point: Joint) -> tuple[Joint, fl
 def _gains(pool: Pool, objective: Objective, point: Joint) -> list[tuple[int, int]]:
     """For each decision that has a better value, by its place: the best one; the greatest gain first."""
     sensitivity.sensitivity(pool, point)
-    before = _value(pool, objective, point)
+    before = pool.value(objective, point)
     best: dict[int, tuple[float, int]] = {}
     for which, spec in enumerate(pool.space.decisions):
         for place in range(len(spec.range)):
-            value = _value(pool, objective, pool.space.changed(point, which, place))
+            value = pool.value(objective, pool.space.changed(point, which, place))
             if value > best.get(which, (before, 0))[0]:
                 best[which] = value, place
     return [(which, place) for which, (_, place) in sorted(best.items(), key=lambda item: (-item[1][0], item[0]))]
-
-
-def _value(pool: Pool, objective: Objective, point: Joint) -> float:
-    """Of a point with the seed of the search; the least there is where the engine refuses it."""
-    scores = pool.joint_scores(point, confirmed=False)
-    if scores is None:
-        return float("-inf")
-    price = objective.price(pool.space.departures(point), pool.space)
-    return round(mean_of(scores, objective.claims) - price, DIGITS)

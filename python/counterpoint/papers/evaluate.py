@@ -9,21 +9,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import api, sweeps
 from .._engine import EngineError, InputError
 from ..matrix import Matrix, Point, Value
 from ..store import Store
 from . import claims
-from .declared import ClaimSpec, Experiment, experiments
+from .declared import ClaimSpec, Experiment, Scale, experiments
 from .model import Claim
 from .quantity import Document, key_of
-from .reproduce import judge, measure, placed
+from .reproduce import judge, measure, over_seeds, placed
 
 _TIMING_ONLY: Mapping[str, Value] = {"engine.bytes": False}
 """Claims are of times and counts, which do not depend on contents, so none are moved: the runs have the same events and
 take a sixth less time."""
+
+
+Values: TypeAlias = tuple[tuple[str, Value], ...]
+"""What a paper leaves open: values by key."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Asked:
     """A paper with values for what it leaves open, and the seed of its programs."""
 
     paper: str
-    values: tuple[tuple[str, Value], ...]
+    values: Values
     seed: int
 
 
@@ -68,12 +72,28 @@ class Simulations:
             EngineError: a simulation failed.
             Interrupted: Ctrl-C; what was finished is in the store.
         """
-        declared = [_declared(one) for one in asked]
-        refused = [_refused(one) for one in declared]
-        admitted = [one for one, why in zip(declared, refused, strict=True) if not why]
+        return self._outcomes([[_declared(one, "calibration")] for one in asked], told)
+
+    def at_full_length(
+        self, asked: Sequence[tuple[str, Values]], seeds: Sequence[int], told: Told | None = None
+    ) -> list[Outcome]:
+        """Papers with values for what they leave open, measured as their figures are, over some seeds.
+
+        Raises:
+            EngineError: a simulation failed.
+            Interrupted: Ctrl-C; what was finished is in the store.
+        """
+        return self._outcomes([[_declared(Asked(*one, seed), "full") for seed in seeds] for one in asked], told)
+
+    def _outcomes(self, declared: Sequence[Sequence[Sequence[Experiment]]], told: Told | None) -> list[Outcome]:
+        """What comes of papers, each with the experiments of every seed."""
+        flat = [[experiment for each in seeds for experiment in each] for seeds in declared]
+        refused = [_refused(one) for one in flat]
+        admitted = [one for one, why in zip(flat, refused, strict=True) if not why]
         documents = self._documents(admitted, told)
         return [
-            Outcome({}, why) if why else _judged(one, documents) for one, why in zip(declared, refused, strict=True)
+            Outcome({}, why) if why else _judged(one, len(seeds), documents)
+            for one, seeds, why in zip(flat, declared, refused, strict=True)
         ]
 
     def _documents(self, declared: Iterable[Sequence[Experiment]], told: Told | None) -> dict[str, Document | str]:
@@ -111,11 +131,11 @@ def judged_claims(paper: str) -> tuple[str, ...]:
     return tuple(spec.id for experiment in experiments(paper, "calibration") for spec in _changeable(experiment))
 
 
-def _declared(asked: Asked) -> list[Experiment]:
+def _declared(asked: Asked, scale: Scale) -> list[Experiment]:
     """A paper's experiments with the claims that decisions can change, and only the runs that these need."""
     found = []
     values = {**dict(asked.values), "seed": asked.seed, **_TIMING_ONLY}
-    for experiment in experiments(asked.paper, "calibration", values):
+    for experiment in experiments(asked.paper, scale, values):
         specs = _changeable(experiment)
         if specs:
             matrices = {
@@ -152,7 +172,8 @@ def _refused(declared: Iterable[Experiment]) -> str:
     return ""
 
 
-def _judged(declared: Sequence[Experiment], documents: Mapping[str, Document | str]) -> Outcome:
+def _judged(declared: Sequence[Experiment], seeds: int, documents: Mapping[str, Document | str]) -> Outcome:
+    """What is measured of a paper's experiments, which are there for each seed, all of the first seed first."""
     found = [documents[_content(asked)] for asked in _requests(declared)]
     refused = next((document for document in found if isinstance(document, str)), "")
     if refused:
@@ -162,7 +183,7 @@ def _judged(declared: Sequence[Experiment], documents: Mapping[str, Document | s
         return [document for asked in requests if not isinstance(document := documents[_content(asked)], str)]
 
     try:
-        judged = tuple(claim for one in measure(declared, known) for claim in judge(one))
+        judged = tuple(claim for one in over_seeds(measure(declared, known), seeds) for claim in judge(one))
     except ValueError as error:
         # With some choices a run has no such figure, as a share of counter writes where there are none.
         return Outcome({}, str(error))

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from .decisions import DecisionSpec
 from .evaluate import Outcome
+from .model import Claim
 
 Point: TypeAlias = tuple[int, ...]
 """A choice for each of some decisions, by its number."""
@@ -171,6 +172,20 @@ class Pool:
                 return None
             found |= scores
         return found
+
+    def value(self, objective: Objective, joint: Joint) -> float:
+        """Of a point with the seed of the search; the least there is where the engine refuses it."""
+        scores = self.joint_scores(joint, confirmed=False)
+        if scores is None:
+            return float("-inf")
+        met = sum(scores[claim] for claim in objective.claims) / len(objective.claims)
+        return round(met - objective.price(self.space.departures(joint), self.space), DIGITS)
+
+    def claims(self, joint: Joint) -> list[Claim]:
+        """The claims as measured at a point with the seed of the search; none of a paper that was not evaluated, or
+        whose values the engine refuses."""
+        asked = [Ask(*piece, self.seeds[0]) for piece in self.space.pieces(joint)]
+        return [claim for ask in asked if ask in self.outcomes for claim in self.outcomes[ask].claims]
 
     def ranking(self, objective: Objective, *, confirmed: bool) -> Ranking:
         """The evaluations by an objective."""
