@@ -272,18 +272,23 @@ impl Core {
             return Dispatch::Stall;
         }
         let op = self.buffer.ops[self.next_op];
+        // A block larger than the reorder buffer passes through it in parts.
+        let part = (self.config.rob_entries / 2).max(1);
         let instructions = match op {
             Op::TxBegin | Op::TxEnd => 0,
             Op::Compute { instructions } => {
                 if self.compute_left == 0 {
                     self.compute_left = instructions;
                 }
-                // A block larger than the reorder buffer passes through it in parts.
-                self.compute_left.min((self.config.rob_entries / 2).max(1))
+                if self.computes_alone(part) {
+                    (self.compute_left - 1) / part * part
+                } else {
+                    self.compute_left.min(part)
+                }
             }
             _ => 1,
         };
-        if let Some(wait) = self.room_in_rob(u64::from(instructions)) {
+        if let Some(wait) = self.room_in_rob(u64::from(instructions.min(part))) {
             return wait;
         }
         if let Op::Load { .. } = op
@@ -313,6 +318,18 @@ impl Core {
         }
         self.next_op += 1;
         Dispatch::Done
+    }
+
+    /// Whether several parts of a block have no influence on anything but their own time: each is a step of its own,
+    /// nothing else is in flight, and commit follows dispatch so closely that no part waits for room. Each then takes
+    /// as long as it has instructions, and all but the last are one.
+    fn computes_alone(&self, part: u32) -> bool {
+        self.compute_left > 2 * part
+            && u64::from(part) >= self.clock.width
+            && self.window.is_empty()
+            && self.stores.len() == 0
+            && self.flushes_outstanding == 0
+            && self.last_commit + u64::from(part) <= self.front + u64::from(self.config.rob_entries)
     }
 
     fn stores_full(&self) -> bool {

@@ -125,7 +125,7 @@ fn the_verdict_is_told_apart() {
         // (request, who, what the sentence says)
         (json!({"design": "write-back", "workload": "queue"}), "design", "'unencrypted' recovered from"),
         (
-            json!({"design": "write-back", "workload": "queue", "at_event": 157, "transactions": 1, "machine": "secpm"}),
+            json!({"design": "write-back", "workload": "queue", "at_event": 127, "transactions": 1, "machine": "secpm"}),
             "design",
             "'unencrypted' recovered from",
         ),

@@ -1,5 +1,6 @@
 //! Cores on scripted programs in front of a scripted cache: every edge to the picosecond.
 
+mod computation;
 mod edges;
 mod logged;
 mod order;
@@ -231,6 +232,7 @@ struct Run {
     sites: SiteWatch,
     /// What memory held durably at each fence.
     durable_at_fences: Vec<BTreeMap<u64, LineBytes>>,
+    events: usize,
 }
 
 impl Run {
@@ -272,7 +274,9 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
     let mut durable_at_fences = Vec::new();
     core.start(&mut queue);
     let mut slots: Vec<Option<Later>> = Vec::new();
+    let mut events = 0;
     while let Some(event) = queue.pop() {
+        events += 1;
         let now = queue.now();
         let answer = match event {
             Event::ReadReady { slot } => slots[slot as usize].take(),
@@ -316,7 +320,7 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
     assert!(core.finished(), "the core waits for something that never comes");
     let (watch, sites) = watch;
     let (fences, told) = (watch.fences.clone(), watch.told.clone());
-    Run { core, cache, fences, told, watch, sites, durable_at_fences }
+    Run { core, cache, fences, told, watch, sites, durable_at_fences, events }
 }
 
 fn buffer(ops: &[Op]) -> OpBuffer {
@@ -328,7 +332,7 @@ fn buffer(ops: &[Op]) -> OpBuffer {
         | Op::NonTemporalStore { length, bytes, .. } = op
         {
             *bytes = buffer.bytes.len() as u32;
-            buffer.bytes.extend(std::iter::repeat_n(index as u8 + 1, *length as usize));
+            buffer.bytes.extend(std::iter::repeat_n((index as u8).wrapping_add(1), *length as usize));
         }
     }
     buffer.sites = (1..=ops.len() as u32).collect();
