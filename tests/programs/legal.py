@@ -21,18 +21,38 @@ from raw import require
 import counterpoint
 from counterpoint.results import Cause, Crash
 
+DESIGNS = ("unencrypted", "secpm")
+"""Plaintext memory, and a design whose lines cannot be separated from their counters."""
+
 
 def explored(binary: Path, form: str, out: Path, tool: Path) -> Crash:
-    """What is found in the legal states of `binary run`."""
+    """What is found in the legal states of `binary run`, which is the same on each design."""
     file, trace = out / f"{form}.pool", binary.with_suffix(".legal.trace")
     file.unlink(missing_ok=True)
     raw.record([str(binary), "run", str(file)], trace, tool, "--vgdb=no")
     once = f"{binary} recover {{pool}}"
     recover = once if form == "broken" else f"{once} && {once}"
     try:
-        return counterpoint.crash("unencrypted", trace, explore="legal", recover=recover, recover_timeout=20)
+        found = [
+            counterpoint.crash(design, trace, explore="legal", recover=recover, recover_timeout=20)
+            for design in DESIGNS
+        ]
     finally:
         trace.unlink()
+    first = findings(found[0])
+    for design, verdict in zip(DESIGNS[1:], found[1:], strict=True):
+        require(findings(verdict) == first, f"{design} has {findings(verdict)}, and {DESIGNS[0]} {first}")
+    return found[0]
+
+
+def findings(verdict: Crash) -> dict[str, object]:
+    """What a verdict says of the program, whatever the design."""
+    return {
+        "points": verdict.crash_points,
+        "memories": verdict.distinct_states,
+        "failed": verdict.violation_count,
+        "causes": [(cause.kind, cause.count, sorted(places(cause))) for cause in verdict.causes or ()],
+    }
 
 
 def places(cause: Cause) -> set[str]:
