@@ -21,6 +21,7 @@ import counterpoint as cp
 FOLDER = Path(__file__).parents[1] / "docs" / "designs"
 _HEADER = re.compile(r"^\| machine \| variant \|(?P<workloads>.*)\|$", re.MULTILINE)
 _ROW = re.compile(r"^\| (?P<machine>default|`small`)(?P<nested>, nested)? \| (?P<variant>hardened|published) \|.*\|$")
+_SUMMARY = re.compile(r"^\| \[[a-z-]+\]\(([a-z-]+)\.md\) \|")
 _SPACED = "1,000 evenly"
 _PLAIN: Mapping[str, Any] = {"shrink": False, "blame": False}
 
@@ -80,13 +81,39 @@ def written(design: str, page: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def summed_up(index: str, pages: Mapping[str, str]) -> str:
+    """The index of the designs with what their pages say: on how many workloads of a row a rule was broken."""
+    lines = index.splitlines()
+    for number, line in enumerate(lines):
+        named = _SUMMARY.match(line)
+        if named is None or not rows(pages[named[1]])[1]:
+            continue
+        page = pages[named[1]].splitlines()
+        cells = [
+            summary(page[row.line].strip("|").split("|")[2:])
+            for row in rows(pages[named[1]])[1]
+            if "nested" not in row.options
+        ]
+        kept = line.strip("|").split("|")[: -len(cells)]
+        lines[number] = f"|{'|'.join(kept)}| {' | '.join(cells)} |"
+    return "\n".join(lines) + "\n"
+
+
+def summary(cells: list[str]) -> str:
+    """What the index says of a row."""
+    failed = sum(one.strip() != "holds" for one in cells)
+    return f"{failed} of {len(cells)} fail" if failed else "holds"
+
+
 def main(designs: list[str]) -> None:
-    """Writes the pages of some designs, by default all."""
+    """Writes the pages of some designs, by default all, and the index."""
     for path in sorted(FOLDER.glob("*.md")):
         page = path.read_text()
         if (not designs or path.stem in designs) and rows(page)[1]:
             path.write_text(written(path.stem, page))
             print(path.stem, flush=True)
+    index = FOLDER / "index.md"
+    index.write_text(summed_up(index.read_text(), {path.stem: path.read_text() for path in FOLDER.glob("*.md")}))
 
 
 if __name__ == "__main__":

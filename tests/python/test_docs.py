@@ -18,6 +18,7 @@ from markdown_it.token import Token
 
 import counterpoint as cp
 import tutorial
+import verdict_tables
 from counterpoint.cli import app
 
 _ROOT = Path(__file__).parents[2]
@@ -136,6 +137,14 @@ def test_every_make_target_of_the_pages_is_there() -> None:
     named = {(page.name, target) for page in _PAGES for code in _code(page) for target in _TARGET.findall(code)}
     assert {target for _, target in named} >= {"compare", "test", "help"}
     assert [(page, target) for page, target in sorted(named) if target not in targets] == []
+
+
+def test_the_index_of_designs_says_what_their_pages_say() -> None:
+    folder = _ROOT / "docs" / "designs"
+    pages = {path.stem: path.read_text() for path in folder.glob("*.md")}
+    assert verdict_tables.summed_up(pages["index"], pages) == pages["index"]
+    cells = ["holds", "3 (0.1 %)", "holds"]
+    assert (verdict_tables.summary(cells), verdict_tables.summary(cells[:1])) == ("1 of 3 fail", "holds")
 
 
 @pytest.mark.engine
