@@ -237,6 +237,7 @@ def test_a_search_with_the_engine_from_end_to_end(cli: Cli, tmp_path: Path) -> N
     chosen = document["points"]["chosen"]
     assert chosen["score"] >= document["points"]["start"]["score"] or document["cross_validation"]["weight"] > 0
     assert {fold["left_out"] for fold in document["cross_validation"]["folds"]} == set(evaluate.judged_claims(TINY))
+    assert document["finish"][0]["values"] == chosen["values"]
     assert len(document["sensitivity"]) == 2 + 2 + 3
 
     page = (tmp_path / "docs" / "calibration" / "tiny.md").read_text()
@@ -394,7 +395,6 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) 
 
 def test_the_page_has_what_was_measured_at_full_length() -> None:
     one = found_by_thinking()[0]
-    assert "none was measured at full length" in calibration_page.page(one)
     row = ClaimRow("", "", "", holds=True)
     claim = Claim("p.f1.x", "p", "", 1, 1, 1, True, (row,))
     missed = Claim("p.f1.y", "p", "", 1, 9, 1, False, (row,))

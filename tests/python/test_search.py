@@ -459,7 +459,9 @@ def nearly(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]
 def test_a_change_that_meets_a_claim_at_little_cost_is_measured_at_full_length() -> None:
     one = Finishing(nearly, nearly)
     start, better = FINISHED.start, FINISHED.changed(FINISHED.start, 1, 2)
-    assert finish.promising(one.pool, HALVES, start) == [better], "the best value of the decision, and no dear one"
+    missed = ["p.f1.x"]
+    assert finish.promising(one.pool, HALVES, start, missed) == [better], "the best value of the decision, no dear one"
+    assert finish.promising(one.pool, HALVES, start, ["p.f2.x"]) == []
     found = one.ended(start)
     assert [(each.joint, each.held) for each in found] == [(better, 1), (start, 0)]
     assert found[0].score == pytest.approx((1 + 0.59 + 0.5) / 3)
@@ -476,14 +478,32 @@ def test_what_does_not_hold_at_full_length_is_not_taken() -> None:
     assert found[0].joint == FINISHED.start, "of equals the point where the descent ended"
     refused = Finishing(nearly, lambda paper, chosen, seed: "no" if chosen.get("a") else nearly(paper, chosen, seed))
     assert [each.joint for each in refused.ended(FINISHED.start)] == [FINISHED.start]
+    nothing = Finishing(nearly, lambda *_: "no")
+    assert nothing.ended(FINISHED.start) == ()
 
 
-def test_where_no_change_promises_more_nothing_is_measured() -> None:
+def test_a_claim_that_is_missed_at_full_length_only_is_looked_after() -> None:
+    def short(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        """All hold; `a` 3 costs too much to be tried."""
+        return {"q.f1.x": 1.0} if paper == "q" else {"p.f1.x": 1.0, "p.f2.x": 0.5 if chosen["a"] == 3 else 1.0}
+
+    def full(paper: str, chosen: Mapping[str, int], seed: int) -> Mapping[str, float]:
+        if paper == "q":
+            return {"q.f1.x": 1.0}
+        return {"p.f1.x": 1.0 if chosen["b"] == 1 or chosen["a"] == 3 else 0.9, "p.f2.x": 1.0}
+
+    found = Finishing(short, full).ended(FINISHED.start)
+    assert found[0].joint == FINISHED.changed(FINISHED.start, 2, 1)
+    assert [each.held for each in found] == [3, *[2] * (len(found) - 1)]
+
+
+def test_where_no_change_promises_more_the_point_alone_is_measured() -> None:
     def missed(paper: str, *_: object) -> Mapping[str, float]:
         return {"q.f1.x": 0.5} if paper == "q" else {"p.f1.x": 0.5, "p.f2.x": 1.0}
 
     one = Finishing(missed, missed)
-    assert (one.ended(FINISHED.start), one.measured) == ((), [])
+    assert [each.joint for each in one.ended(FINISHED.start)] == [FINISHED.start]
+    assert one.measured == list(FINISHED.pieces(FINISHED.start))
 
 
 def test_the_finish_goes_on_while_more_claims_hold() -> None:

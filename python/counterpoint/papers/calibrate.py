@@ -54,7 +54,7 @@ class Calibration:
         simulator: what they cite.
         pool: everything that was evaluated.
         validation: which weight of the prior predicts best, and the chosen point.
-        finalists: what was measured at full length, the chosen point first; nothing where no change promised more.
+        finalists: what was measured at full length, the chosen point first.
         varied: every choice of every decision around the chosen point.
         settings: what was simulated, in words, by paper.
         budget: evaluations of each paper that the search was given.

@@ -1,14 +1,15 @@
-"""The finish: where the best point misses a claim that a single change meets, both are measured as the figures are.
+"""The finish: the best point is measured as the figures are, and so is each single change that promises more.
 
-The search simulates fewer transactions than the figures, with one seed, and its score hardly tells a claim that is just
-missed from one that just holds. So where a claim is missed at the best point and holds with one decision changed, at
-little cost, the change is measured at full length over all seeds, where a claim holds if its interval meets what is
-published. It is taken if more claims hold with it. From there the same again, until nothing more holds.
+The search simulates fewer transactions than some figures, with one seed, and its score hardly tells a claim that is
+just missed from one that just holds. So the best point is measured at full length over all seeds, where a claim holds
+if its interval meets what is published. Where it misses a claim that holds in the search with one decision changed, at
+little cost, the change is measured, too. It is taken if more claims hold with it. From there the same again, until
+nothing more holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,29 +51,26 @@ class Finalist:
 
 def finish(pool: Pool, objective: Objective, point: Joint, measure: Measure) -> tuple[Finalist, ...]:
     """What was measured at full length, the best first: that with most claims that hold, and of equals the first point
-    and then that with the best score; nothing where no single change promises more."""
-    known: dict[Piece, Outcome] = {}
-    found: dict[Joint, Finalist] = {}
-    best = point
-    while tried := [joint for joint in promising(pool, objective, best) if joint not in found]:
-        asked = [best, *tried]
-        missing = dict.fromkeys(piece for joint in asked for piece in pool.space.pieces(joint) if piece not in known)
-        known.update(zip(missing, measure(list(missing)), strict=True))
-        found |= {one.joint: one for joint in asked for one in _finalists(pool, joint, known)}
-        if best not in found:
+    and then that with the best score; nothing where the engine refuses the point at full length."""
+    full = _FullLength(pool, measure)
+    best = full.of([point]).get(point)
+    while best is not None:
+        missed = {claim.id for claim in best.claims if not claim.holds}
+        tried = full.of(promising(pool, objective, best.joint, missed)).values()
+        first = max(tried, key=_order, default=best)
+        if first.held <= best.held:
             break
-        first = max((found[joint] for joint in tried if joint in found), key=_order, default=found[best])
-        if first.held <= found[best].held:
-            break
-        best = first.joint
-    return tuple(sorted(found.values(), key=lambda one: (one.joint == best, *_order(one)), reverse=True))
+        best = first
+    chosen = None if best is None else best.joint
+    return tuple(sorted(full.found.values(), key=lambda one: (one.joint == chosen, *_order(one)), reverse=True))
 
 
-def promising(pool: Pool, objective: Objective, point: Joint) -> list[Joint]:
-    """Single changes that cost little and meet a claim that a point misses, of each decision the best, with the seed of
-    the search."""
+def promising(pool: Pool, objective: Objective, point: Joint, missed: Collection[str]) -> list[Joint]:
+    """Single changes that cost little and meet one of some claims, of each decision the best, with the seed of the
+    search."""
+    if not missed:
+        return []
     sensitivity.sensitivity(pool, point)
-    missed = {claim.id for claim in pool.claims(point) if not claim.holds}
     least = pool.value(objective, point) - LITTLE
     found = []
     for which, spec in enumerate(pool.space.decisions):
@@ -80,7 +78,8 @@ def promising(pool: Pool, objective: Objective, point: Joint) -> list[Joint]:
         meeting = [
             joint
             for joint in changed
-            if pool.value(objective, joint) >= least
+            if joint != point
+            and pool.value(objective, joint) >= least
             and any(claim.holds and claim.id in missed for claim in pool.claims(joint))
         ]
         if meeting:
@@ -88,13 +87,26 @@ def promising(pool: Pool, objective: Objective, point: Joint) -> list[Joint]:
     return found
 
 
-def _finalists(pool: Pool, joint: Joint, known: dict[Piece, Outcome]) -> list[Finalist]:
-    """A point as measured; nothing where the engine refuses it at full length."""
-    outcomes = [known[piece] for piece in pool.space.pieces(joint)]
-    if any(outcome.refused for outcome in outcomes):
-        return []
-    scores = {claim: score for outcome in outcomes for claim, score in outcome.scores.items()}
-    return [Finalist(joint, tuple(claim for one in outcomes for claim in one.claims), mean_of(scores, scores))]
+class _FullLength:
+    """Points as measured at full length; each paper with the same choices is measured once."""
+
+    def __init__(self, pool: Pool, measure: Measure) -> None:
+        self.found: dict[Joint, Finalist] = {}
+        self._space, self._measure = pool.space, measure
+        self._known: dict[Piece, Outcome] = {}
+
+    def of(self, joints: Sequence[Joint]) -> dict[Joint, Finalist]:
+        """Some points, without those that the engine refuses."""
+        pieces = [piece for joint in joints for piece in self._space.pieces(joint)]
+        missing = [piece for piece in dict.fromkeys(pieces) if piece not in self._known]
+        self._known.update(zip(missing, self._measure(missing) if missing else (), strict=True))
+        for joint in joints:
+            outcomes = [self._known[piece] for piece in self._space.pieces(joint)]
+            if not any(outcome.refused for outcome in outcomes):
+                scores = {claim: score for outcome in outcomes for claim, score in outcome.scores.items()}
+                claims = tuple(claim for outcome in outcomes for claim in outcome.claims)
+                self.found[joint] = Finalist(joint, claims, mean_of(scores, scores))
+        return {joint: self.found[joint] for joint in joints if joint in self.found}
 
 
 def _order(one: Finalist) -> tuple[int, float]:

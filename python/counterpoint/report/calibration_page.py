@@ -160,11 +160,6 @@ def _folds(found: Calibration) -> str:
 
 
 def _finish(found: Calibration) -> str:
-    if not found.finalists:
-        return (
-            "No single change of little cost meets a claim that the chosen point misses, so none was measured at full "
-            "length."
-        )
     rows = [
         (
             _difference(found, one.joint) or "nothing",
@@ -176,9 +171,9 @@ def _finish(found: Calibration) -> str:
     ]
     return "\n\n".join(
         (
-            "Where the best point of the search misses a claim that holds with a single change of little cost, both "
-            "were measured as the figures are: at full length, over all seeds, where a claim holds if its interval "
-            "meets what is published. The point of which most claims hold is chosen.",
+            "The best point of the search was measured as the figures are: at full length, over all seeds, where a "
+            "claim holds if its interval meets what is published. So was each single change of little cost with which "
+            "a claim that it misses holds in the search. The point of which most claims hold is chosen.",
             markdown_table(("differs from the chosen one in", "claims that hold", "score", "missed"), rows),
         )
     )
