@@ -64,7 +64,8 @@ def crash(
                 **part(RunOptions, given),
             )
         screen.note(f"page: {page}")
-        screen.note(f"trace for Perfetto: {page.with_name('crash.trace.json')}")
+        if verdict.causes is None:
+            screen.note(f"trace for Perfetto: {page.with_name('crash.trace.json')}")
     if interrupted:
         screen.stop_interrupted(f"{verdict.crash_points} crash points were tried")
     if not verdict.holds:

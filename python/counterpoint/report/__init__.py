@@ -65,8 +65,12 @@ def write_sweep_page(
 
 
 def drawable(verdict: Crash) -> bool:
-    """Whether a schedule shows the violations, so that a picture can be drawn."""
-    return verdict.holds or any(violation.schedule is not None for violation in verdict.violations)
+    """Whether there is something to draw: a schedule that shows the violations, or the causes of a recorded program."""
+    return (
+        verdict.causes is not None
+        or verdict.holds
+        or any(violation.schedule is not None for violation in verdict.violations)
+    )
 
 
 def write_crash_page(
@@ -82,6 +86,9 @@ def write_crash_page(
     **options: Unpack[RunOptions],
 ) -> Path:
     """Writes `crash.html`, and the same window as `crash.trace.json`, into a folder; returns the path of the page.
+
+    A verdict over the legal states of a recorded program has no window: its page has the causes with their source
+    lines, as far as the source files are there, and nothing is simulated.
 
     The page opens at the smallest run known to fail, else at the first crash from which recovery fails, else at the
     first violation, else in the middle of the beginning of the run, which is simulated once more for it.
@@ -102,9 +109,11 @@ def write_crash_page(
         Interrupted: Ctrl-C.
     """
     from .. import api
-    from . import crash_page
+    from . import causes_page, crash_page
 
     path = prepare_folder(folder)
+    if verdict.causes is not None:
+        return write_text(path / "crash.html", causes_page.render(verdict))
     event, smaller = crash_page.opening(verdict) if at_event is None else (at_event, {})
     scene = api.scene(
         verdict.design if design is None else design,

@@ -43,7 +43,7 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
     document = json.dumps(scene, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return template("crash.html").render(
         title=f"{scene['design']} on {PurePath(scene['workload']).name}",
-        outcome=_outcome(verdict),
+        outcome=outcome(verdict),
         scene=document,
         open=(first + last) // 2 if asked is None else asked,
         first=first,
@@ -60,7 +60,8 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
     )
 
 
-def _outcome(verdict: Crash) -> str:
+def outcome(verdict: Crash) -> str:
+    """How many crashes failed, in a sentence."""
     crashes = units.count_of(verdict.crash_points, "crash", "es")
     if verdict.holds:
         leaked = " and nothing leaked" if verdict.secret else ""

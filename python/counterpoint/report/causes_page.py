@@ -1,0 +1,160 @@
+"""`crash.html` of the legal states of a recorded program: why memories fail, in the program's own source lines.
+
+A cause is a listing of the lines that bear on it, each marked with what happened there. Source files that are not there
+any more leave the names of the places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import api, units
+from ..results import Cause, Crash, Place
+from . import colours
+from .crash_page import outcome
+from .templates import template
+
+SHOWN = 50
+"""Causes on the page; `crash.json` has all."""
+
+_AROUND, _GAP = 2, 3
+"""Lines of source shown before and after a marked one; where fewer are between two such parts, they are shown, too."""
+
+_SOURCE_MAX = 4 << 20
+"""The largest source file that is read, in bytes."""
+
+_KINDS: Mapping[str, str] = {
+    "missing-flush": "A store is never flushed",
+    "stored-after-flush": "A store comes after the flush of its line",
+    "missing-fence": "A flush is not completed in time",
+    "non-temporal-not-fenced": "A store past the caches is not completed in time",
+    "nothing-lost": "The program does not recover from what it has made durable",
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What happened at a source line: one of `lost`, `flushed`, `kept` and `power`, and in words."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a listing; without a number it stands for lines that are left out."""
+
+    number: int | None
+    text: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Lines of one source file; no lines where the file cannot be read or the debug information does not say."""
+
+    name: str
+    lines: tuple[Line, ...]
+    places: tuple[tuple[str, Mark], ...]
+
+
+def render(verdict: Crash) -> str:
+    """The page of a verdict that has causes."""
+    causes = verdict.causes or ()
+    return template("causes.html").render(
+        verdict=verdict,
+        outcome=outcome(verdict),
+        facts=_facts(verdict),
+        causes=[(cause, _KINDS[cause.kind], tuple(listings(cause))) for cause in causes[:SHOWN]],
+        number=units.number,
+        total=len(causes),
+        reproduce=[violation.reproduce for violation in verdict.violations[:1]],
+        engine=api.engine_version(),
+        colours=colours,
+        dark_rules="",
+    )
+
+
+def listings(cause: Cause) -> Iterator[Listing]:
+    """The source lines of a cause, file by file in the order of what happened."""
+    by_file: dict[str, dict[int, list[Mark]]] = {}
+    unknown: list[tuple[str, Mark]] = []
+    for place, mark in _marked(cause):
+        file, _, line = (place.source or "").rpartition(":")
+        if not file or not line.isdigit():
+            unknown.append((place.place, mark))
+            continue
+        marks = by_file.setdefault(file, {}).setdefault(int(line), [])
+        if mark not in marks:
+            marks.append(mark)
+    for file, marked in by_file.items():
+        source = _source(file)
+        if source is None or max(marked) > len(source):
+            places = [(f"{file}:{number}", mark) for number, marks in sorted(marked.items()) for mark in marks]
+            yield Listing(file, (), tuple(places))
+        else:
+            yield Listing(file, tuple(_lines(source, marked)), ())
+    if unknown:
+        yield Listing("", (), tuple(dict.fromkeys(unknown)))
+
+
+def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
+    for line in cause.lost:
+        yield line.stored, Mark("lost", "stored here, and lost")
+        if line.flushed is not None:
+            yield line.flushed, Mark("flushed", "flushed here")
+        if line.needed_before is not None:
+            what = "a flush" if line.missing in ("missing-flush", "stored-after-flush") else "a fence"
+            yield line.needed_before, Mark("kept", f"{what} is needed before this store, which is kept")
+    told = {line.needed_before for line in cause.lost}
+    for kept in cause.kept:
+        if kept.stored not in told:
+            yield kept.stored, Mark("kept", "stored here, and kept")
+    if cause.before is not None:
+        yield cause.before, Mark("power", "power fails just before this")
+
+
+def _source(file: str) -> Sequence[str] | None:
+    """The lines of a source file; None if it cannot be read."""
+    path = Path(file)
+    try:
+        if not path.is_file() or path.stat().st_size > _SOURCE_MAX:
+            return None
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, ValueError):
+        return None
+
+
+def _lines(source: Sequence[str], marked: Mapping[int, Iterable[Mark]]) -> Iterator[Line]:
+    """The marked lines with some around each."""
+    shown = sorted(
+        {
+            near
+            for number in marked
+            for near in range(number - _AROUND, number + _AROUND + 1)
+            if 1 <= near <= len(source)
+        }
+    )
+    before = shown[0] - 1 if shown else 0
+    for number in shown:
+        between = range(before + 1, number)
+        if len(between) > _GAP:
+            yield Line(None, "", ())
+        elif between:
+            yield from (Line(one, source[one - 1], ()) for one in between)
+        yield Line(number, source[number - 1], tuple(marked.get(number, ())))
+        before = number
+
+
+def _facts(verdict: Crash) -> dict[str, str]:
+    facts = {
+        "trace": verdict.workload,
+        "design": f"{verdict.design} ({verdict.variant})",
+        "places where power failed": units.number(verdict.crash_points),
+        "different memories": units.number(verdict.distinct_states),
+    }
+    if verdict.recoveries is not None:
+        facts |= {"command": verdict.recoveries.command, "memories that fail": units.number(verdict.recoveries.failed)}
+    return facts | {"covered": verdict.coverage}
