@@ -112,3 +112,23 @@ def test_a_design_with_other_states_is_refused(design: str, trace: Trace, cli: C
     refused = cli(*_legal(trace(_RIGHT), "--recover", _RECOVER, design=design))
     assert (refused.code, refused.out) == (2, "")
     assert f"which states design '{design}' may leave of a recorded program" in " ".join(refused.err.split())
+
+
+@pytest.mark.parametrize(
+    ("records", "who", "why"),
+    [
+        (_WRONG, "program", "But that is luck: before record 6 of the trace hardware may leave memory from which the "),
+        (_RIGHT, "design", "Without encryption the same program holds"),
+    ],
+)
+def test_a_program_that_only_luck_saves_is_to_blame(records: str, who: str, why: str, trace: Trace) -> None:
+    """The last store to the line of the data makes it unreadable for a while on write-through, whatever the program did
+    before. Over plaintext memory both hold in the schedule that is simulated."""
+    path = trace(records + "|STORE;0x1048;0x1;0x8|FLUSH;0x1040;0x8|FENCE")
+    assert cp.crash("unencrypted", path, recover=_RECOVER).holds
+    verdict = cp.crash("write-through", path, recover=_RECOVER)
+    assert [violation.rule for violation in verdict.violations] == ["recovery"]
+    assert verdict.blame is not None
+    assert verdict.blame.who == who
+    assert why in verdict.blame.why
+    assert ("luck" in verdict.blame.why) == (who == "program")

@@ -5,7 +5,9 @@ use super::runs::Opened;
 use super::{Progress, processors};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
-use crate::crash::{Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, shrink};
+use crate::crash::{
+    Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, blame, check_crashable, shrink,
+};
 use crate::crash_view;
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
@@ -43,7 +45,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let mut call =
         Call { request: &request, recovery: own_recovery(&request, &run, &exploration)?, done: 0, progress, cancel };
     let again = request.again(&run);
-    let mut report = call.explore(&run, &exploration)?;
+    let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
     if report.interrupted {
         return Ok(answer(&report, &again));
     }
@@ -54,13 +56,14 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
         recovery.keep_nothing();
     }
     if request.shrink.unwrap_or(exploration.plan == CrashPlan::All) && !run.source.is_trace() {
-        let mut of_design =
-            |config: &RunConfig, exploration: &Exploration| call.explore_on(config, &run.design, exploration);
+        let mut of_design = |config: &RunConfig, exploration: &Exploration| {
+            call.explore_on(config, &run.design, exploration, Reach::AsAsked)
+        };
         report.shrunk = shrink(&run.config, &exploration, &report, &mut of_design);
     }
     if request.blame.unwrap_or(true) {
-        let mut on = |config: &RunConfig, design: &Design, exploration: &Exploration| {
-            call.explore_on(config, design, exploration)
+        let mut on = |config: &RunConfig, design: &Design, exploration: &Exploration, reach: Reach| {
+            call.explore_on(config, design, exploration, reach)
         };
         report.blame = who_is_to_blame(&run, &exploration, &report, &mut on);
     }
@@ -79,14 +82,14 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Explores a run as the request says.
-    fn explore(&mut self, run: &Opened, exploration: &Exploration) -> Result<CrashReport, Failure> {
+    /// Explores a run as the request says, or its legal states.
+    fn explore(&mut self, run: &Opened, exploration: &Exploration, reach: Reach) -> Result<CrashReport, Failure> {
         let total = self.done + run.transactions();
         let (done, progress) = (AtomicU64::new(self.done), self.progress);
         let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
         // A run that ended early has done everything that was needed.
         self.done = total;
-        explore_as_asked(self.request, run, exploration, self.recovery.as_mut(), &tell, self.cancel)
+        explore_as_asked(self.request, run, exploration, reach, self.recovery.as_mut(), &tell, self.cancel)
     }
 
     /// Explores another run completely.
@@ -95,10 +98,11 @@ impl Call<'_> {
         config: &RunConfig,
         design: &Design,
         exploration: &Exploration,
+        reach: Reach,
     ) -> Result<CrashReport, Failure> {
         config::validate_run(config)?;
         memory_map::validate(config, design)?;
-        let report = self.explore(&Opened::new(config.clone(), design.clone(), self.cancel)?, exploration)?;
+        let report = self.explore(&Opened::new(config.clone(), design.clone(), self.cancel)?, exploration, reach)?;
         // The analysis of a verdict needs complete explorations.
         if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
     }
@@ -150,18 +154,26 @@ fn who_is_to_blame(
     blame(&run.config, &run.design, is_trace, exploration, report, explore_on).unwrap_or_default()
 }
 
-/// Explores the simulated schedule, several schedules, or every legal state.
+/// Explores the simulated schedule, several schedules, or every legal state, as `request` says; or the legal states.
 fn explore_as_asked(
     request: &Crash,
     run: &Opened,
     exploration: &Exploration,
+    reach: Reach,
     recovery: Option<&mut OwnRecovery>,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &Arc<AtomicBool>,
 ) -> Result<CrashReport, Failure> {
     let Opened { config, design, source } = run;
     let case = CrashCase { config, design, source, progress, cancel };
-    match request.explored(config, design, source)? {
+    let explored = match reach {
+        Reach::AsAsked => request.explored(config, design, source)?,
+        Reach::LegalStates => {
+            let legal = Crash { explore: Some(Explore::Legal), states: request.states, ..Crash::default() };
+            legal.explored(config, design, source)?
+        }
+    };
+    match explored {
         Explored::OneSchedule => case.explore_recovered(exploration, recovery),
         Explored::Schedules(number) => case.explore_schedules(exploration, number, recovery),
         Explored::LegalStates { per_fence } => explore_legal(&case, exploration, per_fence),

@@ -1,7 +1,8 @@
-//! Finds out who is to blame for the violations of a crash exploration. This takes at most two more explorations, each
+//! Finds out who is to blame for the violations of a crash exploration. This takes at most three more explorations, each
 //! of which ends at the first violation of the rule that was broken first:
 //!
-//! 1. The same program on plaintext memory. If that fails too, the program is wrong, whatever the design is.
+//! 1. The same program on plaintext memory. If that fails too, the program is wrong, whatever the design is. One schedule
+//!    may be a lucky one, so a recorded program that its own recovery judges must also hold in every legal state.
 //! 2. The same design with the complete program, if something was left out; or, for a recorded program, which has no
 //!    annotations, a design in which every write is counter-atomic. If that holds, what was missing is to blame.
 //!
@@ -15,8 +16,17 @@ use crate::message::{Omission, ProgramForm};
 use crate::parts::Design;
 use crate::run::Failure;
 
+/// What is explored of another run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// What was explored of the run that is inquired about.
+    AsAsked,
+    /// Every state that is legal for a recorded program over plaintext memory.
+    LegalStates,
+}
+
 /// An exploration of a run on a design.
-pub type ExploreOn<'a> = dyn FnMut(&RunConfig, &Design, &Exploration) -> Result<CrashReport, Failure> + 'a;
+pub type ExploreOn<'a> = dyn FnMut(&RunConfig, &Design, &Exploration, Reach) -> Result<CrashReport, Failure> + 'a;
 
 /// Who is to blame for the violations of `report`, which `explore` returned for `config` on `design`. `None` if there
 /// are none, or if the auditors themselves are at fault. `is_trace`: whether the program is recorded. An event of one
@@ -37,7 +47,7 @@ pub fn blame(
     };
     let seeded = exploration.fault.is_some();
     let exploration = Exploration { plan, stop_at: Some(rule), fault: None, stages: false, ..*exploration };
-    let mut inquiry = Inquiry { config, design, is_trace, exploration, explore, why: String::new() };
+    let mut inquiry = Inquiry { config, design, is_trace, rule, exploration, explore, why: String::new() };
     let who = inquiry.who(seeded)?;
     Ok(Some(Blame { who, why: inquiry.why }))
 }
@@ -47,6 +57,8 @@ struct Inquiry<'a, 'e> {
     config: &'a RunConfig,
     design: &'a Design,
     is_trace: bool,
+    /// The rule that was broken first.
+    rule: Rule,
     /// Ends at the first violation of the rule that was broken first.
     exploration: Exploration,
     explore: &'a mut ExploreOn<'e>,
@@ -109,7 +121,20 @@ impl Inquiry<'_, '_> {
             plaintext.name,
             crashes(&found)
         ));
-        Ok(None)
+        if self.is_trace && self.rule == Rule::Recovery { self.in_legal_states(&run, &plaintext) } else { Ok(None) }
+    }
+
+    /// Tries every legal state of a recorded program that holds in the schedules of plaintext memory.
+    fn in_legal_states(&mut self, run: &RunConfig, plaintext: &Design) -> Result<Option<Blamed>, Failure> {
+        let exploration = Exploration { plan: CrashPlan::All, ..self.exploration };
+        let found = tried((self.explore)(run, plaintext, &exploration, Reach::LegalStates))?;
+        let Some((_, record)) = found.as_ref().and_then(first_of) else { return Ok(None) };
+        self.why.push_str(&format!(
+            " But that is luck: before record {record} of the trace hardware may leave memory from which the program does \
+             not recover, without encryption, too. Explore 'legal' on '{}' shows it.",
+            plaintext.name
+        ));
+        Ok(Some(Blamed::Program))
     }
 
     /// Tries the same design with the complete program, including `omission`.
@@ -157,11 +182,16 @@ impl Inquiry<'_, '_> {
     /// The report of another run; `None` if that run is not possible, such as on a machine that the design does not
     /// fit.
     fn tried(&mut self, run: &RunConfig, design: &Design) -> Result<Option<CrashReport>, Failure> {
-        match (self.explore)(run, design, &self.exploration) {
-            Ok(report) => Ok(report.internal_errors.is_empty().then_some(report)),
-            Err(Failure::Config(_)) => Ok(None),
-            Err(Failure::Cancelled) => Err(Failure::Cancelled),
-        }
+        tried((self.explore)(run, design, &self.exploration, Reach::AsAsked))
+    }
+}
+
+/// The report of an exploration that may not be possible.
+fn tried(outcome: Result<CrashReport, Failure>) -> Result<Option<CrashReport>, Failure> {
+    match outcome {
+        Ok(report) => Ok(report.internal_errors.is_empty().then_some(report)),
+        Err(Failure::Config(_)) => Ok(None),
+        Err(Failure::Cancelled) => Err(Failure::Cancelled),
     }
 }
 
