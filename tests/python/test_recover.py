@@ -30,8 +30,17 @@ def _unsigned(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int, bytes]], name: str = "pool") -> Path:
-    """A program that stores, flushes and fences, each in a transaction, at byte offsets of a file of two pages."""
+def _trace(
+    folder: Path,
+    stores: list[tuple[int, bytes]],
+    images: list[tuple[int, bytes]],
+    name: str = "pool",
+    marks: bytes | None = None,
+) -> Path:
+    """A program that stores, flushes and fences, each in a transaction, at byte offsets of a file of two pages.
+
+    It says `marks` and a number after each of them.
+    """
     records = [
         bytes([0x01, 0, 0, 0]),
         bytes([0x02, 0, len(name)]) + name.encode(),
@@ -39,7 +48,7 @@ def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int
         *(bytes([0x06, 0]) + _unsigned(offset) + _unsigned(len(data)) + data for offset, data in images),
     ]
     at = 0
-    for offset, data in stores:
+    for number, (offset, data) in enumerate(stores, 1):
         step, at = _BASE + offset - at, _BASE + offset
         records += [
             bytes([0x20, 0]),
@@ -48,6 +57,9 @@ def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int
             bytes([0x17, 0, 0]),
             bytes([0x21, 0]),
         ]
+        if marks is not None:
+            text = marks + b" %d" % number
+            records.append(bytes([0x22, len(text)]) + text)
     last = bytes([0x7F]) + _unsigned(len(records)) + _unsigned(12 * len(stores)) + bytes([0])
     path = folder / "program.cptrace"
     reading, writing = os.pipe()
@@ -155,6 +167,60 @@ def test_the_report_does_not_depend_on_how_many_commands_run_at_a_time(tmp_path:
     assert found[0]["recoveries"]["images"] == 40 and 10 < found[0]["recoveries"]["failed"] < 20
     events = [violation["crash_event"] for violation in found[0]["violations"]]
     assert len(events) > 10 and events == sorted(events)
+
+
+_KEPT = "for n in 1 2 3; do ! grep -qx \"done $n\" {marks} || grep -q data$n {pool} || exit 1; done"
+"""Every store that is marked as done is there."""
+
+
+def _marked(folder: Path, *texts: bytes) -> Path:
+    return _trace(folder, [(64 * n, text) for n, text in enumerate(texts)], [(0, b"old")], marks=b"done")
+
+
+@pytest.mark.parametrize("design", ["unencrypted", "secpm", "eadr-cme"])
+def test_a_command_is_told_what_was_marked_as_done(design: str, tmp_path: Path) -> None:
+    trace = _marked(tmp_path, b"data1", b"data2", b"data3")
+    verdict = cp.crash(design, trace, recover=_KEPT)
+    assert verdict.holds and verdict.recoveries is not None and verdict.recoveries.images == 4
+    early = cp.crash(design, trace, recover="grep -q data1 {pool} || ! grep -q done {marks}", blame=False)
+    assert early.holds, "a mark is passed before the store before it is durable"
+    late = cp.crash(design, trace, recover="grep -qx 'done 3' {marks} || ! grep -q old {pool}", blame=False)
+    assert 0 < late.recovered < late.crash_points, "the last mark is never passed"
+
+
+def test_equal_memory_with_other_marks_is_another_case(tmp_path: Path) -> None:
+    trace = _trace(tmp_path, [(64, b"data")] * 3, [], marks=b"done")
+    found = [cp.crash("secpm", trace, recover=f"test -e {{pool}} {also}") for also in ("", "&& wc -l {marks}")]
+    assert [one.recoveries.images for one in found if one.recoveries is not None] == [2, 4]
+    assert found[0].crash_points == found[1].crash_points
+
+
+def test_what_is_marked_as_done_and_lost_is_found(tmp_path: Path) -> None:
+    keep = tmp_path / "kept"
+    keep.mkdir()
+    trace = _marked(tmp_path, b"data1", b"other", b"data3")
+    verdict = cp.crash("unencrypted", trace, recover=f"{_KEPT} || (tail -n 1 {{marks}}; false)", recover_keep=keep)
+    # With two marks, and with three.
+    assert verdict.recoveries is not None and verdict.recoveries.failed == 2
+    first = verdict.violations[0]
+    assert "in transaction 2 and after 2 marks, the last of them 'done 2'," in first.explanation
+    assert 'The last line that it printed: "done 2"' in first.explanation
+    assert {path.name: path.read_bytes() for path in keep.glob("*.marks")} == {
+        f"crash-{first.crash_event}.marks": b"done 1\ndone 2\n"
+    }
+    assert f"{first.crash_event}.marks" in first.explanation
+    again = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event)
+    assert again.recoveries is not None and again.recoveries.failed == 1
+    before = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event - 1)
+    assert before.holds
+
+
+def test_a_command_that_names_the_event_is_run_at_each(tmp_path: Path) -> None:
+    verdict = cp.crash("unencrypted", _changed(tmp_path), recover="test -e {pool} -a {event} != 8", blame=False)
+    assert verdict.recoveries is not None
+    assert verdict.recoveries.images == verdict.recoveries.runs == verdict.crash_points > 8
+    assert [violation.crash_event for violation in verdict.violations] == [8]
+    assert verdict.recovered == verdict.crash_points - 1
 
 
 def test_other_schedules_share_verdicts(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ class Recoveries:
     Attributes:
         command: the command.
         timeout_seconds: time limit of a run in seconds.
-        images: different images of memory that the crash points left.
+        images: different images of memory that the crash points left; of a command that is told of marks or events,
+            different cases.
         runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
         failed: images on which it failed.
     """

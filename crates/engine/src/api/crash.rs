@@ -136,7 +136,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         jobs: request.recover_jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
     };
     check_crashable(&run.config, &run.design)?;
-    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)
+    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace).map(Some)
 }
 
 /// Finds out who is to blame. After an interruption this stays open, and the findings stay valid.

@@ -431,7 +431,8 @@ impl<'a> Explorer<'a> {
 
     /// Takes the known result of the user's own recovery for the point, or schedules its run.
     fn look_at_image(&mut self) {
-        let Some((own, digest)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
+        let Some((own, memory)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
+        let digest = own.digest(memory, self.auditor.events());
         match self.known.images.get(&digest) {
             Some(&fails) => self.point_broken_by(fails),
             None if own.leaves(digest, self.last_point_recovered) => {}

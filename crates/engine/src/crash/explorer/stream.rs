@@ -31,6 +31,11 @@ impl Observer for Explorer<'_> {
         }
         self.auditor.transaction_ended(now, core, number);
     }
+    fn marked(&mut self, _now: Ps, _core: CoreId, number: u64) {
+        if let Some(own) = &mut self.own {
+            own.marks = number + 1;
+        }
+    }
     fn evicted(&mut self, now: Ps, line: Line) {
         self.auditor.evicted(now, line);
     }

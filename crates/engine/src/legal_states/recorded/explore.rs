@@ -1,7 +1,7 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
 use super::judging::{Extent, Judging};
-use super::loss::Moment;
+use super::loss::{Before, Moment};
 use super::memory::Memory;
 use super::point::{Point, Tried};
 use super::report::Outcome;
@@ -133,7 +133,8 @@ impl Reading<'_> {
     fn read(&self, judging: &mut Judging<'_>) -> Result<Read, Failure> {
         judging.rewind()?;
         let base = self.trace.base();
-        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line));
+        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line))
+            .telling_marks(judging.recovery().named().marks);
         let steps = self.trace.steps(self.cancel)?;
         let mut walk = Walk {
             of: self,
@@ -146,8 +147,8 @@ impl Reading<'_> {
             outcome: Ok(()),
         };
         let read = steps.each(self.case.config.allow_truncated, &|_| {}, &mut |step| walk.step(&step))?;
-        if walk.outcome.is_ok() && !walk.is_over() && !walk.memory.fresh.is_empty() {
-            let _ = walk.explore(Moment { record: read.records + 1, site: None });
+        if walk.outcome.is_ok() && !walk.is_over() && walk.memory.has_news() {
+            let _ = walk.explore(Moment { record: read.records + 1, before: Before::End });
         }
         if walk.outcome.is_ok() && !walk.is_over() {
             walk.outcome = walk.judging.take(0);
@@ -188,7 +189,8 @@ impl Walk<'_, '_, '_> {
 
     fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         if self.memory.loses_states(step) {
-            self.explore(Moment { record: step.record, site: Some(step.site) })?;
+            let before = if let Done::Mark(_) = step.done { Before::Mark } else { Before::Durable(step.site) };
+            self.explore(Moment { record: step.record, before })?;
         }
         let ended = self.memory.ended;
         self.memory.take(step);
@@ -246,7 +248,7 @@ impl Walk<'_, '_, '_> {
         stores.sort_unstable();
         stores.dedup();
         let mut hasher = FxHasher::default();
-        (stores, at.site).hash(&mut hasher);
+        (stores, at.before).hash(&mut hasher);
         self.kinds.insert(hasher.finish())
     }
 }
