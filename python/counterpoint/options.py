@@ -155,6 +155,8 @@ class CrashOptions(RunOptions, total=False):
     Attributes:
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event only; not together with `points`.
+        from_mark: crash only after the first mark of a recorded program with this text; not together with `at_event`.
+        to_mark: crash only before the first mark with this text, or the first after that of `from_mark`.
         nested: cut power again after every step of the recovery, for every durable state that the crashes leave.
         nested_depth: how many times in a row, 1 to 4; 1 if only `nested` is given.
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
@@ -187,6 +189,8 @@ class CrashOptions(RunOptions, total=False):
 
     points: Annotated[int | str | None, check_points]
     at_event: Annotated[int | None, count]
+    from_mark: Annotated[str | None, check_name]
+    to_mark: Annotated[str | None, check_name]
     nested: Annotated[bool, flag]
     nested_depth: Annotated[int | None, count]
     fault: Annotated[str | None, check_name]

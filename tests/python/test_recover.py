@@ -169,7 +169,7 @@ def test_the_report_does_not_depend_on_how_many_commands_run_at_a_time(tmp_path:
     assert len(events) > 10 and events == sorted(events)
 
 
-_KEPT = "for n in 1 2 3; do ! grep -qx \"done $n\" {marks} || grep -q data$n {pool} || exit 1; done"
+_KEPT = 'for n in 1 2 3; do ! grep -qx "done $n" {marks} || grep -q data$n {pool} || exit 1; done'
 """Every store that is marked as done is there."""
 
 
@@ -223,6 +223,45 @@ def test_a_command_that_names_the_event_is_run_at_each(tmp_path: Path) -> None:
     assert verdict.recovered == verdict.crash_points - 1
 
 
+@pytest.mark.parametrize("explore", ["schedule", "legal"])
+def test_power_fails_only_between_the_marks(explore: str, tmp_path: Path) -> None:
+    trace = _marked(tmp_path, b"data1", b"data2", b"data3")
+
+    def numbers(**region: str) -> set[int]:
+        told = tmp_path / "told"
+        told.write_text("")
+        command = f"wc -l < {{marks}} >> {told}; test -e {{pool}}"
+        verdict = cp.crash("secpm", trace, recover=command, explore=explore, **region)
+        assert verdict.holds and verdict.crash_points > 0
+        return {int(line) for line in told.read_text().split()}
+
+    assert numbers() == {0, 1, 2, 3}
+    assert numbers(from_mark="done 1") == {1, 2, 3}
+    assert numbers(to_mark="done 2") == {0, 1}
+    assert numbers(from_mark="done 1", to_mark="done 2") == {1}
+
+
+def test_a_sample_is_spread_over_the_region(tmp_path: Path) -> None:
+    trace = _marked(tmp_path, *(b"data%d" % n for n in range(8)))
+    region = {"from_mark": "done 3", "to_mark": "done 6"}
+    whole = cp.crash("secpm", trace, **region)
+    assert whole.crash_points > 5
+    assert f"after each of {whole.crash_points} events between marks" in whole.coverage
+    assert "only between the first mark 'done 3' and the next mark 'done 6'" in whole.coverage
+    assert cp.crash("secpm", trace, points=5, **region).crash_points == 5
+
+
+def test_what_fails_outside_the_marks_is_not_found(tmp_path: Path) -> None:
+    # The second store is lost from its mark on.
+    trace = _marked(tmp_path, b"data1", b"other", b"data3")
+    for explore in ("schedule", "legal"):
+        options = {"recover": _KEPT, "explore": explore}
+        assert cp.crash("unencrypted", trace, to_mark="done 2", **options).holds
+        failing = cp.crash("unencrypted", trace, from_mark="done 2", **options)
+        assert failing.recovered == 0 < failing.crash_points
+        assert failing.blame is not None and failing.blame.who == "program"
+
+
 def test_other_schedules_share_verdicts(tmp_path: Path) -> None:
     verdict = cp.crash("secpm", _changed(tmp_path), recover=_READABLE, explore="schedules", schedules=3)
     assert verdict.holds and verdict.recoveries is not None
@@ -241,6 +280,9 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
         (None, {"recover": "true {pool}", "nested": True}, "power does not fail again with it"),
         (None, {"recover": "true {pool}", "recover_timeout": 0}, "recover_timeout: 0 is not from 1 to 86400 seconds"),
         (None, {"recover": "true {pool}", "recover_jobs": 0}, "recover_jobs: 0 is not from 1 to 1024"),
+        ("queue", {"from_mark": "a"}, "from_mark: workload 'queue' sets no marks; only recorded programs do"),
+        (None, {"to_mark": "a"}, "to_mark: no mark says 'a'; trace "),
+        (None, {"to_mark": "a"}, " has no marks"),
         (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
         (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),
@@ -250,6 +292,33 @@ def test_bad_input_is_one_sentence(workload: str | None, options: dict[str, Any]
     with pytest.raises(cp.InputError) as refused:
         cp.crash("unencrypted", workload or _changed(tmp_path), **options)
     assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"from_mark": "open"},
+            "from_mark: no mark says 'open'; trace {} has 'done 1', 'done 2', 'done 3', 'done 4', 'done 5' and others",
+        ),
+        (
+            {"from_mark": "done 4", "to_mark": "done 4"},
+            "to_mark: no mark says 'done 4'; trace {} has after that one 'done 5', 'done 6'",
+        ),
+        (
+            {"from_mark": "done 6", "to_mark": "done 1"},
+            "to_mark: no mark says 'done 1'; trace {} has after that one no marks",
+        ),
+        ({"from_mark": "done 1", "at_event": 7}, "from_mark and at_event exclude each other"),
+    ],
+)
+def test_marks_that_are_not_there_are_told_with_those_that_are(
+    options: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    trace = _marked(tmp_path, *[b"data"] * 6)
+    with pytest.raises(cp.InputError) as refused:
+        cp.crash("unencrypted", trace, **options)
+    assert str(refused.value) == says.format(trace)
 
 
 def test_the_command_line_tells_the_verdict_and_draws_the_crash(tmp_path: Path) -> None:

@@ -80,6 +80,8 @@ OPTIONS: Mapping[str, Any] = {
     "trace_clock_mhz": TraceClock,
     "points": _text("--points", "all|N", "Events to crash after: all (the default), or N spread over the run."),
     "at_event": _number("--at-event", "Crash after this event only."),
+    "from_mark": _text("--from-mark", "TEXT", "Crash only after this mark of a recorded program."),
+    "to_mark": _text("--to-mark", "TEXT", "Crash only before this mark of a recorded program."),
     "nested": _switch("--nested", "Cut power again after every step of recovery."),
     "nested_depth": _number("--nested-depth", "Cut power again N times in a row, 1 to 4."),
     "fault": _text("--fault", "FAULT", "Switch a mechanism of the design off."),

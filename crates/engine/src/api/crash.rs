@@ -39,11 +39,12 @@ fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
 pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request: Crash = request::parse(request)?;
     let run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
-    let exploration = request.exploration()?;
+    let exploration = Exploration { region: request.region(&run)?, ..request.exploration()? };
     let mut call =
         Call { request: &request, recovery: own_recovery(&request, &run, &exploration)?, done: 0, progress, cancel };
     let again = request.again(&run);
     let mut report = call.explore(&run, &exploration)?;
+    report.coverage += &request.region_told();
     if report.interrupted {
         return Ok(answer(&report, &again));
     }

@@ -8,6 +8,7 @@
 mod check;
 mod crash;
 mod lines;
+mod marks;
 mod request;
 mod runs;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::assembly::{encryption, memory_map};
 use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_name};
-use crate::crash::{CrashPlan, Exploration};
+use crate::crash::{CrashPlan, Exploration, Region};
 use crate::design::{self, faults::Fault};
 use crate::message::Omission;
 use crate::parts::Design;
@@ -101,6 +101,9 @@ pub(super) struct Crash {
     /// One crash point, by event number.
     #[serde(deserialize_with = "whole")]
     pub at_event: Option<u64>,
+    /// The texts of marks of the recorded program between which power fails.
+    pub from_mark: Option<String>,
+    pub to_mark: Option<String>,
     /// Whether power fails again during recovery.
     pub nested: bool,
     /// How many times in a row power fails during recovery, 1 to 4.
@@ -455,6 +458,7 @@ impl Crash {
         }
         Ok(Exploration {
             plan,
+            region: Region::WHOLE,
             nested,
             schedule: self.schedule.unwrap_or(0),
             fault: seeded_fault(self.fault.as_deref())?,

@@ -40,10 +40,19 @@ impl Marks {
         &self.lines[..self.start(count)]
     }
 
+    /// The number of the first mark, from number `first` on, with this text.
+    pub fn find(&self, text: &str, first: u64) -> Option<u64> {
+        (first..self.ends.len() as u64).find(|&number| self.line(number) == text.as_bytes())
+    }
+
     /// The text of mark `number`, from 0; bytes that are not UTF-8 are replaced. `None` if there are not so many.
     pub fn text(&self, number: u64) -> Option<String> {
-        let end = *self.ends.get(usize::try_from(number).ok()?)? - 1;
-        Some(String::from_utf8_lossy(&self.lines[self.start(number)..end]).into_owned())
+        (number < self.ends.len() as u64).then(|| String::from_utf8_lossy(self.line(number)).into_owned())
+    }
+
+    /// The line of mark `number`, which there must be.
+    fn line(&self, number: u64) -> &[u8] {
+        &self.lines[self.start(number)..self.start(number + 1) - 1]
     }
 
     /// Where the line of mark `number` begins; of one after the last, where the last ends.
