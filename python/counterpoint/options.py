@@ -179,6 +179,8 @@ class CrashOptions(RunOptions, total=False):
             boot finds at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the
             first file of the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks that
             the program had set, one a line, and `{event}` for the number of the crash point.
+        no_preflight: do not run the command first on memory of which nothing is lost, as the program finds it and as it
+            leaves it. A command that fails there is refused.
         recover_timeout: time limit in seconds for one such command; default 60.
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
@@ -203,6 +205,7 @@ class CrashOptions(RunOptions, total=False):
     shrink: Annotated[bool | None, switch]
     blame: Annotated[bool | None, switch]
     recover: Annotated[str | None, check_name]
+    no_preflight: Annotated[bool, flag]
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
     stop_after: Annotated[int | None, count]

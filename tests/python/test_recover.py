@@ -231,7 +231,7 @@ def test_power_fails_only_between_the_marks(explore: str, tmp_path: Path) -> Non
         told = tmp_path / "told"
         told.write_text("")
         command = f"wc -l < {{marks}} >> {told}; test -e {{pool}}"
-        verdict = cp.crash("secpm", trace, recover=command, explore=explore, **region)
+        verdict = cp.crash("secpm", trace, recover=command, explore=explore, no_preflight=True, **region)
         assert verdict.holds and verdict.crash_points > 0
         return {int(line) for line in told.read_text().split()}
 
@@ -255,11 +255,48 @@ def test_what_fails_outside_the_marks_is_not_found(tmp_path: Path) -> None:
     # The second store is lost from its mark on.
     trace = _marked(tmp_path, b"data1", b"other", b"data3")
     for explore in ("schedule", "legal"):
-        options = {"recover": _KEPT, "explore": explore}
+        options = {"recover": _KEPT, "explore": explore, "no_preflight": True}
         assert cp.crash("unencrypted", trace, to_mark="done 2", **options).holds
         failing = cp.crash("unencrypted", trace, from_mark="done 2", **options)
         assert failing.recovered == 0 < failing.crash_points
         assert failing.blame is not None and failing.blame.who == "program"
+
+
+@pytest.mark.parametrize("explore", ["schedule", "schedules", "legal"])
+def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp_path: Path) -> None:
+    trace = _marked(tmp_path, b"data1", b"data2", b"data3")
+
+    def refused(command: str, **region: str) -> str:
+        with pytest.raises(cp.InputError) as error:
+            cp.crash("unencrypted", trace, recover=command, explore=explore, recover_folder=tmp_path, **region)
+        assert "\n" not in str(error.value) and "nothing was explored (no_preflight explores all" in str(error.value)
+        return str(error.value)
+
+    first = refused("echo looks; grep -q data1 {pool}")
+    assert "'echo looks; grep -q data1 {pool}' fails on the memory that the program starts from: it ended with" in first
+    assert 'exit code 1, and the last line that it printed is "looks"; the command is at fault, or it needs' in first
+    last = refused("! grep -q data3 {pool}")
+    assert "fails on the memory that the program leaves, all of it durable: it ended with exit code 1 and printed" in last
+    assert "it was ended by signal 9 and printed nothing;" in refused("kill -9 $$ {pool}")
+    # At each of two marks: the memory, the marks so far, and no event.
+    assert "at the mark 'done 1', all of it" in refused("grep -q data2 {pool}", from_mark="done 1", to_mark="done 3")
+    assert "at the mark 'done 3', all of it" in refused("! grep -q data3 {pool}", from_mark="done 1", to_mark="done 3")
+    assert "at the mark 'done 1', all of it" in refused("test -e {pool} -a $(wc -l < {marks}) = 2", from_mark="done 1")
+    assert "starts from" in refused("test -e {pool} -a {event} != 0")
+    assert [path.name for path in tmp_path.iterdir()] == [trace.name], "its files are left"
+
+
+def test_what_the_first_runs_do_is_in_no_figure(tmp_path: Path) -> None:
+    trace, keep = _marked(tmp_path, b"data1"), tmp_path / "kept"
+    keep.mkdir()
+    told = tmp_path / "told"
+    command = f"echo >> {told}; test -e {{pool}}"
+    for no_preflight in (False, True):
+        told.write_text("")
+        verdict = cp.crash("unencrypted", trace, recover=command, recover_keep=keep, no_preflight=no_preflight)
+        assert verdict.recoveries is not None and verdict.recoveries.runs == verdict.recoveries.images == 2
+        assert told.read_text().count("\n") == 2 + 2 * (not no_preflight)
+    assert list(keep.iterdir()) == []
 
 
 def test_other_schedules_share_verdicts(tmp_path: Path) -> None:

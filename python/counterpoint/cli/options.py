@@ -98,6 +98,7 @@ OPTIONS: Mapping[str, Any] = {
     "schedule": _number("--schedule", "Explore this schedule."),
     "stages": _switch("--stages", "Count crashes by the stage of the transaction in flight."),
     "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
+    "no_preflight": _switch("--no-preflight", "Do not run that command first where no power has failed."),
     "recover_timeout": _number("--recover-timeout", "Time limit for one such command; default 60.", metavar="SECONDS"),
     "recover_jobs": _number("--recover-jobs", "Such commands at a time; default one for each processor."),
     "stop_after": _number("--stop-after", "End with N memories on which the command fails."),

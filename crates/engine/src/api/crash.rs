@@ -1,17 +1,19 @@
 //! Crashes: from a request to the exploration, the analysis of its findings, and the picture.
 
 use super::request::{self, CRASH, Common, Crash, Explore, Given, Window, checked_event, seeded_fault};
-use super::runs::Opened;
+use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
-use crate::crash::{Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, blame, check_crashable, shrink};
+use crate::crash::{
+    Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Region, blame, check_crashable, shrink,
+};
 use crate::crash_view;
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Failure, Source};
-use crate::user_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS};
+use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +44,11 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let exploration = Exploration { region: request.region(&run)?, ..request.exploration()? };
     let mut call =
         Call { request: &request, recovery: own_recovery(&request, &run, &exploration)?, done: 0, progress, cancel };
+    if !request.no_preflight {
+        // What cannot be explored is refused first.
+        request.explored(&run.config, &run.design, &run.source)?;
+        preflight(call.recovery.as_mut(), &run, exploration.region, cancel)?;
+    }
     let again = request.again(&run);
     let mut report = call.explore(&run, &exploration)?;
     report.coverage += &request.region_told();
@@ -113,6 +120,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
             ("recover_jobs", request.recover_jobs.is_some()),
             ("recover_folder", request.recover_folder.is_some()),
             ("stop_after", request.stop_after.is_some()),
+            ("no_preflight", request.no_preflight),
         ];
         return match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
@@ -137,7 +145,20 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         jobs: request.recover_jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
     };
     check_crashable(&run.config, &run.design)?;
-    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace).map(Some)
+    let named = exploration.region != Region::WHOLE;
+    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace, named).map(Some)
+}
+
+/// Runs the user's own recovery, if there is one, where no power has failed.
+fn preflight(
+    recovery: Option<&mut OwnRecovery>,
+    run: &Opened,
+    region: Region,
+    cancel: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let (Some(recovery), Source::Trace(trace, _)) = (recovery, &run.source) else { return Ok(()) };
+    let (Region { after, until }, allow_truncated) = (region, run.config.allow_truncated);
+    unless_interrupted(cancel, recovery.preflight(&Preflight { trace, allow_truncated, after, until, cancel }))
 }
 
 /// Finds out who is to blame. After an interruption this stays open, and the findings stay valid.
@@ -242,6 +263,7 @@ impl Crash {
             fault: self.fault.clone(),
             recover: self.recover.clone(),
             recover_timeout: self.recover_timeout,
+            no_preflight: self.no_preflight,
             schedule: self.schedule,
             states: self.states,
             ..Self::default()

@@ -128,6 +128,8 @@ pub(super) struct Crash {
     pub blame: Option<bool>,
     /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
     pub recover: Option<String>,
+    /// Whether the command does not run first where no power has failed.
+    pub no_preflight: bool,
     /// Seconds that a run of the command may take.
     #[serde(deserialize_with = "whole")]
     pub recover_timeout: Option<u64>,

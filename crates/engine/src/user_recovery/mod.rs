@@ -14,6 +14,7 @@ mod command;
 mod copy;
 mod image;
 mod placeholders;
+mod preflight;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use image::Image;
 pub(crate) use placeholders::Named;
 pub use placeholders::Occasion;
 use placeholders::{Given, filled_in, names_memory};
+pub use preflight::Preflight;
 use rustc_hash::FxHashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,13 +74,26 @@ impl Verdict {
         self.outcome == Outcome::Exit(0)
     }
 
-    /// What the command did, as a sentence without its subject.
-    pub fn told(&self, timeout_seconds: u64) -> String {
-        let did = match self.outcome {
+    fn did(&self, timeout_seconds: u64) -> String {
+        match self.outcome {
             Outcome::Exit(code) => format!("ended with exit code {code}"),
             Outcome::Signal(number) => format!("was ended by signal {number}"),
             Outcome::TimedOut => format!("had not ended after {timeout_seconds} s and was killed"),
-        };
+        }
+    }
+
+    /// What the command did, as a part of a sentence.
+    fn briefly(&self, timeout_seconds: u64) -> String {
+        let did = self.did(timeout_seconds);
+        match self.said.as_str() {
+            "" => format!("{did} and printed nothing"),
+            said => format!("{did}, and the last line that it printed is \"{said}\""),
+        }
+    }
+
+    /// What the command did, as a sentence without its subject.
+    pub fn told(&self, timeout_seconds: u64) -> String {
+        let did = self.did(timeout_seconds);
         match self.said.as_str() {
             "" => format!("{did}, and printed nothing."),
             said => format!("{did}. The last line that it printed: \"{said}\""),
@@ -111,8 +126,8 @@ pub struct OwnRecovery {
     folder: TempDir,
     image: Image,
     named: Named,
-    /// The marks of the program, if the command names them.
-    marks: Marks,
+    /// The marks of the program, if the command or a sentence needs them.
+    texts: Marks,
     known: FxHashMap<u128, Known>,
     runs: u64,
     pool: rayon::ThreadPool,
@@ -134,11 +149,11 @@ impl Drop for OwnRecovery {
 }
 
 impl OwnRecovery {
-    /// A recovery of the recorded program `trace`, which errors call `name`.
-    pub fn new(settings: RecoverySettings, name: &str, trace: &Trace) -> Result<Self, ConfigError> {
+    /// A recovery of the recorded program `trace`, which errors call `name`. `marks`: whether sentences name its marks.
+    pub fn new(settings: RecoverySettings, name: &str, trace: &Trace, marks: bool) -> Result<Self, ConfigError> {
         check(&settings)?;
         let named = Named::by(&settings.command);
-        let marks = if named.marks { trace.marks()? } else { Marks::default() };
+        let texts = if named.marks || marks { trace.marks()? } else { Marks::default() };
         let settings = RecoverySettings { jobs: workers::workers(settings.jobs), ..settings };
         let within = settings.folder.clone().unwrap_or_else(std::env::temp_dir);
         let folder = std::path::absolute(&within)
@@ -150,7 +165,7 @@ impl OwnRecovery {
         let pool = workers::pool(settings.jobs)?;
         let (tell, over) = channel();
         let (known, abort) = (FxHashMap::default(), Arc::default());
-        Ok(Self { settings, folder, image, named, marks, known, runs: 0, pool, under_way: 0, tell, over, abort })
+        Ok(Self { settings, folder, image, named, texts, known, runs: 0, pool, under_way: 0, tell, over, abort })
     }
 
     /// The settings.
@@ -194,7 +209,7 @@ impl OwnRecovery {
     /// How far the program had come, for a sentence; `None` if the command is not told.
     pub fn told(&self, occasion: Occasion) -> Option<String> {
         let last = occasion.marks.checked_sub(1).filter(|_| self.named.marks);
-        match last.map(|last| self.marks.text(last).unwrap_or_default()) {
+        match last.map(|last| self.texts.text(last).unwrap_or_default()) {
             Some(text) if occasion.marks == 1 => Some(format!("after the first mark, '{text}'")),
             Some(text) => Some(format!("after {} marks, the last of them '{text}'", occasion.marks)),
             None => self.named.marks.then(|| "before the first mark".to_owned()),
@@ -248,7 +263,7 @@ impl OwnRecovery {
 
     /// Writes the first `count` marks, one a line.
     fn write_marks(&self, path: &Path, count: u64) -> Result<(), ConfigError> {
-        std::fs::write(path, self.marks.first(count)).map_err(|error| {
+        std::fs::write(path, self.texts.first(count)).map_err(|error| {
             ConfigError(format!("recover: '{}' cannot be written: {}", path.display(), reason(&error)))
         })
     }

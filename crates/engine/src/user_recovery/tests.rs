@@ -42,7 +42,7 @@ fn settings(command: &str) -> RecoverySettings {
 }
 
 fn recovery(trace: &Trace, settings: RecoverySettings) -> Result<OwnRecovery, ConfigError> {
-    OwnRecovery::new(settings, "trace test", trace)
+    OwnRecovery::new(settings, "trace test", trace, false)
 }
 
 fn judge(recovery: &mut OwnRecovery, digest: u128, lines: &[(Line, LineBytes)]) -> Result<Arc<Verdict>, Failure> {
