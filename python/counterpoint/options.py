@@ -185,6 +185,7 @@ class CrashOptions(RunOptions, total=False):
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
         stop_after: end the exploration with this many memories on which the command fails; default none.
+        time_budget: end the exploration after so many seconds; default none.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
     """
@@ -209,6 +210,7 @@ class CrashOptions(RunOptions, total=False):
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
     stop_after: Annotated[int | None, count]
+    time_budget: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
     recover_keep: Annotated[str | os.PathLike[str] | None, path]
 

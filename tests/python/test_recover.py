@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -276,7 +277,9 @@ def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp
     assert "'echo looks; grep -q data1 {pool}' fails on the memory that the program starts from: it ended with" in first
     assert 'exit code 1, and the last line that it printed is "looks"; the command is at fault, or it needs' in first
     last = refused("! grep -q data3 {pool}")
-    assert "fails on the memory that the program leaves, all of it durable: it ended with exit code 1 and printed" in last
+    assert (
+        "fails on the memory that the program leaves, all of it durable: it ended with exit code 1 and printed" in last
+    )
     assert "it was ended by signal 9 and printed nothing;" in refused("kill -9 $$ {pool}")
     # At each of two marks: the memory, the marks so far, and no event.
     assert "at the mark 'done 1', all of it" in refused("grep -q data2 {pool}", from_mark="done 1", to_mark="done 3")
@@ -297,6 +300,25 @@ def test_what_the_first_runs_do_is_in_no_figure(tmp_path: Path) -> None:
         assert verdict.recoveries is not None and verdict.recoveries.runs == verdict.recoveries.images == 2
         assert told.read_text().count("\n") == 2 + 2 * (not no_preflight)
     assert list(keep.iterdir()) == []
+
+
+@pytest.mark.parametrize("explore", ["schedule", "schedules", "legal"])
+def test_a_time_budget_ends_the_exploration(explore: str, tmp_path: Path) -> None:
+    trace = _trace(tmp_path, [(64 * line, b"%4d" % line) for line in range(1, 60)], [])
+    options: dict[str, Any] = {"explore": explore, "no_preflight": True, "recover_jobs": 1, "time_budget": 1}
+    started = time.monotonic()
+    ended = cp.crash("unencrypted", trace, recover="sleep 0.2 < {pool}", **options)
+    assert time.monotonic() - started < 10
+    assert ended.holds and ended.out_of_time and not ended.interrupted
+    assert ended.recoveries is not None and 0 < ended.recoveries.images < 10 and ended.crash_points > 0
+    assert (
+        f" The time budget of 1 s ended the exploration there, with {ended.crash_points} crash points tried; nothing is "
+        "claimed about the rest."
+    ) in ended.coverage
+    with pytest.raises(cp.InputError, match="time_budget: 1 s were over before any crash point was judged"):
+        cp.crash("unencrypted", trace, recover="sleep 5 < {pool}", **options)
+    whole = cp.crash("unencrypted", _changed(tmp_path), recover=_READABLE, **{**options, "time_budget": 600})
+    assert whole.holds and not whole.out_of_time and "time budget" not in whole.coverage
 
 
 def test_other_schedules_share_verdicts(tmp_path: Path) -> None:
@@ -320,6 +342,8 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
         ("queue", {"from_mark": "a"}, "from_mark: workload 'queue' sets no marks; only recorded programs do"),
         (None, {"to_mark": "a"}, "to_mark: no mark says 'a'; trace "),
         (None, {"to_mark": "a"}, " has no marks"),
+        (None, {"time_budget": 0}, "time_budget: 0 is not from 1 to 604800 seconds"),
+        (None, {"no_preflight": True}, "no_preflight: there is no command 'recover' that it could be for"),
         (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
         (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),

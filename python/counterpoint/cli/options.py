@@ -102,6 +102,7 @@ OPTIONS: Mapping[str, Any] = {
     "recover_timeout": _number("--recover-timeout", "Time limit for one such command; default 60.", metavar="SECONDS"),
     "recover_jobs": _number("--recover-jobs", "Such commands at a time; default one for each processor."),
     "stop_after": _number("--stop-after", "End with N memories on which the command fails."),
+    "time_budget": _number("--time-budget", "End the exploration after so many seconds.", metavar="SECONDS"),
     "recover_folder": Annotated[
         Path | None,
         typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is created."),

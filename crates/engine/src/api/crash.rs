@@ -1,5 +1,6 @@
 //! Crashes: from a request to the exploration, the analysis of its findings, and the picture.
 
+use super::budget::Budget;
 use super::request::{self, CRASH, Common, Crash, Explore, Given, Window, checked_event, seeded_fault};
 use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
@@ -38,12 +39,23 @@ fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
 
 /// Explores power failures and reports what the auditors find: `crash --json`, except that `reproduce` contains values
 /// where the front end prints a command.
+///
+/// # Errors
+/// A sentence about the request, or the interruption before any crash point was judged.
 pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request: Crash = request::parse(request)?;
+    let budget = Budget::start(request.time_budget, cancel)?;
+    budget.explained(explored_and_analysed(&request, progress, &budget))
+}
+
+/// [`crash`] as far as `budget` allows.
+fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_>) -> Result<String, Failure> {
+    let cancel = budget.end();
     let run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
-    let exploration = Exploration { region: request.region(&run)?, ..request.exploration()? };
-    let mut call =
-        Call { request: &request, recovery: own_recovery(&request, &run, &exploration)?, done: 0, progress, cancel };
+    let region = unless_interrupted(cancel, request.region(&run).map_err(Failure::from))?;
+    let exploration = Exploration { region, ..request.exploration()? };
+    let recovery = unless_interrupted(cancel, own_recovery(request, &run, &exploration).map_err(Failure::from))?;
+    let mut call = Call { request, recovery, done: 0, progress, cancel };
     if !request.no_preflight {
         // What cannot be explored is refused first.
         request.explored(&run.config, &run.design, &run.source)?;
@@ -53,6 +65,8 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let mut report = call.explore(&run, &exploration)?;
     report.coverage += &request.region_told();
     if report.interrupted {
+        report.coverage += &budget.told(report.crash_points);
+        (report.out_of_time, report.interrupted) = (budget.out_of_time(), !budget.out_of_time());
         return Ok(answer(&report, &again));
     }
     if let Some(why) = report.unjudged.take() {
@@ -72,7 +86,8 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
         };
         report.blame = who_is_to_blame(&run, &exploration, &report, &mut on);
     }
-    report.interrupted = cancel.load(Ordering::Relaxed);
+    report.out_of_time = budget.out_of_time();
+    report.interrupted = cancel.load(Ordering::Relaxed) && !report.out_of_time;
     Ok(answer(&report, &again))
 }
 

@@ -5,6 +5,7 @@
 //! request (what may be asked, by kind) -> runs | lines | crash | check -> report
 //! ```
 
+mod budget;
 mod check;
 mod crash;
 mod lines;

@@ -139,6 +139,9 @@ pub(super) struct Crash {
     /// How many images on which the command fails end the exploration.
     #[serde(deserialize_with = "whole")]
     pub stop_after: Option<u64>,
+    /// Seconds after which the exploration ends.
+    #[serde(deserialize_with = "whole")]
+    pub time_budget: Option<u64>,
     /// The folder in which memory is written for the command.
     pub recover_folder: Option<String>,
     /// The folder in which the memory of the command's first failure is kept.

@@ -45,7 +45,6 @@ impl Explorer<'_> {
         let ended = match self.stop_at.filter(|_| self.stopped) {
             Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
             None if self.stopped => " The run ended there, with the failing images that were asked for.".to_owned(),
-            None if run.interrupted => " The user interrupted the exploration there.".to_owned(),
             None => String::new(),
         };
         let own = self.own.as_ref().map(Own::recoveries);

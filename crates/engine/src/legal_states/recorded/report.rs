@@ -50,9 +50,7 @@ impl Outcome<'_> {
             runs: judging.runs,
             failed: judging.failed,
         };
-        if self.interrupted {
-            coverage += " The user interrupted the exploration there.";
-        } else if let (Some(_), Some(most)) = (judging.ended, self.stop_after) {
+        if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
