@@ -18,6 +18,7 @@ _ORDER = (
     "fault",
     "recover",
     "recover_timeout",
+    "no_preflight",
     "leave_out",
     "explore",
     "schedule",

@@ -155,6 +155,8 @@ class CrashOptions(RunOptions, total=False):
     Attributes:
         points: `"all"`, or how many events to crash after, spread over the run. Default: all.
         at_event: crash after this event only; not together with `points`.
+        from_mark: crash only after the first mark of a recorded program with this text; not together with `at_event`.
+        to_mark: crash only before the first mark with this text, or the first after that of `from_mark`.
         nested: cut power again after every step of the recovery, for every durable state that the crashes leave.
         nested_depth: how many times in a row, 1 to 4; 1 if only `nested` is given.
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
@@ -175,17 +177,23 @@ class CrashOptions(RunOptions, total=False):
         blame: if a rule is broken, find out whether the program, the design or the annotations are wrong; the default.
         recover: a shell command that does the recovery of a recorded program. It runs on files with the memory that a
             boot finds at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the
-            first file of the trace, `{folder}` for the folder with all of them.
+            first file of the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks that
+            the program had set, one a line, and `{event}` for the number of the crash point.
+        no_preflight: do not run the command first on memory of which nothing is lost, as the program finds it and as it
+            leaves it. A command that fails there is refused.
         recover_timeout: time limit in seconds for one such command; default 60.
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
         stop_after: end the exploration with this many memories on which the command fails; default none.
+        time_budget: end the exploration after so many seconds; default none.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
     """
 
     points: Annotated[int | str | None, check_points]
     at_event: Annotated[int | None, count]
+    from_mark: Annotated[str | None, check_name]
+    to_mark: Annotated[str | None, check_name]
     nested: Annotated[bool, flag]
     nested_depth: Annotated[int | None, count]
     fault: Annotated[str | None, check_name]
@@ -198,9 +206,11 @@ class CrashOptions(RunOptions, total=False):
     shrink: Annotated[bool | None, switch]
     blame: Annotated[bool | None, switch]
     recover: Annotated[str | None, check_name]
+    no_preflight: Annotated[bool, flag]
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
     stop_after: Annotated[int | None, count]
+    time_budget: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
     recover_keep: Annotated[str | os.PathLike[str] | None, path]
 

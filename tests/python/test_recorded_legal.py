@@ -82,8 +82,10 @@ def test_an_exploration_ends_with_the_failing_memories_asked_for(trace: Trace) -
     path = trace(_WRONG)
     never = "false {pool}"
     for explore in ("legal", "schedule", "schedules"):
-        every = cp.crash("unencrypted", path, explore=explore, recover=never, blame=False)
-        ended = cp.crash("unencrypted", path, explore=explore, recover=never, blame=False, stop_after=1)
+        every = cp.crash("unencrypted", path, explore=explore, recover=never, blame=False, no_preflight=True)
+        ended = cp.crash(
+            "unencrypted", path, explore=explore, recover=never, blame=False, no_preflight=True, stop_after=1
+        )
         assert every.recoveries is not None and ended.recoveries is not None
         assert (ended.recoveries.failed, ended.recoveries.images) == (1, 1) and every.recoveries.failed > 1
         assert "ended there" in ended.coverage and "ended there" not in every.coverage

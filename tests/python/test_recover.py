@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,17 @@ def _unsigned(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int, bytes]], name: str = "pool") -> Path:
-    """A program that stores, flushes and fences, each in a transaction, at byte offsets of a file of two pages."""
+def _trace(
+    folder: Path,
+    stores: list[tuple[int, bytes]],
+    images: list[tuple[int, bytes]],
+    name: str = "pool",
+    marks: bytes | None = None,
+) -> Path:
+    """A program that stores, flushes and fences, each in a transaction, at byte offsets of a file of two pages.
+
+    It says `marks` and a number after each of them.
+    """
     records = [
         bytes([0x01, 0, 0, 0]),
         bytes([0x02, 0, len(name)]) + name.encode(),
@@ -39,7 +49,7 @@ def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int
         *(bytes([0x06, 0]) + _unsigned(offset) + _unsigned(len(data)) + data for offset, data in images),
     ]
     at = 0
-    for offset, data in stores:
+    for number, (offset, data) in enumerate(stores, 1):
         step, at = _BASE + offset - at, _BASE + offset
         records += [
             bytes([0x20, 0]),
@@ -48,6 +58,9 @@ def _trace(folder: Path, stores: list[tuple[int, bytes]], images: list[tuple[int
             bytes([0x17, 0, 0]),
             bytes([0x21, 0]),
         ]
+        if marks is not None:
+            text = marks + b" %d" % number
+            records.append(bytes([0x22, len(text)]) + text)
     last = bytes([0x7F]) + _unsigned(len(records)) + _unsigned(12 * len(stores)) + bytes([0])
     path = folder / "program.cptrace"
     reading, writing = os.pipe()
@@ -157,6 +170,157 @@ def test_the_report_does_not_depend_on_how_many_commands_run_at_a_time(tmp_path:
     assert len(events) > 10 and events == sorted(events)
 
 
+_KEPT = 'for n in 1 2 3; do ! grep -qx "done $n" {marks} || grep -q data$n {pool} || exit 1; done'
+"""Every store that is marked as done is there."""
+
+
+def _marked(folder: Path, *texts: bytes) -> Path:
+    return _trace(folder, [(64 * n, text) for n, text in enumerate(texts)], [(0, b"old")], marks=b"done")
+
+
+@pytest.mark.parametrize("design", ["unencrypted", "secpm", "eadr-cme"])
+def test_a_command_is_told_what_was_marked_as_done(design: str, tmp_path: Path) -> None:
+    trace = _marked(tmp_path, b"data1", b"data2", b"data3")
+    verdict = cp.crash(design, trace, recover=_KEPT)
+    assert verdict.holds and verdict.recoveries is not None and verdict.recoveries.images == 4
+    early = cp.crash(design, trace, recover="grep -q data1 {pool} || ! grep -q done {marks}", blame=False)
+    assert early.holds, "a mark is passed before the store before it is durable"
+    late = cp.crash(design, trace, recover="grep -qx 'done 3' {marks} || ! grep -q old {pool}", blame=False)
+    assert 0 < late.recovered < late.crash_points, "the last mark is never passed"
+
+
+def test_equal_memory_with_other_marks_is_another_case(tmp_path: Path) -> None:
+    trace = _trace(tmp_path, [(64, b"data")] * 3, [], marks=b"done")
+    found = [cp.crash("secpm", trace, recover=f"test -e {{pool}} {also}") for also in ("", "&& wc -l {marks}")]
+    assert [one.recoveries.images for one in found if one.recoveries is not None] == [2, 4]
+    assert found[0].crash_points == found[1].crash_points
+
+
+def test_what_is_marked_as_done_and_lost_is_found(tmp_path: Path) -> None:
+    keep = tmp_path / "kept"
+    keep.mkdir()
+    trace = _marked(tmp_path, b"data1", b"other", b"data3")
+    verdict = cp.crash("unencrypted", trace, recover=f"{_KEPT} || (tail -n 1 {{marks}}; false)", recover_keep=keep)
+    # With two marks, and with three.
+    assert verdict.recoveries is not None and verdict.recoveries.failed == 2
+    first = verdict.violations[0]
+    assert "in transaction 2 and after 2 marks, the last of them 'done 2'," in first.explanation
+    assert 'The last line that it printed: "done 2"' in first.explanation
+    assert {path.name: path.read_bytes() for path in keep.glob("*.marks")} == {
+        f"crash-{first.crash_event}.marks": b"done 1\ndone 2\n"
+    }
+    assert f"{first.crash_event}.marks" in first.explanation
+    again = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event)
+    assert again.recoveries is not None and again.recoveries.failed == 1
+    before = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event - 1)
+    assert before.holds
+
+
+def test_a_command_that_names_the_event_is_run_at_each(tmp_path: Path) -> None:
+    verdict = cp.crash("unencrypted", _changed(tmp_path), recover="test -e {pool} -a {event} != 8", blame=False)
+    assert verdict.recoveries is not None
+    assert verdict.recoveries.images == verdict.recoveries.runs == verdict.crash_points > 8
+    assert [violation.crash_event for violation in verdict.violations] == [8]
+    assert verdict.recovered == verdict.crash_points - 1
+
+
+@pytest.mark.parametrize("explore", ["schedule", "legal"])
+def test_power_fails_only_between_the_marks(explore: str, tmp_path: Path) -> None:
+    trace = _marked(tmp_path, b"data1", b"data2", b"data3")
+
+    def numbers(**region: str) -> set[int]:
+        told = tmp_path / "told"
+        told.write_text("")
+        command = f"wc -l < {{marks}} >> {told}; test -e {{pool}}"
+        verdict = cp.crash("secpm", trace, recover=command, explore=explore, no_preflight=True, **region)
+        assert verdict.holds and verdict.crash_points > 0
+        return {int(line) for line in told.read_text().split()}
+
+    assert numbers() == {0, 1, 2, 3}
+    assert numbers(from_mark="done 1") == {1, 2, 3}
+    assert numbers(to_mark="done 2") == {0, 1}
+    assert numbers(from_mark="done 1", to_mark="done 2") == {1}
+
+
+def test_a_sample_is_spread_over_the_region(tmp_path: Path) -> None:
+    trace = _marked(tmp_path, *(b"data%d" % n for n in range(8)))
+    region = {"from_mark": "done 3", "to_mark": "done 6"}
+    whole = cp.crash("secpm", trace, **region)
+    assert whole.crash_points > 5
+    assert f"after each of {whole.crash_points} events between marks" in whole.coverage
+    assert "only between the first mark 'done 3' and the next mark 'done 6'" in whole.coverage
+    assert cp.crash("secpm", trace, points=5, **region).crash_points == 5
+
+
+def test_what_fails_outside_the_marks_is_not_found(tmp_path: Path) -> None:
+    # The second store is lost from its mark on.
+    trace = _marked(tmp_path, b"data1", b"other", b"data3")
+    for explore in ("schedule", "legal"):
+        options = {"recover": _KEPT, "explore": explore, "no_preflight": True}
+        assert cp.crash("unencrypted", trace, to_mark="done 2", **options).holds
+        failing = cp.crash("unencrypted", trace, from_mark="done 2", **options)
+        assert failing.recovered == 0 < failing.crash_points
+        assert failing.blame is not None and failing.blame.who == "program"
+
+
+@pytest.mark.parametrize("explore", ["schedule", "schedules", "legal"])
+def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp_path: Path) -> None:
+    trace = _marked(tmp_path, b"data1", b"data2", b"data3")
+
+    def refused(command: str, **region: str) -> str:
+        with pytest.raises(cp.InputError) as error:
+            cp.crash("unencrypted", trace, recover=command, explore=explore, recover_folder=tmp_path, **region)
+        assert "\n" not in str(error.value) and "nothing was explored (no_preflight explores all" in str(error.value)
+        return str(error.value)
+
+    first = refused("echo looks; grep -q data1 {pool}")
+    assert "'echo looks; grep -q data1 {pool}' fails on the memory that the program starts from: it ended with" in first
+    assert 'exit code 1, and the last line that it printed is "looks"; the command is at fault, or it needs' in first
+    last = refused("! grep -q data3 {pool}")
+    assert (
+        "fails on the memory that the program leaves, all of it durable: it ended with exit code 1 and printed" in last
+    )
+    assert "it was ended by signal 9 and printed nothing;" in refused("kill -9 $$ {pool}")
+    # At each of two marks: the memory, the marks so far, and no event.
+    assert "at the mark 'done 1', all of it" in refused("grep -q data2 {pool}", from_mark="done 1", to_mark="done 3")
+    assert "at the mark 'done 3', all of it" in refused("! grep -q data3 {pool}", from_mark="done 1", to_mark="done 3")
+    assert "at the mark 'done 1', all of it" in refused("test -e {pool} -a $(wc -l < {marks}) = 2", from_mark="done 1")
+    assert "starts from" in refused("test -e {pool} -a {event} != 0")
+    assert [path.name for path in tmp_path.iterdir()] == [trace.name], "its files are left"
+
+
+def test_what_the_first_runs_do_is_in_no_figure(tmp_path: Path) -> None:
+    trace, keep = _marked(tmp_path, b"data1"), tmp_path / "kept"
+    keep.mkdir()
+    told = tmp_path / "told"
+    command = f"echo >> {told}; test -e {{pool}}"
+    for no_preflight in (False, True):
+        told.write_text("")
+        verdict = cp.crash("unencrypted", trace, recover=command, recover_keep=keep, no_preflight=no_preflight)
+        assert verdict.recoveries is not None and verdict.recoveries.runs == verdict.recoveries.images == 2
+        assert told.read_text().count("\n") == 2 + 2 * (not no_preflight)
+    assert list(keep.iterdir()) == []
+
+
+@pytest.mark.parametrize("explore", ["schedule", "schedules", "legal"])
+def test_a_time_budget_ends_the_exploration(explore: str, tmp_path: Path) -> None:
+    trace = _trace(tmp_path, [(64 * line, b"%4d" % line) for line in range(1, 60)], [])
+    options: dict[str, Any] = {"explore": explore, "no_preflight": True, "recover_jobs": 1, "time_budget": 1}
+    started = time.monotonic()
+    ended = cp.crash("unencrypted", trace, recover="sleep 0.2 < {pool}", **options)
+    assert time.monotonic() - started < 10
+    assert ended.holds and ended.out_of_time and not ended.interrupted
+    assert ended.recoveries is not None and 0 < ended.recoveries.images < 10 and ended.crash_points > 0
+    assert (
+        f" The time budget of 1 s ended the exploration there, with {ended.crash_points} crash points tried; nothing is "
+        "claimed about the rest."
+    ) in ended.coverage
+    with pytest.raises(cp.InputError, match="time_budget: 1 s were over before any crash point was judged"):
+        cp.crash("unencrypted", trace, recover="sleep 5 < {pool}", **options)
+    whole = cp.crash("unencrypted", _changed(tmp_path), recover=_READABLE, **{**options, "time_budget": 600})
+    assert whole.holds and not whole.out_of_time and "time budget" not in whole.coverage
+
+
 def test_other_schedules_share_verdicts(tmp_path: Path) -> None:
     verdict = cp.crash("secpm", _changed(tmp_path), recover=_READABLE, explore="schedules", schedules=3)
     assert verdict.holds and verdict.recoveries is not None
@@ -175,6 +339,11 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
         (None, {"recover": "true {pool}", "nested": True}, "power does not fail again with it"),
         (None, {"recover": "true {pool}", "recover_timeout": 0}, "recover_timeout: 0 is not from 1 to 86400 seconds"),
         (None, {"recover": "true {pool}", "recover_jobs": 0}, "recover_jobs: 0 is not from 1 to 1024"),
+        ("queue", {"from_mark": "a"}, "from_mark: workload 'queue' sets no marks; only recorded programs do"),
+        (None, {"to_mark": "a"}, "to_mark: no mark says 'a'; trace "),
+        (None, {"to_mark": "a"}, " has no marks"),
+        (None, {"time_budget": 0}, "time_budget: 0 is not from 1 to 604800 seconds"),
+        (None, {"no_preflight": True}, "no_preflight: there is no command 'recover' that it could be for"),
         (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
         (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),
@@ -184,6 +353,33 @@ def test_bad_input_is_one_sentence(workload: str | None, options: dict[str, Any]
     with pytest.raises(cp.InputError) as refused:
         cp.crash("unencrypted", workload or _changed(tmp_path), **options)
     assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"from_mark": "open"},
+            "from_mark: no mark says 'open'; trace {} has 'done 1', 'done 2', 'done 3', 'done 4', 'done 5' and others",
+        ),
+        (
+            {"from_mark": "done 4", "to_mark": "done 4"},
+            "to_mark: no mark says 'done 4'; trace {} has after that one 'done 5', 'done 6'",
+        ),
+        (
+            {"from_mark": "done 6", "to_mark": "done 1"},
+            "to_mark: no mark says 'done 1'; trace {} has after that one no marks",
+        ),
+        ({"from_mark": "done 1", "at_event": 7}, "from_mark and at_event exclude each other"),
+    ],
+)
+def test_marks_that_are_not_there_are_told_with_those_that_are(
+    options: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    trace = _marked(tmp_path, *[b"data"] * 6)
+    with pytest.raises(cp.InputError) as refused:
+        cp.crash("unencrypted", trace, **options)
+    assert str(refused.value) == says.format(trace)
 
 
 def test_the_command_line_tells_the_verdict_and_draws_the_crash(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def verdict(crash: Crash) -> RenderableType:
     if crash.holds:
         again = f" and {units.number(crash.nested_points)} more during recovery" if crash.nested_points else ""
         tried = units.count_of(crash.crash_points, "crash", "es")
-        holds = "Holds so far" if crash.interrupted else "Holds"
+        holds = "Holds so far" if crash.interrupted or crash.out_of_time else "Holds"
         kept = "nothing was lost and nothing leaked" if crash.secret else "nothing was lost"
         sentence = f"{holds}: {kept} in {tried}{again}."
         head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="green", expand=False)

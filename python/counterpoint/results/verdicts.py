@@ -165,7 +165,8 @@ class Recoveries:
     Attributes:
         command: the command.
         timeout_seconds: time limit of a run in seconds.
-        images: different images of memory that the crash points left.
+        images: different images of memory that the crash points left; of a command that is told of marks or events,
+            different cases.
         runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
         failed: images on which it failed.
     """
@@ -265,6 +266,7 @@ class Crash:
         coverage: what was covered, in a sentence or two.
         secret: the design promises secrecy, so that leaks were looked for.
         interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
+        out_of_time: the time budget ended the exploration, or the search for what follows from it.
         violations: what did not hold: the first of each rule and line, explained.
         violation_count: how many violations there were, explained or not.
         shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
@@ -289,6 +291,7 @@ class Crash:
     coverage: str
     secret: bool
     interrupted: bool
+    out_of_time: bool
     violations: tuple[Violation, ...]
     violation_count: int
     internal_errors: tuple[str, ...]
@@ -309,7 +312,7 @@ class Crash:
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
-        later |= {"secret": True, "interrupted": False}
+        later |= {"secret": True, "interrupted": False, "out_of_time": False}
         return build(cls, {**later, **document, "document": document})
 
     def to_dict(self) -> dict[str, Any]:

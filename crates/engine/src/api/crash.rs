@@ -1,19 +1,20 @@
 //! Crashes: from a request to the exploration, the analysis of its findings, and the picture.
 
+use super::budget::Budget;
 use super::request::{self, CRASH, Common, Crash, Explore, Given, Window, checked_event, seeded_fault};
-use super::runs::Opened;
+use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
 use crate::crash::{
-    Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, blame, check_crashable, shrink,
+    Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, Region, blame, check_crashable, shrink,
 };
 use crate::crash_view;
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Failure, Source};
-use crate::user_recovery::{OwnRecovery, RecoverySettings, TIMEOUT_SECONDS};
+use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,15 +39,34 @@ fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
 
 /// Explores power failures and reports what the auditors find: `crash --json`, except that `reproduce` contains values
 /// where the front end prints a command.
+///
+/// # Errors
+/// A sentence about the request, or the interruption before any crash point was judged.
 pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request: Crash = request::parse(request)?;
+    let budget = Budget::start(request.time_budget, cancel)?;
+    budget.explained(explored_and_analysed(&request, progress, &budget))
+}
+
+/// [`crash`] as far as `budget` allows.
+fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_>) -> Result<String, Failure> {
+    let cancel = budget.end();
     let run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
-    let exploration = request.exploration()?;
-    let mut call =
-        Call { request: &request, recovery: own_recovery(&request, &run, &exploration)?, done: 0, progress, cancel };
+    let region = unless_interrupted(cancel, request.region(&run).map_err(Failure::from))?;
+    let exploration = Exploration { region, ..request.exploration()? };
+    let recovery = unless_interrupted(cancel, own_recovery(request, &run, &exploration).map_err(Failure::from))?;
+    let mut call = Call { request, recovery, done: 0, progress, cancel };
+    if !request.no_preflight {
+        // What cannot be explored is refused first.
+        request.explored(&run.config, &run.design, &run.source)?;
+        preflight(call.recovery.as_mut(), &run, exploration.region, cancel)?;
+    }
     let again = request.again(&run);
     let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
+    report.coverage += &request.region_told();
     if report.interrupted {
+        report.coverage += &budget.told(report.crash_points);
+        (report.out_of_time, report.interrupted) = (budget.out_of_time(), !budget.out_of_time());
         return Ok(answer(&report, &again));
     }
     if let Some(why) = report.unjudged.take() {
@@ -67,7 +87,8 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
         };
         report.blame = who_is_to_blame(&run, &exploration, &report, &mut on);
     }
-    report.interrupted = cancel.load(Ordering::Relaxed);
+    report.out_of_time = budget.out_of_time();
+    report.interrupted = cancel.load(Ordering::Relaxed) && !report.out_of_time;
     Ok(answer(&report, &again))
 }
 
@@ -116,6 +137,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
             ("recover_jobs", request.recover_jobs.is_some()),
             ("recover_folder", request.recover_folder.is_some()),
             ("stop_after", request.stop_after.is_some()),
+            ("no_preflight", request.no_preflight),
         ];
         return match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
@@ -140,7 +162,20 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         jobs: request.recover_jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
     };
     check_crashable(&run.config, &run.design)?;
-    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace.files(), &trace.base()).map(Some)
+    let named = exploration.region != Region::WHOLE;
+    OwnRecovery::new(settings, &format!("trace {}", run.config.workload), trace, named).map(Some)
+}
+
+/// Runs the user's own recovery, if there is one, where no power has failed.
+fn preflight(
+    recovery: Option<&mut OwnRecovery>,
+    run: &Opened,
+    region: Region,
+    cancel: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let (Some(recovery), Source::Trace(trace, _)) = (recovery, &run.source) else { return Ok(()) };
+    let (Region { after, until }, allow_truncated) = (region, run.config.allow_truncated);
+    unless_interrupted(cancel, recovery.preflight(&Preflight { trace, allow_truncated, after, until, cancel }))
 }
 
 /// Finds out who is to blame. After an interruption this stays open, and the findings stay valid.
@@ -253,6 +288,7 @@ impl Crash {
             fault: self.fault.clone(),
             recover: self.recover.clone(),
             recover_timeout: self.recover_timeout,
+            no_preflight: self.no_preflight,
             schedule: self.schedule,
             states: self.states,
             ..Self::default()

@@ -5,9 +5,11 @@
 //! request (what may be asked, by kind) -> runs | lines | crash | check -> report
 //! ```
 
+mod budget;
 mod check;
 mod crash;
 mod lines;
+mod marks;
 mod request;
 mod runs;
 #[cfg(test)]

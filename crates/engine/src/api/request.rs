@@ -3,7 +3,7 @@
 
 use crate::assembly::{encryption, memory_map};
 use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_name};
-use crate::crash::{CrashPlan, Exploration};
+use crate::crash::{CrashPlan, Exploration, Region};
 use crate::design::{self, faults::Fault};
 use crate::message::Omission;
 use crate::parts::Design;
@@ -101,6 +101,9 @@ pub(super) struct Crash {
     /// One crash point, by event number.
     #[serde(deserialize_with = "whole")]
     pub at_event: Option<u64>,
+    /// The texts of marks of the recorded program between which power fails.
+    pub from_mark: Option<String>,
+    pub to_mark: Option<String>,
     /// Whether power fails again during recovery.
     pub nested: bool,
     /// How many times in a row power fails during recovery, 1 to 4.
@@ -125,6 +128,8 @@ pub(super) struct Crash {
     pub blame: Option<bool>,
     /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
     pub recover: Option<String>,
+    /// Whether the command does not run first where no power has failed.
+    pub no_preflight: bool,
     /// Seconds that a run of the command may take.
     #[serde(deserialize_with = "whole")]
     pub recover_timeout: Option<u64>,
@@ -134,6 +139,9 @@ pub(super) struct Crash {
     /// How many images on which the command fails end the exploration.
     #[serde(deserialize_with = "whole")]
     pub stop_after: Option<u64>,
+    /// Seconds after which the exploration ends.
+    #[serde(deserialize_with = "whole")]
+    pub time_budget: Option<u64>,
     /// The folder in which memory is written for the command.
     pub recover_folder: Option<String>,
     /// The folder in which the memory of the command's first failure is kept.
@@ -455,6 +463,7 @@ impl Crash {
         }
         Ok(Exploration {
             plan,
+            region: Region::WHOLE,
             nested,
             schedule: self.schedule.unwrap_or(0),
             fault: seeded_fault(self.fault.as_deref())?,

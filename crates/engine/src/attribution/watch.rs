@@ -116,7 +116,7 @@ impl Observer for SiteWatch {
                 self.cost(site).stores += 1;
             }
             Op::Sfence | Op::Mfence | Op::LoggedTxEnd => self.cost(site).fences += 1,
-            Op::TxBegin | Op::TxEnd | Op::LoggedTxBegin | Op::Compute { .. } => {}
+            Op::TxBegin | Op::TxEnd | Op::Mark | Op::LoggedTxBegin | Op::Compute { .. } => {}
             // Flushes are counted when they are sent.
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::FlushData { .. } => {}
             Op::CounterCacheWriteback { .. } => {}

@@ -32,6 +32,7 @@ pub(super) enum Kind {
     FullFence,
     TxBegin,
     TxEnd,
+    Mark,
 }
 
 /// An operation that has been dispatched and not committed.
@@ -109,6 +110,7 @@ pub struct Core {
     pub(super) transactions_begun: u64,
     pub(super) transactions_ended: u64,
     pub(super) begun_at: u64,
+    pub(super) marks_passed: u64,
     pub(super) stats: CoreStats,
 }
 
@@ -181,6 +183,7 @@ impl Core {
             transactions_begun: 0,
             transactions_ended: 0,
             begun_at: 0,
+            marks_passed: 0,
             stats: CoreStats::default(),
             config,
         }
@@ -272,6 +275,11 @@ impl Core {
             return Dispatch::Stall;
         }
         let op = self.buffer.ops[self.next_op];
+        if op == Op::Mark {
+            self.next_op += 1;
+            self.set_mark(cx);
+            return Dispatch::Done;
+        }
         // A block larger than the reorder buffer passes through it in parts.
         let part = (self.config.rob_entries / 2).max(1);
         let instructions = match op {
@@ -361,7 +369,7 @@ impl Core {
         cx.observer.dispatched(self.id, site, &op);
         let mut entry = InFlight { kind: Kind::Compute, instructions, through, complete: Some(done), load: 0, site };
         match op {
-            Op::Compute { .. } => {}
+            Op::Compute { .. } | Op::Mark => {}
             Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
             Op::TxEnd => (entry.kind, entry.complete) = (Kind::TxEnd, Some(self.front)),
             Op::LoggedTxBegin => {

@@ -1,13 +1,18 @@
 //! In-order commit.
 
 use super::core::{Core, CoreContext, InFlight, Kind, TransactionEnd};
-use crate::message::{Access, CachePort, Observer};
+use crate::message::{Access, CachePort, NO_SITE, Observer};
 
 impl Core {
     /// Commits everything at the head of the reorder buffer whose completion time is known.
     pub(super) fn retire<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         let now = cx.queue.now();
         while let Some(head) = self.window.front().copied() {
+            if head.kind == Kind::Mark {
+                self.pass_mark(cx);
+                self.window.pop_front();
+                continue;
+            }
             let complete = match head.kind {
                 Kind::Load => self.loads[head.load].complete,
                 Kind::Fence | Kind::FullFence => {
@@ -19,7 +24,7 @@ impl Core {
             let Some(complete) = complete else { break };
             let commit = (self.last_commit + u64::from(head.instructions)).max(complete);
             match head.kind {
-                Kind::Compute => {}
+                Kind::Compute | Kind::Mark => {}
                 Kind::Load => {
                     self.loads_in_window -= 1;
                     self.load_commits.push_back(commit);
@@ -67,6 +72,22 @@ impl Core {
             self.retired.push_back((head.through, commit));
             self.window.pop_front();
         }
+    }
+
+    /// The program sets a mark, which commits after everything that has been dispatched. It takes no slot, so that a
+    /// program takes as long with its marks as without them.
+    pub(super) fn set_mark<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        if self.window.is_empty() {
+            return self.pass_mark(cx);
+        }
+        let (instructions, through, site) = (0, self.dispatched, NO_SITE);
+        self.window.push_back(InFlight { kind: Kind::Mark, instructions, through, complete: None, load: 0, site });
+    }
+
+    /// Everything before the next mark has committed.
+    fn pass_mark<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        cx.observer.marked(cx.queue.now(), self.id, self.marks_passed);
+        self.marks_passed += 1;
     }
 
     /// Counts the stall of commit for the fence `head`, which commits at `commit`.

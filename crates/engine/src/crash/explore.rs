@@ -2,10 +2,11 @@
 
 use super::audited::{Audited, audited};
 use super::power::{Survivors, struck};
+use super::region::RegionEvents;
 use super::{CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, PowerLoss};
 use crate::assembly::System;
 use crate::config::{ConfigError, RunConfig};
-use crate::message::{NoObserver, Observer};
+use crate::message::Observer;
 use crate::parts::Design;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Failure, Source, Watch};
@@ -93,12 +94,13 @@ impl CrashCase<'_> {
     ) -> Result<CrashReport, Failure> {
         check_crashable(self.config, self.design)?;
         let bases = Bases::default();
-        let total = if exploration.plan.needs_total() { self.events(exploration.schedule, &bases)? } else { 0 };
+        let (before, total) = self.sampled(exploration, &bases)?;
         let started = Instant::now();
         let Audited { job, auditor, codec } = audited(self, &bases)?;
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let loss = PowerLoss::new(self.design, &self.config.machine, codec);
         let mut explorer = Explorer::new(auditor, exploration.plan, total)
+            .within(exploration.region, before)
             .knowing(std::mem::take(known))
             .drains(loss.drain.is_some())
             .nested(exploration.nested)
@@ -147,7 +149,7 @@ impl CrashCase<'_> {
                 let judged = with_survivors(system, loss, Explorer::judge);
                 outcome = judged.map(|Judgement { events, .. }| watch.spend(events));
             }
-            if outcome.is_err() || system.observer.stopped() {
+            if outcome.is_err() || system.observer.stopped() || system.observer.has_left() {
                 return ControlFlow::Break(());
             }
             disturbance.after(system);
@@ -162,25 +164,34 @@ impl CrashCase<'_> {
             watch.leave(system);
             return Ok(interrupted);
         }
-        watch.finish(system)?;
+        if system.observer.has_left() {
+            watch.leave(system);
+        } else {
+            watch.finish(system)?;
+        }
         match with_survivors(system, loss, Explorer::judge_end) {
             Err(Failure::Cancelled) => Ok(true),
             outcome => outcome.map(|()| false),
         }
     }
 
-    /// Number of events of the run in this schedule, from the same run without observers.
-    fn events(&self, schedule: u64, bases: &Bases) -> Result<u64, Failure> {
+    /// How many events come before those that a sampling plan is about, and how many these are, from the same run without
+    /// auditors.
+    fn sampled(&self, exploration: &Exploration, bases: &Bases) -> Result<(u64, u64), Failure> {
+        if !exploration.plan.needs_total() {
+            return Ok((0, 0));
+        }
         let job = self.source.job(bases, self.cancel)?;
-        let mut system = System::new(self.config, self.design, job, NoObserver)?;
+        let mut system = System::new(self.config, self.design, job, RegionEvents::new(exploration.region))?;
         let mut watch = Watch::new(&|_| {}, self.cancel);
-        let mut disturbance = Disturbance::of(self.config, self.design, schedule);
+        let mut disturbance = Disturbance::of(self.config, self.design, exploration.schedule);
         system.run(|system| {
             disturbance.after(system);
             watch.after(system)
         });
         watch.finish(&system)?;
-        Ok(system.queue.events())
+        let (first, last) = system.observer.found().into_inner();
+        Ok((first - 1, last + 1 - first))
     }
 
     /// The description of the run in a report, with or without a certain schedule, before the exploration.

@@ -6,6 +6,7 @@ mod early;
 mod outcome;
 mod stream;
 
+use super::Region;
 use super::nested::Nested;
 use super::own::{Judged, Own};
 use super::path::battery_gave_up;
@@ -77,7 +78,13 @@ enum Check {
 pub struct Explorer<'a> {
     auditor: Auditor,
     plan: CrashPlan,
+    /// The part of the program in which power fails.
+    region: Region,
+    /// Number of events that a sampling plan is about, and how many come before them.
     total_events: u64,
+    before: u64,
+    /// How many marks the program has passed.
+    marks: u64,
     full_check_every: u64,
     points: u64,
     recovered: u64,
@@ -126,7 +133,10 @@ impl<'a> Explorer<'a> {
         Self {
             auditor,
             plan,
+            region: Region::WHOLE,
             total_events,
+            before: 0,
+            marks: 0,
             full_check_every: FULL_CHECK_EVERY_STATES,
             points: 0,
             recovered: 0,
@@ -154,6 +164,17 @@ impl<'a> Explorer<'a> {
             stopped: false,
             cancel: None,
         }
+    }
+
+    /// Power fails only in `region`. A sampling plan is about its events, and `before` events come before these.
+    pub fn within(mut self, region: Region, before: u64) -> Self {
+        (self.region, self.before) = (region, before);
+        self
+    }
+
+    /// Whether the program has left that region.
+    pub fn has_left(&self) -> bool {
+        self.region.is_over(self.marks)
     }
 
     /// Adds `known`, the states that other runs have reached.
@@ -431,7 +452,8 @@ impl<'a> Explorer<'a> {
 
     /// Takes the known result of the user's own recovery for the point, or schedules its run.
     fn look_at_image(&mut self) {
-        let Some((own, digest)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
+        let Some((own, memory)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
+        let digest = own.digest(memory, self.auditor.events());
         match self.known.images.get(&digest) {
             Some(&fails) => self.point_broken_by(fails),
             None if own.leaves(digest, self.last_point_recovered) => {}

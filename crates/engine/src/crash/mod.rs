@@ -24,6 +24,7 @@ mod own;
 mod path;
 mod plan;
 mod power;
+mod region;
 mod report;
 mod shrink;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use explorer::{Explorer, Judgement, KnownStates};
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival, Survivors};
 pub(crate) use power::{held, struck};
+pub use region::Region;
 pub(crate) use report::Findings;
 pub use report::{
     Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Reproduction, Shape,

@@ -5,7 +5,7 @@ use crate::audit::{Auditor, Rule, Violation};
 use crate::message::{Line, LineBytes, NoObserver};
 use crate::recovery::Boot;
 use crate::run::Failure;
-use crate::user_recovery::{OwnRecovery, Verdict};
+use crate::user_recovery::{Occasion, OwnRecovery, Verdict};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -19,6 +19,8 @@ pub(super) struct Own<'a> {
     wanted: Option<u128>,
     /// The transaction that the program is in.
     pub transaction: Option<u64>,
+    /// How many marks it has passed.
+    pub marks: u64,
     /// The memory, among those with outstanding verdicts, that this crash point counts for.
     counted: Option<u128>,
     /// Runs whose verdicts have not been taken, oldest first.
@@ -29,7 +31,7 @@ pub(super) struct Own<'a> {
 /// A started run, with what must be known when it ends.
 struct Pending {
     digest: u128,
-    event: u64,
+    occasion: Occasion,
     transaction: Option<u64>,
     /// Whether no rule of the auditors is broken at the event.
     others_held: bool,
@@ -58,7 +60,21 @@ impl<'a> Own<'a> {
             runs: 0,
             failed: 0,
         };
-        Self { recovery, end, wanted: None, transaction: None, counted: None, pending: VecDeque::new(), recoveries }
+        Self {
+            recovery,
+            end,
+            wanted: None,
+            transaction: None,
+            marks: 0,
+            counted: None,
+            pending: VecDeque::new(),
+            recoveries,
+        }
+    }
+
+    /// The digest of what the command finds after `event`, which leaves the memory of digest `memory`.
+    pub fn digest(&self, memory: u128, event: u64) -> u128 {
+        self.recovery.named().digest(memory, Occasion { marks: self.marks, event })
     }
 
     /// Requests a run of the command on the memory of this digest.
@@ -118,6 +134,7 @@ impl<'a> Own<'a> {
     ) -> Result<Vec<Line>, Failure> {
         let Some(digest) = self.wanted.take() else { return Ok(Vec::new()) };
         let mut disagreements = Vec::new();
+        let occasion = Occasion { marks: self.marks, event: auditor.events() };
         self.recoveries.images += 1;
         let begun = !self.recovery.knows(digest);
         if begun {
@@ -129,12 +146,19 @@ impl<'a> Own<'a> {
                 }
                 (line, found)
             };
-            self.recovery
-                .begin(digest, auditor.booted_view().filter(|(line, _)| line.address() < self.end).map(read))?;
+            let lines = auditor.booted_view().filter(|(line, _)| line.address() < self.end).map(read);
+            self.recovery.begin(digest, occasion, lines)?;
             self.recoveries.runs += 1;
         }
-        let (event, transaction) = (auditor.events(), self.transaction);
-        self.pending.push_back(Pending { digest, event, transaction, others_held: held, held: u64::from(held), begun });
+        let transaction = self.transaction;
+        self.pending.push_back(Pending {
+            digest,
+            occasion,
+            transaction,
+            others_held: held,
+            held: u64::from(held),
+            begun,
+        });
         Ok(disagreements)
     }
 
@@ -153,11 +177,11 @@ impl<'a> Own<'a> {
             return Ok(None);
         };
         let fails = !verdict.recovers();
-        let kept = self.recovery.settled(first.digest, fails, first.event)?;
+        let kept = self.recovery.settled(first.digest, fails, first.occasion)?;
         let violation = fails.then(|| {
             let explanation = self.explanation(first, &verdict, &kept);
             let broken = auditor.broken(Rule::Recovery, None, None, explanation);
-            Violation { crash_event: first.event, transaction: first.transaction, ..broken }
+            Violation { crash_event: first.occasion.event, transaction: first.transaction, ..broken }
         });
         let judged = Judged { digest: first.digest, violation, held: first.held };
         self.recoveries.failed += u64::from(fails);
@@ -167,11 +191,13 @@ impl<'a> Own<'a> {
 
     fn explanation(&self, pending: &Pending, verdict: &Verdict, kept: &[PathBuf]) -> String {
         let Recoveries { command, timeout_seconds, .. } = &self.recoveries;
-        let Pending { event, transaction, others_held, .. } = pending;
-        let place = match transaction {
+        let Pending { occasion, transaction, others_held, .. } = pending;
+        let mut place = match transaction {
             Some(number) => format!("in transaction {number}"),
             None => "outside any transaction".to_owned(),
         };
+        place.extend(self.recovery.told(*occasion).map(|marks| format!(" and {marks}")));
+        let event = occasion.event;
         let did = verdict.told(*timeout_seconds);
         let others = match others_held {
             true => "No other rule is broken there.",

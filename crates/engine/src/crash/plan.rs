@@ -1,5 +1,6 @@
 //! Where power fails.
 
+use super::Region;
 use crate::audit::Rule;
 use crate::design::faults::Fault;
 use std::num::NonZeroU64;
@@ -29,6 +30,8 @@ pub enum CrashPlan {
 pub struct Exploration {
     /// After which events power fails.
     pub plan: CrashPlan,
+    /// The part of the program in which they lie.
+    pub region: Region,
     /// How many times in a row power may fail again during recovery; 0 for never.
     pub nested: u32,
     /// The schedule: 0 is undisturbed, the others are disturbed at random.
@@ -46,7 +49,16 @@ pub struct Exploration {
 impl Exploration {
     /// Power fails as `plan` says and not again during recovery, and nothing ends the run early.
     pub const fn of(plan: CrashPlan) -> Self {
-        Self { plan, nested: 0, schedule: 0, fault: None, stop_at: None, stop_after: None, stages: false }
+        Self {
+            plan,
+            region: Region::WHOLE,
+            nested: 0,
+            schedule: 0,
+            fault: None,
+            stop_at: None,
+            stop_after: None,
+            stages: false,
+        }
     }
 }
 
@@ -80,10 +92,11 @@ impl CrashPlan {
         matches!(self, CrashPlan::Sample(_))
     }
 
-    /// One sentence about what a run that followed the plan covers.
+    /// One sentence about what a run that followed the plan in `region` covers.
     /// `nested`: how much power failed again during recovery, if it did.
     pub fn coverage(
         self,
+        region: Region,
         points: u64,
         states: u64,
         events: u64,
@@ -108,7 +121,13 @@ impl CrashPlan {
             }
         };
         let extent = match self {
+            CrashPlan::All if region != Region::WHOLE => {
+                format!("Power failed after each of {points} events between marks of the program")
+            }
             CrashPlan::All => format!("Power failed after each of the {events} events of the run"),
+            CrashPlan::Sample(_) if region != Region::WHOLE => {
+                format!("Power failed after {points} evenly spaced events between marks of the program")
+            }
             CrashPlan::Sample(_) => {
                 format!("Power failed after {points} evenly spaced events of the run's {events}")
             }

@@ -261,6 +261,8 @@ pub struct CrashReport {
     pub secret: bool,
     /// Whether the user interrupted the exploration or the analysis after it: the report covers what was finished.
     pub interrupted: bool,
+    /// Whether the time budget ended the exploration, or the analysis after it.
+    pub out_of_time: bool,
     /// Why there is no verdict: no crash point followed a store. `None` if something was judged.
     #[serde(skip)]
     pub unjudged: Option<String>,
@@ -319,6 +321,7 @@ impl CrashReport {
             },
             secret: run.secret,
             interrupted: run.interrupted,
+            out_of_time: false,
             unjudged: findings.unjudged,
             violations,
             violation_count: findings.violation_count,

@@ -115,10 +115,7 @@ impl<'a> LegalExplorer<'a> {
     pub fn report(self, run: CrashRun) -> CrashReport {
         let examiner = self.examiner;
         let unjudged = examiner.unjudged();
-        let mut coverage = examiner.tally.coverage();
-        if run.interrupted {
-            coverage.push_str(" The user interrupted the exploration there.");
-        }
+        let coverage = examiner.tally.coverage();
         CrashReport::new(
             run,
             Findings {

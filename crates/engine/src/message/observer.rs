@@ -58,6 +58,8 @@ pub trait Observer {
     fn transaction_began(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
     /// `core` committed the end of its transaction `number`: its commit fence has completed.
     fn transaction_ended(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
+    /// Everything that `core` executes before its mark `number` (from 0) has committed.
+    fn marked(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
     /// A dirty line was evicted from the caches.
     fn evicted(&mut self, _now: Ps, _line: Line) {}
     /// The controller received `line` from the caches; `_plaintext` is its unencrypted value.
@@ -121,6 +123,7 @@ both! {
     fenced(now: Ps, core: CoreId);
     transaction_began(now: Ps, core: CoreId, number: u64);
     transaction_ended(now: Ps, core: CoreId, number: u64);
+    marked(now: Ps, core: CoreId, number: u64);
     evicted(now: Ps, line: Line);
     write_arrived(now: Ps, line: Line, plaintext: &LineBytes);
     persisted(now: Ps, media: MediaLine, bytes: &LineBytes);

@@ -13,6 +13,9 @@ pub enum Op {
     TxBegin,
     /// The transaction has ended: everything before it in program order has committed.
     TxEnd,
+    /// A recorded program sets its next mark: everything before it in program order has committed. It takes no time and
+    /// no room.
+    Mark,
     /// `instructions` instructions that touch no memory.
     Compute { instructions: u32 },
     /// Loads `length` bytes (1 to 64) at `address`. `dependent`: its address depends on the previous load's value.

@@ -48,7 +48,8 @@ impl Image {
         let mut names = FxHashSet::default();
         let mut parts = Vec::with_capacity(files.len());
         for file in files {
-            let name = name_among(&mut names, &file.path);
+            let name = name_among(&names, &file.path);
+            names.insert(name.clone());
             let path = folder.join(&name);
             let open = || {
                 let made = File::options().read(true).write(true).create_new(true).open(&path)?;
@@ -72,6 +73,11 @@ impl Image {
     /// The name of the first file.
     pub fn pool(&self) -> &str {
         &self.parts[0].name
+    }
+
+    /// A name for something beside the files: `name`, with a number if a file is called that.
+    pub fn name_beside(&self, name: &str) -> String {
+        name_among(&self.parts.iter().map(|part| part.name.clone()).collect(), name)
     }
 
     /// Whether `line` belongs to a file.
@@ -149,13 +155,11 @@ impl Image {
 }
 
 /// The last component of `path`, with a number if another file has the same name.
-fn name_among(names: &mut FxHashSet<String>, path: &str) -> String {
+fn name_among(names: &FxHashSet<String>, path: &str) -> String {
     let own = Path::new(path).file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned());
     let numbered = (2..).map(|number| format!("{own}-{number}"));
     let free = std::iter::once(own.clone()).chain(numbered).find(|name| !names.contains(name));
-    let name = free.expect("some number is free");
-    names.insert(name.clone());
-    name
+    free.expect("some number is free")
 }
 
 fn refused(path: &Path, error: &io::Error) -> ConfigError {

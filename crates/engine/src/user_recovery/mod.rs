@@ -4,6 +4,7 @@
 //! ```text
 //! lines as the boot reads them -> image: one file for each file of the trace, of which only changed lines are written
 //!                              -> copy: of its own for each run, by reference where the file system can
+//!                              -> placeholders: the command with paths in it, and a file of marks if it asks for them
 //!                              -> command: sh, with a time limit -> verdict, kept for equal memory
 //! ```
 //!
@@ -12,15 +13,21 @@
 mod command;
 mod copy;
 mod image;
+mod placeholders;
+mod preflight;
 #[cfg(test)]
 mod tests;
 
 use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
 use crate::run::{Failure, workers};
-use crate::workload::trace::{TraceBase, TraceFile};
+use crate::workload::trace::{Marks, Trace};
 use command::{Command, Outcome, Ran};
 use image::Image;
+pub(crate) use placeholders::Named;
+pub use placeholders::Occasion;
+use placeholders::{Given, filled_in, names_memory};
+pub use preflight::Preflight;
 use rustc_hash::FxHashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +48,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The settings of the user's own recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoverySettings {
-    /// The command; `{pool}` and `{folder}` are replaced with quoted paths.
+    /// The command; `{pool}`, `{folder}` and `{marks}` are replaced with quoted paths, `{event}` with a number.
     pub command: String,
     /// Seconds that a run of the command may take, at least 1.
     pub timeout_seconds: u64,
@@ -67,13 +74,26 @@ impl Verdict {
         self.outcome == Outcome::Exit(0)
     }
 
-    /// What the command did, as a sentence without its subject.
-    pub fn told(&self, timeout_seconds: u64) -> String {
-        let did = match self.outcome {
+    fn did(&self, timeout_seconds: u64) -> String {
+        match self.outcome {
             Outcome::Exit(code) => format!("ended with exit code {code}"),
             Outcome::Signal(number) => format!("was ended by signal {number}"),
             Outcome::TimedOut => format!("had not ended after {timeout_seconds} s and was killed"),
-        };
+        }
+    }
+
+    /// What the command did, as a part of a sentence.
+    fn briefly(&self, timeout_seconds: u64) -> String {
+        let did = self.did(timeout_seconds);
+        match self.said.as_str() {
+            "" => format!("{did} and printed nothing"),
+            said => format!("{did}, and the last line that it printed is \"{said}\""),
+        }
+    }
+
+    /// What the command did, as a sentence without its subject.
+    pub fn told(&self, timeout_seconds: u64) -> String {
+        let did = self.did(timeout_seconds);
         match self.said.as_str() {
             "" => format!("{did}, and printed nothing."),
             said => format!("{did}. The last line that it printed: \"{said}\""),
@@ -90,8 +110,14 @@ enum Known {
     Refused(ConfigError),
 }
 
-/// A finished run: the digest of its memory, its folder, and its result.
-type Over = (u128, PathBuf, io::Result<Option<Ran>>);
+/// A finished run: the digest of its memory, its folder with the file of its marks, and its result.
+type Over = (u128, Place, io::Result<Option<Ran>>);
+
+/// Where a run finds what it is given.
+struct Place {
+    folder: PathBuf,
+    marks: PathBuf,
+}
 
 /// Runs the command on images of memory, for any number of explorations of the same trace.
 pub struct OwnRecovery {
@@ -99,6 +125,9 @@ pub struct OwnRecovery {
     /// The temporary folder, which is removed when this is dropped.
     folder: TempDir,
     image: Image,
+    named: Named,
+    /// The marks of the program, if the command or a sentence needs them.
+    texts: Marks,
     known: FxHashMap<u128, Known>,
     runs: u64,
     pool: rayon::ThreadPool,
@@ -120,14 +149,11 @@ impl Drop for OwnRecovery {
 }
 
 impl OwnRecovery {
-    /// A recovery of the program that has `files` and starts from `base`. Errors name the trace `trace`.
-    pub fn new(
-        settings: RecoverySettings,
-        trace: &str,
-        files: &[TraceFile],
-        base: &TraceBase,
-    ) -> Result<Self, ConfigError> {
+    /// A recovery of the recorded program `trace`, which errors call `name`. `marks`: whether sentences name its marks.
+    pub fn new(settings: RecoverySettings, name: &str, trace: &Trace, marks: bool) -> Result<Self, ConfigError> {
         check(&settings)?;
+        let named = Named::by(&settings.command);
+        let texts = if named.marks || marks { trace.marks()? } else { Marks::default() };
         let settings = RecoverySettings { jobs: workers::workers(settings.jobs), ..settings };
         let within = settings.folder.clone().unwrap_or_else(std::env::temp_dir);
         let folder = std::path::absolute(&within)
@@ -135,11 +161,11 @@ impl OwnRecovery {
             .map_err(|error| {
                 ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
             })?;
-        let image = Image::create(&folder.path().join("image"), trace, files, base)?;
+        let image = Image::create(&folder.path().join("image"), name, trace.files(), &trace.base())?;
         let pool = workers::pool(settings.jobs)?;
         let (tell, over) = channel();
         let (known, abort) = (FxHashMap::default(), Arc::default());
-        Ok(Self { settings, folder, image, known, runs: 0, pool, under_way: 0, tell, over, abort })
+        Ok(Self { settings, folder, image, named, texts, known, runs: 0, pool, under_way: 0, tell, over, abort })
     }
 
     /// The settings.
@@ -175,24 +201,51 @@ impl OwnRecovery {
         self.image.has(line)
     }
 
+    /// What the command names besides the memory.
+    pub(crate) fn named(&self) -> Named {
+        self.named
+    }
+
+    /// How far the program had come, for a sentence; `None` if the command is not told.
+    pub fn told(&self, occasion: Occasion) -> Option<String> {
+        let last = occasion.marks.checked_sub(1).filter(|_| self.named.marks);
+        match last.map(|last| self.texts.text(last).unwrap_or_default()) {
+            Some(text) if occasion.marks == 1 => Some(format!("after the first mark, '{text}'")),
+            Some(text) => Some(format!("after {} marks, the last of them '{text}'", occasion.marks)),
+            None => self.named.marks.then(|| "before the first mark".to_owned()),
+        }
+    }
+
     /// Whether the memory of this digest has been judged, or is being judged.
     pub fn knows(&self, digest: u128) -> bool {
         self.known.contains_key(&digest)
     }
 
-    /// Starts a run on the memory of this digest, which must not be known. Only `lines` may differ from the memory of
-    /// the last run that this has started since [`OwnRecovery::rewind`], or from that before the program ran.
-    pub fn begin(&mut self, digest: u128, lines: impl Iterator<Item = (Line, LineBytes)>) -> Result<(), ConfigError> {
+    /// Starts a run on the memory of this digest, as `occasion` left it; the digest must not be known. Only `lines` may
+    /// differ from the memory of the last run that this has started since [`OwnRecovery::rewind`], or from that before
+    /// the program ran.
+    pub fn begin(
+        &mut self,
+        digest: u128,
+        occasion: Occasion,
+        lines: impl Iterator<Item = (Line, LineBytes)>,
+    ) -> Result<(), ConfigError> {
         for (line, bytes) in lines {
             self.image.put(line, &bytes)?;
         }
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
-        self.image.copy_into(&folder)?;
+        let place = Place { marks: folder.with_extension("marks"), folder };
+        self.image.copy_into(&place.folder)?;
+        if self.named.marks {
+            self.write_marks(&place.marks, occasion.marks)?;
+        }
         if self.settings.keep.is_some() {
             self.image.copy_into(&self.untouched(digest))?;
         }
-        let text = filled_in(&self.settings.command, &folder.join(self.image.pool()), &folder);
+        let pool = place.folder.join(self.image.pool());
+        let given = Given { pool: &pool, folder: &place.folder, marks: &place.marks, event: occasion.event };
+        let text = filled_in(&self.settings.command, &given);
         let timeout = Duration::from_secs(self.settings.timeout_seconds);
         let (tell, abort) = (self.tell.clone(), Arc::clone(&self.abort));
         self.known.insert(digest, Known::Running);
@@ -200,11 +253,19 @@ impl OwnRecovery {
         self.pool.spawn(move || {
             let ran = Command { text: &text, timeout, cancel: &abort }.run();
             // What the command made unremovable is removed at the end.
-            let _ = std::fs::remove_dir_all(&folder);
+            let _ = std::fs::remove_dir_all(&place.folder);
+            let _ = std::fs::remove_file(&place.marks);
             // This fails only if nothing waits for the result any more.
-            let _ = tell.send((digest, folder, ran));
+            let _ = tell.send((digest, place, ran));
         });
         Ok(())
+    }
+
+    /// Writes the first `count` marks, one a line.
+    fn write_marks(&self, path: &Path, count: u64) -> Result<(), ConfigError> {
+        std::fs::write(path, self.texts.first(count)).map_err(|error| {
+            ConfigError(format!("recover: '{}' cannot be written: {}", path.display(), reason(&error)))
+        })
     }
 
     /// The verdict on the memory of this digest, whose run has started; `None` if it is not finished, unless `wait`
@@ -229,10 +290,10 @@ impl OwnRecovery {
         }
     }
 
-    fn take(&mut self, (digest, folder, ran): Over) {
+    fn take(&mut self, (digest, place, ran): Over) {
         self.under_way -= 1;
         let known = match ran {
-            Ok(Some(ran)) => self.judged(&folder, ran),
+            Ok(Some(ran)) => self.judged(&place, ran),
             // A run is aborted only at the end.
             Ok(None) => return,
             Err(error) => {
@@ -242,8 +303,9 @@ impl OwnRecovery {
         self.known.insert(digest, known);
     }
 
-    fn judged(&self, folder: &Path, Ran { outcome, said }: Ran) -> Known {
-        let said = said.replace(&*folder.to_string_lossy(), "{folder}");
+    fn judged(&self, place: &Place, Ran { outcome, said }: Ran) -> Known {
+        let said = said.replace(&*place.marks.to_string_lossy(), "{marks}");
+        let said = said.replace(&*place.folder.to_string_lossy(), "{folder}");
         // These exit codes say that the shell could not run the command, which is not a verdict.
         if let Outcome::Exit(code @ (126 | 127)) = outcome {
             let command = &self.settings.command;
@@ -254,16 +316,22 @@ impl OwnRecovery {
         Known::Judged(Arc::new(Verdict { outcome, said }))
     }
 
-    /// Reports that the verdict on the memory of this digest was taken after `event`. Keeps the memory as
-    /// `crash-EVENT.NAME` if it is the first one that `fails` and it is to be kept; returns the paths.
-    pub fn settled(&mut self, digest: u128, fails: bool, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+    /// Reports that the verdict on the memory of this digest was taken, as `occasion` left it. Keeps the memory as
+    /// `crash-EVENT.NAME` if it is the first one that `fails` and it is to be kept, with the marks if the command names
+    /// them; returns the paths.
+    pub fn settled(&mut self, digest: u128, fails: bool, occasion: Occasion) -> Result<Vec<PathBuf>, ConfigError> {
         let untouched = self.untouched(digest);
         let mut kept = Vec::new();
         if fails
             && untouched.is_dir()
             && let Some(folder) = self.settings.keep.take()
         {
-            kept = self.image.keep(&untouched, &folder, event)?;
+            kept = self.image.keep(&untouched, &folder, occasion.event)?;
+            if self.named.marks {
+                let marks = folder.join(format!("crash-{}.{}", occasion.event, self.image.name_beside("marks")));
+                self.write_marks(&marks, occasion.marks)?;
+                kept.push(marks);
+            }
         }
         let _ = std::fs::remove_dir_all(&untouched);
         Ok(kept)
@@ -277,7 +345,7 @@ impl OwnRecovery {
 
 fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
     let RecoverySettings { command, timeout_seconds, jobs, .. } = settings;
-    if !command.contains("{pool}") && !command.contains("{folder}") {
+    if !names_memory(command) {
         return Err(ConfigError(format!(
             "recover: '{command}' names neither {{pool}} nor {{folder}}, so that it could not find the memory"
         )));
@@ -292,28 +360,6 @@ fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
         return Err(ConfigError(format!("recover_jobs: {jobs} is not from 1 to {JOBS_MAX}")));
     }
     Ok(())
-}
-
-/// The command with quoted paths in place of `{pool}` and `{folder}`.
-fn filled_in(command: &str, pool: &Path, folder: &Path) -> String {
-    // In one pass, because a path may contain braces.
-    let mut text = String::new();
-    let mut rest = command;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        text.push_str(before);
-        rest = if let Some(after) = from.strip_prefix("{pool}") {
-            text.push_str(&shell_quoted(&pool.to_string_lossy()));
-            after
-        } else if let Some(after) = from.strip_prefix("{folder}") {
-            text.push_str(&shell_quoted(&folder.to_string_lossy()));
-            after
-        } else {
-            text.push('{');
-            &from[1..]
-        };
-    }
-    text + rest
 }
 
 /// `text` as one word of a shell command.

@@ -42,16 +42,20 @@ fn settings(command: &str) -> RecoverySettings {
 }
 
 fn recovery(trace: &Trace, settings: RecoverySettings) -> Result<OwnRecovery, ConfigError> {
-    OwnRecovery::new(settings, "trace test", trace.files(), &trace.base())
+    OwnRecovery::new(settings, "trace test", trace, false)
 }
 
 fn judge(recovery: &mut OwnRecovery, digest: u128, lines: &[(Line, LineBytes)]) -> Result<Arc<Verdict>, Failure> {
-    recovery.begin(digest, lines.iter().copied())?;
+    recovery.begin(digest, Occasion::default(), lines.iter().copied())?;
     Ok(recovery.verdict(digest, true, &NEVER)?.expect("it is waited for"))
 }
 
 fn run(text: &str, timeout: Duration) -> Ran {
     Command { text, timeout, cancel: &NEVER }.run().unwrap().expect("nobody interrupts")
+}
+
+fn at(event: u64) -> Occasion {
+    Occasion { event, ..Occasion::default() }
 }
 
 fn line_with(text: &[u8]) -> LineBytes {
@@ -153,8 +157,10 @@ fn an_interrupted_command_gives_no_verdict() {
 
 #[test]
 fn paths_are_quoted_where_they_stand() {
-    let filled = |command: &str| filled_in(command, Path::new("/a/it's {folder}"), Path::new("/a"));
+    let (pool, folder, marks) = (Path::new("/a/it's {folder}"), Path::new("/a"), Path::new("/a.marks"));
+    let filled = |command: &str| filled_in(command, &Given { pool, folder, marks, event: 12 });
     assert_eq!(filled("check {pool} < {folder}/x {other} {"), "check '/a/it'\\''s {folder}' < /a/x {other} {");
+    assert_eq!(filled("check {pool} {event} < {marks}"), "check '/a/it'\\''s {folder}' 12 < /a.marks");
     assert_eq!(run(&format!("printf '%s' {}", shell_quoted("a 'b' $c")), Duration::from_secs(20)).said, "a 'b' $c");
 }
 
@@ -172,14 +178,14 @@ fn each_image_is_judged_once_in_a_fresh_copy_and_nothing_is_left() {
     assert!(judge(&mut recovery, 1, &[]).unwrap().recovers());
     let other = [(Line(0), [1; 64])];
     assert!(judge(&mut recovery, 2, &other).unwrap().recovers(), "a copy that was spoilt was used again");
-    assert!(recovery.settled(2, false, 8).unwrap().is_empty());
+    assert!(recovery.settled(2, false, at(8)).unwrap().is_empty());
     let gone = [(Line(0), [0; 64]), (Line(1), [0; 64])];
     let fails = judge(&mut recovery, 3, &gone).unwrap();
     assert_eq!(fails.told(20), "ended with exit code 1, and printed nothing.");
     assert_eq!((recovery.runs(), recovery.knows(2), recovery.knows(4)), (3, true, false));
     judge(&mut recovery, 4, &other).unwrap();
-    assert_eq!(recovery.settled(3, true, 9).unwrap(), [keep.path().join("crash-9.the pool")]);
-    assert!(recovery.settled(4, true, 10).unwrap().is_empty(), "only the first failure is kept");
+    assert_eq!(recovery.settled(3, true, at(9)).unwrap(), [keep.path().join("crash-9.the pool")]);
+    assert!(recovery.settled(4, true, at(10)).unwrap().is_empty(), "only the first failure is kept");
     assert!(fs::read(keep.path().join("crash-9.the pool")).unwrap().iter().all(|&byte| byte == 0));
     drop(recovery);
     assert_eq!(fs::read_dir(within.path()).unwrap().count(), 0);
@@ -192,7 +198,7 @@ fn runs_that_nobody_waits_for_end_with_it() {
     let settings = RecoverySettings { folder: Some(within.path().to_owned()), ..settings("sleep 50 < {pool}") };
     let mut recovery = recovery(&trace(&[("pool", 4096)]), settings).unwrap();
     for digest in 0..5 {
-        recovery.begin(digest, std::iter::empty()).unwrap();
+        recovery.begin(digest, Occasion::default(), std::iter::empty()).unwrap();
     }
     assert_eq!(recovery.verdict(0, false, &NEVER).unwrap(), None);
     assert!(matches!(recovery.verdict(0, true, &AtomicBool::new(true)), Err(Failure::Cancelled)));

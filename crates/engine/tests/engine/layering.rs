@@ -30,7 +30,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("assembly", "kernel message config cipher parts cpu cache controller device mechanism recovery"),
     ("run", "kernel stats message config parts workload cpu cache controller device audit assembly"),
     ("check", "message config parts workload attribution run"),
-    ("user_recovery", "output message config workload run"),
+    ("user_recovery", "kernel output message config workload run"),
     (
         "crash",
         "kernel message config cipher parts workload controller device design recovery audit assembly run check user_recovery",

@@ -2,7 +2,7 @@
 
 use super::super::plan::NestedExtent;
 use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
-use super::{CrashPlan, Explorer, Own, Rule, Violation};
+use super::{CrashPlan, Explorer, Own, Region, Rule, Violation};
 
 impl Explorer<'_> {
     /// Why nothing was judged, if so: a crash before the first store can lose nothing.
@@ -18,6 +18,9 @@ impl Explorer<'_> {
                 "at_event: {at} comes before the program stores anything, so a crash there has nothing to lose; the first \
                  store is at event {first}, the last event is {events}"
             )),
+            (_, Some(_)) if self.region != Region::WHOLE => {
+                Some("no crash point between these marks follows the program's first store".to_owned())
+            }
             (_, Some(first)) => Some(format!("no crash point follows the first store, which is at event {first}")),
             (_, None) => Some(
                 "the program stores nothing in persistent memory, so a crash has nothing to lose and there is no verdict"
@@ -42,7 +45,6 @@ impl Explorer<'_> {
         let ended = match self.stop_at.filter(|_| self.stopped) {
             Some(rule) => format!(" The run ended there, at the first violation of the rule '{}'.", rule.name()),
             None if self.stopped => " The run ended there, with the failing images that were asked for.".to_owned(),
-            None if run.interrupted => " The user interrupted the exploration there.".to_owned(),
             None => String::new(),
         };
         let own = self.own.as_ref().map(Own::recoveries);
@@ -57,7 +59,9 @@ impl Explorer<'_> {
                 nested_points: self.nested_points,
                 recovered: self.recovered,
                 distinct_states: states,
-                coverage: self.plan.coverage(self.points, states, events, self.full_checks, nested) + &command + &ended,
+                coverage: self.plan.coverage(self.region, self.points, states, events, self.full_checks, nested)
+                    + &command
+                    + &ended,
                 violations: asked.into_iter().chain(self.auditor.violations().iter().cloned()).chain(other).collect(),
                 violation_count: self.violation_count(),
                 stages: self.auditor.stages(),

@@ -31,6 +31,12 @@ impl Observer for Explorer<'_> {
         }
         self.auditor.transaction_ended(now, core, number);
     }
+    fn marked(&mut self, _now: Ps, _core: CoreId, number: u64) {
+        self.marks = number + 1;
+        if let Some(own) = &mut self.own {
+            own.marks = self.marks;
+        }
+    }
     fn evicted(&mut self, now: Ps, line: Line) {
         self.auditor.evicted(now, line);
     }
@@ -68,7 +74,8 @@ impl Observer for Explorer<'_> {
         if let Some(own) = &mut self.own {
             own.want_nothing();
         }
-        self.at_point = self.plan.includes(event, self.total_events);
+        let planned = self.plan.includes(event.saturating_sub(self.before), self.total_events);
+        self.at_point = planned && self.region.has(self.marks);
         self.wants = Wants { power_loss: self.at_point && self.drains, ..Wants::default() };
         if self.at_point && !self.drains {
             self.judge_point();

@@ -1,13 +1,13 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
 use super::judging::{Extent, Judging};
-use super::loss::Moment;
+use super::loss::{Before, Moment};
 use super::memory::Memory;
 use super::point::{Point, Tried};
 use super::report::Outcome;
 use super::tally::{PASSES, Pass, Tally};
 use crate::config::ConfigError;
-use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration};
+use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
 use crate::message::NO_SITE;
 use crate::run::{Failure, Source};
 use crate::user_recovery::OwnRecovery;
@@ -58,7 +58,8 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let passes = if exploration.plan == CrashPlan::All { &PASSES[..] } else { &PASSES[2..] };
     let mut found = None;
     for &pass in passes {
-        let reading = Reading { case, trace, plan: exploration.plan, pass, budget, cancel };
+        let (plan, region) = (exploration.plan, exploration.region);
+        let reading = Reading { case, trace, plan, region, pass, budget, cancel };
         found = Some(reading.read(&mut judging)?);
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
             break;
@@ -70,7 +71,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     if interrupted && judging.images == 0 {
         return Err(Failure::Cancelled);
     }
-    let unjudged = (points == 0).then(|| near.unjudged(exploration.plan));
+    let unjudged = (points == 0).then(|| near.unjudged(exploration.plan, exploration.region));
     let seconds = started.elapsed().as_secs_f64();
     let outcome = Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after };
     Ok(outcome.report(case, judging))
@@ -93,7 +94,11 @@ impl Near {
     }
 
     /// Why nothing was judged.
-    fn unjudged(&self, plan: CrashPlan) -> String {
+    fn unjudged(&self, plan: CrashPlan, region: Region) -> String {
+        if region != Region::WHOLE {
+            return "explore legal: between these marks, and before the later one, the program stores nothing"
+                .to_owned();
+        }
         let CrashPlan::At(at) = plan else {
             return "explore legal: the program stores nothing in its files, so a crash has nothing to lose and there is no \
                     verdict"
@@ -117,6 +122,7 @@ struct Reading<'a> {
     case: &'a CrashCase<'a>,
     trace: &'a Trace,
     plan: CrashPlan,
+    region: Region,
     pass: Pass,
     budget: u64,
     cancel: &'a Arc<AtomicBool>,
@@ -133,7 +139,8 @@ impl Reading<'_> {
     fn read(&self, judging: &mut Judging<'_>) -> Result<Read, Failure> {
         judging.rewind()?;
         let base = self.trace.base();
-        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line));
+        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line))
+            .telling_marks(judging.recovery().named().marks);
         let steps = self.trace.steps(self.cancel)?;
         let mut walk = Walk {
             of: self,
@@ -141,13 +148,15 @@ impl Reading<'_> {
             judging,
             kinds: FxHashSet::default(),
             last_point: 0,
+            left: false,
+            any: false,
             tally: Tally::default(),
             near: Near::default(),
             outcome: Ok(()),
         };
         let read = steps.each(self.case.config.allow_truncated, &|_| {}, &mut |step| walk.step(&step))?;
-        if walk.outcome.is_ok() && !walk.is_over() && !walk.memory.fresh.is_empty() {
-            let _ = walk.explore(Moment { record: read.records + 1, site: None });
+        if walk.outcome.is_ok() && !walk.is_over() && !walk.left && walk.ends_with_point() {
+            let _ = walk.explore(Moment { record: read.records + 1, before: Before::End });
         }
         if walk.outcome.is_ok() && !walk.is_over() {
             walk.outcome = walk.judging.take(0);
@@ -175,6 +184,9 @@ struct Walk<'r, 'a, 'j> {
     kinds: FxHashSet<u64>,
     /// The step before which the last crash point was.
     last_point: u64,
+    /// Whether the region is left, and whether a crash point has been explored in it.
+    left: bool,
+    any: bool,
     tally: Tally,
     near: Near,
     outcome: Result<(), Failure>,
@@ -186,9 +198,23 @@ impl Walk<'_, '_, '_> {
         self.judging.ended.is_some() || self.of.cancel.load(Ordering::Relaxed)
     }
 
+    /// Whether the end of the region is a crash point.
+    fn ends_with_point(&self) -> bool {
+        // What an earlier point leaves open may be lost at a later one.
+        self.memory.has_news() || (!self.any && self.of.region != Region::WHOLE && !self.memory.lines.is_empty())
+    }
+
     fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        if matches!(step.done, Done::Mark(_)) && self.of.region.until == Some(self.memory.marks) {
+            self.left = true;
+            if self.ends_with_point() {
+                self.explore(Moment { record: step.record, before: Before::Mark })?;
+            }
+            return ControlFlow::Break(());
+        }
         if self.memory.loses_states(step) {
-            self.explore(Moment { record: step.record, site: Some(step.site) })?;
+            let before = if let Done::Mark(_) = step.done { Before::Mark } else { Before::Durable(step.site) };
+            self.explore(Moment { record: step.record, before })?;
         }
         let ended = self.memory.ended;
         self.memory.take(step);
@@ -205,8 +231,9 @@ impl Walk<'_, '_, '_> {
                 self.near.meet(at.record, wanted);
                 false
             }
-            _ => !self.of.pass.new_kinds || self.is_new(at),
+            _ => self.of.region.has(self.memory.marks) && (!self.of.pass.new_kinds || self.is_new(at)),
         };
+        self.any |= wanted;
         self.tally.passed += 1;
         let flow = if wanted { self.explore_all(at) } else { ControlFlow::Continue(()) };
         self.last_point = self.memory.step;
@@ -246,7 +273,7 @@ impl Walk<'_, '_, '_> {
         stores.sort_unstable();
         stores.dedup();
         let mut hasher = FxHasher::default();
-        (stores, at.site).hash(&mut hasher);
+        (stores, at.before).hash(&mut hasher);
         self.kinds.insert(hasher.finish())
     }
 }

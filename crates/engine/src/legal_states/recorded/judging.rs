@@ -6,7 +6,7 @@ use super::point::{Point, State};
 use super::tally::{Pass, Tally};
 use crate::message::{Line, LineBytes};
 use crate::run::Failure;
-use crate::user_recovery::OwnRecovery;
+use crate::user_recovery::{Occasion, OwnRecovery};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -39,8 +39,9 @@ struct Pending {
 pub(super) struct Failing {
     pub key: Key,
     pub count: u64,
-    /// The first of them: what it is, what the command did, and the files that were kept.
+    /// The first of them: what it is, what the command was told, what it did, and the files that were kept.
     pub loss: Loss,
+    pub told: Option<String>,
     pub did: String,
     pub kept: Vec<PathBuf>,
 }
@@ -125,7 +126,8 @@ impl<'a> Judging<'a> {
         at: Moment,
         until: Extent,
     ) -> Result<(), Failure> {
-        let digest = point.digest(state);
+        let occasion = Occasion { marks: memory.marks, event: at.record };
+        let digest = self.recovery.named().digest(point.digest(state), occasion);
         match self.judged.get(&digest) {
             Some(true) => {
                 self.failed_points.entry(at.record).or_insert(self.images);
@@ -139,7 +141,7 @@ impl<'a> Judging<'a> {
                     let begun = !self.recovery.knows(digest);
                     if begun {
                         self.collect(memory, point, state);
-                        self.recovery.begin(digest, self.lines.drain(..))?;
+                        self.recovery.begin(digest, occasion, self.lines.drain(..))?;
                         self.runs += 1;
                     }
                     self.images += 1;
@@ -171,18 +173,20 @@ impl<'a> Judging<'a> {
             let wait = self.pending.len() > ahead;
             let Some(verdict) = self.recovery.verdict(first.digest, wait, self.cancel)? else { return Ok(()) };
             let fails = !verdict.recovers();
-            let kept = self.recovery.settled(first.digest, fails, first.loss.record)?;
+            let occasion = first.loss.occasion();
+            let kept = self.recovery.settled(first.digest, fails, occasion)?;
             let pending = self.pending.pop_front().expect("it was there");
             self.judged.insert(pending.digest, fails);
             if fails {
+                let told = self.recovery.told(occasion);
                 let did = verdict.told(self.recovery.settings().timeout_seconds);
-                self.fails(pending, did, kept);
+                self.fails(pending, told, did, kept);
             }
         }
         Ok(())
     }
 
-    fn fails(&mut self, pending: Pending, did: String, kept: Vec<PathBuf>) {
+    fn fails(&mut self, pending: Pending, told: Option<String>, did: String, kept: Vec<PathBuf>) {
         self.failed += 1;
         for (record, images) in pending.met {
             self.failed_points.entry(record).or_insert(images);
@@ -191,7 +195,7 @@ impl<'a> Judging<'a> {
             Some(known) => known.count += 1,
             None => {
                 let key = pending.loss.key();
-                self.causes.push(Failing { key, count: 1, loss: pending.loss, did, kept });
+                self.causes.push(Failing { key, count: 1, loss: pending.loss, told, did, kept });
             }
         }
         if self.stop_after.is_some_and(|most| self.failed >= most) {

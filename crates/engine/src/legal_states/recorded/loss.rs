@@ -6,6 +6,7 @@ use super::memory::Memory;
 use super::point::{Point, State};
 use crate::crash::CauseKind;
 use crate::message::{Line, NO_SITE, Site};
+use crate::user_recovery::Occasion;
 
 /// A line of which a state lacks something.
 #[derive(Clone, Debug)]
@@ -31,9 +32,11 @@ pub(super) struct Kept {
 /// A state.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
-    /// The record before which power fails, and where in the program it comes from.
+    /// The record before which power fails, and what it is.
     pub record: u64,
-    pub before: Option<Site>,
+    pub before: Before,
+    /// How many marks the program has set.
+    pub marks: u64,
     pub transaction: Option<u64>,
     pub lost: Vec<Lost>,
     /// The newest first.
@@ -44,7 +47,26 @@ pub(super) struct Loss {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub record: u64,
-    pub site: Option<Site>,
+    pub before: Before,
+}
+
+/// What comes next when power fails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Before {
+    /// A fence or flush, by its place in the program.
+    Durable(Site),
+    Mark,
+    End,
+}
+
+impl Before {
+    /// The place of the fence or flush, if it is one.
+    pub fn site(self) -> Option<Site> {
+        match self {
+            Before::Durable(site) => Some(site),
+            Before::Mark | Before::End => None,
+        }
+    }
 }
 
 impl Loss {
@@ -62,11 +84,17 @@ impl Loss {
             .filter_map(|(line, pending, content)| Some(lost(line, pending, &pending.stores[content.lost?], &kept)));
         Self {
             record: at.record,
-            before: at.site,
+            before: at.before,
+            marks: memory.marks,
             transaction: memory.in_transaction.then_some(memory.ended),
             lost: lost.collect(),
             kept,
         }
+    }
+
+    /// When power failed, as far as the command may be told.
+    pub fn occasion(&self) -> Occasion {
+        Occasion { marks: self.marks, event: self.record }
     }
 
     /// What distinguishes the cause of this state from that of others.

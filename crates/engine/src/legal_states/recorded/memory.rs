@@ -48,6 +48,11 @@ pub(super) struct Memory<'a> {
     /// [`Memory::count`].
     pub bits: f64,
     pub undecided: usize,
+    /// Number of marks that the program has set, and whether it has set one since the last crash point.
+    pub marks: u64,
+    marked: bool,
+    /// Whether the command is told of marks, so that each makes a difference to it.
+    tells_marks: bool,
     /// Transactions that have ended, and whether the program is in one.
     pub ended: u64,
     pub in_transaction: bool,
@@ -71,18 +76,33 @@ impl<'a> Memory<'a> {
             digest: 0,
             bits: 0.0,
             undecided: 0,
+            marks: 0,
+            marked: false,
+            tells_marks: false,
             ended: 0,
             in_transaction: false,
         }
     }
 
-    /// Whether a power failure before this step may leave states that no failure after it may leave, and something was
-    /// stored since the last crash point.
+    /// The command is told of marks: after each it judges the same memory anew.
+    pub fn telling_marks(mut self, told: bool) -> Self {
+        self.tells_marks = told;
+        self
+    }
+
+    /// Whether a failure now may leave what none before the last crash point may leave: something was stored since then,
+    /// or the command is told of a new mark.
+    pub fn has_news(&self) -> bool {
+        !self.fresh.is_empty() || (self.marked && !self.lines.is_empty())
+    }
+
+    /// Whether a power failure before this step may leave states that no failure after it may leave, and there is news.
     pub fn loses_states(&self, step: &Step<'_>) -> bool {
-        if self.fresh.is_empty() {
+        if !self.has_news() {
             return false;
         }
         match step.done {
+            Done::Mark(_) => self.tells_marks,
             Done::Fence { .. } => {
                 let lines = self.threads.get(step.thread as usize).into_iter().flatten();
                 lines.into_iter().any(|&line| self.lines[line as usize].pending.would_cover(Some(step.thread)))
@@ -106,7 +126,11 @@ impl<'a> Memory<'a> {
                 self.in_transaction = false;
                 self.ended += 1;
             }
-            Done::Scratch { .. } | Done::FlushOutside { .. } | Done::Mark(_) => {}
+            Done::Mark(_) => {
+                self.marks += 1;
+                self.marked = self.tells_marks;
+            }
+            Done::Scratch { .. } | Done::FlushOutside { .. } => {}
         }
     }
 
@@ -239,6 +263,7 @@ impl<'a> Memory<'a> {
 
     /// A crash point has been passed.
     pub fn passed(&mut self) {
+        self.marked = false;
         for number in self.fresh.drain(..) {
             self.lines[number as usize].fresh = false;
         }

@@ -1,7 +1,7 @@
 //! The report of an exploration: failing images by their causes, with the places of the program.
 
 use super::judging::{Extent, Failing, Judging};
-use super::loss::{Kept, Key, Loss, Lost};
+use super::loss::{Before, Kept, Key, Loss, Lost};
 use crate::attribution::{Place, places};
 use crate::audit::{Rule, Violation};
 use crate::check::{Shown, wrappers_and};
@@ -35,7 +35,13 @@ impl Outcome<'_> {
             (plan @ CrashPlan::At(_), _) => plan,
             _ => CrashPlan::All,
         };
-        let mut coverage = self.extent.tally.coverage(plan, self.extent.pass, judging.images, self.budget);
+        let mut coverage = self.extent.tally.coverage(
+            plan,
+            self.extent.pass,
+            judging.images,
+            self.budget,
+            judging.recovery().named().marks,
+        );
         let settings = judging.recovery().settings();
         let recoveries = Recoveries {
             command: settings.command.clone(),
@@ -44,9 +50,7 @@ impl Outcome<'_> {
             runs: judging.runs,
             failed: judging.failed,
         };
-        if self.interrupted {
-            coverage += " The user interrupted the exploration there.";
-        } else if let (Some(_), Some(most)) = (judging.ended, self.stop_after) {
+        if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
@@ -160,7 +164,7 @@ impl Names<'_> {
             kind: lost.first().map_or(CauseKind::NothingLost, |lost| lost.missing),
             count: failing.count,
             at_event: *record,
-            before: before.map(|site| self.shown(site)),
+            before: before.site().map(|site| self.shown(site)),
             lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
             lost_lines: lost.len() as u64,
             kept: kept.iter().take(Cause::SHOWN).map(kept_line).collect(),
@@ -216,13 +220,17 @@ impl Names<'_> {
 
     fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {
         let Loss { record, before, transaction, lost, .. } = &failing.loss;
-        let place = match transaction {
+        let mut place = match transaction {
             Some(number) => format!("in transaction {number}"),
             None => "outside any transaction".to_owned(),
         };
+        place.extend(failing.told.iter().map(|marks| format!(" and {marks}")));
         let fence = match before {
-            Some(site) => format!("just before record {record} of the trace (at {})", self.place(*site).text),
-            None => "at the end of the trace".to_owned(),
+            Before::Durable(site) => {
+                format!("just before record {record} of the trace (at {})", self.place(*site).text)
+            }
+            Before::Mark => format!("just before the mark that is record {record} of the trace"),
+            Before::End => "at the end of the trace".to_owned(),
         };
         let mut explanation = format!(
             "If power fails {fence}, {place}, hardware may leave memory from which the program's own recovery fails: \

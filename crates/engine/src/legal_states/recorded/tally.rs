@@ -43,11 +43,15 @@ impl Tally {
         self.singles += u64::from(tried == Tried::Singles);
     }
 
-    /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point.
-    pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64) -> String {
+    /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point, `marks`:
+    /// whether marks are points.
+    pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64, marks: bool) -> String {
         let Self { passed, points, exhaustive, singles, .. } = *self;
-        let points_told = "just before a fence or flush that makes something durable, or at the end; what is legal between \
-                           them is legal there";
+        let points_told = match marks {
+            false => "just before a fence or flush that makes something durable, or at the end",
+            true => "just before a fence or flush that makes something durable, before a mark, or at the end",
+        };
+        let points_told = format!("{points_told}; what is legal between them is legal there");
         let which = match (plan, pass.new_kinds) {
             (CrashPlan::At(record), _) => format!("before record {record} of the trace"),
             (_, true) => {

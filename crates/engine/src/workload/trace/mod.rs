@@ -48,6 +48,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 pub use image::{EmptyBase, TraceBase};
+pub use marks::Marks;
 pub use omitted::Omitted;
 pub use program::{OPS_PER_FILL, TraceProgram};
 pub use recorded::{TraceWritten, write_trace};
@@ -131,6 +132,14 @@ impl Trace {
             sites: None,
             omitted,
         }
+    }
+
+    /// The marks that the program sets.
+    ///
+    /// # Errors
+    /// The file can no longer be opened or read.
+    pub fn marks(&self) -> Result<Marks, ConfigError> {
+        Marks::read(&mut *self.source.recording()?)
     }
 
     /// The summary of the recording's contents.

@@ -71,6 +71,8 @@ enum Todo {
     },
     /// End the transaction.
     TxEnd,
+    /// Set a mark.
+    Mark,
 }
 
 /// A recording as a program of one core.
@@ -157,6 +159,9 @@ impl TraceProgram {
             }
             if deed.instructions > 0 {
                 self.todo.push_back(Todo::Compute(deed.instructions));
+            }
+            if self.recording.mark().is_some() {
+                self.todo.push_back(Todo::Mark);
             }
             match deed.act {
                 Act::Load { address, size } => self.load(address, size),
@@ -294,6 +299,10 @@ impl TraceProgram {
                     }
                     self.counters.leave();
                     return Ok(Some(todo));
+                }
+                Todo::Mark => {
+                    buffer.ops.push(Op::Mark);
+                    return Ok(None);
                 }
                 Todo::TxEnd => return Ok(Some(todo)),
             }

@@ -28,7 +28,7 @@ fn operations(trace: &Trace) -> Vec<Did> {
     operations_in(trace, ProgramForm::Plain)
 }
 
-/// Every operation of the trace in `form`. Also checks that pieces are bounded and do not mix transactions.
+/// Every operation of the trace in `form`, without its marks. Also checks that pieces are bounded and do not mix transactions.
 fn operations_in(trace: &Trace, form: ProgramForm) -> Vec<Did> {
     let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();
@@ -37,7 +37,7 @@ fn operations_in(trace: &Trace, form: ProgramForm) -> Vec<Did> {
         assert!(!buffer.ops.is_empty() && buffer.ops.len() <= OPS_PER_FILL);
         assert!(buffer.ops.iter().skip(1).all(|op| *op != Op::TxBegin));
         assert!(buffer.ops.iter().rev().skip(1).all(|op| *op != Op::TxEnd));
-        all.extend(buffer.ops.iter().map(|op| match *op {
+        all.extend(buffer.ops.iter().filter(|op| **op != Op::Mark).map(|op| match *op {
             Op::TxBegin => Did::Begin,
             Op::TxEnd => Did::End,
             Op::Store { address, length, bytes } => {

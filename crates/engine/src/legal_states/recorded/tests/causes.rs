@@ -19,7 +19,7 @@ fn file(program: Program) -> NamedTempFile {
     file
 }
 
-fn outcome(program: Program, request: Value) -> Result<Value, Failure> {
+pub(super) fn outcome(program: Program, request: Value) -> Result<Value, Failure> {
     let file = file(program);
     let mut whole = json!({"design": "unencrypted", "explore": "legal", "recover": ORDERED, "recover_jobs": 2});
     whole["workload"] = json!(file.path());

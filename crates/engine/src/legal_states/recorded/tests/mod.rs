@@ -3,6 +3,7 @@
 
 mod causes;
 mod contents;
+mod marks;
 mod reference;
 
 use super::memory::Memory;
@@ -51,6 +52,10 @@ impl Program {
 
     fn thread(self, thread: u64) -> Self {
         Self(self.0.thread(thread))
+    }
+
+    fn mark(self, text: &str) -> Self {
+        Self(self.0.mark(text.as_bytes()))
     }
 
     fn trace(self) -> Vec<u8> {

@@ -20,7 +20,7 @@ pub(in super::super) enum Did {
     FullFence,
 }
 
-/// Every operation of the trace in `form`. Also checks that pieces are bounded and do not mix transactions.
+/// Every operation of the trace in `form`, without its marks. Also checks that pieces are bounded and do not mix transactions.
 pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<Did> {
     let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();
@@ -29,7 +29,7 @@ pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<D
         assert!(!buffer.ops.is_empty() && buffer.ops.len() <= OPS_PER_FILL);
         assert!(buffer.ops.iter().skip(1).all(|op| *op != Op::TxBegin));
         assert!(buffer.ops.iter().rev().skip(1).all(|op| *op != Op::TxEnd));
-        all.extend(buffer.ops.iter().map(|op| did(*op, &buffer)));
+        all.extend(buffer.ops.iter().filter(|op| **op != Op::Mark).map(|op| did(*op, &buffer)));
         buffer.clear();
     }
     assert!(!program.next_transaction(&mut buffer), "the end is final");

@@ -5,7 +5,7 @@ use super::Did::{
 };
 use super::build::{BASE, SIZE};
 use super::*;
-use crate::message::{BaseImage, Line};
+use crate::message::{BaseImage, Line, Op};
 use crate::workload::trace::{CutOff, TraceFile, TraceSummary};
 
 fn plain(stream: Stream) -> Vec<Did> {
@@ -187,6 +187,39 @@ fn marks_tell_transactions_where_nothing_else_does() {
     let stream = store(stream.mark(b"hello"), 3).mark(b"pmemobj_tx_commit.BEGIN").mark(b"pmemobj_tx_commit.END");
     let s = |byte| Store(0, vec![byte]);
     assert_eq!(plain(store(stream, 4)), [s(1), Begin, s(2), End, Begin, s(3), End, s(4)]);
+}
+
+#[test]
+fn marks_are_operations_in_their_place_and_have_texts() {
+    let stream = Stream::with_file()
+        .mark(b"|first")
+        .begin()
+        .store(0x11, 4, 0, BASE, &[1])
+        .mark(b"two\nlines")
+        .fence(0x17, 0, 0)
+        .commit()
+        .mark(b"")
+        .mark(b"last");
+    let trace = open(stream.end(0));
+    let (mut program, mut buffer, mut ops) =
+        (trace.program(ProgramForm::Plain).unwrap(), OpBuffer::default(), Vec::new());
+    while program.next_transaction(&mut buffer) {
+        ops.append(&mut buffer.ops);
+        buffer.clear();
+    }
+    let store = Op::Store { address: 0, length: 1, bytes: 0 };
+    let compute = Op::Compute { instructions: 4 };
+    assert_eq!(
+        ops,
+        [Op::Mark, Op::TxBegin, compute, store, Op::Mark, Op::Sfence, Op::TxEnd, Op::Mark, Op::Mark],
+        "each where it stands in the program"
+    );
+    let marks = trace.marks().unwrap();
+    let texts: Vec<String> = (0..).map_while(|number| marks.text(number)).collect();
+    assert_eq!(texts, ["first", "two lines", "", "last"]);
+    assert_eq!(marks.first(0), b"");
+    assert_eq!(marks.first(2), b"first\ntwo lines\n");
+    assert_eq!(marks.first(9), marks.first(4));
 }
 
 #[test]

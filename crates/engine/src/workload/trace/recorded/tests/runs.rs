@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 /// Transactions on a file that was not empty, with every kind of access.
 fn program() -> Vec<u8> {
+    program_with(|stream| stream)
+}
+
+/// The same program, with something more at many places of each transaction.
+fn program_with(more: impl Fn(Stream) -> Stream) -> Vec<u8> {
     let mut stream = Stream::with_file().image(0, 0x800, &[0x5a; 256]).load(100, 0, BASE + 0x810, 8);
     for n in 0..12u64 {
         let at = BASE + n * 4160 % (SIZE - 4096);
-        stream = stream
-            .thread(n % 2)
-            .begin()
-            .load(7, 1, at, 32)
-            .store(0x11, 3, 2, at + 40, &[n as u8; 48])
+        let begun = more(more(stream.thread(n % 2)).begin()).load(7, 1, at, 32);
+        stream = more(more(begun).store(0x11, 3, 2, at + 40, &[n as u8; 48]))
             .flush(0x14 + (n % 3) as u8, 0, 3, at + 40)
             .flush(0x14, 0, 3, at + 87)
             .callers(&[0x1000 + n % 3, 0x2000])
@@ -23,9 +25,8 @@ fn program() -> Vec<u8> {
             .fence(0x17, 0, 5)
             .load(0, 6, at + 128, 64)
             .store(0x13, 9, 7, BASE + 8, &n.to_le_bytes())
-            .flush(0x14, 0, 8, BASE + 8)
-            .fence(0x18, 0, 9)
-            .commit();
+            .flush(0x14, 0, 8, BASE + 8);
+        stream = more(more(more(stream).fence(0x18, 0, 9)).commit());
     }
     stream.store(0x19, 50, 0, BASE + 0x840, &[9; 700]).end(0)
 }
@@ -66,6 +67,27 @@ fn every_design_replays_it_and_always_alike() {
             assert!(run["nvm"]["data_reads"].as_u64().unwrap() > 0 && run["instructions"].as_u64().unwrap() > 300);
         }
     });
+}
+
+#[test]
+fn marks_take_no_time() {
+    let digests = |content: &[u8]| {
+        let mut digests = Vec::new();
+        with(content, "marks", |path| {
+            let run = |name| json!({"design": name, "workload": path});
+            let request = json!({"runs": design::names().map(run).collect::<Vec<Value>>()}).to_string();
+            let all: Value =
+                serde_json::from_str(&api::replay(&request, 1, &|_, _| {}, &Arc::default()).unwrap()).unwrap();
+            let of = |run: &Value| (run["event_digest"].clone(), run["core"].clone(), run["recorded"]["marks"].clone());
+            digests.extend(all["results"].as_array().unwrap().iter().map(of));
+        });
+        digests
+    };
+    let marked = program_with(|stream| stream.mark(b"done").mark(b"again"));
+    for (without, with) in digests(&program()).into_iter().zip(digests(&marked)) {
+        assert_eq!((without.0, without.1), (with.0, with.1));
+        assert_eq!((without.2, with.2), (json!(0), json!(12 * 14)));
+    }
 }
 
 /// Stalls by fences and loads are attributed to lines, each exactly once.

@@ -1,0 +1,91 @@
+//! The end of an exploration that its caller or the clock decides.
+
+use crate::config::ConfigError;
+use crate::run::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A week.
+const SECONDS_MAX: u64 = 604_800;
+/// Time between two looks at what the user has said.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What ends an exploration.
+pub(super) struct Budget<'a> {
+    seconds: Option<u64>,
+    user: &'a AtomicBool,
+    /// Set when the user interrupts, and when the time is over.
+    end: Arc<AtomicBool>,
+    clock: Option<Clock>,
+}
+
+/// A thread that sets a flag when the time is over. It ends when the sender is dropped.
+struct Clock(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.0.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<'a> Budget<'a> {
+    /// From now on, the time passes.
+    pub fn start(seconds: Option<u64>, user: &'a Arc<AtomicBool>) -> Result<Self, ConfigError> {
+        let Some(most) = seconds else {
+            return Ok(Self { seconds, user, end: Arc::clone(user), clock: None });
+        };
+        if !(1..=SECONDS_MAX).contains(&most) {
+            return Err(ConfigError(format!("time_budget: {most} is not from 1 to {SECONDS_MAX} seconds")));
+        }
+        let end = Arc::new(AtomicBool::new(false));
+        let (sender, over) = channel::<()>();
+        let (asked, set) = (Arc::clone(user), Arc::clone(&end));
+        let until = Instant::now() + Duration::from_secs(most);
+        let thread = std::thread::spawn(move || {
+            while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                if asked.load(Ordering::Relaxed) || Instant::now() >= until {
+                    set.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        Ok(Self { seconds, user, end, clock: Some(Clock(Some((sender, thread)))) })
+    }
+
+    /// Set when everything is to end.
+    pub fn end(&self) -> &Arc<AtomicBool> {
+        &self.end
+    }
+
+    /// Whether the clock has ended it, and not the user.
+    pub fn out_of_time(&self) -> bool {
+        self.clock.is_some() && self.end.load(Ordering::Relaxed) && !self.user.load(Ordering::Relaxed)
+    }
+
+    /// The sentence on what has ended an exploration after so many crash points.
+    pub fn told(&self, points: u64) -> String {
+        match self.seconds.filter(|_| self.out_of_time()) {
+            Some(seconds) => format!(
+                " The time budget of {seconds} s ended the exploration there, with {points} crash points tried; nothing is \
+                 claimed about the rest."
+            ),
+            None => " The user interrupted the exploration there.".to_owned(),
+        }
+    }
+
+    /// `outcome`, but for an end by the clock before anything was judged.
+    pub fn explained<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        match (outcome, self.seconds) {
+            (Err(Failure::Cancelled), Some(seconds)) if self.out_of_time() => {
+                let what = format!("time_budget: {seconds} s were over before any crash point was judged");
+                Err(ConfigError(what).into())
+            }
+            (outcome, _) => outcome,
+        }
+    }
+}
