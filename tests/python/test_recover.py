@@ -151,6 +151,12 @@ def test_a_command_that_hangs_or_kills_itself_has_failed(tmp_path: Path) -> None
         "unencrypted", trace, recover="grep -q old {pool} || sleep 100", recover_timeout=1, no_preflight=True
     )
     (violation,) = hangs.violations
+    assert violation.rule == "timed-out" and hangs.recoveries is not None
+    assert (hangs.recoveries.failed, hangs.recoveries.timed_out) == (0, 1)
+    assert "0 of the images failed, 1 timed out." in hangs.coverage and not hangs.holds
+    assert "the program's own recovery does not end in time: 'grep" in violation.explanation
+    assert hangs.blame is not None and hangs.blame.who == "program"
+    assert "--no-preflight" in violation.reproduce
     assert "had not ended after 1 s and was killed" in violation.explanation
     assert "--recover-timeout 1" in violation.reproduce
     dies = cp.crash("unencrypted", trace, recover="kill -SEGV $$ {pool}", no_preflight=True)
