@@ -177,8 +177,8 @@ class CrashOptions(RunOptions, total=False):
         blame: if a rule is broken, find out whether the program, the design or the annotations are wrong; the default.
         recover: a shell command that does the recovery of a recorded program. It runs on files with the memory that a
             boot finds at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the
-            first file of the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks that
-            the program had set, one a line, and `{event}` for the number of the crash point.
+            first file of the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks
+            that the program had set, one a line, and `{event}` for the number of the crash point.
         no_preflight: do not run the command first on memory of which nothing is lost, as the program finds it and as it
             leaves it. A command that fails there is refused.
         recover_timeout: time limit in seconds for one such command; default 60.

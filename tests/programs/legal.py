@@ -31,10 +31,12 @@ def explored(binary: Path, form: str, out: Path, tool: Path) -> Crash:
     file.unlink(missing_ok=True)
     raw.record([str(binary), "run", str(file)], trace, tool, "--vgdb=no")
     once = f"{binary} recover {{pool}}"
-    recover = once if form == "broken" else f"{once} && {once}"
+    # A broken form may be wrong without any power failure.
+    broken = form == "broken"
+    recover = once if broken else f"{once} && {once}"
     try:
         found = [
-            counterpoint.crash(design, trace, explore="legal", recover=recover, recover_timeout=20)
+            counterpoint.crash(design, trace, explore="legal", recover=recover, recover_timeout=20, no_preflight=broken)
             for design in DESIGNS
         ]
     finally:

@@ -129,6 +129,7 @@ _EVERYTHING: dict[str, Any] = {
     "fault": "staging-register",
     "recover": "check '{pool}' | grep ok",
     "recover_timeout": 9,
+    "no_preflight": True,
     "leave_out": "mutate-flush",
     "explore": "legal",
     "schedule": 2,

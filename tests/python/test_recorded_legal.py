@@ -91,6 +91,28 @@ def test_an_exploration_ends_with_the_failing_memories_asked_for(trace: Trace) -
         assert "ended there" in ended.coverage and "ended there" not in every.coverage
 
 
+def test_memories_that_time_out_have_causes_of_their_own(trace: Trace, cli: Cli) -> None:
+    # One fence too few twice: one of the two stores makes the recovery hang, the other makes it fail.
+    path = trace(
+        _DATA + _VALID + "|FENCE" + "|STORE;0x10c0;0x65726f6d;0x8|FLUSH;0x10c0;0x8|STORE;0x1100;0x68746f62;0x8"
+        "|FLUSH;0x1100;0x8|FENCE"
+    )
+    recover = f"({_RECOVER}) || exit 1; ! grep -q both {{pool}} || grep -q more {{pool}} || sleep 100"
+    shown = cli(*_legal(path, "--recover", recover, "--recover-timeout", "1"))
+    assert shown.code == 1
+    assert "missing-fence (timed-out)" in shown.out and "images that time out" in shown.out
+    assert "timed-out: power lost before record" in shown.out and "recovery: power lost before record" in shown.out
+    verdict = cp.crash("unencrypted", path, explore="legal", recover=recover, recover_timeout=1, blame=False)
+    assert verdict.causes is not None and verdict.recoveries is not None
+    assert sorted((cause.outcome, cause.count) for cause in verdict.causes) == [("failed", 1), ("timed-out", 1)]
+    assert (verdict.recoveries.failed, verdict.recoveries.timed_out, verdict.violation_count) == (1, 1, 2)
+    assert [violation.rule for violation in verdict.violations] == ["recovery", "timed-out"]
+    ended = cp.crash(
+        "unencrypted", path, explore="legal", recover=recover, recover_timeout=1, blame=False, stop_after=2
+    )
+    assert "It ended there" in ended.coverage
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -129,7 +129,7 @@ def test_a_program_that_does_not_recover_anywhere_is_to_blame(tmp_path: Path) ->
 
 
 def test_equal_images_fail_at_every_point_and_are_told_once(tmp_path: Path) -> None:
-    verdict = cp.crash("unencrypted", _changed(tmp_path), recover="grep -q new {pool}", blame=False)
+    verdict = cp.crash("unencrypted", _changed(tmp_path), recover="grep -q new {pool}", blame=False, no_preflight=True)
     assert verdict.recoveries is not None and (verdict.recoveries.images, verdict.recoveries.failed) == (2, 1)
     assert verdict.violation_count == 1
     # The first image stays until the line is durable.
@@ -147,11 +147,19 @@ def test_each_run_has_a_copy_of_its_own_in_a_folder_that_goes(tmp_path: Path) ->
 
 def test_a_command_that_hangs_or_kills_itself_has_failed(tmp_path: Path) -> None:
     trace = _changed(tmp_path)
-    hangs = cp.crash("unencrypted", trace, recover="grep -q old {pool} || sleep 100", recover_timeout=1)
+    hangs = cp.crash(
+        "unencrypted", trace, recover="grep -q old {pool} || sleep 100", recover_timeout=1, no_preflight=True
+    )
     (violation,) = hangs.violations
+    assert violation.rule == "timed-out" and hangs.recoveries is not None
+    assert (hangs.recoveries.failed, hangs.recoveries.timed_out) == (0, 1)
+    assert "0 of the images failed, 1 timed out." in hangs.coverage and not hangs.holds
+    assert "the program's own recovery does not end in time: 'grep" in violation.explanation
+    assert hangs.blame is not None and hangs.blame.who == "program"
+    assert "--no-preflight" in violation.reproduce
     assert "had not ended after 1 s and was killed" in violation.explanation
     assert "--recover-timeout 1" in violation.reproduce
-    dies = cp.crash("unencrypted", trace, recover="kill -SEGV $$ {pool}")
+    dies = cp.crash("unencrypted", trace, recover="kill -SEGV $$ {pool}", no_preflight=True)
     assert dies.recovered == 0
     assert "was ended by signal 11, and printed nothing" in dies.violations[0].explanation
 
@@ -161,7 +169,10 @@ def test_the_report_does_not_depend_on_how_many_commands_run_at_a_time(tmp_path:
     trace = _trace(tmp_path, stores, [(64, b"old")])
     # Those that end last began first; every third fails.
     command = "n=$(tr -d '\\0' < {pool} | wc -c); sleep 0.0$((n % 7)); echo $n; test $((n % 3)) != 0"
-    found = [cp.crash("unencrypted", trace, recover=command, recover_jobs=jobs).to_dict() for jobs in (1, 3)]
+    found = [
+        cp.crash("unencrypted", trace, recover=command, recover_jobs=jobs, no_preflight=True).to_dict()
+        for jobs in (1, 3)
+    ]
     for one in found:
         del one["host"]
     assert found[0] == found[1]
@@ -185,7 +196,8 @@ def test_a_command_is_told_what_was_marked_as_done(design: str, tmp_path: Path) 
     assert verdict.holds and verdict.recoveries is not None and verdict.recoveries.images == 4
     early = cp.crash(design, trace, recover="grep -q data1 {pool} || ! grep -q done {marks}", blame=False)
     assert early.holds, "a mark is passed before the store before it is durable"
-    late = cp.crash(design, trace, recover="grep -qx 'done 3' {marks} || ! grep -q old {pool}", blame=False)
+    told = "grep -qx 'done 3' {marks} || ! grep -q old {pool}"
+    late = cp.crash(design, trace, recover=told, blame=False, no_preflight=True)
     assert 0 < late.recovered < late.crash_points, "the last mark is never passed"
 
 
@@ -200,7 +212,8 @@ def test_what_is_marked_as_done_and_lost_is_found(tmp_path: Path) -> None:
     keep = tmp_path / "kept"
     keep.mkdir()
     trace = _marked(tmp_path, b"data1", b"other", b"data3")
-    verdict = cp.crash("unencrypted", trace, recover=f"{_KEPT} || (tail -n 1 {{marks}}; false)", recover_keep=keep)
+    command = f"({_KEPT}) || (tail -n 1 {{marks}}; false)"
+    verdict = cp.crash("unencrypted", trace, recover=command, recover_keep=keep, no_preflight=True)
     # With two marks, and with three.
     assert verdict.recoveries is not None and verdict.recoveries.failed == 2
     first = verdict.violations[0]
@@ -210,9 +223,9 @@ def test_what_is_marked_as_done_and_lost_is_found(tmp_path: Path) -> None:
         f"crash-{first.crash_event}.marks": b"done 1\ndone 2\n"
     }
     assert f"{first.crash_event}.marks" in first.explanation
-    again = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event)
+    again = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event, no_preflight=True)
     assert again.recoveries is not None and again.recoveries.failed == 1
-    before = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event - 1)
+    before = cp.crash("unencrypted", trace, recover=_KEPT, at_event=first.crash_event - 1, no_preflight=True)
     assert before.holds
 
 
@@ -228,7 +241,7 @@ def test_a_command_that_names_the_event_is_run_at_each(tmp_path: Path) -> None:
 def test_power_fails_only_between_the_marks(explore: str, tmp_path: Path) -> None:
     trace = _marked(tmp_path, b"data1", b"data2", b"data3")
 
-    def numbers(**region: str) -> set[int]:
+    def numbers(**region: Any) -> set[int]:
         told = tmp_path / "told"
         told.write_text("")
         command = f"wc -l < {{marks}} >> {told}; test -e {{pool}}"
@@ -244,7 +257,7 @@ def test_power_fails_only_between_the_marks(explore: str, tmp_path: Path) -> Non
 
 def test_a_sample_is_spread_over_the_region(tmp_path: Path) -> None:
     trace = _marked(tmp_path, *(b"data%d" % n for n in range(8)))
-    region = {"from_mark": "done 3", "to_mark": "done 6"}
+    region: dict[str, Any] = {"from_mark": "done 3", "to_mark": "done 6"}
     whole = cp.crash("secpm", trace, **region)
     assert whole.crash_points > 5
     assert f"after each of {whole.crash_points} events between marks" in whole.coverage
@@ -256,7 +269,7 @@ def test_what_fails_outside_the_marks_is_not_found(tmp_path: Path) -> None:
     # The second store is lost from its mark on.
     trace = _marked(tmp_path, b"data1", b"other", b"data3")
     for explore in ("schedule", "legal"):
-        options = {"recover": _KEPT, "explore": explore, "no_preflight": True}
+        options: dict[str, Any] = {"recover": _KEPT, "explore": explore, "no_preflight": True}
         assert cp.crash("unencrypted", trace, to_mark="done 2", **options).holds
         failing = cp.crash("unencrypted", trace, from_mark="done 2", **options)
         assert failing.recovered == 0 < failing.crash_points
@@ -267,7 +280,7 @@ def test_what_fails_outside_the_marks_is_not_found(tmp_path: Path) -> None:
 def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp_path: Path) -> None:
     trace = _marked(tmp_path, b"data1", b"data2", b"data3")
 
-    def refused(command: str, **region: str) -> str:
+    def refused(command: str, **region: Any) -> str:
         with pytest.raises(cp.InputError) as error:
             cp.crash("unencrypted", trace, recover=command, explore=explore, recover_folder=tmp_path, **region)
         assert "\n" not in str(error.value) and "nothing was explored (no_preflight explores all" in str(error.value)
@@ -312,8 +325,8 @@ def test_a_time_budget_ends_the_exploration(explore: str, tmp_path: Path) -> Non
     assert ended.holds and ended.out_of_time and not ended.interrupted
     assert ended.recoveries is not None and 0 < ended.recoveries.images < 10 and ended.crash_points > 0
     assert (
-        f" The time budget of 1 s ended the exploration there, with {ended.crash_points} crash points tried; nothing is "
-        "claimed about the rest."
+        f" The time budget of 1 s ended the exploration there, with {ended.crash_points} crash points tried; nothing "
+        "is claimed about the rest."
     ) in ended.coverage
     with pytest.raises(cp.InputError, match="time_budget: 1 s were over before any crash point was judged"):
         cp.crash("unencrypted", trace, recover="sleep 5 < {pool}", **options)

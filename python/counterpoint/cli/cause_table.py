@@ -29,7 +29,8 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
     table.add_column("images", justify="right", header_style="dim")
     for cause, *places in rows:
         cells = ["" if place is None else names[place.place] for place in places]
-        table.add_row(cause.kind, *cells, units.number(cause.count))
+        kind = cause.kind if cause.outcome == "failed" else f"{cause.kind} ({cause.outcome})"
+        table.add_row(kind, *cells, units.number(cause.count))
     yield Text("")
     yield table
     if len(causes) > len(shown):

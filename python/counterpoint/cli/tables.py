@@ -301,6 +301,8 @@ def verdict(crash: Crash) -> RenderableType:
     if crash.recoveries is not None:
         figures.add("images of memory", units.number(crash.recoveries.images))
         figures.add("images that fail", units.number(crash.recoveries.failed))
+        if crash.recoveries.timed_out:
+            figures.add("images that time out", units.number(crash.recoveries.timed_out))
         figures.add("runs of the command", units.number(crash.recoveries.runs))
     if crash.causes is None:
         figures.group("met on the way")

@@ -26,7 +26,8 @@ class Violation:
     """A rule broken after a crash.
 
     Attributes:
-        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery` or `recovery`.
+        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery`, `recovery` or
+            `timed-out`.
         crash_event: power was lost after this event; in a legal state of a recorded program, before this record of its
             trace.
         nested_event: power was lost again after this step of the recovery, counted from 1; None if it was not.
@@ -169,6 +170,7 @@ class Recoveries:
             different cases.
         runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
         failed: images on which it failed.
+        timed_out: images on which it had not ended in time, and was killed.
     """
 
     command: str
@@ -176,6 +178,7 @@ class Recoveries:
     images: int
     runs: int
     failed: int
+    timed_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,7 @@ class Cause:
     """Why memories of a recorded program fail.
 
     Attributes:
+        outcome: how the recovery from them ends: `failed` or `timed-out`.
         kind: `missing-flush`, `stored-after-flush`, `missing-fence`, `non-temporal-not-fenced`, or `nothing-lost` where
             the program does not recover from what it has made durable itself.
         count: how many different memories fail for it.
@@ -234,6 +238,7 @@ class Cause:
         sentence: all of this in a sentence.
     """
 
+    outcome: str
     kind: str
     count: int
     at_event: int
@@ -313,7 +318,12 @@ class Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
         later |= {"secret": True, "interrupted": False, "out_of_time": False}
-        return build(cls, {**later, **document, "document": document})
+        whole = {**later, **document}
+        if whole["recoveries"] is not None:
+            whole["recoveries"] = {"timed_out": 0, **whole["recoveries"]}
+        if whole["causes"] is not None:
+            whole["causes"] = [{"outcome": "failed", **cause} for cause in whole["causes"]]
+        return build(cls, {**whole, "document": document})
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

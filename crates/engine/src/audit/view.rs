@@ -99,7 +99,7 @@ impl Auditor {
                 let of = |line: Line, rule| violation.line == Some(line) && violation.rule == rule;
                 self.loss_leaks.iter().any(|(line, leak)| of(*line, leak.rule()))
             }
-            Rule::Structure | Rule::Battery | Rule::Recovery => false,
+            Rule::Structure | Rule::Battery | Rule::Recovery | Rule::TimedOut => false,
         }
     }
 

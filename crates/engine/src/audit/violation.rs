@@ -29,6 +29,9 @@ pub enum Rule {
     Battery,
     /// The user's own recovery fails.
     Recovery,
+    /// It does not end in time.
+    #[serde(rename = "timed-out")]
+    TimedOut,
 }
 
 impl Rule {
@@ -43,6 +46,7 @@ impl Rule {
             Rule::Structure => "structure",
             Rule::Battery => "battery",
             Rule::Recovery => "recovery",
+            Rule::TimedOut => "timed-out",
         }
     }
 }

@@ -6,6 +6,8 @@ use serde::Serialize;
 /// What failing images have in common.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cause {
+    /// How the recovery from these images ends.
+    pub outcome: CauseOutcome,
     /// What the program lacks.
     pub kind: CauseKind,
     /// Number of different images that fail for it.
@@ -29,6 +31,16 @@ pub struct Cause {
 impl Cause {
     /// Most lines of each sort that are listed.
     pub const SHOWN: usize = 8;
+}
+
+/// How a recovery that does not succeed ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseOutcome {
+    /// With an exit code that says so, or by a signal.
+    Failed,
+    /// Not in time.
+    TimedOut,
 }
 
 /// What a program lacks.

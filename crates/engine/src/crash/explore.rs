@@ -3,6 +3,7 @@
 use super::audited::{Audited, audited};
 use super::power::{Survivors, struck};
 use super::region::RegionEvents;
+use super::report::Recoveries;
 use super::{CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, PowerLoss};
 use crate::assembly::System;
 use crate::config::{ConfigError, RunConfig};
@@ -57,7 +58,7 @@ impl CrashCase<'_> {
         let mut known = KnownStates::default();
         let mut all: Option<CrashReport> = None;
         for schedule in 0..schedules {
-            let failed = |all: &CrashReport| all.recoveries.as_ref().map_or(0, |found| found.failed);
+            let failed = |all: &CrashReport| all.recoveries.as_ref().map_or(0, Recoveries::lost);
             let before = all.as_ref().map_or(0, failed);
             let stop_after = exploration.stop_after.map(|most| most - before);
             let exploration = Exploration { schedule, stop_after, ..*exploration };

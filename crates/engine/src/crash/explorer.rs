@@ -247,7 +247,7 @@ impl<'a> Explorer<'a> {
 
     /// Whether the rule that ends the exploration has been broken, or as many images have failed as end it.
     pub fn stopped(&mut self) -> bool {
-        let failed = self.own.as_ref().map_or(0, Own::failed);
+        let failed = self.own.as_ref().map_or(0, Own::lost);
         self.stopped |= self.stop_after.is_some_and(|most| failed >= most);
         let Some(rule) = self.stop_at else { return self.stopped };
         let violations = self.violation_count();
@@ -373,7 +373,7 @@ impl<'a> Explorer<'a> {
             self.known.images.insert(digest, violation.is_some());
             if let Some(violation) = violation {
                 self.recovered -= held;
-                self.found.add_each(Rule::Recovery, || violation);
+                self.found.add_each(violation.rule, || violation);
             }
         }
         Ok(())

@@ -32,7 +32,7 @@ pub(crate) mod tests;
 
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{ExploreOn, Reach, blame};
-pub use cause::{Cause, CauseKind, KeptLine, LostLine};
+pub use cause::{Cause, CauseKind, CauseOutcome, KeptLine, LostLine};
 pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;
 pub(crate) use explore::{check_crashable, exercised};

@@ -59,6 +59,7 @@ impl<'a> Own<'a> {
             images: 0,
             runs: 0,
             failed: 0,
+            timed_out: 0,
         };
         Self {
             recovery,
@@ -96,9 +97,9 @@ impl<'a> Own<'a> {
         self.recovery.ahead()
     }
 
-    /// Number of images on which the command has failed.
-    pub fn failed(&self) -> u64 {
-        self.recoveries.failed
+    /// Number of images from which the program does not recover.
+    pub fn lost(&self) -> u64 {
+        self.recoveries.lost()
     }
 
     pub fn recoveries(&self) -> Recoveries {
@@ -180,11 +181,12 @@ impl<'a> Own<'a> {
         let kept = self.recovery.settled(first.digest, fails, first.occasion)?;
         let violation = fails.then(|| {
             let explanation = self.explanation(first, &verdict, &kept);
-            let broken = auditor.broken(Rule::Recovery, None, None, explanation);
+            let rule = if verdict.timed_out() { Rule::TimedOut } else { Rule::Recovery };
+            let broken = auditor.broken(rule, None, None, explanation);
             Violation { crash_event: first.occasion.event, transaction: first.transaction, ..broken }
         });
         let judged = Judged { digest: first.digest, violation, held: first.held };
-        self.recoveries.failed += u64::from(fails);
+        self.recoveries.count(&verdict);
         self.pending.pop_front();
         Ok(Some(judged))
     }
@@ -203,9 +205,10 @@ impl<'a> Own<'a> {
             true => "No other rule is broken there.",
             false => "Other rules are broken there, too.",
         };
+        let what = if verdict.timed_out() { "does not end in time" } else { "fails" };
         let mut told = format!(
-            "If power fails after event {event}, {place}, the program's own recovery fails: '{command}', run on the memory \
-             that a boot finds, {did} {others}"
+            "If power fails after event {event}, {place}, the program's own recovery {what}: '{command}', run on the \
+             memory that a boot finds, {did} {others}"
         );
         if let Some((first, more)) = kept.split_first() {
             told += &format!(" That memory is kept as {}", first.display());

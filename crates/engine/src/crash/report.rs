@@ -5,6 +5,7 @@ use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::parts::PartsList;
+use crate::user_recovery::Verdict;
 use serde::{Serialize, Serializer};
 
 /// How much of the machine a crash run exercised. A crash test without one of these says nothing about it.
@@ -116,15 +117,34 @@ pub struct Recoveries {
     pub runs: u64,
     /// Number of images on which the command failed.
     pub failed: u64,
+    /// Number of images on which it had not ended in time.
+    pub timed_out: u64,
 }
 
 impl Recoveries {
     pub(crate) fn coverage(&self) -> String {
         let Recoveries { command, images, runs, failed, .. } = self;
+        let late = match self.timed_out {
+            0 => String::new(),
+            late => format!(", {late} timed out"),
+        };
         format!(
             " The command '{command}' judged the memory that a boot finds at each of these points: {images} different \
-             images of it, {runs} runs, {failed} of the images failed. Equal images have one verdict."
+             images of it, {runs} runs, {failed} of the images failed{late}. Equal images have one verdict."
         )
+    }
+
+    /// Number of images from which the program does not recover.
+    pub(crate) fn lost(&self) -> u64 {
+        self.failed + self.timed_out
+    }
+
+    pub(crate) fn count(&mut self, verdict: &Verdict) {
+        match (verdict.recovers(), verdict.timed_out()) {
+            (true, _) => {}
+            (false, true) => self.timed_out += 1,
+            (false, false) => self.failed += 1,
+        }
     }
 }
 
@@ -351,6 +371,7 @@ impl CrashReport {
             all.images += more.images;
             all.runs += more.runs;
             all.failed += more.failed;
+            all.timed_out += more.timed_out;
         }
         if self.violations.is_empty() {
             self.violations = other.violations;

@@ -74,6 +74,11 @@ impl Verdict {
         self.outcome == Outcome::Exit(0)
     }
 
+    /// Whether it had not ended in time, and was killed.
+    pub fn timed_out(&self) -> bool {
+        self.outcome == Outcome::TimedOut
+    }
+
     fn did(&self, timeout_seconds: u64) -> String {
         match self.outcome {
             Outcome::Exit(code) => format!("ended with exit code {code}"),

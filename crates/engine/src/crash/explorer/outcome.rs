@@ -50,8 +50,12 @@ impl Explorer<'_> {
         let own = self.own.as_ref().map(Own::recoveries);
         let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
         // What the user asked about comes first.
-        let (asked, other): (Vec<Violation>, Vec<Violation>) =
-            self.found.explained.iter().cloned().partition(|violation| violation.rule == Rule::Recovery);
+        let (asked, other): (Vec<Violation>, Vec<Violation>) = self
+            .found
+            .explained
+            .iter()
+            .cloned()
+            .partition(|violation| matches!(violation.rule, Rule::Recovery | Rule::TimedOut));
         CrashReport::new(
             run,
             Findings {

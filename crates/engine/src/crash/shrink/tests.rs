@@ -56,6 +56,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         coverage: String::new(),
         secret: true,
         interrupted: false,
+        out_of_time: false,
         unjudged: None,
         violation_count: violations.len() as u64,
         violations,

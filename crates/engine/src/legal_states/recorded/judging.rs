@@ -39,10 +39,18 @@ struct Pending {
 pub(super) struct Failing {
     pub key: Key,
     pub count: u64,
-    /// The first of them: what it is, what the command was told, what it did, and the files that were kept.
+    /// The first of them.
     pub loss: Loss,
+    pub how: Failed,
+}
+
+/// How the command failed.
+pub(super) struct Failed {
+    pub timed_out: bool,
+    /// What it was told of the program, and what it did.
     pub told: Option<String>,
     pub did: String,
+    /// The files that were kept.
     pub kept: Vec<PathBuf>,
 }
 
@@ -56,7 +64,9 @@ pub(super) struct Judging<'a> {
     /// Number of images that have been met, and of runs that this exploration started.
     pub images: u64,
     pub runs: u64,
+    /// Number of images on which the command failed, and of those on which it had not ended in time.
     pub failed: u64,
+    pub timed_out: u64,
     pub causes: Vec<Failing>,
     /// Explored points, by their records, in the order in which they were first explored.
     points: Vec<u64>,
@@ -82,6 +92,7 @@ impl<'a> Judging<'a> {
             images: 0,
             runs: 0,
             failed: 0,
+            timed_out: 0,
             causes: Vec::new(),
             points: Vec::new(),
             known_points: FxHashSet::default(),
@@ -180,25 +191,27 @@ impl<'a> Judging<'a> {
             if fails {
                 let told = self.recovery.told(occasion);
                 let did = verdict.told(self.recovery.settings().timeout_seconds);
-                self.fails(pending, told, did, kept);
+                self.fails(pending, Failed { timed_out: verdict.timed_out(), told, did, kept });
             }
         }
         Ok(())
     }
 
-    fn fails(&mut self, pending: Pending, told: Option<String>, did: String, kept: Vec<PathBuf>) {
-        self.failed += 1;
+    fn fails(&mut self, pending: Pending, how: Failed) {
+        *(if how.timed_out { &mut self.timed_out } else { &mut self.failed }) += 1;
         for (record, images) in pending.met {
             self.failed_points.entry(record).or_insert(images);
         }
-        match self.causes.iter_mut().find(|known| pending.loss.is_explained_by(&known.key)) {
+        let explains =
+            |known: &Failing| known.how.timed_out == how.timed_out && pending.loss.is_explained_by(&known.key);
+        match self.causes.iter_mut().find(|known| explains(known)) {
             Some(known) => known.count += 1,
             None => {
                 let key = pending.loss.key();
-                self.causes.push(Failing { key, count: 1, loss: pending.loss, told, did, kept });
+                self.causes.push(Failing { key, count: 1, loss: pending.loss, how });
             }
         }
-        if self.stop_after.is_some_and(|most| self.failed >= most) {
+        if self.stop_after.is_some_and(|most| self.failed + self.timed_out >= most) {
             self.end_at(pending.until);
         }
     }

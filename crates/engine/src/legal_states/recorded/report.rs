@@ -6,8 +6,8 @@ use crate::attribution::{Place, places};
 use crate::audit::{Rule, Violation};
 use crate::check::{Shown, wrappers_and};
 use crate::crash::{
-    Cause, CauseKind, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings, KeptLine,
-    LostLine, Recoveries,
+    Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
+    KeptLine, LostLine, Recoveries,
 };
 use crate::message::{Line, Site};
 use crate::workload::trace::{StepsRead, Trace};
@@ -49,6 +49,7 @@ impl Outcome<'_> {
             images: judging.images,
             runs: judging.runs,
             failed: judging.failed,
+            timed_out: judging.timed_out,
         };
         if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
@@ -74,7 +75,7 @@ impl Outcome<'_> {
             distinct_states: judging.images,
             coverage: coverage + &recoveries.coverage(),
             violations,
-            violation_count: judging.failed,
+            violation_count: judging.failed + judging.timed_out,
             stages: Vec::new(),
             recoveries: Some(recoveries),
             internal_errors: Vec::new(),
@@ -86,10 +87,10 @@ impl Outcome<'_> {
 
 /// The causes as the user sees them, each with the first image that has it: places that are shown alike are one.
 fn merged<'f>(names: &Names<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)> {
-    let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<(bool, Vec<String>), usize> = BTreeMap::new();
     let mut found: Vec<(Cause, &Failing)> = Vec::new();
     for failing in all {
-        match known.entry(names.key(&failing.key)) {
+        match known.entry((failing.how.timed_out, names.key(&failing.key))) {
             std::collections::btree_map::Entry::Occupied(at) => found[*at.get()].0.count += failing.count,
             std::collections::btree_map::Entry::Vacant(free) => {
                 free.insert(found.len());
@@ -161,6 +162,7 @@ impl Names<'_> {
             KeptLine { file, offset, stored: self.shown(kept.stored) }
         };
         Cause {
+            outcome: if failing.how.timed_out { CauseOutcome::TimedOut } else { CauseOutcome::Failed },
             kind: lost.first().map_or(CauseKind::NothingLost, |lost| lost.missing),
             count: failing.count,
             at_event: *record,
@@ -224,7 +226,7 @@ impl Names<'_> {
             Some(number) => format!("in transaction {number}"),
             None => "outside any transaction".to_owned(),
         };
-        place.extend(failing.told.iter().map(|marks| format!(" and {marks}")));
+        place.extend(failing.how.told.iter().map(|marks| format!(" and {marks}")));
         let fence = match before {
             Before::Durable(site) => {
                 format!("just before record {record} of the trace (at {})", self.place(*site).text)
@@ -232,21 +234,26 @@ impl Names<'_> {
             Before::Mark => format!("just before the mark that is record {record} of the trace"),
             Before::End => "at the end of the trace".to_owned(),
         };
+        let how = &failing.how;
+        let (rule, what) = match how.timed_out {
+            true => (Rule::TimedOut, "does not end in time"),
+            false => (Rule::Recovery, "fails"),
+        };
         let mut explanation = format!(
-            "If power fails {fence}, {place}, hardware may leave memory from which the program's own recovery fails: \
+            "If power fails {fence}, {place}, hardware may leave memory from which the program's own recovery {what}: \
              '{command}', run on it, {} {}",
-            failing.did, cause.sentence
+            how.did, cause.sentence
         );
         if cause.count > 1 {
             explanation += &format!(" {} different images fail for this cause.", cause.count);
         }
-        if let Some((first, more)) = failing.kept.split_first() {
+        if let Some((first, more)) = how.kept.split_first() {
             explanation += &format!(" That memory is kept as {}", first.display());
             explanation.extend(more.iter().map(|path| format!(", {}", path.display())));
             explanation.push('.');
         }
         Violation {
-            rule: Rule::Recovery,
+            rule,
             crash_event: *record,
             nested_events: Vec::new(),
             core: None,

@@ -46,7 +46,7 @@ fn equal_memory_with_other_marks_is_another_case() {
     };
     assert_eq!(cases("test -e {pool}"), (1, 2));
     assert_eq!(cases("test -e {pool} && test $(wc -l < {marks}) -le 2"), (3, 4));
-    assert_eq!(cases("test -e {pool} -a {event} -gt 0"), (1, 2));
+    assert_eq!(cases("test -e {pool} -a {event} -ge 0"), (1, 2));
     let failing = outcome(program(), json!({"recover": "test -e {pool} -a $(wc -l < {marks}) != 1"})).unwrap();
     assert_eq!((&failing["crash_points"], &failing["recovered"]), (&json!(3), &json!(2)));
     assert_eq!(failing["violations"][0]["crash_event"], json!(8), "before the second mark, which is this record");
