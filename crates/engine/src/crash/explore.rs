@@ -191,8 +191,7 @@ impl CrashCase<'_> {
             watch.after(system)
         });
         watch.finish(&system)?;
-        let (first, last) = system.observer.found().into_inner();
-        Ok((first - 1, last + 1 - first))
+        Ok(system.observer.found())
     }
 
     /// The description of the run in a report, with or without a certain schedule, before the exploration.

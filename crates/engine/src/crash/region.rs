@@ -2,7 +2,6 @@
 
 use crate::kernel::Ps;
 use crate::message::{CoreId, Observer};
-use std::ops::RangeInclusive;
 
 /// A part of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +32,7 @@ pub(super) struct RegionEvents {
     region: Region,
     marks: u64,
     events: u64,
+    /// The first and the last of them.
     inside: Option<(u64, u64)>,
 }
 
@@ -41,9 +41,9 @@ impl RegionEvents {
         Self { region, marks: 0, events: 0, inside: None }
     }
 
-    /// The events, by number; none if there are none.
-    pub fn found(&self) -> RangeInclusive<u64> {
-        self.inside.map_or(1..=0, |(first, last)| first..=last)
+    /// How many events come before them, and how many they are.
+    pub fn found(&self) -> (u64, u64) {
+        self.inside.map_or((0, 0), |(first, last)| (first - 1, last + 1 - first))
     }
 }
 
