@@ -86,14 +86,12 @@ def summed_up(index: str, pages: Mapping[str, str]) -> str:
     lines = index.splitlines()
     for number, line in enumerate(lines):
         named = _SUMMARY.match(line)
-        if named is None or not rows(pages[named[1]])[1]:
+        found = rows(pages[named[1]])[1] if named else []
+        if named is None or not found:
             continue
         page = pages[named[1]].splitlines()
-        cells = [
-            summary(page[row.line].strip("|").split("|")[2:])
-            for row in rows(pages[named[1]])[1]
-            if "nested" not in row.options
-        ]
+        shown = [row for row in found if "nested" not in row.options]
+        cells = [summary(page[row.line].strip("|").split("|")[2:]) for row in shown]
         kept = line.strip("|").split("|")[: -len(cells)]
         lines[number] = f"|{'|'.join(kept)}| {' | '.join(cells)} |"
     return "\n".join(lines) + "\n"

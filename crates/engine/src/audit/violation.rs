@@ -35,6 +35,11 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Whether the user's own recovery judges it, and no auditor.
+    pub fn is_of_command(self) -> bool {
+        matches!(self, Rule::Recovery | Rule::TimedOut)
+    }
+
     /// The rule's name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {

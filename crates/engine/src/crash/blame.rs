@@ -121,11 +121,7 @@ impl Inquiry<'_, '_> {
             plaintext.name,
             crashes(&found)
         ));
-        if self.is_trace && matches!(self.rule, Rule::Recovery | Rule::TimedOut) {
-            self.in_legal_states(&run, &plaintext)
-        } else {
-            Ok(None)
-        }
+        if self.is_trace && self.rule.is_of_command() { self.in_legal_states(&run, &plaintext) } else { Ok(None) }
     }
 
     /// Tries every legal state of a recorded program that holds in the schedules of plaintext memory.

@@ -52,15 +52,7 @@ pub(super) struct Judged {
 
 impl<'a> Own<'a> {
     pub fn new(recovery: &'a mut OwnRecovery, end: u64) -> Self {
-        let settings = recovery.settings();
-        let recoveries = Recoveries {
-            command: settings.command.clone(),
-            timeout_seconds: settings.timeout_seconds,
-            images: 0,
-            runs: 0,
-            failed: 0,
-            timed_out: 0,
-        };
+        let recoveries = Recoveries::none(recovery.settings());
         Self {
             recovery,
             end,

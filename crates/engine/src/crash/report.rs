@@ -5,7 +5,7 @@ use crate::audit::{Rule, StageTally, Violation};
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::parts::PartsList;
-use crate::user_recovery::Verdict;
+use crate::user_recovery::{RecoverySettings, Verdict};
 use serde::{Serialize, Serializer};
 
 /// How much of the machine a crash run exercised. A crash test without one of these says nothing about it.
@@ -122,6 +122,12 @@ pub struct Recoveries {
 }
 
 impl Recoveries {
+    /// No run yet.
+    pub(crate) fn none(settings: &RecoverySettings) -> Self {
+        let (command, timeout_seconds) = (settings.command.clone(), settings.timeout_seconds);
+        Self { command, timeout_seconds, images: 0, runs: 0, failed: 0, timed_out: 0 }
+    }
+
     pub(crate) fn coverage(&self) -> String {
         let Recoveries { command, images, runs, failed, .. } = self;
         let late = match self.timed_out {

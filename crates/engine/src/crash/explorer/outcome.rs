@@ -2,7 +2,7 @@
 
 use super::super::plan::NestedExtent;
 use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
-use super::{CrashPlan, Explorer, Own, Region, Rule, Violation};
+use super::{CrashPlan, Explorer, Own, Region, Violation};
 
 impl Explorer<'_> {
     /// Why nothing was judged, if so: a crash before the first store can lose nothing.
@@ -50,12 +50,8 @@ impl Explorer<'_> {
         let own = self.own.as_ref().map(Own::recoveries);
         let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
         // What the user asked about comes first.
-        let (asked, other): (Vec<Violation>, Vec<Violation>) = self
-            .found
-            .explained
-            .iter()
-            .cloned()
-            .partition(|violation| matches!(violation.rule, Rule::Recovery | Rule::TimedOut));
+        let (asked, other): (Vec<Violation>, Vec<Violation>) =
+            self.found.explained.iter().cloned().partition(|violation| violation.rule.is_of_command());
         CrashReport::new(
             run,
             Findings {

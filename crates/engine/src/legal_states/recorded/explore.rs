@@ -68,7 +68,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let Read { near, extent, read } = found.expect("there is a pass");
     let interrupted = cancel.load(Ordering::Relaxed);
     let (points, _) = judging.points();
-    if interrupted && judging.images == 0 {
+    if interrupted && judging.recoveries.images == 0 {
         return Err(Failure::Cancelled);
     }
     let unjudged = (points == 0).then(|| near.unjudged(exploration.plan, exploration.region));
@@ -170,7 +170,8 @@ impl Reading<'_> {
         }
         let (tally, near) = (walk.tally, walk.near);
         let points = judging.points().0 as usize;
-        let extent = judging.ended.unwrap_or(Extent { pass: self.pass, tally, points, images: judging.images });
+        let extent =
+            judging.ended.unwrap_or(Extent { pass: self.pass, tally, points, images: judging.recoveries.images });
         Ok(Read { near, extent, read })
     }
 }

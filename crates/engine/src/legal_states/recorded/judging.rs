@@ -4,6 +4,7 @@ use super::loss::{Key, Loss, Moment};
 use super::memory::Memory;
 use super::point::{Point, State};
 use super::tally::{Pass, Tally};
+use crate::crash::Recoveries;
 use crate::message::{Line, LineBytes};
 use crate::run::Failure;
 use crate::user_recovery::{Occasion, OwnRecovery};
@@ -61,12 +62,8 @@ pub(super) struct Judging<'a> {
     /// Whether a judged image fails.
     judged: FxHashMap<u128, bool>,
     pending: VecDeque<Pending>,
-    /// Number of images that have been met, and of runs that this exploration started.
-    pub images: u64,
-    pub runs: u64,
-    /// Number of images on which the command failed, and of those on which it had not ended in time.
-    pub failed: u64,
-    pub timed_out: u64,
+    /// The images that have been met, and the runs that this exploration started.
+    pub recoveries: Recoveries,
     pub causes: Vec<Failing>,
     /// Explored points, by their records, in the order in which they were first explored.
     points: Vec<u64>,
@@ -85,14 +82,11 @@ pub(super) struct Judging<'a> {
 impl<'a> Judging<'a> {
     pub fn new(recovery: &'a mut OwnRecovery, stop_after: Option<u64>, cancel: &'a AtomicBool) -> Self {
         Self {
+            recoveries: Recoveries::none(recovery.settings()),
             recovery,
             cancel,
             judged: FxHashMap::default(),
             pending: VecDeque::new(),
-            images: 0,
-            runs: 0,
-            failed: 0,
-            timed_out: 0,
             causes: Vec::new(),
             points: Vec::new(),
             known_points: FxHashSet::default(),
@@ -141,23 +135,29 @@ impl<'a> Judging<'a> {
         let digest = self.recovery.named().digest(point.digest(state), occasion);
         match self.judged.get(&digest) {
             Some(true) => {
-                self.failed_points.entry(at.record).or_insert(self.images);
+                self.failed_points.entry(at.record).or_insert(self.recoveries.images);
             }
             Some(false) => {}
             None => match self.pending.iter_mut().find(|pending| pending.digest == digest) {
                 Some(pending) if pending.met.last().is_some_and(|(record, _)| *record == at.record) => {}
-                Some(pending) => pending.met.push((at.record, self.images)),
+                Some(pending) => pending.met.push((at.record, self.recoveries.images)),
                 None => {
                     let loss = Loss::of(memory, point, state, at);
                     let begun = !self.recovery.knows(digest);
                     if begun {
                         self.collect(memory, point, state);
                         self.recovery.begin(digest, occasion, self.lines.drain(..))?;
-                        self.runs += 1;
+                        self.recoveries.runs += 1;
                     }
-                    self.images += 1;
-                    let until = Extent { images: self.images, ..until };
-                    self.pending.push_back(Pending { digest, loss, begun, until, met: vec![(at.record, self.images)] });
+                    self.recoveries.images += 1;
+                    let until = Extent { images: self.recoveries.images, ..until };
+                    self.pending.push_back(Pending {
+                        digest,
+                        loss,
+                        begun,
+                        until,
+                        met: vec![(at.record, self.recoveries.images)],
+                    });
                 }
             },
         }
@@ -188,6 +188,7 @@ impl<'a> Judging<'a> {
             let kept = self.recovery.settled(first.digest, fails, occasion)?;
             let pending = self.pending.pop_front().expect("it was there");
             self.judged.insert(pending.digest, fails);
+            self.recoveries.count(&verdict);
             if fails {
                 let told = self.recovery.told(occasion);
                 let did = verdict.told(self.recovery.settings().timeout_seconds);
@@ -198,7 +199,6 @@ impl<'a> Judging<'a> {
     }
 
     fn fails(&mut self, pending: Pending, how: Failed) {
-        *(if how.timed_out { &mut self.timed_out } else { &mut self.failed }) += 1;
         for (record, images) in pending.met {
             self.failed_points.entry(record).or_insert(images);
         }
@@ -211,7 +211,7 @@ impl<'a> Judging<'a> {
                 self.causes.push(Failing { key, count: 1, loss: pending.loss, how });
             }
         }
-        if self.stop_after.is_some_and(|most| self.failed + self.timed_out >= most) {
+        if self.stop_after.is_some_and(|most| self.recoveries.lost() >= most) {
             self.end_at(pending.until);
         }
     }
@@ -227,8 +227,8 @@ impl<'a> Judging<'a> {
     /// The exploration ends there. What it has done since does not count, because that depends on how many commands run at
     /// a time.
     fn end_at(&mut self, until: Extent) {
-        self.runs -= self.pending.drain(..).filter(|pending| pending.begun).count() as u64;
-        self.images = until.images;
+        self.recoveries.runs -= self.pending.drain(..).filter(|pending| pending.begun).count() as u64;
+        self.recoveries.images = until.images;
         self.points.truncate(until.points);
         self.known_points = self.points.iter().copied().collect();
         let points = &self.known_points;

@@ -7,7 +7,7 @@ use crate::audit::{Rule, Violation};
 use crate::check::{Shown, wrappers_and};
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
-    KeptLine, LostLine, Recoveries,
+    KeptLine, LostLine,
 };
 use crate::message::{Line, Site};
 use crate::workload::trace::{StepsRead, Trace};
@@ -38,19 +38,11 @@ impl Outcome<'_> {
         let mut coverage = self.extent.tally.coverage(
             plan,
             self.extent.pass,
-            judging.images,
+            judging.recoveries.images,
             self.budget,
             judging.recovery().named().marks,
         );
-        let settings = judging.recovery().settings();
-        let recoveries = Recoveries {
-            command: settings.command.clone(),
-            timeout_seconds: settings.timeout_seconds,
-            images: judging.images,
-            runs: judging.runs,
-            failed: judging.failed,
-            timed_out: judging.timed_out,
-        };
+        let recoveries = judging.recoveries.clone();
         if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
@@ -72,10 +64,10 @@ impl Outcome<'_> {
             crash_points,
             nested_points: 0,
             recovered,
-            distinct_states: judging.images,
+            distinct_states: judging.recoveries.images,
             coverage: coverage + &recoveries.coverage(),
             violations,
-            violation_count: judging.failed + judging.timed_out,
+            violation_count: recoveries.lost(),
             stages: Vec::new(),
             recoveries: Some(recoveries),
             internal_errors: Vec::new(),
