@@ -27,6 +27,8 @@ from .handlers import STOPS, handled
 from .paths import is_file, is_folder, reason
 
 SUFFIX = ".cptrace"
+INCLUDE = Path(__file__).with_name("include")
+"""The folder of the header that programs may include."""
 _SOURCES = Path(__file__).with_name("_recorder")
 _TOOL = "counterpoint-amd64-linux"
 _NEEDED = "install it with: apt-get install valgrind gcc make"

@@ -13,7 +13,9 @@ from raw import Failure
 
 from counterpoint import recorder
 
-COMPILE = ["gcc", "-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-mclwb", "-mclflushopt", "-pthread"]
+INCLUDE = f"-I{recorder.INCLUDE}"
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+COMPILE = ["gcc", "-std=gnu11", INCLUDE, "-g", "-O1", *WARNINGS, "-mclwb", "-mclflushopt", "-pthread"]
 
 
 def compiled(source: Path, form: str, out: Path) -> Path:

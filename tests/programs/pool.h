@@ -9,6 +9,7 @@
    legal: it is what a power failure leaves before the first store. */
 
 #define _GNU_SOURCE
+#include <counterpoint_program.h>
 #include <fcntl.h>
 #include <immintrin.h>
 #include <stdbool.h>
@@ -62,6 +63,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: %s run|recover FILE\n", arguments[0]);
         return 2;
     }
+    if (!runs) counterpoint_recovery_server();
     int file = open(arguments[2], O_RDWR | O_CREAT, 0600);
     void *memory = MAP_FAILED;
     if (file >= 0 && ftruncate(file, POOL) == 0)

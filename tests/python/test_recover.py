@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from waiting import wait_until
 
 import counterpoint as cp
@@ -199,6 +200,41 @@ def test_a_command_is_told_what_was_marked_as_done(design: str, tmp_path: Path) 
     told = "grep -qx 'done 3' {marks} || ! grep -q old {pool}"
     late = cp.crash(design, trace, recover=told, blame=False, no_preflight=True)
     assert 0 < late.recovered < late.crash_points, "the last mark is never passed"
+
+
+def test_a_command_that_serves_is_loaded_once_for_each_job(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("include")
+    include = Path(ended.out.strip())
+    assert (ended.code, [one.name for one in include.iterdir()]) == (0, ["counterpoint_program.h"])
+    loads, check, source = tmp_path / "loads", tmp_path / "check", tmp_path / "check.c"
+    source.write_text(f"""
+        #include <counterpoint_program.h>
+        #include <stdio.h>
+        int main(int count, char **given) {{
+            (void)count;
+            FILE *loads = fopen("{loads}", "a");
+            fputs("x", loads);
+            fclose(loads);
+            counterpoint_recovery_server();
+            FILE *pool = fopen(given[1], "r"), *marks = fopen(given[2], "r");
+            char line[100];
+            int promised = 0, first;
+            while (fgets(line, sizeof line, marks)) promised++;
+            fseek(pool, 64, SEEK_SET);
+            first = fgetc(pool);
+            return promised > 0 && first != 'b';
+        }}
+    """)
+    subprocess.run(["cc", "-Wall", "-Werror", f"-I{include}", "-o", check, source], check=True)
+    trace = _trace(tmp_path, [(64, b"b"), (128, b"c"), (192, b"d")], [], marks=b"done")
+    found = cp.crash("secpm", trace, recover=f"{check} {{pool}} {{marks}}", recover_jobs=1)
+    assert found.holds
+    assert found.recoveries is not None
+    assert (found.recoveries.runs, loads.read_text()) == (4, "x")
+    plain = cp.crash("secpm", trace, recover=f"true && {check} {{pool}} {{marks}}", recover_jobs=1)
+    assert plain.recoveries is not None
+    assert (plain.recoveries.runs, len(loads.read_text())) == (4, 1 + 4 + 2), "each loads it, and so do the first two"
+    assert (plain.crash_points, plain.recovered) == (found.crash_points, found.recovered)
 
 
 def test_equal_memory_with_other_marks_is_another_case(tmp_path: Path) -> None:

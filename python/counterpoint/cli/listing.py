@@ -1,4 +1,4 @@
-"""`designs`, `parts`, `workloads`, `machines`, `faults`: what exists, one line each."""
+"""`designs`, `parts`, `workloads`, `machines`, `faults`: what exists, one line each; `include`: where the header is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from .. import api
+from ..recorder import INCLUDE
 from ..request import Variant
 from . import screen
 from .options import Json
@@ -109,6 +110,11 @@ def faults(as_json: Json = False) -> None:
     for fault in found:
         table.add_row(fault.name, fault.summary, ", ".join(fault.designs))
     return screen.output().print(table)
+
+
+def include() -> None:
+    """Print the folder of counterpoint_program.h, for the -I of a compiler."""
+    screen.output().print(str(INCLUDE), markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(*columns: str) -> Table:

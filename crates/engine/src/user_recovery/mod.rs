@@ -5,16 +5,21 @@
 //! lines as the boot reads them -> image: one file for each file of the trace, of which only changed lines are written
 //!                              -> copy: of its own for each run, by reference where the file system can
 //!                              -> placeholders: the command with paths in it, and a file of marks if it asks for them
-//!                              -> command: sh, with a time limit -> verdict, kept for equal memory
+//!                              -> seat: where it runs -> command: sh, or server: a fork; with a time limit
+//!                              -> verdict, kept for equal memory
 //! ```
 //!
 //! Several commands run at a time; their verdicts are taken in the order in which the runs started.
 
 mod command;
 mod copy;
+mod group;
 mod image;
+mod output;
 mod placeholders;
 mod preflight;
+mod seats;
+mod server;
 #[cfg(test)]
 mod tests;
 
@@ -22,13 +27,14 @@ use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
 use crate::run::{Failure, workers};
 use crate::workload::trace::{Marks, Trace};
-use command::{Command, Outcome, Ran};
+use command::{Limits, Outcome, Ran};
 use image::Image;
 pub(crate) use placeholders::Named;
 pub use placeholders::Occasion;
-use placeholders::{Given, filled_in, names_memory};
+use placeholders::names_memory;
 pub use preflight::Preflight;
 use rustc_hash::FxHashMap;
+use seats::{Prepared, Seats};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,14 +121,8 @@ enum Known {
     Refused(ConfigError),
 }
 
-/// A finished run: the digest of its memory, its folder with the file of its marks, and its result.
-type Over = (u128, Place, io::Result<Option<Ran>>);
-
-/// Where a run finds what it is given.
-struct Place {
-    folder: PathBuf,
-    marks: PathBuf,
-}
+/// A finished run: the digest of its memory and its result.
+type Over = (u128, io::Result<Option<Ran>>);
 
 /// Runs the command on images of memory, for any number of explorations of the same trace.
 pub struct OwnRecovery {
@@ -138,6 +138,7 @@ pub struct OwnRecovery {
     pool: rayon::ThreadPool,
     /// Number of runs in progress.
     under_way: usize,
+    seats: Arc<Seats>,
     tell: Sender<Over>,
     over: Receiver<Over>,
     /// Ends the runs in progress.
@@ -169,8 +170,21 @@ impl OwnRecovery {
         let image = Image::create(&folder.path().join("image"), name, trace.files(), &trace.base())?;
         let pool = workers::pool(settings.jobs)?;
         let (tell, over) = channel();
-        let (known, abort) = (FxHashMap::default(), Arc::default());
-        Ok(Self { settings, folder, image, named, texts, known, runs: 0, pool, under_way: 0, tell, over, abort })
+        Ok(Self {
+            seats: Arc::new(Seats::new(&settings.command, named.event, folder.path(), image.pool())),
+            settings,
+            folder,
+            image,
+            named,
+            texts,
+            known: FxHashMap::default(),
+            runs: 0,
+            pool,
+            under_way: 0,
+            tell,
+            over,
+            abort: Arc::default(),
+        })
     }
 
     /// The settings.
@@ -240,28 +254,22 @@ impl OwnRecovery {
         }
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
-        let place = Place { marks: folder.with_extension("marks"), folder };
-        self.image.copy_into(&place.folder)?;
+        let prepared = Prepared { marks: folder.with_extension("marks"), folder, event: occasion.event };
+        self.image.copy_into(&prepared.folder)?;
         if self.named.marks {
-            self.write_marks(&place.marks, occasion.marks)?;
+            self.write_marks(&prepared.marks, occasion.marks)?;
         }
         if self.settings.keep.is_some() {
             self.image.copy_into(&self.untouched(digest))?;
         }
-        let pool = place.folder.join(self.image.pool());
-        let given = Given { pool: &pool, folder: &place.folder, marks: &place.marks, event: occasion.event };
-        let text = filled_in(&self.settings.command, &given);
         let timeout = Duration::from_secs(self.settings.timeout_seconds);
-        let (tell, abort) = (self.tell.clone(), Arc::clone(&self.abort));
+        let (tell, abort, seats) = (self.tell.clone(), Arc::clone(&self.abort), Arc::clone(&self.seats));
         self.known.insert(digest, Known::Running);
         self.under_way += 1;
         self.pool.spawn(move || {
-            let ran = Command { text: &text, timeout, cancel: &abort }.run();
-            // What the command made unremovable is removed at the end.
-            let _ = std::fs::remove_dir_all(&place.folder);
-            let _ = std::fs::remove_file(&place.marks);
+            let ran = seats.run(&prepared, Limits { timeout, cancel: &abort });
             // This fails only if nothing waits for the result any more.
-            let _ = tell.send((digest, place, ran));
+            let _ = tell.send((digest, ran));
         });
         Ok(())
     }
@@ -295,10 +303,10 @@ impl OwnRecovery {
         }
     }
 
-    fn take(&mut self, (digest, place, ran): Over) {
+    fn take(&mut self, (digest, ran): Over) {
         self.under_way -= 1;
         let known = match ran {
-            Ok(Some(ran)) => self.judged(&place, ran),
+            Ok(Some(ran)) => self.judged(ran),
             // A run is aborted only at the end.
             Ok(None) => return,
             Err(error) => {
@@ -308,9 +316,7 @@ impl OwnRecovery {
         self.known.insert(digest, known);
     }
 
-    fn judged(&self, place: &Place, Ran { outcome, said }: Ran) -> Known {
-        let said = said.replace(&*place.marks.to_string_lossy(), "{marks}");
-        let said = said.replace(&*place.folder.to_string_lossy(), "{folder}");
+    fn judged(&self, Ran { outcome, said }: Ran) -> Known {
         // These exit codes say that the shell could not run the command, which is not a verdict.
         if let Outcome::Exit(code @ (126 | 127)) = outcome {
             let command = &self.settings.command;

@@ -1,7 +1,10 @@
 //! Images, copies and commands by themselves.
 
-use super::command::{Command, Outcome};
+mod server;
+
+use super::command::{Came, Limits, Outcome};
 use super::image::Image;
+use super::placeholders::{Given, filled_in};
 use super::*;
 use crate::workload::trace::Trace;
 use std::fs;
@@ -51,7 +54,10 @@ fn judge(recovery: &mut OwnRecovery, digest: u128, lines: &[(Line, LineBytes)]) 
 }
 
 fn run(text: &str, timeout: Duration) -> Ran {
-    Command { text, timeout, cancel: &NEVER }.run().unwrap().expect("nobody interrupts")
+    match command::run(text, Limits { timeout, cancel: &NEVER }, None).unwrap() {
+        Came::Ran(ran) => ran,
+        Came::Serves(_) | Came::Cancelled => panic!("nobody interrupts"),
+    }
 }
 
 fn at(event: u64) -> Occasion {
@@ -150,9 +156,9 @@ fn an_interrupted_command_gives_no_verdict() {
             std::thread::sleep(Duration::from_millis(50));
             cancel.store(true, Ordering::Relaxed);
         });
-        Command { text: "sleep 100", timeout: Duration::from_secs(50), cancel: &cancel }.run().unwrap()
+        command::run("sleep 100", Limits { timeout: Duration::from_secs(50), cancel: &cancel }, None).unwrap()
     });
-    assert!(ran.is_none() && started.elapsed() < Duration::from_secs(20));
+    assert!(matches!(ran, Came::Cancelled) && started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
