@@ -178,3 +178,17 @@ void kernel_fence(void)
 {
    if (watch.active) kernel_operation(TAG_SFENCE);
 }
+
+/* The program counter is behind the request. */
+void annotated(Tag tag, Addr a, SizeT length)
+{
+   Addr pc = VG_(get_IP)(VG_(get_running_tid)()) - 1;
+   while (length > 0) {
+      SizeT part = length < CHUNK ? length : CHUNK;
+      operation(tag, threads_current(), executed, pc);
+      field_address(a);
+      field_u(part);
+      a += part;
+      length -= part;
+   }
+}

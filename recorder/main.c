@@ -17,6 +17,7 @@ static Bool option(const HChar* argument)
    if (VG_BINT_CLO(argument, "--trace-fd", trace_descriptor, 0, 1 << 20)) {
    } else if (VG_BINT_CLO(argument, "--told-fd", told_descriptor, 0, 1 << 20)) {
    } else if (VG_BINT_CLO(argument, "--soft-files", soft_files, 0, 1 << 20)) {
+   } else if (VG_STR_CLO(argument, "--mark-stderr", printed_prefix)) {
    } else if (VG_STR_CLO(argument, "--pmem", pattern)) {
       if (files_pattern_count == PATTERNS_MAX)
          VG_(fmsg_bad_option)(argument, "at most %d patterns can be given\n", PATTERNS_MAX);
@@ -32,6 +33,7 @@ static void usage(void)
    VG_(printf)("    --trace-fd=<number>   write the trace to this file descriptor\n"
                "    --told-fd=<number>    say in this file what is not recorded (unrecorded.c)\n"
                "    --soft-files=<number> the soft limit of open files that the program finds\n"
+               "    --mark-stderr=<text>  lines on standard error that begin with this are marks\n"
                "    --pmem=<pattern>      record files whose path matches (* and ?), not all [repeatable]\n");
 }
 

@@ -9,6 +9,7 @@
       mappings.c    knows which memory is persistent, and of which file (files.c) it is
       callers.c     who called the code that flushes, fences or stores past the caches
       syscalls.c    what the kernel did to mappings and files
+      requests.c    what the program says of itself; printed.c: by what it prints
       stream.c      writes records; docs/traces.md of Counterpoint describes them */
 
 #ifndef COUNTERPOINT_RECORDER_H
@@ -41,7 +42,7 @@ enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };
 typedef enum {
    TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
-   TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE,
+   TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH,
    TAG_END = 0x7f
 } Tag;
@@ -165,6 +166,20 @@ void kernel_store(Addr a, SizeT length);
 void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length);
 void kernel_sync(File* file, ULong start, ULong end);
 void kernel_fence(void);
+/* What the program says of the counters of a range by a client request. */
+void annotated(Tag tag, Addr a, SizeT length);
+
+/* ---- requests.c ---- */
+
+/* The program sets a mark. */
+void mark(const UChar* text, SizeT length);
+
+/* ---- printed.c ---- */
+
+/* Lines on standard error that begin with this are marks; NULL: none are. */
+extern const HChar* printed_prefix;
+/* The program has written to a descriptor. */
+void printed(Int fd, const UChar* bytes, SizeT length);
 
 /* ---- callers.c ---- */
 

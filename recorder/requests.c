@@ -2,7 +2,8 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   The client requests of pmemcheck, by which PMDK and others announce persistent memory and transactions. */
+   The client requests of pmemcheck, by which PMDK and others announce persistent memory and transactions, and those of
+   counterpoint_program.h. */
 
 #include "recorder.h"
 #include "pub_tool_aspacemgr.h"
@@ -23,6 +24,9 @@ enum {
    END_TX_N,
    EMIT_LOG = REGISTER_PMEM_MAPPING + 30
 };
+
+/* As counterpoint_program.h numbers them. */
+enum { COUNTER_WRITEBACK = VG_USERREQ_TOOL_BASE('C', 'P'), COUNTER_ATOMIC };
 
 /* Memory that is no recorded file mapping becomes a file of its own. */
 static void register_memory(Addr base, SizeT length)
@@ -58,20 +62,25 @@ static void transaction(Tag tag)
    field_u(0);
 }
 
-static void mark(const HChar* text)
+void mark(const UChar* text, SizeT length)
+{
+   by_thread(threads_current());
+   record(TAG_MARK);
+   field_u(length);
+   field_bytes(text, length);
+}
+
+static void mark_of_client(const HChar* text)
 {
    SizeT length = 0;
    while (length < PATH_LIMIT && VG_(am_is_valid_for_client)((Addr)text + length, 1, VKI_PROT_READ) && text[length])
       length++;
-   by_thread(threads_current());
-   record(TAG_MARK);
-   field_u(length);
-   field_bytes((const UChar*)text, length);
+   mark((const UChar*)text, length);
 }
 
 static Bool request(ThreadId tid, UWord* args, UWord* result)
 {
-   if (!VG_IS_TOOL_USERREQ('P', 'C', args[0])) return False;
+   if (!VG_IS_TOOL_USERREQ('P', 'C', args[0]) && !VG_IS_TOOL_USERREQ('C', 'P', args[0])) return False;
    *result = 0;
    if (!stream_is_open()) return True;
    threads_run(tid);
@@ -95,7 +104,9 @@ static Bool request(ThreadId tid, UWord* args, UWord* result)
       case START_TX_N: transaction(TAG_TX_BEGIN); break;
       case END_TX:
       case END_TX_N: transaction(TAG_TX_END); break;
-      case EMIT_LOG: mark((const HChar*)args[1]); break;
+      case EMIT_LOG: mark_of_client((const HChar*)args[1]); break;
+      case COUNTER_WRITEBACK: annotated(TAG_COUNTER_WRITEBACK, args[1], args[2]); break;
+      case COUNTER_ATOMIC: annotated(TAG_COUNTER_ATOMIC, args[1], args[2]); break;
       default: break;   /* what serves pmemcheck's own checks */
    }
    return True;

@@ -145,6 +145,15 @@ static void allocated(Int fd, UWord mode, ULong offset, ULong length)
    if (mode & (COLLAPSE | INSERT)) changed(file, offset, before > file->size ? before : file->size);
 }
 
+static void printed_parts(Int fd, const struct vki_iovec* parts, SizeT length)
+{
+   for (; length > 0; parts++) {
+      SizeT part = parts->iov_len < length ? parts->iov_len : length;
+      printed(fd, parts->iov_base, part);
+      length -= part;
+   }
+}
+
 static Bool is_exec(UInt number) { return number == __NR_execve || number == __NR_execveat; }
 
 static void before(ThreadId tid, UInt number, UWord* args, UInt count)
@@ -172,7 +181,13 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
       case __NR_sync:
       case __NR_syncfs: files_each(file_synced); kernel_fence(); break;
       case __NR_write:
-      case __NR_writev: written(args[0], -1, value); break;
+         written(args[0], -1, value);
+         printed(args[0], (const UChar*)args[1], value);
+         break;
+      case __NR_writev:
+         written(args[0], -1, value);
+         printed_parts(args[0], (const struct vki_iovec*)args[1], value);
+         break;
       case __NR_pwrite64:
       case __NR_pwritev:
       case __NR_pwritev2: written(args[0], args[3], value); break;

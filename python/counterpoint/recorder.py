@@ -61,7 +61,13 @@ class Recording:
     unrecorded: tuple[str, ...] = ()
 
 
-def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Sequence[str] = ()) -> Recording:
+def record(
+    program: Sequence[str],
+    out: str | Path | None = None,
+    *,
+    pmem: Sequence[str] = (),
+    mark_stderr: str | None = None,
+) -> Recording:
     """Runs a program and writes a trace of what it does to persistent memory.
 
     Persistent memory is each shared mapping of a file that is opened for reading and writing, and what the program
@@ -71,6 +77,7 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
         program: the program and its arguments.
         out: the trace; without it the program's name with `.cptrace` in the current folder.
         pmem: patterns with `*` and `?`; only files whose whole path matches one of them are recorded.
+        mark_stderr: each line on standard error that begins with this is a mark.
 
     Raises:
         InputError: there is no such program, Valgrind is not installed, the trace cannot be written, or there is
@@ -89,6 +96,8 @@ def record(program: Sequence[str], out: str | Path | None = None, *, pmem: Seque
     reading, writing = os.pipe()
     command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
+    if mark_stderr is not None:
+        command.append(f"--mark-stderr={mark_stderr}")
     with os.fdopen(os.memfd_create("unrecorded"), "rb") as unrecorded, _patient() as told:
         try:
             with _more_files() as soft:

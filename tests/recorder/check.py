@@ -335,6 +335,34 @@ def lines(out: Path, tool: Path) -> str:
     return printed.replace("\n", ", ")
 
 
+def annotated(out: Path, tool: Path) -> str:
+    """Annotations and marks are recorded where they are made, lines on standard error, too, and `sca` rests on them."""
+    from counterpoint import crash, recorder
+
+    verdicts = []
+    for form, options in (("annotated", []), ("forgotten", ["-DFORGOTTEN"])):
+        compiled = ["-mclwb", f"-I{recorder.INCLUDE}", *options]
+        program = compile_program(out / form, [HERE / "annotated.c"], *compiled)
+        pool, trace = out / f"{form}.pool", out / f"{form}.trace"
+        pool.unlink(missing_ok=True)
+        raw.record([program, str(pool)], trace, tool, "--vgdb=no", "--mark-stderr=done: ")
+        with trace.open("rb") as source:
+            replay = stream.replay(source, lambda record: record.tag in stream.ANNOTATIONS)
+        said = [text for n in range(1, 10) for text in (f"appended {n}", f"done: {n}, and more")]
+        require(replay.marks == [text.encode() for text in said], f"the marks are {replay.marks}")
+        number, *records = replay.kept
+        require((number.tag, number.size) == (stream.COUNTER_ATOMIC, 64), f"the first annotation is {number}")
+        written_back = [(record.tag, record.address - number.address, record.size) for record in records]
+        expected = [(stream.COUNTER_WRITEBACK, 64 * n, 64) for n in range(1, 10)] if form == "annotated" else []
+        require(written_back == expected, f"the annotations of records are {written_back}")
+        require(all(record.callers for record in replay.kept), "an annotation has no callers")
+        verdict = crash("sca", trace, recover=f"{program} {{pool}} check")
+        require(verdict.assumed is None, f"with annotations, something is assumed: {verdict.assumed}")
+        verdicts.append((verdict.holds, verdict.blame and verdict.blame.who))
+    require(verdicts == [(True, None), (False, "annotations")], f"the verdicts are {verdicts}")
+    return "10 annotations and 18 marks"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for pools and traces")
@@ -357,6 +385,7 @@ def main() -> int:
         checks["limits"] = partial(limits, out)
         checks["stopped"] = partial(stopped, out)
         checks["lines"] = partial(lines, out, tool)
+        checks["annotated"] = partial(annotated, out, tool)
     failed = 0
     for name, one in checks.items():
         try:

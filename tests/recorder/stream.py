@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x02"
+MAGIC = b"CPTRACE\x03"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS = range(0x01, 0x09)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
+COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
+ANNOTATIONS = (COUNTER_WRITEBACK, COUNTER_ATOMIC)
 STORES = (STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
-CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, SFENCE, MFENCE)
+CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, SFENCE, MFENCE, *ANNOTATIONS)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 WORD = (1 << 64) - 1
 LINE = 64
@@ -145,6 +147,10 @@ class Reader:
             record.data = b"" if tag == LOAD else self.take(record.size)
         elif tag in FLUSHES:
             self.operation(record)
+        elif tag in ANNOTATIONS:
+            self.operation(record)
+            record.size = self.u()
+            assert 1 <= record.size <= 65536
         elif tag in (SFENCE, MFENCE):
             self.operation(record, address=False)
         elif tag in (TX_BEGIN, TX_END):

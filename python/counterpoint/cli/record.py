@@ -27,11 +27,17 @@ def record(
             help="Record only mappings of files whose whole path matches (* and ?); repeat for several.",
         ),
     ] = None,
+    mark_stderr: Annotated[
+        str | None,
+        typer.Option(
+            "--mark-stderr", metavar="TEXT", help="Each line on standard error that begins with TEXT is a mark."
+        ),
+    ] = None,
 ) -> None:
     """Run a program and record what it does to persistent memory; its exit code is passed on."""
     if few := recorder.few_files():
         screen.note(f"warning: {few}")
-    recording = recorder.record(program, out, pmem=pmem or ())
+    recording = recorder.record(program, out, pmem=pmem or (), mark_stderr=mark_stderr)
     summary = recording.summary
     for sentence in recording.unrecorded:
         screen.note(f"warning: the program is not recorded whole: {sentence}")

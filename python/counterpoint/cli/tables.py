@@ -311,10 +311,11 @@ def verdict(crash: Crash) -> RenderableType:
         figures.add("full write queues", units.number(met.wpq_full))
         figures.add("pages re-encrypted", units.number(met.reencryptions))
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
+    assumed = [] if crash.assumed is None else [Text(f"Assumed: {crash.assumed}")]
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
     causes = [] if crash.causes is None else cause_table(crash.causes)
     found = [*_stages(crash), *blamed, *causes, *_shrunk(crash), *_violations(crash)]
-    return Group(head, figures.table, Text(""), Text(crash.coverage), *errors, *found)
+    return Group(head, figures.table, Text(""), Text(crash.coverage), *assumed, *errors, *found)
 
 
 def _stages(crash: Crash) -> Iterable[RenderableType]:

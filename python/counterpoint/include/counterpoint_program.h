@@ -7,6 +7,19 @@
  *                                  that is started once, and each run of it is a fork. What is done before the call is
  *                                  done once: put it before the pool is opened, and before threads are started. Without
  *                                  Counterpoint it does nothing.
+ * COUNTERPOINT_MARK(text)          What the program has done or promised so far; `{marks}` of `crash --recover`.
+ * COUNTERPOINT_TX_BEGIN(), COUNTERPOINT_TX_END()
+ *                                  A transaction begins, has ended.
+ * COUNTERPOINT_COUNTER_ATOMIC(address, bytes)
+ *                                  These bytes are CounterAtomic variables from here on: whenever their line is written to
+ *                                  memory, line and counter become durable together.
+ * COUNTERPOINT_COUNTER_WRITEBACK(address, bytes)
+ *                                  counter_cache_writeback: the counters of these bytes are written back, and the next fence
+ *                                  waits for it. Call it after the flushes of the bytes.
+ *
+ * All but the first are for `counterpoint record`, and need <valgrind/valgrind.h>; without it, and when the program runs by
+ * itself, they do nothing. A program with one of the last two is annotated: the design `sca` then relies on these
+ * annotations alone (counter-atomicity, section 4.3).
  *
  * Everything here is free to be copied into any program: MIT OR Apache-2.0.
  */
@@ -23,6 +36,30 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef COUNTERPOINT_NO_VALGRIND
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
+#endif
+
+#ifdef VALGRIND_DO_CLIENT_REQUEST_STMT
+#define COUNTERPOINT_REQUEST_(request, first, second) \
+    VALGRIND_DO_CLIENT_REQUEST_STMT(request, first, second, 0, 0, 0)
+#else
+#define COUNTERPOINT_REQUEST_(request, first, second) ((void)(first), (void)(second))
+#endif
+
+/* The first three are requests of pmemcheck, which PMDK makes, too. */
+#define COUNTERPOINT_PMEMCHECK_(number) (0x50430000 + (number))
+#define COUNTERPOINT_OWN_(number) (0x43500000 + (number))
+#define COUNTERPOINT_TX_BEGIN() COUNTERPOINT_REQUEST_(COUNTERPOINT_PMEMCHECK_(18), 0, 0)
+#define COUNTERPOINT_TX_END() COUNTERPOINT_REQUEST_(COUNTERPOINT_PMEMCHECK_(20), 0, 0)
+#define COUNTERPOINT_MARK(text) COUNTERPOINT_REQUEST_(COUNTERPOINT_PMEMCHECK_(30), text, 0)
+#define COUNTERPOINT_COUNTER_WRITEBACK(address, bytes) COUNTERPOINT_REQUEST_(COUNTERPOINT_OWN_(0), address, bytes)
+#define COUNTERPOINT_COUNTER_ATOMIC(address, bytes) COUNTERPOINT_REQUEST_(COUNTERPOINT_OWN_(1), address, bytes)
 
 #ifdef __cplusplus
 extern "C" {

@@ -94,7 +94,8 @@ class Blame:
     """What is to blame for a violation.
 
     Attributes:
-        who: `program`, `design` or `annotations`.
+        who: `program`, `design`, `annotations`, or `assumption`: what was assumed of a recorded program without
+            annotations.
         why: what was run to find this out, and what it showed, in words.
     """
 
@@ -269,6 +270,7 @@ class Crash:
         distinct_states: different durable states met.
         recovered: crashes after which everything held.
         coverage: what was covered, in a sentence or two.
+        assumed: what was assumed of a recorded program that lacks what the design needs of it; None if nothing was.
         secret: the design promises secrecy, so that leaks were looked for.
         interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
         out_of_time: the time budget ended the exploration, or the search for what follows from it.
@@ -294,6 +296,7 @@ class Crash:
     recovered: int
     exercised: Exercised
     coverage: str
+    assumed: str | None
     secret: bool
     interrupted: bool
     out_of_time: bool
@@ -317,7 +320,7 @@ class Crash:
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
-        later |= {"secret": True, "interrupted": False, "out_of_time": False}
+        later |= {"assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
         whole = {**later, **document}
         if whole["recoveries"] is not None:
             whole["recoveries"] = {"timed_out": 0, **whole["recoveries"]}

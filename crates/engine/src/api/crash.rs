@@ -7,7 +7,8 @@ use super::{Progress, processors};
 use crate::assembly::memory_map;
 use crate::config::{self, ConfigError, RunConfig};
 use crate::crash::{
-    Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, Region, blame, check_crashable, shrink,
+    Asked, Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, Region, blame, check_crashable,
+    shrink,
 };
 use crate::crash_view;
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
@@ -64,6 +65,7 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
     let again = request.again(&run);
     let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
     report.coverage += &request.region_told();
+    report.assumed = run.source.assumed();
     if report.interrupted {
         report.coverage += &budget.told(report.crash_points);
         (report.out_of_time, report.interrupted) = (budget.out_of_time(), !budget.out_of_time());
@@ -185,8 +187,12 @@ fn who_is_to_blame(
     report: &CrashReport,
     explore_on: &mut ExploreOn<'_>,
 ) -> Option<Blame> {
-    let is_trace = run.source.is_trace();
-    blame(&run.config, &run.design, is_trace, exploration, report, explore_on).unwrap_or_default()
+    let program = match &run.source {
+        source if source.assumed().is_some() => Asked::AssumedOf,
+        source if source.is_trace() => Asked::Recorded,
+        _ => Asked::Generated,
+    };
+    blame(&run.config, &run.design, program, exploration, report, explore_on).unwrap_or_default()
 }
 
 /// Explores the simulated schedule, several schedules, or every legal state, as `request` says; or the legal states.

@@ -3,8 +3,9 @@
 //!
 //! 1. The same program on plaintext memory. If that fails too, the program is wrong, whatever the design is. One schedule
 //!    may be a lucky one, so a recorded program that its own recovery judges must also hold in every legal state.
-//! 2. The same design with the complete program, if something was left out; or, for a recorded program, which has no
-//!    annotations, a design in which every write is counter-atomic. If that holds, what was missing is to blame.
+//! 2. The same design with the complete program, if something was left out; or, for a recorded program, a design in which
+//!    every write is counter-atomic. If that holds, what was missing is to blame: the program's annotations, or what was
+//!    assumed of them if it has none.
 //!
 //! Otherwise the design is to blame.
 
@@ -25,17 +26,27 @@ pub enum Reach {
     LegalStates,
 }
 
+/// Where the program that is inquired about comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// It was generated, with every annotation that the design needs, except what it leaves out.
+    Generated,
+    /// It was recorded, with the annotations that the design needs, if any.
+    Recorded,
+    /// It was recorded without annotations, and something is assumed of them.
+    AssumedOf,
+}
+
 /// An exploration of a run on a design.
 pub type ExploreOn<'a> = dyn FnMut(&RunConfig, &Design, &Exploration, Reach) -> Result<CrashReport, Failure> + 'a;
 
 /// Who is to blame for the violations of `report`, which `explore` returned for `config` on `design`. `None` if there
-/// are none, or if the auditors themselves are at fault. `is_trace`: whether the program is recorded. An event of one
-/// design is not the same moment on another, so if one event was requested, the other runs fail power after every
+/// are none, or if the auditors themselves are at fault. An event of one design is not the same moment on another, so if one event was requested, the other runs fail power after every
 /// event.
 pub fn blame(
     config: &RunConfig,
     design: &Design,
-    is_trace: bool,
+    program: Asked,
     exploration: &Exploration,
     report: &CrashReport,
     explore: &mut ExploreOn<'_>,
@@ -47,7 +58,7 @@ pub fn blame(
     };
     let seeded = exploration.fault.is_some();
     let exploration = Exploration { plan, stop_at: Some(rule), fault: None, stages: false, ..*exploration };
-    let mut inquiry = Inquiry { config, design, is_trace, rule, exploration, explore, why: String::new() };
+    let mut inquiry = Inquiry { config, design, program, rule, exploration, explore, why: String::new() };
     let who = inquiry.who(seeded)?;
     Ok(Some(Blame { who, why: inquiry.why }))
 }
@@ -56,7 +67,7 @@ pub fn blame(
 struct Inquiry<'a, 'e> {
     config: &'a RunConfig,
     design: &'a Design,
-    is_trace: bool,
+    program: Asked,
     /// The rule that was broken first.
     rule: Rule,
     /// Ends at the first violation of the rule that was broken first.
@@ -81,7 +92,7 @@ impl Inquiry<'_, '_> {
         }
         let who = match self.config.leave_out {
             Some(omission) => self.with_what_is_left_out(omission)?,
-            None if self.is_trace => self.with_counter_atomic_writes()?,
+            None if self.program != Asked::Generated => self.with_counter_atomic_writes()?,
             None => None,
         };
         Ok(who.unwrap_or(Blamed::Design))
@@ -121,7 +132,11 @@ impl Inquiry<'_, '_> {
             plaintext.name,
             crashes(&found)
         ));
-        if self.is_trace && self.rule.is_of_command() { self.in_legal_states(&run, &plaintext) } else { Ok(None) }
+        if self.program != Asked::Generated && self.rule.is_of_command() {
+            self.in_legal_states(&run, &plaintext)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Tries every legal state of a recorded program that holds in the schedules of plaintext memory.
@@ -169,14 +184,19 @@ impl Inquiry<'_, '_> {
             self.why.push_str(&format!(" It fails on design '{}', too.", counter_atomic.name));
             return Ok(None);
         }
+        let (who, so) = match self.program {
+            Asked::AssumedOf => {
+                (Blamed::Assumption, "it has no annotations, and what is assumed instead is not enough for")
+            }
+            _ => (Blamed::Annotations, "its annotations are not enough for"),
+        };
         self.why.push_str(&format!(
-            " Design '{}', where every write is counter-atomic, recovered from {} of it: the recorded program lacks the \
-             annotations that design '{}' needs.",
+            " Design '{}', where every write is counter-atomic, recovered from {} of it: {so} design '{}'.",
             counter_atomic.name,
             crashes(&found),
             self.design.name
         ));
-        Ok(Some(Blamed::Annotations))
+        Ok(Some(who))
     }
 
     /// The report of another run; `None` if that run is not possible, such as on a machine that the design does not

@@ -31,7 +31,7 @@ mod shrink;
 pub(crate) mod tests;
 
 pub(crate) use audited::{Audited, audited, keep_ledgers};
-pub(crate) use blame::{ExploreOn, Reach, blame};
+pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
 pub use cause::{Cause, CauseKind, CauseOutcome, KeptLine, LostLine};
 pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;

@@ -242,6 +242,8 @@ pub enum Blamed {
     Design,
     /// The annotations that the programmer must add for the design.
     Annotations,
+    /// What was assumed of a recorded program without annotations.
+    Assumption,
 }
 
 /// Who is to blame, and why.
@@ -283,6 +285,8 @@ pub struct CrashReport {
     pub exercised: Exercised,
     /// What was covered, in a sentence or two.
     pub coverage: String,
+    /// What was assumed of a recorded program that lacks what the design needs of it; null if nothing was.
+    pub assumed: Option<&'static str>,
     /// Whether the design promises secrecy, so that leaks were checked.
     pub secret: bool,
     /// Whether the user interrupted the exploration or the analysis after it: the report covers what was finished.
@@ -345,6 +349,7 @@ impl CrashReport {
                 }
                 None => findings.coverage,
             },
+            assumed: None,
             secret: run.secret,
             interrupted: run.interrupted,
             out_of_time: false,

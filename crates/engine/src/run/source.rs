@@ -81,6 +81,21 @@ impl Source {
         matches!(self, Source::Trace(..))
     }
 
+    /// What is assumed of a recorded program that lacks what the design needs of it, in a sentence.
+    pub fn assumed(&self) -> Option<&'static str> {
+        match self {
+            Source::Trace(_, ProgramForm::HardwareLogged) => Some(
+                "A recorded program keeps its own log, so hardware logs nothing; before each fence the counters of what \
+                 was flushed since the last one are written back.",
+            ),
+            Source::Trace(trace, ProgramForm::Annotated) if trace.summary().annotations == 0 => Some(
+                "The recorded program has no annotations, so before each fence the counters of what was flushed since the \
+                 last one are written back, and no variable is CounterAtomic.",
+            ),
+            Source::Trace(..) | Source::Workload(_) => None,
+        }
+    }
+
     /// From now on, programs report where in the recorded program their operations come from.
     ///
     /// # Errors

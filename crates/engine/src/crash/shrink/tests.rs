@@ -54,6 +54,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         recovered: 0,
         exercised: Exercised::default(),
         coverage: String::new(),
+        assumed: None,
         secret: true,
         interrupted: false,
         out_of_time: false,

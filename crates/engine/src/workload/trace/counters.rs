@@ -1,7 +1,7 @@
 //! Adds counter write-backs to a recorded program if a design asks for an annotated or a hardware-logged program.
 //!
-//! A recording has no annotations, and a program that keeps its own log is not a logged transaction of the hardware. So
-//! its flushes are taken as annotations: before a fence, the counters of every line flushed since the last fence are
+//! Most recordings have no annotations, and a program that keeps its own log is not a logged transaction of the hardware.
+//! So its flushes are taken as annotations: before a fence, the counters of every line flushed since the last fence are
 //! written back, block by block. Nothing is `CounterAtomic`.
 
 use crate::message::{Op, OpBuffer, ProgramForm};

@@ -15,9 +15,10 @@
 //! Checks of a program, which need its threads and addresses as well, read it once, step by step (`steps`). They can name
 //! operations that a program made of the recording leaves out (`omitted`).
 //!
-//! In the annotated form the program writes back the counters of what it flushes (`counters`); in the flush-free form
-//! it does not flush.
+//! In the annotated form the program's own annotations are kept (`annotated`), or, if it has none, the counters of what it
+//! flushes are written back (`counters`); in the flush-free form it does not flush.
 
+mod annotated;
 mod champsim;
 mod counters;
 mod detect;

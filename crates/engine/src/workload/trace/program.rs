@@ -1,8 +1,8 @@
 //! The second pass over a recording: turns its acts into the operations of one core.
 //!
 //! A flush becomes one operation per line, a store one (two if it crosses the end of a line), a DEEP_SYNC flushes and a
-//! fence, a locked operation a load, a store and a full fence. In the annotated and the hardware-logged form, counter
-//! write-backs come before each fence. The flush-free form has no flushes, a DEEP_SYNC is a fence, and no store goes
+//! fence, a locked operation a load, a store and a full fence. In the annotated form the program's own annotations are
+//! kept; if it has none, and in the hardware-logged form, counter write-backs come before each fence. The flush-free form has no flushes, a DEEP_SYNC is a fence, and no store goes
 //! past the caches. A log of pmemcheck shows that a store is non-temporal only by the flush that follows it, so it is
 //! an ordinary store in every form. The instructions in between become computation. The acts of all threads are in the
 //! order in which they happened.
@@ -14,13 +14,14 @@
 //! commit: closing the pool, or a transaction that was aborted or cut off. A transaction that was aborted earlier
 //! becomes part of the next one that commits.
 
+use super::annotated::{self, CounterAtomicLines};
 use super::counters::FlushedCounters;
 use super::omitted::Omitting;
 use super::recording::{Act, FlushKind, Recording, StoreWay};
 use super::sites::Sites;
 use super::summary::TraceSummary;
 use crate::config::ConfigError;
-use crate::message::{LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
+use crate::message::{COUNTER_WRITEBACK_BYTES, LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -65,6 +66,11 @@ enum Todo {
         end: u64,
         kind: FlushKind,
     },
+    /// Write back the counters of the lines of `[at, end)`, as the program asks.
+    WriteBack {
+        at: u64,
+        end: u64,
+    },
     /// Fence, after the counters of the flushed lines have been written back. `full`: loads wait for it too.
     Fence {
         full: bool,
@@ -92,6 +98,8 @@ pub struct TraceProgram {
     stored_at: u64,
     flushes: bool,
     counters: FlushedCounters,
+    /// `None` if the program has no annotations, or the form knows none.
+    annotated: Option<CounterAtomicLines>,
     failure: Arc<OnceLock<ConfigError>>,
     /// The site of the current act, and where to leave the table of sites; `None` if it is not needed.
     site: Site,
@@ -112,6 +120,7 @@ impl TraceProgram {
             recording.watch_sites();
         }
         let outside = summary.transactions == 0 || summary.transactions_told;
+        let annotated = form == ProgramForm::Annotated && summary.annotations > 0;
         TraceProgram {
             recording,
             bases: summary.files.iter().map(|file| file.base).collect(),
@@ -124,7 +133,8 @@ impl TraceProgram {
             stored: Vec::new(),
             stored_at: 0,
             flushes: form != ProgramForm::FlushFree,
-            counters: FlushedCounters::new(form),
+            counters: FlushedCounters::new(if annotated { ProgramForm::Plain } else { form }),
+            annotated: annotated.then(CounterAtomicLines::default),
             failure,
             site: NO_SITE,
             sites,
@@ -181,7 +191,11 @@ impl TraceProgram {
                         return Ok(());
                     }
                 }
-                Act::Scratch { .. } | Act::Nothing => {}
+                Act::CounterWriteback { address, end } if self.annotated.is_some() => {
+                    self.todo.push_back(Todo::WriteBack { at: address, end });
+                }
+                Act::CounterAtomic { address, end } => self.declare(address, end)?,
+                Act::CounterWriteback { .. } | Act::Scratch { .. } | Act::Nothing => {}
                 Act::Over { .. } => {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
                     self.phase = Phase::Over;
@@ -223,6 +237,21 @@ impl TraceProgram {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// `[address, end)` holds `CounterAtomic` variables.
+    fn declare(&mut self, address: u64, end: u64) -> Result<(), ConfigError> {
+        let mut at = address;
+        while self.annotated.is_some()
+            && let Some((start, part)) = self.recording.first_placed(at, end)
+        {
+            let (device, _) = self.place(start)?;
+            if let Some(lines) = &mut self.annotated {
+                lines.declare(device..device + part.length);
+            }
+            at = start + part.length;
+        }
+        Ok(())
     }
 
     fn load(&mut self, address: u64, size: u32) {
@@ -274,7 +303,9 @@ impl TraceProgram {
                     let (device, length) = self.piece(*at, *end)?;
                     let from = (*at - self.stored_at) as usize;
                     let bytes = &self.stored[from..from + usize::from(length)];
-                    if *non_temporal {
+                    if self.annotated.as_ref().is_some_and(|lines| lines.hold(device)) {
+                        annotated::store(device, bytes, *non_temporal, buffer);
+                    } else if *non_temporal {
                         buffer.store_non_temporal(device, bytes);
                         // A fence makes it durable, without a flush that would also write back its counter.
                         self.counters.add(device..device + u64::from(length));
@@ -291,6 +322,13 @@ impl TraceProgram {
                     *at = next;
                     // If there are too many counters, they are written back before the next line is flushed.
                     return Ok(Some(todo));
+                }
+                Todo::WriteBack { at, end } => {
+                    let Some((start, part)) = self.recording.first_placed(*at, *end) else { return Ok(None) };
+                    let (device, _) = self.place(start)?;
+                    let into = device % COUNTER_WRITEBACK_BYTES;
+                    buffer.ops.push(Op::CounterCacheWriteback { address: device - into });
+                    *at = start + part.length.min(COUNTER_WRITEBACK_BYTES - into);
                 }
                 Todo::Fence { full } => {
                     if self.counters.is_empty() {

@@ -52,6 +52,11 @@ pub(super) enum Act {
     Commit,
     /// The program declares that what it stores to `[address, end)` need not become durable.
     Scratch { address: u64, end: u64, what: Scratch },
+    /// The program asks for the counters of the lines of `[address, end)` to be written back (counter-atomicity
+    /// section 4.3, `counter_cache_writeback`). It may be partly unmapped.
+    CounterWriteback { address: u64, end: u64 },
+    /// The program declares that `[address, end)` holds `CounterAtomic` variables from here on.
+    CounterAtomic { address: u64, end: u64 },
     /// No act: only the instructions count.
     Nothing,
     /// The recording has ended.

@@ -238,7 +238,7 @@ impl Steps {
                     visit(self.step(NO_SITE, Done::Mark(text)));
                 }
             }
-            Act::Load { .. } | Act::Over { .. } => {}
+            Act::CounterWriteback { .. } | Act::CounterAtomic { .. } | Act::Load { .. } | Act::Over { .. } => {}
         }
     }
 

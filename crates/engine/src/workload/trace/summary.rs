@@ -29,6 +29,8 @@ pub struct TraceSummary {
     pub lines_flushed: u64,
     /// Number of fences, without those of locked operations.
     pub fences: u64,
+    /// Number of annotations: counter write-backs and declarations of `CounterAtomic` variables.
+    pub annotations: u64,
     /// Number of markers, whatever they say; for a pmemcheck log, each begin and each end.
     pub marks: u64,
     /// Number of DEEP_SYNC records.
@@ -108,6 +110,7 @@ impl Tally {
                 summary.deep_syncs += 1;
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
+            Act::CounterWriteback { .. } | Act::CounterAtomic { .. } => summary.annotations += 1,
             Act::TxBegin => self.begun = true,
             Act::TxEnd => self.told += 1,
             Act::Transactional | Act::Scratch { .. } | Act::Nothing => {}

@@ -14,6 +14,8 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// One past the most instructions of a program: two days of a recording. Even with the slowest clock of a machine they
 /// end within 2^64 picoseconds.
 pub const INSTRUCTIONS_END: u64 = 1 << 44;
+/// The newest version of the format, which reading from the middle assumes.
+const NEWEST: u8 = VERSIONS[VERSIONS.len() - 1];
 /// Bytes of a malformed record that an error shows.
 const SHOWN_BYTES_MAX: usize = 12;
 const INSTRUCTIONS: Expected = Expected("fewer than 2^44 instructions");
@@ -73,7 +75,7 @@ impl RecordReader {
             held: 0..0,
             input_over: false,
             state: State::Magic,
-            version: VERSIONS[1],
+            version: NEWEST,
             last: Last::default(),
             at: 0,
             newest: 0..0,
@@ -127,10 +129,7 @@ impl RecordReader {
         self.newest.end += length;
         self.held.start += length;
         self.last = last;
-        let known = match record {
-            Record::Scratch { .. } if self.version < VERSIONS[1] => Err(TAG),
-            _ => Ok(()),
-        };
+        let known = if record.since() > self.version { Err(TAG) } else { Ok(()) };
         let counted = check(&record, &mut self.state, &mut self.records, &mut self.instructions);
         match known.and(counted) {
             Ok(()) => Ok(Step::Record(record)),
@@ -200,8 +199,7 @@ impl RecordReader {
             return Ok(());
         };
         if !VERSIONS.contains(&version) {
-            let [oldest, newest] = VERSIONS;
-            let expected = format!("expected version {oldest} or {newest}");
+            let expected = format!("expected version {} to {NEWEST}", VERSIONS[0]);
             return Err(ConfigError(format!("{name}: a recorded trace of version {version}: {expected}")));
         }
         self.version = version;
@@ -305,6 +303,6 @@ pub(super) fn stored<'a>(access: &Access<'a>) -> &'a [u8] {
         Access::Store(bytes) | Access::NonTemporalStore(bytes) | Access::Atomic(bytes) | Access::KernelStore(bytes) => {
             bytes
         }
-        Access::Load { .. } | Access::Flush(_) => &[],
+        Access::Load { .. } | Access::Flush(_) | Access::CounterWriteback { .. } | Access::CounterAtomic { .. } => &[],
     }
 }

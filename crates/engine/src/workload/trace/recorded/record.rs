@@ -6,8 +6,8 @@ use super::varint::{Fields, Problem};
 
 /// The first bytes of a stream, without the version, which follows.
 pub const MAGIC: [u8; 7] = *b"CPTRACE";
-/// The versions. Only the newest has SCRATCH.
-pub const VERSIONS: [u8; 2] = [1, 2];
+/// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC.
+pub const VERSIONS: [u8; 3] = [1, 2, 3];
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
 /// The most bytes of a path or a marker.
@@ -25,12 +25,26 @@ pub(super) const TAG_END: u8 = 0x7f;
 
 const TAG_SCRATCH: u8 = 0x23;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x08, 0x10 to 0x19, 0x20 to 0x23 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x08, 0x10 to 0x1b, 0x20 to 0x23 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
+const RANGE: Expected = Expected("a range of 1 to 65536 bytes");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
 const CALLERS: Expected = Expected("at most 16 callers");
 const DATA: Expected = Expected("at most 65536 bytes");
 const TEXT: Expected = Expected("a path or marker of at most 4096 bytes");
+
+impl Record<'_> {
+    /// The first version of the format that has such records.
+    pub(super) fn since(&self) -> u8 {
+        match self {
+            Record::Access { access: Access::CounterWriteback { .. } | Access::CounterAtomic { .. }, .. } => {
+                VERSIONS[2]
+            }
+            Record::Scratch { .. } => VERSIONS[1],
+            _ => VERSIONS[0],
+        }
+    }
+}
 
 /// A record. Addresses and program counters are complete, not differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +65,7 @@ pub enum Record<'a> {
     Thread { thread: u64 },
     /// The callers of the code of the following records.
     Callers(Callers<'a>),
-    /// A load, a store or a flush. `instructions` were executed since the last record.
+    /// A load, a store, a flush or an annotation. `instructions` were executed since the last record.
     Access { instructions: u64, pc: u64, address: u64, access: Access<'a> },
     /// A fence; `full`: loads wait for it too.
     Fence { instructions: u64, pc: u64, full: bool },
@@ -97,6 +111,14 @@ pub enum Access<'a> {
     /// Written by a system call.
     KernelStore(&'a [u8]),
     Flush(FlushKind),
+    /// The counters of the lines of so many bytes are to be written back.
+    CounterWriteback {
+        size: u64,
+    },
+    /// So many bytes are `CounterAtomic` variables.
+    CounterAtomic {
+        size: u64,
+    },
 }
 
 /// The base values of the differences in addresses and program counters.
@@ -146,7 +168,7 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
             }
             Record::Callers(Callers { differences: &bytes[from..fields.taken()] })
         }
-        tag @ 0x10..=0x19 => {
+        tag @ 0x10..=0x1b => {
             let instructions = fields.unsigned()?;
             last.pc = last.pc.wrapping_add_signed(fields.signed()?);
             match tag {
@@ -179,6 +201,13 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
 }
 
 fn access<'a>(tag: u8, fields: &mut Fields<'a>) -> Result<Access<'a>, Problem> {
+    if let 0x1a | 0x1b = tag {
+        let size = fields.unsigned()?;
+        if !(1..=DATA_BYTES_MAX as u64).contains(&size) {
+            return Err(RANGE.into());
+        }
+        return Ok(if tag == 0x1a { Access::CounterWriteback { size } } else { Access::CounterAtomic { size } });
+    }
     let mut stored = |max: usize, expected| {
         let bytes = fields.bytes(max as u64, expected)?;
         if bytes.is_empty() { Err(Problem::Wrong(expected)) } else { Ok(bytes) }

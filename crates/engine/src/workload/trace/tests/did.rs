@@ -11,6 +11,7 @@ pub(in super::super) enum Did {
     Compute(u32),
     Load(u64, u8),
     Store(u64, Vec<u8>),
+    CounterAtomicStore(u64, Vec<u8>),
     NonTemporal(u64, Vec<u8>),
     Clwb(u64),
     Clflushopt(u64),
@@ -50,6 +51,10 @@ fn did(op: Op, buffer: &OpBuffer) -> Did {
         Op::Store { address, length, bytes } => {
             in_line(address, length);
             Did::Store(address, buffer.slice(bytes, length).to_vec())
+        }
+        Op::CounterAtomicStore { address, length, bytes } => {
+            in_line(address, length);
+            Did::CounterAtomicStore(address, buffer.slice(bytes, length).to_vec())
         }
         Op::NonTemporalStore { address, length, bytes } => {
             in_line(address, length);

@@ -126,6 +126,14 @@ impl Stream {
         self.record(tag, &[i, pc, a])
     }
 
+    /// COUNTER_WRITEBACK or COUNTER_ATOMIC, which makes the stream one of version 3.
+    pub fn annotate(mut self, tag: u8, pc: u64, address: u64, size: u64) -> Self {
+        self.bytes[7] = 3;
+        let [i, pc] = self.at(0, pc);
+        let a = self.difference(address);
+        self.record(tag, &[i, pc, a, unsigned(size)])
+    }
+
     /// SFENCE or MFENCE.
     pub fn fence(mut self, tag: u8, instructions: u64, pc: u64) -> Self {
         let fields = self.at(instructions, pc);
@@ -140,9 +148,9 @@ impl Stream {
         self.record(0x21, &[unsigned(0)])
     }
 
-    /// SCRATCH, which makes the stream one of version 2.
+    /// SCRATCH, which makes the stream one of version 2 at least.
     pub fn scratch(mut self, what: u64, base: u64, length: u64) -> Self {
-        self.bytes[7] = 2;
+        self.bytes[7] = self.bytes[7].max(2);
         self.record(0x23, &[unsigned(what), unsigned(base), unsigned(length)])
     }
 

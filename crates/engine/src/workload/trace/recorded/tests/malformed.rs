@@ -24,7 +24,10 @@ fn a_malformed_record_is_named() {
         (stream().callers(&[1; 17]), "at most 16 callers"),
         (stream().record(0x08, std::slice::from_ref(&huge)), "at most 16 callers"),
         (stream().record(0x08, &[n(1), too_large()]), NUMBER),
-        (stream().record(0x1a, &[]), "a record's tag"),
+        (stream().record(0x1c, &[]), "a record's tag"),
+        (stream().record(0x1a, &[n(0), n(0), n(0), n(1)]), "a record's tag"),
+        (stream().annotate(0x1a, 0, BASE, 0), "a range of 1 to 65536 bytes"),
+        (stream().annotate(0x1b, 0, BASE, 65537), "a range of 1 to 65536 bytes"),
         (stream().record(0x50, &[]), "a record's tag"),
         (stream().record(0x07, &[n(65536)]), "a thread number below 65536"),
         (stream().record(0x07, &[too_large()]), NUMBER),
@@ -107,8 +110,8 @@ fn instructions_have_a_limit() {
 #[test]
 fn other_versions_and_other_beginnings() {
     let mut bytes = Stream::new().end(0);
-    bytes[7] = 3;
-    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 3: expected version 1 or 2");
+    bytes[7] = 4;
+    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 4: expected version 1 to 3");
     let message = error(b"CPTRACE\x01\x17\x00\x00", true);
     assert_eq!(message, "t.cptrace: record 1 at byte 8: expected a SYNC at the beginning, found bytes 17 00 00");
     let message = error(b"CPTRACF\x01\x01\x00\x00\x00", true);

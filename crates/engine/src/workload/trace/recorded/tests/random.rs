@@ -19,6 +19,7 @@ enum Act {
     Sync,
     Thread(u64),
     Scratch(u64, u64, u64),
+    Annotate { tag: u8, offset: u64, size: u64 },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -36,6 +37,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Sync),
         1 => (0u64..4).prop_map(Act::Thread),
         1 => (0u64..3, 0..SIZE, 0u64..5000).prop_map(|(what, offset, length)| Act::Scratch(what, offset, length)),
+        1 => (0x1au8..=0x1b, 0..SIZE, 1u64..=5000).prop_map(|(tag, offset, size)| Act::Annotate { tag, offset, size }),
     ]
 }
 
@@ -53,14 +55,17 @@ fn stream(acts: &[Act]) -> Stream {
             Act::Sync => stream.sync(0).file(0, b"pool").map(BASE, SIZE, 0, 0),
             Act::Thread(thread) => stream.thread(*thread),
             Act::Scratch(what, offset, length) => stream.scratch(*what, BASE + offset, *length),
+            Act::Annotate { tag, offset, size } => stream.annotate(*tag, pc, BASE + offset, *size),
         };
     }
     stream
 }
 
-/// What the acts should result in, computed directly from them, without transactions.
-fn model(acts: &[Act]) -> Vec<Did> {
+/// What the acts should result in, computed directly from them, without transactions; with the annotations if they are
+/// `annotated`.
+fn model(acts: &[Act], annotated: bool) -> Vec<Did> {
     let mut all = Vec::new();
+    let mut atomic = std::collections::HashSet::new();
     let pieces = |offset: u64, size: u64| {
         let lines = offset / 64..(offset + size).div_ceil(64);
         lines.map(move |line| (line * 64).max(offset)..(line * 64 + 64).min(offset + size)).collect::<Vec<_>>()
@@ -79,10 +84,17 @@ fn model(acts: &[Act]) -> Vec<Did> {
                 if *tag == 0x13 {
                     all.extend(pieces.iter().map(|p| Did::Load(p.start, (p.end - p.start) as u8)));
                 }
-                all.extend(pieces.iter().map(|p| {
+                for p in &pieces {
                     let data = bytes[(p.start - offset) as usize..(p.end - offset) as usize].to_vec();
-                    if *tag == 0x12 { Did::NonTemporal(p.start, data) } else { Did::Store(p.start, data) }
-                }));
+                    match (*tag, atomic.contains(&(p.start / 64))) {
+                        (0x12, true) => {
+                            all.extend([Did::CounterAtomicStore(p.start, data), Did::Clwb(p.start & !63)]);
+                        }
+                        (_, true) => all.push(Did::CounterAtomicStore(p.start, data)),
+                        (0x12, false) => all.push(Did::NonTemporal(p.start, data)),
+                        (_, false) => all.push(Did::Store(p.start, data)),
+                    }
+                }
                 if *tag == 0x13 {
                     all.push(Did::FullFence);
                 }
@@ -94,7 +106,14 @@ fn model(acts: &[Act]) -> Vec<Did> {
             }),
             Act::Fence { tag: 0x17 } => all.push(Did::Fence),
             Act::Fence { .. } => all.push(Did::FullFence),
-            Act::Begin | Act::Commit | Act::Sync | Act::Thread(_) | Act::Scratch(..) => {}
+            Act::Annotate { tag: 0x1a, offset, size } if annotated => {
+                let end = (offset + size).min(SIZE);
+                all.extend((offset / 512..end.div_ceil(512)).map(|block| Did::WriteBackCounters(block * 512)));
+            }
+            Act::Annotate { offset, size, .. } if annotated => {
+                atomic.extend(offset / 64..(offset + size).min(SIZE).div_ceil(64));
+            }
+            Act::Begin | Act::Commit | Act::Sync | Act::Thread(_) | Act::Scratch(..) | Act::Annotate { .. } => {}
         }
     }
     all
@@ -130,7 +149,17 @@ proptest! {
         let begins = all.iter().filter(|did| **did == Did::Begin).count() as u64;
         prop_assert_eq!(begins, trace.summary().transactions);
         all.retain(|did| !matches!(did, Did::Begin | Did::End));
-        prop_assert_eq!(all, model(&acts));
+        prop_assert_eq!(all, model(&acts, false));
+    }
+
+    #[test]
+    fn annotations_are_kept_and_nothing_is_added_to_them(acts in prop::collection::vec(act(), 0..200)) {
+        let annotations = acts.iter().filter(|act| matches!(act, Act::Annotate { .. })).count() as u64;
+        let trace = open(stream(&acts).annotate(0x1b, 0, BASE, 64).end(0));
+        prop_assert_eq!(trace.summary().annotations, annotations + 1);
+        let mut all = operations(&trace, ProgramForm::Annotated);
+        all.retain(|did| !matches!(did, Did::Begin | Did::End));
+        prop_assert_eq!(all, model(&acts, true));
     }
 
     #[test]

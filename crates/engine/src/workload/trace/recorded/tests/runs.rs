@@ -141,3 +141,45 @@ fn a_crash_finds_nothing_wrong_with_a_design_that_is_right() {
         });
     }
 }
+
+/// A list of records: each becomes durable, and then their number, which is `CounterAtomic` if that is `declared`.
+fn records(declared: bool, written_back: bool) -> Vec<u8> {
+    let mut stream = Stream::with_file();
+    if declared {
+        stream = stream.annotate(0x1b, 1, BASE, 8);
+    }
+    for n in 1..20u64 {
+        let at = BASE + n * 4160 % SIZE;
+        stream = stream.store(0x11, 5, 2, at, &[n as u8; 64]).flush(0x14, 0, 3, at);
+        if written_back {
+            stream = stream.annotate(0x1a, 4, at, 64);
+        }
+        stream = stream.fence(0x17, 0, 5).store(0x11, 1, 6, BASE, &n.to_le_bytes());
+        stream = stream.flush(0x14, 0, 7, BASE).fence(0x17, 0, 8);
+    }
+    stream.end(0)
+}
+
+#[test]
+fn the_annotations_of_a_program_are_what_its_verdict_rests_on() {
+    let found = |content: &[u8], design: &str| {
+        let mut report = Value::Null;
+        with(content, "annotated", |path| {
+            let request = json!({"design": design, "workload": path}).to_string();
+            report = serde_json::from_str(&api::crash(&request, &|_, _| {}, &Arc::default()).unwrap()).unwrap();
+        });
+        (report["violation_count"].as_u64().unwrap() > 0, report["blame"]["who"].clone(), report["assumed"].clone())
+    };
+    let blamed = |who| (true, json!(who), Value::Null);
+    let holds = || (false, Value::Null, Value::Null);
+    assert_eq!(found(&records(true, true), "sca"), holds());
+    assert_eq!(found(&records(true, false), "sca"), blamed("annotations"), "the records' counters are lost");
+    assert_eq!(found(&records(false, true), "sca"), blamed("annotations"), "the number's counter is lost");
+    assert_eq!(found(&records(true, false), "secpm"), holds());
+    assert_eq!(found(&records(true, false), "fca"), holds());
+    let (fails, who, assumed) = found(&records(false, false), "sca");
+    assert_eq!((fails, who), (false, Value::Null));
+    assert!(assumed.as_str().unwrap().starts_with("The recorded program has no annotations, so before each fence"));
+    let (fails, _, assumed) = found(&records(true, true), "easy-pm");
+    assert!(!fails && assumed.as_str().unwrap().starts_with("A recorded program keeps its own log"));
+}
