@@ -7,7 +7,7 @@ import lzma
 import struct
 
 BASE = 0x1000_0000
-_MAGIC = b"CPTRACE\x02"
+_MAGIC = b"CPTRACE\x03"
 _TABLE_MAGIC, _FOOTER_MAGIC = 0x184D2A5E, 0x8F92EAB1
 
 
@@ -43,6 +43,8 @@ def records() -> list[bytes]:
         b"\x16" + access + signed(64),
         b"\x17" + access,
         b"\x19" + access + signed(64) + unsigned(6) + b"kernel",
+        b"\x1a" + access + signed(0) + unsigned(600),
+        b"\x1b" + access + signed(64) + unsigned(8),
         b"\x21\x00",
         b"\x07\x01",
         b"\x18" + access,
@@ -55,7 +57,7 @@ def records() -> list[bytes]:
 def recorded() -> bytes:
     """A complete trace stream."""
     body = [b"\x01\x00\x00\x00", *records()]
-    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x19)
+    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1B)
     return _MAGIC + b"".join(body) + b"\x7f" + unsigned(len(body)) + unsigned(instructions) + b"\x00"
 
 

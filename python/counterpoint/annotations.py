@@ -4,26 +4,32 @@ Selective counter-atomicity rests on the programmer (counter-atomicity section 4
 and whose counters no `counter_cache_writeback` covers, may be lost. So does hardware logging (easy-pm section III-A):
 what no `flush_data` names need not be durable when its transaction ends. So the complete program is crashed everywhere,
 and then the same program without each of its annotations. If the complete one loses nothing, its annotations suffice;
-one that can be left out without any crash ending worse is superfluous.
+one that can be left out without any crash ending worse is superfluous. A recorded program has the annotations that it
+has made itself; each source line with one is left out in turn.
 """
 
 # No `from __future__ import annotations`: its name would hide the function's.
 
 import dataclasses
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Unpack
 
-from . import api
+from . import InputError, _engine, api
 from .errors import Interrupted
-from .options import AnnotationOptions, RunOptions, part
+from .options import AnnotationOptions, CrashOptions, part
+from .paths import checked_text, is_file
 from .request import ANNOTATIONS, ANNOTATIONS_OF, request
 from .results import Crash, Violation
 
 #: Annotations that only a program with its own log has: one without a log changes nothing in place.
 _IN_PLACE = "mutate-counter-cache-writeback"
+#: The form of the programs of designs that need annotations of counters.
+_ANNOTATED = "annotated"
 #: The keys of a first violation in a document.
 _FIRST_KEYS = ("rule", "crash_event", "transaction", "stage", "line", "explanation", "reproduce")
 
@@ -71,14 +77,16 @@ class Annotation:
     """One annotation of the program.
 
     Attributes:
-        name: one of `ANNOTATIONS`.
-        stage: the stage of the transaction that it is in: `prepare`, `mutate` or `commit`.
+        name: one of `ANNOTATIONS`; of a recorded program `counter-atomic` or `counter-writeback`.
+        stage: the stage of the transaction that it is in: `prepare`, `mutate` or `commit`; None in a recorded program.
+        place: the source line of a recorded program, as `file:line`, or the symbol or address; None in a workload.
         verdict: `needed`; `superfluous`, if leaving it out changes no verdict; `absent`, if the program has none there.
         without: what crashing the program without it showed; None if it is absent.
     """
 
     name: str
-    stage: str
+    stage: str | None
+    place: str | None
     verdict: str
     without: Outcome | None
 
@@ -137,7 +145,7 @@ def annotations(
 
     Args:
         design: name of a design whose programs have annotations.
-        workload: name of a workload.
+        workload: name of a workload, or path of the trace of a program that has annotations.
         progress: told how much is done, over all the runs.
         **options: see `AnnotationOptions`.
 
@@ -146,43 +154,75 @@ def annotations(
         Interrupted: Ctrl-C; its `annotations` is over those that were finished, None if the complete program was not.
     """
     started = time.monotonic()
-    has_log = {work.name: work.has_log for work in api.workloads()}.get(os.fspath(workload), True)
-    known = annotations_of(design)
-    present = [name for name in known if has_log or name != _IN_PLACE]
-    # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after the
-    # first run.
     # Refuses an option that does not exist, which would otherwise be dropped below.
     request(AnnotationOptions, design, workload, options)
-    run, points = part(RunOptions, options), options.get("points")
-    brief: RunOptions = {**run, "transactions": 1, "warmup": 0}
-    first = next(iter(present or ANNOTATIONS))
-    api.crash(design, workload, points=1, leave_out=first, blame=False, **brief)
-    crashes: dict[str | None, Crash] = {}
+    given = part(CrashOptions, options)
+    logged = {work.name: work.has_log for work in api.workloads()}.get(os.fspath(workload))
+    recorded = logged is None and is_file(Path(workload))
+    asked = _of_trace(design, workload, given) if recorded else _of_workload(design, has_log=logged is not False)
+    present = [number for number, one in enumerate(asked) if one.without is not None]
+    if not recorded:
+        # One crash of one transaction: bad input, and a design without annotations, are refused now rather than after
+        # the first run.
+        first = asked[present[0]].name if present else next(iter(ANNOTATIONS))
+        brief: CrashOptions = {**given, "transactions": 1, "warmup": 0, "points": 1, "blame": False, "leave_out": first}
+        api.crash(design, workload, **brief)
+    crashes: dict[int | None, Crash] = {}
     try:
-        for done, name in enumerate((None, *present)):
-            share = _part(progress, done, 1 + len(present))
-            crashes[name] = api.crash(
-                design, workload, points=points, leave_out=name, shrink=False, blame=False, progress=share, **run
-            )
+        for done, number in enumerate((None, *present)):
+            left_out: CrashOptions = {} if number is None else asked[number].without or {}
+            run: CrashOptions = {**given, "shrink": False, "blame": False, **left_out}
+            crashes[number] = api.crash(design, workload, progress=_part(progress, done, 1 + len(present)), **run)
     except Interrupted:
-        finished = _judge(crashes, known, present, started) if None in crashes else None
+        finished = _judge(crashes, asked, started) if None in crashes else None
         raise Interrupted(annotations=finished) from None
-    return _judge(crashes, known, present, started)
+    return _judge(crashes, asked, started)
 
 
-def _judge(
-    crashes: dict[str | None, Crash], known: Mapping[str, str], present: list[str], started: float
-) -> Annotations:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An annotation, and the options of `crash` that leave it out; None if the program does not have it."""
+
+    name: str
+    stage: str | None
+    place: str | None
+    without: CrashOptions | None
+
+
+def _of_workload(design: str | os.PathLike[str], *, has_log: bool) -> list[_Asked]:
+    """The annotations of the programs that a design runs."""
+    return [
+        _Asked(name, stage, None, {"leave_out": name} if has_log or name != _IN_PLACE else None)
+        for name, stage in annotations_of(design).items()
+    ]
+
+
+def _of_trace(design: str | os.PathLike[str], trace: str | os.PathLike[str], given: CrashOptions) -> list[_Asked]:
+    """The annotations of a recorded program, by source line."""
+    path = checked_text(os.fspath(trace), "trace")
+    asked = {"trace": path, "allow_truncated": bool(given.get("allow_truncated"))}
+    found = json.loads(_engine.annotations(json.dumps(asked)))["annotations"]
+    if api.form_of(design) != _ANNOTATED:
+        raise InputError(
+            f"design '{os.fspath(design)}' does not use the annotations of a recorded program, as 'sca' does"
+        )
+    if not found:
+        raise InputError(f"{path}: the recorded program has no annotations (counterpoint_program.h defines them)")
+    return [_Asked(one["name"], None, one["place"], {"omit_annotations": one["numbers"]}) for one in found]
+
+
+def _judge(crashes: Mapping[int | None, Crash], asked: list[_Asked], started: float) -> Annotations:
     """The verdicts over the programs that were crashed; None stands for the complete one."""
     whole = crashes[None]
     complete = Outcome.of(whole)
     found = []
-    for name, stage in known.items():
-        if name not in present:
-            found.append(Annotation(name, stage, "absent", None))
-        elif name in crashes:
-            without = Outcome.of(crashes[name])
-            found.append(Annotation(name, stage, "needed" if without.differs(complete) else "superfluous", without))
+    for number, one in enumerate(asked):
+        if one.without is None:
+            found.append(Annotation(one.name, one.stage, one.place, "absent", None))
+        elif number in crashes:
+            without = Outcome.of(crashes[number])
+            verdict = "needed" if without.differs(complete) else "superfluous"
+            found.append(Annotation(one.name, one.stage, one.place, verdict, without))
     seconds = time.monotonic() - started
     return Annotations(
         whole.design, whole.variant, whole.workload, whole.seed, complete, tuple(found), round(seconds, 3)
@@ -201,6 +241,7 @@ def _document(annotation: Annotation) -> dict[str, Any]:
     return {
         "name": annotation.name,
         "stage": annotation.stage,
+        "place": annotation.place,
         "verdict": annotation.verdict,
         "crash_points": without and without.crash_points,
         "recovered": without and without.recovered,

@@ -20,6 +20,7 @@ _ORDER = (
     "recover_timeout",
     "no_preflight",
     "leave_out",
+    "omit_annotations",
     "explore",
     "schedule",
     "states",

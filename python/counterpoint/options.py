@@ -20,6 +20,7 @@ from .request import (
     check_names,
     check_points,
     count,
+    counts,
     flag,
     path,
     size,
@@ -113,9 +114,14 @@ class AnnotationOptions(RunOptions, total=False):
 
     Attributes:
         points: `"all"`, or how many events to crash after, spread over each run. Default: all.
+        recover, recover_timeout, recover_jobs, recover_folder: the own recovery of a recorded program, as for `crash`.
     """
 
     points: Annotated[int | str | None, check_points]
+    recover: Annotated[str | None, check_name]
+    recover_timeout: Annotated[int | None, count]
+    recover_jobs: Annotated[int | None, count]
+    recover_folder: Annotated[str | os.PathLike[str] | None, path]
 
 
 class CheckOptions(MachineOptions, total=False):
@@ -171,6 +177,7 @@ class CrashOptions(RunOptions, total=False):
         schedule: number of one schedule; 0 (default) is that of the machine itself.
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
+        omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
         stages: count the crashes by the stage of the transaction in flight; needs every event of one schedule.
         shrink: look for the smallest run that breaks the same rules. It needs every event as a crash point, and is then
             the default.
@@ -202,6 +209,7 @@ class CrashOptions(RunOptions, total=False):
     schedules: Annotated[int | None, count]
     schedule: Annotated[int | None, count]
     leave_out: Annotated[str | None, check_leave_out]
+    omit_annotations: Annotated[Iterable[int] | None, counts]
     stages: Annotated[bool, flag]
     shrink: Annotated[bool | None, switch]
     blame: Annotated[bool | None, switch]

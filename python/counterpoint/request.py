@@ -189,6 +189,11 @@ def check_names(option: str, values: Iterable[object]) -> list[str]:
     return [check_name(option, value) for value in ([values] if isinstance(values, str) else values)]
 
 
+def counts(name: str, values: Iterable[object]) -> list[int]:
+    """`values`, whole numbers; one number is a list of one."""
+    return [count(name, value) for value in ([values] if isinstance(values, (int, str)) else values)]
+
+
 def flag(name: str, value: object) -> bool | None:
     """True, or None for off, which is the default."""
     del name

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import fake_engine
 import pytest
 from conftest import Cli
 
 import counterpoint as cp
+import samples
 from counterpoint import _engine
 from counterpoint.annotations import annotations_of
 
@@ -46,6 +48,7 @@ class TestOnAnEngineThatAnswersAtOnce:
         assert mutate == {
             "name": MUTATE,
             "stage": "mutate",
+            "place": None,
             "verdict": "superfluous",
             "crash_points": 1000,
             "recovered": 1000,
@@ -74,6 +77,7 @@ class TestOnAnEngineThatAnswersAtOnce:
         assert absent == {
             "name": MUTATE,
             "stage": "mutate",
+            "place": None,
             "verdict": "absent",
             "crash_points": None,
             "recovered": None,
@@ -192,3 +196,76 @@ def test_annotations_suffice_and_are_needed() -> None:
 def test_a_design_without_annotations_is_refused() -> None:
     with pytest.raises(cp.InputError, match="secpm"):
         cp.annotations("secpm", "array", machine="small")
+
+
+def _recorded(folder: Path, *, annotated: bool = True, between: int = 0) -> Path:
+    """Three records that become durable one after the other, and after each their number, with annotations or not.
+
+    So many lines are flushed between the number and its fence.
+    """
+    base, at, records = 0x1000_0000, 0, []
+
+    def operation(tag: int, address: int | None = None, *fields: bytes) -> None:
+        nonlocal at
+        if tag in (0x1A, 0x1B) and not annotated:
+            return
+        moved = b"" if address is None else samples.signed(base + address - at)
+        at = at if address is None else base + address
+        records.append(bytes([tag, 0, 0]) + moved + b"".join(fields))
+
+    records.append(b"\x01\x00\x00\x00")
+    records.append(b"\x02\x00\x04pool")
+    records.append(b"\x03" + samples.unsigned(base) + samples.unsigned(0x40000) + b"\x00\x00")
+    operation(0x1B, 0, samples.unsigned(8))
+    for number in range(1, 4):
+        operation(0x11, 0x1000 * number, b"\x01", b"r")
+        operation(0x14, 0x1000 * number)
+        operation(0x1A, 0x1000 * number, b"\x01")
+        operation(0x17)
+        operation(0x11, 0, b"\x01", bytes([number]))
+        operation(0x14, 0)
+        for other in range(between):
+            operation(0x11, 0x8000 + 64 * other, b"\x01", b"o")
+            operation(0x14, 0x8000 + 64 * other)
+        operation(0x17)
+    end = b"\x7f" + samples.unsigned(len(records)) + samples.unsigned(len(records) - 3) + b"\x00"
+    path = folder / "records.cptrace"
+    path.write_bytes(b"CPTRACE\x03" + b"".join(records) + end)
+    return path
+
+
+@pytest.mark.engine
+def test_the_annotations_of_a_recorded_program_are_left_out_line_by_line(cli: Cli, tmp_path: Path) -> None:
+    trace = _recorded(tmp_path)
+    found = cp.annotations("sca", trace)
+    assert found.holds
+    named = [(one.name, one.stage, one.verdict) for one in found.annotations]
+    assert named == [("counter-atomic", None, "needed"), ("counter-writeback", None, "needed")]
+    assert all(one.place for one in found.annotations)
+    out = cli("annotations", "sca", str(trace)).out
+    assert "--omit-annotations 1 --omit-annotations 2 --omit-annotations 3 --at-event" in out
+    whole = cp.crash("sca", trace)
+    assert (whole.holds, whole.assumed) == (True, None)
+    without = cp.crash("sca", trace, omit_annotations=[0, 1, 2, 3])
+    assert without.blame is not None
+    assert (without.holds, without.blame.who) == (False, "annotations")
+
+
+@pytest.mark.engine
+def test_a_recorded_program_without_annotations_rests_on_what_is_assumed(cli: Cli, tmp_path: Path) -> None:
+    trace = _recorded(tmp_path, annotated=False)
+    verdict = cp.crash("sca", trace)
+    assert verdict.holds
+    assert verdict.assumed is not None
+    assert "Assumed: The recorded program has no annotations" in cli("crash", "sca", str(trace)).out
+    # The number's counter is written back at the fence; `fca` writes it with the number.
+    late = _recorded(tmp_path, annotated=False, between=200)
+    readable = cp.crash("sca", late, recover="od -An -tu1 -N1 {pool} | grep -qx ' *[0123]'")
+    assert readable.blame is not None
+    assert (readable.holds, readable.blame.who) == (False, "assumption")
+    for refused, says in (
+        ("sca", "the recorded program has no annotations"),
+        ("secpm", "does not use the annotations"),
+    ):
+        with pytest.raises(cp.InputError, match=says):
+            cp.annotations(refused, trace)

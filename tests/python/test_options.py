@@ -131,6 +131,7 @@ _EVERYTHING: dict[str, Any] = {
     "recover_timeout": 9,
     "no_preflight": True,
     "leave_out": "mutate-flush",
+    "omit_annotations": [3, 4],
     "explore": "legal",
     "schedule": 2,
     "states": 100,

@@ -337,7 +337,7 @@ def lines(out: Path, tool: Path) -> str:
 
 def annotated(out: Path, tool: Path) -> str:
     """Annotations and marks are recorded where they are made, lines on standard error, too, and `sca` rests on them."""
-    from counterpoint import crash, recorder
+    from counterpoint import annotations, crash, recorder
 
     verdicts = []
     for form, options in (("annotated", []), ("forgotten", ["-DFORGOTTEN"])):
@@ -359,6 +359,12 @@ def annotated(out: Path, tool: Path) -> str:
         verdict = crash("sca", trace, recover=f"{program} {{pool}} check")
         require(verdict.assumed is None, f"with annotations, something is assumed: {verdict.assumed}")
         verdicts.append((verdict.holds, verdict.blame and verdict.blame.who))
+        found = [
+            (one.name, one.verdict)
+            for one in annotations("sca", trace, recover=f"{program} {{pool}} check").annotations
+        ]
+        needed = [("counter-atomic", "needed"), ("counter-writeback", "needed")]
+        require(form != "annotated" or found == needed, f"the annotations of the program are {found}")
     require(verdicts == [(True, None), (False, "annotations")], f"the verdicts are {verdicts}")
     return "10 annotations and 18 marks"
 

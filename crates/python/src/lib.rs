@@ -94,6 +94,13 @@ fn check(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
     drive::drive(py, progress, |report, cancel| api::check(request, report, cancel))
 }
 
+/// Returns the annotations of a recorded program by source line, as JSON.
+#[pyfunction]
+#[pyo3(signature = (request, progress=None))]
+fn annotations(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::annotations(request, report, cancel))
+}
+
 /// Returns the picture of a crash: a window of events and what a power failure after each would leave.
 #[pyfunction]
 #[pyo3(signature = (request, progress=None))]
@@ -115,6 +122,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash, module)?)?;
     module.add_function(wrap_pyfunction!(scene, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(annotations, module)?)?;
     module.add_function(wrap_pyfunction!(recording::trace_kind, module)?)?;
     module.add_function(wrap_pyfunction!(recording::write_trace, module)?)?;
     module.add_class::<Session>()?;

@@ -73,6 +73,12 @@ OPTIONS: Mapping[str, Any] = {
     "tx_size": _text("--tx-size", "SIZE", "Bytes per transaction, a multiple of 64."),
     "cores": _number("--cores", "Cores, one program instance each."),
     "leave_out": _text("--leave-out", "NAME", "Leave an annotation or a step out of the program."),
+    "omit_annotations": Annotated[
+        list[int] | None,
+        typer.Option(
+            "--omit-annotations", metavar="N", help="Leave out annotation N of a recorded program; repeatable."
+        ),
+    ],
     "timeline": Annotated[
         Path | None, typer.Option("--timeline", metavar="FILE", help="Write every stage's events for Perfetto.")
     ],

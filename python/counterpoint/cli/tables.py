@@ -416,15 +416,18 @@ def annotation_check(found: Annotations) -> RenderableType:
         sentence, colour = f"Not sufficient: {failed} of {tried} of the complete program failed.", "red"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("annotation", no_wrap=True, style="bold")
-    for column in ("stage", "verdict", "without it", "breaks", "first in transaction", "line"):
+    recorded = any(annotation.place is not None for annotation in found.annotations)
+    for column in ("at" if recorded else "stage", "verdict", "without it", "breaks", "first in transaction", "line"):
         table.add_column(column)
     explained = list(_first(complete, "complete program: "))
     for annotation in found.annotations:
         without = annotation.without
         shown = _failed(without) if without else ("-",) * 4
-        table.add_row(annotation.name, annotation.stage.capitalize(), annotation.verdict, *shown)
+        where = annotation.place or (annotation.stage or "").capitalize()
+        table.add_row(annotation.name, where, annotation.verdict, *shown)
         if without and annotation.verdict == "needed":
-            explained += _first(without, f"without {annotation.name}: ")
+            named = annotation.name if annotation.place is None else f"{annotation.name} at {annotation.place}"
+            explained += _first(without, f"without {named}: ")
     head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style=colour, expand=False)
     return Group(head, Text(""), table, *explained)
 

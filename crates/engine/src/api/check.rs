@@ -11,6 +11,7 @@ use crate::run::workers;
 use crate::run::{Failure, Source};
 use crate::workload;
 use crate::workload::trace::Steps;
+use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -85,6 +86,20 @@ pub fn check(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
         report.cost = Some(unless_interrupted(cancel, case.measure(&mut report.findings, &tell, cancel))?);
     }
     Ok(serde_json::to_string(&report).expect("a report serialises"))
+}
+
+/// The annotations of a recorded program, by source line: `{"annotations": [...]}`.
+///
+/// # Errors
+/// A sentence about the trace, or the interruption.
+pub fn annotations(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
+    let request: Check = request::parse(request)?;
+    let steps = unless_interrupted(cancel, open(&request.trace, cancel).map_err(Failure::from))?;
+    let (bytes, done) = (steps.bytes(), AtomicU64::new(0));
+    let tell = |read: u64| progress(done.fetch_add(read, Ordering::Relaxed) + read, bytes);
+    let found = crate::check::annotations(steps, request.allow_truncated, &tell);
+    let found = unless_interrupted(cancel, found.map_err(Failure::from))?;
+    Ok(json!({"annotations": found}).to_string())
 }
 
 /// The trace at `path`.

@@ -52,7 +52,8 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
 /// [`crash`] as far as `budget` allows.
 fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_>) -> Result<String, Failure> {
     let cancel = budget.end();
-    let run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
+    let mut run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
+    run.source.omit_annotations(&request.omit_annotations)?;
     let region = unless_interrupted(cancel, request.region(&run).map_err(Failure::from))?;
     let exploration = Exploration { region, ..request.exploration()? };
     let recovery = unless_interrupted(cancel, own_recovery(request, &run, &exploration).map_err(Failure::from))?;
@@ -291,6 +292,7 @@ impl Crash {
         Self {
             common: self.common.again(&run.config, run.source.is_trace()),
             leave_out: self.leave_out.clone(),
+            omit_annotations: self.omit_annotations.clone(),
             fault: self.fault.clone(),
             recover: self.recover.clone(),
             recover_timeout: self.recover_timeout,

@@ -28,7 +28,7 @@ pub use crate::run::Failure as Error;
 pub use crate::run::Session;
 pub use crate::run::workers::processors;
 pub use crate::workload::trace::{TraceWritten, write_trace};
-pub use check::check;
+pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
 pub use runs::{replay, resolve, run_many, run_many_in};

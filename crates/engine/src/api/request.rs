@@ -126,6 +126,8 @@ pub(super) struct Crash {
     pub shrink: Option<bool>,
     /// Whether to find out who is to blame; true by default.
     pub blame: Option<bool>,
+    /// Numbers of annotations that the recorded program leaves out, from 0.
+    pub omit_annotations: Vec<u64>,
     /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
     pub recover: Option<String>,
     /// Whether the command does not run first where no power has failed.

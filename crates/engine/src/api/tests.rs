@@ -61,6 +61,7 @@ fn a_key_of_another_kind_of_request_is_refused() {
         ("stages", json!(true)),
         ("shrink", json!(false)),
         ("blame", json!(false)),
+        ("omit_annotations", json!([0])),
         ("recover", json!("true {pool}")),
         ("recover_timeout", json!(5)),
         ("recover_jobs", json!(1)),

@@ -4,8 +4,10 @@
 //! ```text
 //! steps of the trace -> shadow (what is pending of each line; order: what is overtaken) -> found (by kind and place)
 //! places (what the object files say, without wrappers) -> report (by source line) -> cost (replays without them)
+//!                                                      -> annotated (the program's annotations by source line)
 //! ```
 
+mod annotated;
 mod cost;
 mod found;
 mod kind;
@@ -24,6 +26,7 @@ use crate::workload::trace::Steps;
 use shadow::Shadow;
 use std::ops::ControlFlow;
 
+pub use annotated::annotations;
 pub use cost::CostCase;
 pub use report::{CheckReport, Shown};
 pub(crate) use wrappers::all as wrappers_and;

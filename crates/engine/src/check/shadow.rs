@@ -107,6 +107,7 @@ impl Shadow {
             Done::Fence { full, number } => self.fence(&step, full, number),
             Done::TxBegin => self.in_transaction = true,
             Done::TxEnd => self.in_transaction = false,
+            Done::Annotation { .. } => {}
             Done::Mark(text) => {
                 if self.mark.as_deref() == Some(text) {
                     self.counts.marks += 1;

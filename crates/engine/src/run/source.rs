@@ -5,7 +5,7 @@ use super::Session;
 use crate::assembly::Job;
 use crate::config::{ConfigError, Geometry, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
-use crate::workload::trace::{Sites, Trace, TraceSummary};
+use crate::workload::trace::{Omitted, Sites, Trace, TraceSummary};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
@@ -93,6 +93,29 @@ impl Source {
                  last one are written back, and no variable is CounterAtomic.",
             ),
             Source::Trace(..) | Source::Workload(_) => None,
+        }
+    }
+
+    /// From now on, programs leave out the annotations with these numbers.
+    ///
+    /// # Errors
+    /// The workload is not a recorded program, or has no annotation of such a number.
+    pub fn omit_annotations(&mut self, numbers: &[u64]) -> Result<(), ConfigError> {
+        let Some(most) = numbers.iter().max() else { return Ok(()) };
+        let Source::Trace(trace, _) = self else {
+            return Err(ConfigError(
+                "omit_annotations: only the annotations of a recorded program have numbers".to_owned(),
+            ));
+        };
+        match trace.summary().annotations {
+            0 => Err(ConfigError("omit_annotations: the recorded program has no annotations".to_owned())),
+            count if *most >= count => {
+                Err(ConfigError(format!("omit_annotations: {most} is not from 0 to {}", count - 1)))
+            }
+            _ => {
+                **trace = trace.without(Omitted::annotations(numbers));
+                Ok(())
+            }
         }
     }
 

@@ -130,7 +130,7 @@ impl<'a> Memory<'a> {
                 self.marks += 1;
                 self.marked = self.tells_marks;
             }
-            Done::Scratch { .. } | Done::FlushOutside { .. } => {}
+            Done::Scratch { .. } | Done::FlushOutside { .. } | Done::Annotation { .. } => {}
         }
     }
 

@@ -191,11 +191,8 @@ impl TraceProgram {
                         return Ok(());
                     }
                 }
-                Act::CounterWriteback { address, end } if self.annotated.is_some() => {
-                    self.todo.push_back(Todo::WriteBack { at: address, end });
-                }
-                Act::CounterAtomic { address, end } => self.declare(address, end)?,
-                Act::CounterWriteback { .. } | Act::Scratch { .. } | Act::Nothing => {}
+                Act::CounterWriteback { .. } | Act::CounterAtomic { .. } => self.annotation(deed.act)?,
+                Act::Scratch { .. } | Act::Nothing => {}
                 Act::Over { .. } => {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
                     self.phase = Phase::Over;
@@ -239,12 +236,22 @@ impl TraceProgram {
         Ok(false)
     }
 
+    fn annotation(&mut self, act: Act) -> Result<(), ConfigError> {
+        if self.omitted.annotation() || self.annotated.is_none() {
+            return Ok(());
+        }
+        match act {
+            Act::CounterWriteback { address, end } => self.todo.push_back(Todo::WriteBack { at: address, end }),
+            Act::CounterAtomic { address, end } => self.declare(address, end)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// `[address, end)` holds `CounterAtomic` variables.
     fn declare(&mut self, address: u64, end: u64) -> Result<(), ConfigError> {
         let mut at = address;
-        while self.annotated.is_some()
-            && let Some((start, part)) = self.recording.first_placed(at, end)
-        {
+        while let Some((start, part)) = self.recording.first_placed(at, end) {
             let (device, _) = self.place(start)?;
             if let Some(lines) = &mut self.annotated {
                 lines.declare(device..device + part.length);

@@ -50,7 +50,7 @@ pub struct Pointer {
     pub offset: u8,
 }
 
-/// What a step does. Flushes of lines and fences are numbered as [`super::Omitted`] numbers them.
+/// What a step does. Flushes of lines, fences and annotations are numbered as [`super::Omitted`] numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done<'a> {
     /// `bytes` are stored within a line; `pointers` are those among them. `scratch`: the program has declared that they
@@ -64,6 +64,8 @@ pub enum Done<'a> {
     FlushOutside { address: u64 },
     /// A fence; `full`: of loads too, such as every locked operation is.
     Fence { full: bool, number: u64 },
+    /// The program says how counters must become durable: `atomic` for `CounterAtomic` variables, else a write-back.
+    Annotation { atomic: bool, number: u64 },
     /// The outermost transaction of all threads begins.
     TxBegin,
     /// It has ended.
@@ -102,6 +104,7 @@ pub struct Steps {
     recording: Box<dyn Recording>,
     flushes: u64,
     fences: u64,
+    annotations: u64,
     /// Addresses where stores need not become durable.
     scratch: Ranges,
     bytes: u64,
@@ -145,6 +148,7 @@ impl Steps {
             recording,
             flushes: 0,
             fences: 0,
+            annotations: 0,
             scratch: Ranges::default(),
             bytes: input.file_bytes(),
             read,
@@ -238,7 +242,9 @@ impl Steps {
                     visit(self.step(NO_SITE, Done::Mark(text)));
                 }
             }
-            Act::CounterWriteback { .. } | Act::CounterAtomic { .. } | Act::Load { .. } | Act::Over { .. } => {}
+            Act::CounterWriteback { .. } => self.annotation(false, visit),
+            Act::CounterAtomic { .. } => self.annotation(true, visit),
+            Act::Load { .. } | Act::Over { .. } => {}
         }
     }
 
@@ -250,6 +256,12 @@ impl Steps {
         let site = self.recording.site();
         visit(self.step(site, Done::Fence { full, number: self.fences }));
         self.fences += 1;
+    }
+
+    fn annotation(&mut self, atomic: bool, visit: &mut dyn FnMut(Step<'_>)) {
+        let site = self.recording.site();
+        visit(self.step(site, Done::Annotation { atomic, number: self.annotations }));
+        self.annotations += 1;
     }
 
     fn store(&mut self, address: u64, size: u64, way: StoreWay, visit: &mut dyn FnMut(Step<'_>)) {
