@@ -195,6 +195,8 @@ class CrashOptions(RunOptions, total=False):
         time_budget: end the exploration after so many seconds; default none.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
+        wrappers: for the legal states of a recorded program: names of functions that only flush or fence, besides the
+            usual ones; causes are shown at the line that calls them.
     """
 
     points: Annotated[int | str | None, check_points]
@@ -221,6 +223,7 @@ class CrashOptions(RunOptions, total=False):
     time_budget: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
     recover_keep: Annotated[str | os.PathLike[str] | None, path]
+    wrappers: Annotated[Iterable[str] | None, check_names]
 
 
 def part(kind: type[T], options: Mapping[str, Any]) -> T:

@@ -211,8 +211,8 @@ void program(volatile char *line)
 """
 
 
-@pytest.mark.engine
-def test_a_finding_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path, cli: Cli) -> None:
+def _flush_in_wrappers(tmp_path: Path, before: list[bytes], after: list[bytes]) -> Path:
+    """A trace whose program flushes the first line of its file by `persist` of `own_wrapper`, in `program`."""
     source, library = tmp_path / "program.c", tmp_path / "program.so"
     source.write_text(_C)
     options = ["-g", "-O1", "-shared", "-fPIC", "-nostdlib", "-fno-inline", "-fno-optimize-sibling-calls"]
@@ -231,17 +231,45 @@ def test_a_finding_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path, cli
         b"\x02\x00\x04pool",
         b"\x03" + samples.unsigned(samples.BASE) + samples.unsigned(0x1000) + b"\x00\x00",
         b"\x05\x00" + samples.unsigned(1 << 20) + b"\x00" + samples.unsigned(len(str(library))) + str(library).encode(),
+        *before,
         b"\x08\x02" + samples.signed(inner) + samples.signed(outer - inner),
-        b"\x14\x00" + samples.signed(flush) + samples.signed(samples.BASE),
+        b"\x14\x00" + samples.signed(flush) + samples.signed(0 if before else samples.BASE),
+        *after,
         b"\x17\x00" + samples.signed(0),
     ]
-    path.write_bytes(b"CPTRACE\x01" + b"".join(records) + b"\x7f\x07\x02\x00")
+    path.write_bytes(b"CPTRACE\x01" + b"".join(records) + b"\x7f" + samples.unsigned(len(records)) + b"\x02\x00")
+    return path
+
+
+@pytest.mark.engine
+def test_a_finding_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path, cli: Cli) -> None:
+    path = _flush_in_wrappers(tmp_path, [], [])
     (finding,) = cp.check(path).findings
     assert (finding.kind, finding.function, Path(finding.place).name) == ("clean-flush", "own_wrapper", "program.c:5")
     (finding,) = cp.check(path, wrappers=["own_wrapper"]).findings
     assert (finding.function, Path(finding.place).name) == ("program", "program.c:9")
     outcome = cli("check", str(path), "--wrapper", "own_wrapper", "--wrapper", "another")
     assert outcome.code == 0 and "program.c:9" in outcome.out
+
+
+@pytest.mark.engine
+def test_a_cause_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path) -> None:
+    stored = b"\x11\x00\x00" + samples.signed(samples.BASE) + b"\x04data"
+    valid = [b"\x11\x00\x00" + samples.signed(64) + b"\x05valid", b"\x14\x00\x00\x00"]
+    path = _flush_in_wrappers(tmp_path, [stored], valid)
+    ordered = "! grep -q valid {pool} || grep -q data {pool}"
+    places = []
+    for wrappers in ([], ["own_wrapper"]):
+        verdict = cp.crash("unencrypted", path, explore="legal", recover=ordered, wrappers=wrappers)
+        assert verdict.causes is not None
+        (cause,) = verdict.causes
+        assert cause.kind == "missing-fence"
+        flushed = cause.lost[0].flushed
+        assert flushed is not None
+        places.append(Path(flushed.place).name)
+    assert places == ["program.c:5", "program.c:9"]
+    with pytest.raises(cp.InputError, match="wrappers: only the legal states of a recorded program"):
+        cp.crash("unencrypted", path, recover=ordered, wrappers=["own_wrapper"])
 
 
 def test_ctrl_c_ends_a_check(fake: pytest.MonkeyPatch, cli: Cli) -> None:

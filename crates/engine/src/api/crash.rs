@@ -220,7 +220,9 @@ fn explore_as_asked(
         Explored::Schedules(number) => case.explore_schedules(exploration, number, recovery),
         Explored::LegalStates { per_fence } => explore_legal(&case, exploration, per_fence),
         Explored::OfRecorded { per_point } => {
-            explore_recorded(&case, RecordedLegal { exploration, states_per_point: per_point, recovery, cancel })
+            let wrappers = &request.wrappers;
+            let legal = RecordedLegal { exploration, states_per_point: per_point, wrappers, recovery, cancel };
+            explore_recorded(&case, legal)
         }
     }
 }
@@ -256,6 +258,9 @@ impl Crash {
         let explained = recorded || legal_states::explains(config, design, source);
         let explore = self.explore.unwrap_or_default();
         let refused = |name: &str, why: &str| Err(ConfigError(format!("{name}: {why}")));
+        if !recorded && !self.wrappers.is_empty() {
+            return refused("wrappers", "only the legal states of a recorded program have causes with source lines");
+        }
         for (name, number) in [("states", self.states), ("schedules", self.schedules)] {
             if number == Some(0) {
                 return refused(name, "0 is not at least 1");

@@ -128,6 +128,8 @@ pub(super) struct Crash {
     pub blame: Option<bool>,
     /// Numbers of annotations that the recorded program leaves out, from 0.
     pub omit_annotations: Vec<u64>,
+    /// Further functions that only flush or fence.
+    pub wrappers: Vec<String>,
     /// A command that is the recorded program's own recovery, and judges the memory that a boot finds.
     pub recover: Option<String>,
     /// Whether the command does not run first where no power has failed.

@@ -20,6 +20,7 @@ const EXPLAINED_MAX: usize = 20;
 pub(super) struct Outcome<'a> {
     pub trace: &'a Trace,
     pub exploration: &'a Exploration,
+    pub wrappers: &'a [String],
     pub extent: Extent,
     pub budget: u64,
     pub read: StepsRead,
@@ -48,7 +49,7 @@ impl Outcome<'_> {
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
         }
-        let names = Names { places: places(&self.read.sites, &wrappers_and(&[])), trace: self.trace };
+        let names = Names { places: places(&self.read.sites, &wrappers_and(self.wrappers)), trace: self.trace };
         let found = merged(&names, &judging.causes);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let violations = found.iter().take(EXPLAINED_MAX).map(told).collect();
