@@ -358,6 +358,16 @@ def annotated(out: Path, tool: Path) -> str:
         require(all(record.callers for record in replay.kept), "an annotation has no callers")
         verdict = crash("sca", trace, recover=f"{program} {{pool}} check")
         require(verdict.assumed is None, f"with annotations, something is assumed: {verdict.assumed}")
+        source_lines = (HERE / "annotated.c").read_text().splitlines()
+        places = {
+            (Path(line.stored.place).name, Path(line.flushed.place).name)
+            for found in verdict.violations
+            for line in found.lines
+            if line.flushed
+        }
+        stored = next(n for n, text in enumerate(source_lines, 1) if "record->value =" in text)
+        named = {(f"annotated.c:{stored}", f"annotated.c:{stored + 1}")}
+        require(form == "annotated" or named <= places, f"the lines of violations are touched at {places}")
         verdicts.append((verdict.holds, verdict.blame and verdict.blame.who))
         found = [
             (one.name, one.verdict)

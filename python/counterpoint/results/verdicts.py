@@ -22,6 +22,23 @@ class Exercised:
 
 
 @dataclass(frozen=True, slots=True)
+class LineAt:
+    """Where a recorded program touched a line last.
+
+    Attributes:
+        file: the file that the line belongs to.
+        offset: the offset of the line in that file.
+        stored: where the program stored to it last.
+        flushed: where it has flushed it since then; None if it has not.
+    """
+
+    file: str
+    offset: int
+    stored: Place
+    flushed: Place | None
+
+
+@dataclass(frozen=True, slots=True)
 class Violation:
     """A rule broken after a crash.
 
@@ -41,6 +58,9 @@ class Violation:
         line: address of the line concerned.
         explanation: what happened, in words.
         reproduce: the command line that shows it again.
+        lines: the lines of a recorded program that it is about, 8 at most, the one stored to last first: that of the
+            rule, or those of which the own recovery was not given what the program had stored last.
+        lost_lines: how many there are.
     """
 
     rule: str
@@ -54,6 +74,8 @@ class Violation:
     line: int | None
     explanation: str
     reproduce: str
+    lines: tuple[LineAt, ...]
+    lost_lines: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +346,7 @@ class Crash:
         whole = {**later, **document}
         if whole["recoveries"] is not None:
             whole["recoveries"] = {"timed_out": 0, **whole["recoveries"]}
+        whole["violations"] = [{"lines": [], "lost_lines": 0, **found} for found in whole["violations"]]
         if whole["causes"] is not None:
             whole["causes"] = [{"outcome": "failed", **cause} for cause in whole["causes"]]
         return build(cls, {**whole, "document": document})

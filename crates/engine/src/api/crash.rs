@@ -54,6 +54,8 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
     let cancel = budget.end();
     let mut run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
     run.source.omit_annotations(&request.omit_annotations)?;
+    // Not every format has places.
+    let _ = run.source.watch_sites();
     let region = unless_interrupted(cancel, request.region(&run).map_err(Failure::from))?;
     let exploration = Exploration { region, ..request.exploration()? };
     let recovery = unless_interrupted(cancel, own_recovery(request, &run, &exploration).map_err(Failure::from))?;

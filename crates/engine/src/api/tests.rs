@@ -62,7 +62,6 @@ fn a_key_of_another_kind_of_request_is_refused() {
         ("shrink", json!(false)),
         ("blame", json!(false)),
         ("omit_annotations", json!([0])),
-        ("wrappers", json!(["save"])),
         ("recover", json!("true {pool}")),
         ("recover_timeout", json!(5)),
         ("recover_jobs", json!(1)),

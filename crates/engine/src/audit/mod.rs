@@ -43,7 +43,7 @@ pub(crate) use lines::BYTES_PER_LINE;
 pub use stages::{PartTally, StageTally};
 pub use view::LineView;
 pub(crate) use violation::Collector;
-pub use violation::{Rule, Violation};
+pub use violation::{LastTouch, Lost, Rule, Violation};
 
 use crate::message::{
     BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery, ShadowRegion,
@@ -333,6 +333,11 @@ impl Auditor {
     /// The explained violations so far, in the order in which they were found.
     pub fn violations(&self) -> &[Violation] {
         &self.collector.explained
+    }
+
+    /// The explained violations from number `first` on, to be added to.
+    pub(crate) fn explained_from(&mut self, first: usize) -> &mut [Violation] {
+        self.collector.explained_from(first)
     }
 
     /// Number of violations, explained or not.

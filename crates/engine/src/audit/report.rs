@@ -4,7 +4,7 @@ use super::explain::Evidence;
 use super::lines::{Id, Role};
 use super::secrecy::Leak;
 use super::transaction::Finding;
-use super::violation::{Rule, Violation, with_event_log};
+use super::violation::{Lost, Rule, Violation, with_event_log};
 use super::{Auditor, explain};
 use crate::message::{CoreId, Line};
 
@@ -77,6 +77,7 @@ impl Auditor {
             stage,
             line,
             explanation: String::new(),
+            lost: Lost::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the auditors report.
 
 use super::event_log::EventLog;
-use crate::message::{CoreId, Line};
+use crate::message::{CoreId, Line, Site};
 use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
 
@@ -56,6 +56,25 @@ impl Rule {
     }
 }
 
+/// Where a recorded program touched a line last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LastTouch {
+    pub line: Line,
+    /// Where it last stored to the line.
+    pub stored: Site,
+    /// Where it has flushed the line since then, last.
+    pub flushed: Option<Site>,
+}
+
+/// Lines that a violation is about.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    /// Some of them, those first that were stored to last.
+    pub lines: Vec<LastTouch>,
+    /// How many there are.
+    pub count: u64,
+}
+
 /// One violation of a rule. The auditor that finds it, the reports and the pages that show it use the same value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
@@ -78,6 +97,9 @@ pub struct Violation {
     pub line: Option<Line>,
     /// What happened, in sentences.
     pub explanation: String,
+    /// The lines that it is about, where a recorded program is watched. A report has its own keys for them.
+    #[serde(skip)]
+    pub lost: Lost,
 }
 
 fn as_address<S: Serializer>(line: &Option<Line>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -121,6 +143,11 @@ impl Collector {
         }
     }
 
+    /// The violations that are explained from number `first` on, to be added to.
+    pub fn explained_from(&mut self, first: usize) -> &mut [Violation] {
+        self.explained.get_mut(first..).unwrap_or_default()
+    }
+
     /// Keeps every violation from now on until [`Collector::take_told`] takes it.
     pub fn keep_all(&mut self) {
         self.told = Some(Vec::new());
@@ -158,6 +185,7 @@ mod tests {
             stage: None,
             line: Some(line),
             explanation: String::new(),
+            lost: Lost::default(),
         };
         for line in (0..30).map(Line) {
             collector.add(Rule::PadReuse, Some(line), || violation(Rule::PadReuse, line));

@@ -4,8 +4,12 @@ use super::audited::{Audited, audited};
 use super::power::{Survivors, struck};
 use super::region::RegionEvents;
 use super::report::Recoveries;
-use super::{CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, PowerLoss};
+use super::{
+    CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names, PowerLoss,
+};
 use crate::assembly::System;
+use crate::attribution::places;
+use crate::check::wrappers_and;
 use crate::config::{ConfigError, RunConfig};
 use crate::message::Observer;
 use crate::parts::Design;
@@ -108,6 +112,7 @@ impl CrashCase<'_> {
             .tally_stages(exploration.stages)
             .stop_at(exploration.stop_at)
             .stop_after(exploration.stop_after)
+            .watches_places(self.source.watches_sites())
             .interrupted_by(self.cancel);
         if let Some(recovery) = recovery {
             recovery.rewind()?;
@@ -124,14 +129,26 @@ impl CrashCase<'_> {
             self.source.verdict()?;
         }
         let exercised = exercised(&mut system);
-        let report = system.observer.report(CrashRun {
+        let mut report = system.observer.report(CrashRun {
             exercised,
             interrupted,
             seconds: started.elapsed().as_secs_f64(),
             ..self.run(exploration, Some(exploration.schedule))
         });
         *known = system.observer.into_known();
+        self.name_lines(&mut report)?;
         Ok(report)
+    }
+
+    /// Names the lines that violations of a recorded program are about.
+    fn name_lines(&self, report: &mut CrashReport) -> Result<(), Failure> {
+        let named = report.violations.iter().any(|found| found.violation.lost.count > 0);
+        if let (true, Source::Trace(trace, _)) = (named, self.source)
+            && let Some(sites) = trace.read_sites()?
+        {
+            Names::new(places(&sites, &wrappers_and(&[])), trace).name(report);
+        }
+        Ok(())
     }
 
     /// Runs `system` to its end and judges the survivors whenever its explorer asks for that. Returns whether the user

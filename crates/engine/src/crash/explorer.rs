@@ -12,6 +12,7 @@ use super::own::{Judged, Own};
 use super::path::battery_gave_up;
 use super::plan::CrashPlan;
 use super::power::{Drained, Survivors};
+use super::touched::Touched;
 use crate::audit::{Auditor, Collector, Rule, Violation};
 use crate::message::NoObserver;
 use crate::run::Failure;
@@ -112,6 +113,8 @@ pub struct Explorer<'a> {
     nested_points: u64,
     /// The user's own recovery, if it is run.
     own: Option<Own<'a>>,
+    /// Where the program touched lines, if it is recorded with its places.
+    touched: Option<Touched>,
     /// The violations that the explorer found itself.
     found: Collector,
     disagreements: Disagreements,
@@ -156,6 +159,7 @@ impl<'a> Explorer<'a> {
             nested_states: 0,
             nested_points: 0,
             own: None,
+            touched: None,
             found: Collector::default(),
             disagreements: Disagreements::default(),
             stop_at: None,
@@ -210,6 +214,12 @@ impl<'a> Explorer<'a> {
     pub fn recovered_by(mut self, recovery: &'a mut OwnRecovery, end: u64) -> Self {
         self.auditor.watch_image(end);
         self.own = Some(Own::new(recovery, end));
+        self
+    }
+
+    /// `wanted`: whether violations name the places of the recorded program.
+    pub fn watches_places(mut self, wanted: bool) -> Self {
+        self.touched = wanted.then(Touched::default);
         self
     }
 
@@ -276,6 +286,7 @@ impl<'a> Explorer<'a> {
     pub fn judge(&mut self, survivors: &Survivors<'_>) -> Result<Judgement, Failure> {
         let by_run = self.take_told();
         self.lose_power(&survivors.drained);
+        self.name_places();
         let by_loss = self.take_told();
         match self.wants.check.take() {
             Some(Check::Everything) => self.check_everything(survivors),
@@ -354,7 +365,8 @@ impl<'a> Explorer<'a> {
     /// of finished runs.
     fn begin_own_recovery(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
-        let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered)?;
+        let lost = || self.touched.as_ref().map(|touched| touched.lost(&self.auditor)).unwrap_or_default();
+        let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered, lost)?;
         // Where the exploration ends must not depend on how many commands run at a time.
         let ahead = if self.stop_after.is_some() { 0 } else { own.ahead() };
         for line in lines {
@@ -448,6 +460,13 @@ impl<'a> Explorer<'a> {
             (false, true) => Some(Check::NextPads),
             (false, false) => None,
         };
+    }
+
+    /// Adds the places of the program to what the auditors have found.
+    pub(super) fn name_places(&mut self) {
+        if let Some(touched) = &mut self.touched {
+            touched.name(&mut self.auditor);
+        }
     }
 
     /// Takes the known result of the user's own recovery for the point, or schedules its run.

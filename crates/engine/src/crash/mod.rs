@@ -18,6 +18,7 @@ mod disturbance;
 mod explore;
 mod explorer;
 mod met;
+mod names;
 mod nested;
 mod next_writes;
 mod own;
@@ -29,6 +30,7 @@ mod report;
 mod shrink;
 #[cfg(test)]
 pub(crate) mod tests;
+mod touched;
 
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
@@ -37,13 +39,14 @@ pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;
 pub(crate) use explore::{check_crashable, exercised};
 pub use explorer::{Explorer, Judgement, KnownStates};
+pub(crate) use names::Names;
 pub use plan::{CrashPlan, Exploration};
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival, Survivors};
 pub(crate) use power::{held, struck};
 pub use region::Region;
 pub(crate) use report::Findings;
 pub use report::{
-    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, Recoveries, ReportedViolation, Reproduction, Shape,
-    Shrunk,
+    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LineAt, Recoveries, ReportedViolation, Reproduction,
+    Shape, Shrunk,
 };
 pub(crate) use shrink::shrink;

@@ -1,7 +1,7 @@
 //! The crash points of one run as judged by the user's own recovery.
 
 use super::report::Recoveries;
-use crate::audit::{Auditor, Rule, Violation};
+use crate::audit::{Auditor, Lost, Rule, Violation};
 use crate::message::{Line, LineBytes, NoObserver};
 use crate::recovery::Boot;
 use crate::run::Failure;
@@ -39,6 +39,8 @@ struct Pending {
     held: u64,
     /// Whether this exploration started the run of the command for it.
     begun: bool,
+    /// The lines of which the image lacks something.
+    lost: Lost,
 }
 
 /// The result for one image.
@@ -118,12 +120,13 @@ impl<'a> Own<'a> {
     }
 
     /// Starts a run on the memory that `boot` makes, if that is requested and its verdict is not known. `held`: no
-    /// other rule is broken. Returns the lines on which the boot and the auditors disagree.
+    /// other rule is broken; `lost`: what the image lacks. Returns the lines on which the boot and the auditors disagree.
     pub fn begin(
         &mut self,
         auditor: &Auditor,
         mut boot: Boot<'_, NoObserver>,
         held: bool,
+        lost: impl FnOnce() -> Lost,
     ) -> Result<Vec<Line>, Failure> {
         let Some(digest) = self.wanted.take() else { return Ok(Vec::new()) };
         let mut disagreements = Vec::new();
@@ -151,6 +154,7 @@ impl<'a> Own<'a> {
             others_held: held,
             held: u64::from(held),
             begun,
+            lost: lost(),
         });
         Ok(disagreements)
     }
@@ -175,7 +179,8 @@ impl<'a> Own<'a> {
             let explanation = self.explanation(first, &verdict, &kept);
             let rule = if verdict.timed_out() { Rule::TimedOut } else { Rule::Recovery };
             let broken = auditor.broken(rule, None, None, explanation);
-            Violation { crash_event: first.occasion.event, transaction: first.transaction, ..broken }
+            let lost = first.lost.clone();
+            Violation { crash_event: first.occasion.event, transaction: first.transaction, lost, ..broken }
         });
         let judged = Judged { digest: first.digest, violation, held: first.held };
         self.recoveries.count(&verdict);

@@ -2,6 +2,7 @@
 
 use super::cause::Cause;
 use crate::audit::{Rule, StageTally, Violation};
+use crate::check::Shown;
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::parts::PartsList;
@@ -180,6 +181,24 @@ pub struct ReportedViolation {
     pub schedule: Option<u64>,
     /// How to reproduce the violation.
     pub reproduce: Reproduction,
+    /// The lines of a recorded program that it is about: that of the rule, or those of which the command was not given what
+    /// the program had stored last; some of them, the newest first. Empty where the trace does not have places.
+    pub lines: Vec<LineAt>,
+    /// How many there are.
+    pub lost_lines: u64,
+}
+
+/// Where a recorded program touched a line last.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LineAt {
+    /// Path of the file that the line belongs to.
+    pub file: String,
+    /// Offset of the line in it.
+    pub offset: u64,
+    /// Where the program stored to it last.
+    pub stored: Shown,
+    /// Where it has flushed it since; null if it has not.
+    pub flushed: Option<Shown>,
 }
 
 impl ReportedViolation {
@@ -327,6 +346,8 @@ impl CrashReport {
             schedule: run.schedule,
             reproduce: run.reproduction(&violation),
             violation,
+            lines: Vec::new(),
+            lost_lines: 0,
         };
         let violations = findings.violations.into_iter().map(reported).collect();
         let points_per_second = points_per_second(findings.crash_points, run.seconds);

@@ -218,7 +218,7 @@ impl Search<'_, '_> {
     fn result(self, minimal: bool) -> Shrunk {
         let Shape { transactions, tx_size, footprint, cores, .. } = self.best;
         let nested_event = self.violation.nested_event();
-        let ReportedViolation { violation, schedule, reproduce } = self.violation;
+        let ReportedViolation { violation, schedule, reproduce, .. } = self.violation;
         let Violation { rule, crash_event, explanation, .. } = violation;
         let tried = self.tried.len() as u32;
         Shrunk {

@@ -9,7 +9,7 @@ use super::judge::{Pick, Verdict, after, judge, recovers, some_pick};
 use super::search::{Guide, Search};
 use super::space::{Reading, Space};
 use super::tally::Tally;
-use crate::audit::{Collector, Rule, TransactionRecord, Violation};
+use crate::audit::{Collector, Lost, Rule, TransactionRecord, Violation};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, Findings};
 use crate::kernel::{Ps, Random};
 use crate::message::{BaseImage, CoreId, Coverage, Line, NoObserver, Observer, ProgramRecovery};
@@ -373,6 +373,7 @@ fn violation(history: &History, event: u64, rule: Rule, line: Option<Line>, expl
         stage: explain::stage(history),
         line,
         explanation,
+        lost: Lost::default(),
     }
 }
 

@@ -130,6 +130,11 @@ impl Source {
         }
     }
 
+    /// Whether they do.
+    pub fn watches_sites(&self) -> bool {
+        matches!(self, Source::Trace(trace, _) if trace.watches_sites())
+    }
+
     /// The places that operations came from, after a run.
     pub fn sites(&self) -> Option<&Sites> {
         match self {

@@ -33,7 +33,8 @@ const ROOMS: &[(&str, &str)] = &[
     ("user_recovery", "kernel output message config workload run"),
     (
         "crash",
-        "kernel message config cipher parts workload controller device design recovery audit assembly run check user_recovery",
+        "kernel message config cipher parts workload controller device design recovery audit attribution assembly run check \
+         user_recovery",
     ),
     (
         "legal_states",

@@ -2,13 +2,26 @@
 
 use super::{Explorer, Wants};
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page, Site};
 
 impl Observer for Explorer<'_> {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
         // The event that this is part of is not complete.
         self.first_store.get_or_insert(self.auditor.events() + 1);
         self.auditor.stored(now, core, line, offset, data);
+        if let Some(touched) = &mut self.touched {
+            touched.stored(line);
+        }
+    }
+    fn store_left(&mut self, _now: Ps, _core: CoreId, site: Site) {
+        if let Some(touched) = &mut self.touched {
+            touched.store_left(site);
+        }
+    }
+    fn flush_sent(&mut self, _now: Ps, _core: CoreId, site: Site, line: Line, counters: bool, _done: Option<Ps>) {
+        if let Some(touched) = self.touched.as_mut().filter(|_| !counters) {
+            touched.flushed(line, site);
+        }
     }
     fn marked_counter_atomic(&mut self, now: Ps, core: CoreId, line: Line) {
         self.auditor.marked_counter_atomic(now, core, line);
@@ -80,5 +93,6 @@ impl Observer for Explorer<'_> {
         if self.at_point && !self.drains {
             self.judge_point();
         }
+        self.name_places();
     }
 }

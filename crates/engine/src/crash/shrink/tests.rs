@@ -1,6 +1,7 @@
 //! Shrinking with explorers that know which runs fail.
 
 use super::*;
+use crate::audit::Lost;
 use crate::config::{ConfigError, Variant, load_machine};
 use crate::crash::{CrashPlan, Exercised, HostFigures};
 use proptest::prelude::*;
@@ -33,10 +34,11 @@ fn violation(rule: Rule, crash_event: u64, transaction: u64) -> ReportedViolatio
         stage: None,
         line: None,
         explanation: String::new(),
+        lost: Lost::default(),
     };
     let reproduce =
         Reproduction { shape: None, explore: None, schedule: None, nested_depth: None, at_event: crash_event };
-    ReportedViolation { violation, schedule: Some(0), reproduce }
+    ReportedViolation { violation, schedule: Some(0), reproduce, lines: Vec::new(), lost_lines: 0 }
 }
 
 fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport {

@@ -2,14 +2,14 @@
 
 use super::judging::{Extent, Failing, Judging};
 use super::loss::{Before, Kept, Key, Loss, Lost};
-use crate::attribution::{Place, places};
-use crate::audit::{Rule, Violation};
-use crate::check::{Shown, wrappers_and};
+use crate::attribution::places;
+use crate::audit::{self, Rule, Violation};
+use crate::check::wrappers_and;
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
-    KeptLine, LostLine,
+    KeptLine, LostLine, Names,
 };
-use crate::message::{Line, Site};
+use crate::message::Site;
 use crate::workload::trace::{StepsRead, Trace};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Outcome<'_> {
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
         }
-        let names = Names { places: places(&self.read.sites, &wrappers_and(self.wrappers)), trace: self.trace };
+        let names = Causes(Names::new(places(&self.read.sites, &wrappers_and(self.wrappers)), self.trace));
         let found = merged(&names, &judging.causes);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let violations = found.iter().take(EXPLAINED_MAX).map(told).collect();
@@ -79,7 +79,7 @@ impl Outcome<'_> {
 }
 
 /// The causes as the user sees them, each with the first image that has it: places that are shown alike are one.
-fn merged<'f>(names: &Names<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)> {
+fn merged<'f>(names: &Causes<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)> {
     let mut known: BTreeMap<(bool, Vec<String>), usize> = BTreeMap::new();
     let mut found: Vec<(Cause, &Failing)> = Vec::new();
     for failing in all {
@@ -94,33 +94,12 @@ fn merged<'f>(names: &Names<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)
     found
 }
 
-/// The names of places and lines.
-struct Names<'a> {
-    places: Vec<Place>,
-    trace: &'a Trace,
-}
+/// What causes are called.
+struct Causes<'a>(Names<'a>);
 
-impl Names<'_> {
-    fn place(&self, site: Site) -> Place {
-        self.places.get(site as usize).cloned().unwrap_or_else(Place::unknown)
-    }
-
-    fn shown(&self, site: Site) -> Shown {
-        Shown::from(&self.place(site))
-    }
-
-    /// The file that a line belongs to, and its offset there.
-    fn file(&self, line: Line) -> (String, u64) {
-        let files = self.trace.files();
-        let after = files.partition_point(|file| file.base <= line.address());
-        match after.checked_sub(1).map(|at| &files[at]) {
-            Some(file) => (file.path.clone(), line.address() - file.base),
-            None => (String::new(), line.address()),
-        }
-    }
-
+impl Causes<'_> {
     fn key(&self, key: &Key) -> Vec<String> {
-        let text = |site: Site| self.place(site).text;
+        let text = |site: Site| self.0.place(site).text;
         let mut words: Vec<String> = match key {
             Key::Lost(lost) => {
                 let word = |(stored, missing, flushed): &(Site, CauseKind, Option<Site>)| {
@@ -139,27 +118,27 @@ impl Names<'_> {
     fn cause(&self, failing: &Failing) -> Cause {
         let Loss { record, before, lost, kept, .. } = &failing.loss;
         let lost_line = |lost: &Lost| {
-            let (file, offset) = self.file(lost.line);
+            let (file, offset) = self.0.file(lost.line);
             LostLine {
                 file,
                 offset,
                 thread: lost.thread,
-                stored: self.shown(lost.stored),
+                stored: self.0.shown(lost.stored),
                 missing: lost.missing,
-                flushed: lost.flushed.map(|site| self.shown(site)),
-                needed_before: lost.needed_before.map(|site| self.shown(site)),
+                flushed: lost.flushed.map(|site| self.0.shown(site)),
+                needed_before: lost.needed_before.map(|site| self.0.shown(site)),
             }
         };
         let kept_line = |kept: &Kept| {
-            let (file, offset) = self.file(kept.line);
-            KeptLine { file, offset, stored: self.shown(kept.stored) }
+            let (file, offset) = self.0.file(kept.line);
+            KeptLine { file, offset, stored: self.0.shown(kept.stored) }
         };
         Cause {
             outcome: if failing.how.timed_out { CauseOutcome::TimedOut } else { CauseOutcome::Failed },
             kind: lost.first().map_or(CauseKind::NothingLost, |lost| lost.missing),
             count: failing.count,
             at_event: *record,
-            before: before.site().map(|site| self.shown(site)),
+            before: before.site().map(|site| self.0.shown(site)),
             lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
             lost_lines: lost.len() as u64,
             kept: kept.iter().take(Cause::SHOWN).map(kept_line).collect(),
@@ -169,7 +148,7 @@ impl Names<'_> {
     }
 
     fn sentence(&self, loss: &Loss) -> String {
-        let text = |site: Site| self.place(site).text;
+        let text = |site: Site| self.0.place(site).text;
         let Some(lost) = loss.lost.first() else {
             return match loss.kept.first() {
                 Some(kept) => format!(
@@ -222,7 +201,7 @@ impl Names<'_> {
         place.extend(failing.how.told.iter().map(|marks| format!(" and {marks}")));
         let fence = match before {
             Before::Durable(site) => {
-                format!("just before record {record} of the trace (at {})", self.place(*site).text)
+                format!("just before record {record} of the trace (at {})", self.0.place(*site).text)
             }
             Before::Mark => format!("just before the mark that is record {record} of the trace"),
             Before::End => "at the end of the trace".to_owned(),
@@ -254,6 +233,7 @@ impl Names<'_> {
             stage: None,
             line: lost.first().map(|lost| lost.line),
             explanation,
+            lost: audit::Lost::default(),
         }
     }
 }

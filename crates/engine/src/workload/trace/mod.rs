@@ -41,7 +41,7 @@ mod summary;
 mod tests;
 
 use crate::config::ConfigError;
-use crate::message::ProgramForm;
+use crate::message::{OpBuffer, OpSource, ProgramForm};
 use image::Pages;
 use input::TraceInput;
 use std::path::Path;
@@ -133,6 +133,28 @@ impl Trace {
             sites: None,
             omitted,
         }
+    }
+
+    /// Whether programs of it report where operations come from.
+    pub fn watches_sites(&self) -> bool {
+        self.sites.is_some()
+    }
+
+    /// The places that operations of programs come from, if they report them: those of a program that has ended, or from
+    /// reading the recording to its end.
+    ///
+    /// # Errors
+    /// The file can no longer be opened.
+    pub fn read_sites(&self) -> Result<Option<Sites>, ConfigError> {
+        let Some(sites) = &self.sites else { return Ok(None) };
+        if sites.get().is_none() {
+            let mut program = self.program(ProgramForm::Plain)?;
+            let mut buffer = OpBuffer::default();
+            while program.next_transaction(&mut buffer) {
+                buffer.clear();
+            }
+        }
+        Ok(sites.get().cloned())
     }
 
     /// The marks that the program sets.

@@ -161,6 +161,30 @@ fn records(declared: bool, written_back: bool) -> Vec<u8> {
 }
 
 #[test]
+fn a_violation_names_the_places_that_touched_the_line() {
+    with(&records(true, false), "places", |path| {
+        let crash = |more: Value| -> Value {
+            let mut request = json!({"design": "sca", "workload": path, "blame": false});
+            request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_str(&api::crash(&request.to_string(), &|_, _| {}, &Arc::default()).unwrap()).unwrap()
+        };
+        let whole = crash(json!({}));
+        let first = &whole["violations"][0];
+        let lines = first["lines"].as_array().unwrap();
+        assert_eq!((lines.len(), &first["lost_lines"]), (1, &json!(1)));
+        assert_eq!((&lines[0]["file"], &lines[0]["offset"]), (&json!("pool"), &first["line"]));
+        assert_eq!((&lines[0]["stored"]["place"], &lines[0]["flushed"]["place"]), (&json!("0x2"), &json!("0x3")));
+        let told = "of pool, last stored to at 0x2, flushed since at 0x3.";
+        assert!(first["explanation"].as_str().unwrap().ends_with(told), "{first}");
+        // A run that ends early has not read the places of all of the program.
+        let stopped = crash(json!({"recover": "! grep -q . {pool}", "no_preflight": true, "stop_after": 1}));
+        let lost = &stopped["violations"][0];
+        assert_eq!(lost["rule"], "recovery");
+        assert!(lost["lines"].as_array().unwrap().iter().all(|line| line["stored"]["place"] != "unknown"), "{lost}");
+    });
+}
+
+#[test]
 fn the_annotations_of_a_program_are_what_its_verdict_rests_on() {
     let found = |content: &[u8], design: &str| {
         let mut report = Value::Null;

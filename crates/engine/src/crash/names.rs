@@ -1,0 +1,84 @@
+//! The names of a recorded program's places and lines, for reports.
+
+use super::report::{CrashReport, LineAt, ReportedViolation};
+use crate::attribution::Place;
+use crate::check::Shown;
+use crate::message::{Line, Site};
+use crate::workload::trace::Trace;
+
+/// Most lines that a sentence names.
+const TOLD_MAX: usize = 3;
+
+/// The names of one trace.
+pub(crate) struct Names<'a> {
+    places: Vec<Place>,
+    trace: &'a Trace,
+}
+
+impl<'a> Names<'a> {
+    /// `places` has the place of each site.
+    pub fn new(places: Vec<Place>, trace: &'a Trace) -> Self {
+        Self { places, trace }
+    }
+
+    pub fn place(&self, site: Site) -> Place {
+        self.places.get(site as usize).cloned().unwrap_or_else(Place::unknown)
+    }
+
+    pub fn shown(&self, site: Site) -> Shown {
+        Shown::from(&self.place(site))
+    }
+
+    /// The file that a line belongs to, and its offset there.
+    pub fn file(&self, line: Line) -> (String, u64) {
+        let files = self.trace.files();
+        let after = files.partition_point(|file| file.base <= line.address());
+        match after.checked_sub(1).map(|at| &files[at]) {
+            Some(file) => (file.path.clone(), line.address() - file.base),
+            None => (String::new(), line.address()),
+        }
+    }
+
+    /// Names the lines of every violation of a report.
+    pub fn name(&self, report: &mut CrashReport) {
+        for ReportedViolation { violation, lines, lost_lines, .. } in &mut report.violations {
+            let named = |touch: &crate::audit::LastTouch| {
+                let (file, offset) = self.file(touch.line);
+                LineAt {
+                    file,
+                    offset,
+                    stored: self.shown(touch.stored),
+                    flushed: touch.flushed.map(|at| self.shown(at)),
+                }
+            };
+            *lines = violation.lost.lines.iter().map(named).collect();
+            *lost_lines = violation.lost.count;
+            violation.explanation += &sentence(lines, *lost_lines, violation.line.is_some());
+        }
+    }
+}
+
+/// What is told of lines; `of_rule`: the violation is of this line.
+fn sentence(lines: &[LineAt], count: u64, of_rule: bool) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let one = |line: &LineAt| {
+        let flushed = match &line.flushed {
+            Some(at) => format!("flushed since at {}", at.place),
+            None => "not flushed since".to_owned(),
+        };
+        format!("offset {:#x} of {}, last stored to at {}, {flushed}", line.offset, line.file, line.stored.place)
+    };
+    let told: Vec<String> = lines.iter().take(TOLD_MAX).map(one).collect();
+    let more = match count.saturating_sub(told.len() as u64) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let subject = match (of_rule, count) {
+        (true, _) => "The line is",
+        (false, 1) => "The line that does not have its last store is",
+        (false, _) => "Lines that do not have their last stores:",
+    };
+    format!(" {subject} {}{more}.", told.join("; "))
+}
