@@ -24,6 +24,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Number of explored schedules if the request does not state it.
 const SCHEDULES: u64 = 16;
 
+/// Legal states of a recorded program that are tried at a crash point to find out who is to blame: those in which one line
+/// differs, of some points more. With as many as an exploration of them tries, this would take a hundred times as long as
+/// what it explains.
+const STATES_TO_BLAME: u64 = 16;
+
 /// A report, and the request of its run without crash points. The changes that a violation adds to it
 /// ([`crate::crash::Reproduction`]) make the request that shows the violation again.
 #[derive(Serialize)]
@@ -213,7 +218,8 @@ fn explore_as_asked(
     let explored = match reach {
         Reach::AsAsked => request.explored(config, design, source)?,
         Reach::LegalStates => {
-            let legal = Crash { explore: Some(Explore::Legal), states: request.states, ..Crash::default() };
+            let states = request.states.or(Some(STATES_TO_BLAME));
+            let legal = Crash { explore: Some(Explore::Legal), states, ..Crash::default() };
             legal.explored(config, design, source)?
         }
     };
