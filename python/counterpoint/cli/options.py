@@ -76,7 +76,10 @@ OPTIONS: Mapping[str, Any] = {
     "omit_annotations": Annotated[
         list[int] | None,
         typer.Option(
-            "--omit-annotations", metavar="N", help="Leave out annotation N of a recorded program; repeatable."
+            "--omit-annotations",
+            metavar="N",
+            parser=whole_number,
+            help="Leave out annotation N of a recorded program; repeatable.",
         ),
     ],
     "timeline": Annotated[
