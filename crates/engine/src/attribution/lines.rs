@@ -3,11 +3,12 @@
 //! program, with or without debug information of libpmem, and so is a flush by an intrinsic of the compiler.
 
 use super::object_file::{Found, find};
+use crate::message::Site;
 use crate::workload::trace::{Frame, Sites};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// Folders whose sources and object files do not belong to the program.
 const OF_THE_SYSTEM: [&str; 7] =
@@ -69,6 +70,12 @@ pub fn places(sites: &Sites, wrappers: &BTreeSet<String>) -> Vec<Place> {
     }
     let shown = numbers.map(|site| place(sites, sites.frames(site), &found, wrappers));
     std::iter::once(Place::unknown()).chain(shown).collect()
+}
+
+/// The place of a site among `places`, by number; the unknown one if it is not there.
+pub fn place_of(places: &[Place], site: Site) -> &Place {
+    static UNKNOWN: LazyLock<Place> = LazyLock::new(Place::unknown);
+    places.get(site as usize).unwrap_or(&UNKNOWN)
 }
 
 /// Whether a function is one of `wrappers`, by its name without namespace and parameters.

@@ -14,7 +14,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{Place, Places, places};
+pub use lines::{Place, Places, place_of, places};
 pub use watch::{SiteCost, SiteWatch};
 
 use crate::kernel::ps_to_ns;
@@ -23,10 +23,9 @@ use rustc_hash::FxHashMap;
 
 /// The cost of each line, with the longest wait first. `places` has the place of each site.
 pub fn by_line(watch: &SiteWatch, places: &[Place]) -> Vec<LineCost> {
-    let nowhere = Place::unknown();
     let mut merged: FxHashMap<&Place, SiteCost> = FxHashMap::default();
     for (site, cost) in watch.costs() {
-        merged.entry(places.get(site as usize).unwrap_or(&nowhere)).or_default().add(cost);
+        merged.entry(place_of(places, site)).or_default().add(cost);
     }
     let mut lines: Vec<(&Place, SiteCost)> = merged.into_iter().collect();
     lines.sort_by(|(place, cost), (other, than)| {

@@ -1,7 +1,7 @@
 //! The annotations of a recorded program by source line.
 
 use super::{Shown, wrappers};
-use crate::attribution::{Place, places};
+use crate::attribution::{Place, place_of, places};
 use crate::config::ConfigError;
 use crate::workload::trace::{Done, Steps};
 use serde::Serialize;
@@ -30,23 +30,18 @@ pub fn annotations(
 ) -> Result<Vec<Annotations>, ConfigError> {
     let mut all = Vec::new();
     let read = steps.each(allow_truncated, progress, &mut |step| {
-        if let Done::Annotation { atomic, number } = step.done {
-            all.push((atomic, step.site, number));
+        if let Done::Annotation { kind, number } = step.done {
+            all.push((kind, step.site, number));
         }
         ControlFlow::Continue(())
     })?;
     let places = places(&read.sites, &wrappers::all(&[]));
-    let nowhere = Place::unknown();
-    let mut by_line: BTreeMap<(bool, &Place), Vec<u64>> = BTreeMap::new();
-    for (atomic, site, number) in all {
-        by_line.entry((atomic, places.get(site as usize).unwrap_or(&nowhere))).or_default().push(number);
+    let mut by_line: BTreeMap<(&'static str, &Place), Vec<u64>> = BTreeMap::new();
+    for (kind, site, number) in all {
+        by_line.entry((kind.name(), place_of(&places, site))).or_default().push(number);
     }
-    let named = |((atomic, place), numbers): ((bool, &Place), Vec<u64>)| Annotations {
-        name: if atomic { "counter-atomic" } else { "counter-writeback" },
-        at: place.into(),
-        numbers,
-    };
-    let mut found: Vec<Annotations> = by_line.into_iter().map(named).collect();
+    let shown = by_line.into_iter().map(|((name, place), numbers)| Annotations { name, at: place.into(), numbers });
+    let mut found: Vec<Annotations> = shown.collect();
     found.sort_by_key(|one| one.numbers.first().copied());
     Ok(found)
 }

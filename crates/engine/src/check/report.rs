@@ -4,7 +4,7 @@ use super::found::{Findings, Found};
 use super::kind::{Class, Kind};
 use super::line::Moment;
 use super::shadow::Counts;
-use crate::attribution::Place;
+use crate::attribution::{Place, place_of};
 use crate::message::LINE_BYTES;
 use crate::workload::trace::{CutOff, StepsRead};
 use serde::Serialize;
@@ -101,8 +101,7 @@ pub struct Cost {
 
 /// The findings by source line; `places` has the place of each site.
 pub(super) fn merged(findings: Findings, places: &[Place], read: &StepsRead) -> Vec<Finding> {
-    let nowhere = Place::unknown();
-    let place = |site: u32| places.get(site as usize).unwrap_or(&nowhere);
+    let place = |site| place_of(places, site);
     let mut by_line: BTreeMap<(Kind, &Place, Option<&Place>), Found> = BTreeMap::new();
     for ((kind, site, later), found) in findings.into_map() {
         let later = (kind == Kind::NotOrdered).then(|| place(later));

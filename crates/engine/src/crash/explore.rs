@@ -48,7 +48,7 @@ impl CrashCase<'_> {
         exploration: &Exploration,
         recovery: Option<&mut OwnRecovery>,
     ) -> Result<CrashReport, Failure> {
-        self.explore_schedule(exploration, recovery, &mut KnownStates::default())
+        self.explore_schedule(exploration, recovery, &mut KnownStates::default()).map(|report| self.named(report))
     }
 
     /// Explores the power failures of `schedules` schedules, the first of which is undisturbed. A state that an earlier
@@ -61,7 +61,9 @@ impl CrashCase<'_> {
     ) -> Result<CrashReport, Failure> {
         let mut known = KnownStates::default();
         let mut all: Option<CrashReport> = None;
-        for schedule in 0..schedules {
+        let mut explored = 0;
+        while explored < schedules {
+            let schedule = explored;
             let failed = |all: &CrashReport| all.recoveries.as_ref().map_or(0, Recoveries::lost);
             let before = all.as_ref().map_or(0, failed);
             let stop_after = exploration.stop_after.map(|most| most - before);
@@ -83,11 +85,12 @@ impl CrashCase<'_> {
             let of_rule = |rule| all.iter().flat_map(|all| &all.violations).any(|found| found.violation.rule == rule);
             let interrupted = all.as_ref().is_some_and(|all| all.interrupted);
             let enough = exploration.stop_after.is_some_and(|most| all.as_ref().map_or(0, failed) - before >= most);
+            explored += 1;
             if interrupted || enough || exploration.stop_at.is_some_and(of_rule) {
-                return Ok(all.expect("this one").over_schedules(schedule + 1));
+                break;
             }
         }
-        Ok(all.expect("at least one schedule").over_schedules(schedules))
+        Ok(self.named(all.expect("at least one schedule").over_schedules(explored)))
     }
 
     /// Explores one schedule. `known` has the states of other runs; this run adds its own.
@@ -129,26 +132,26 @@ impl CrashCase<'_> {
             self.source.verdict()?;
         }
         let exercised = exercised(&mut system);
-        let mut report = system.observer.report(CrashRun {
+        let report = system.observer.report(CrashRun {
             exercised,
             interrupted,
             seconds: started.elapsed().as_secs_f64(),
             ..self.run(exploration, Some(exploration.schedule))
         });
         *known = system.observer.into_known();
-        self.name_lines(&mut report)?;
         Ok(report)
     }
 
-    /// Names the lines that violations of a recorded program are about.
-    fn name_lines(&self, report: &mut CrashReport) -> Result<(), Failure> {
-        let named = report.violations.iter().any(|found| found.violation.lost.count > 0);
-        if let (true, Source::Trace(trace, _)) = (named, self.source)
-            && let Some(sites) = trace.read_sites()?
+    /// The report with the names of the lines that violations of a recorded program are about, as far as the trace can
+    /// still be read: not if the user has interrupted before its end.
+    fn named(&self, mut report: CrashReport) -> CrashReport {
+        let any = report.violations.iter().any(|found| found.violation.lost.count > 0);
+        if let (true, Source::Trace(trace, _)) = (any, self.source)
+            && let Ok(Some(sites)) = trace.read_sites()
         {
-            Names::new(places(&sites, &wrappers_and(&[])), trace).name(report);
+            Names::new(places(&sites, &wrappers_and(&[])), trace).name(&mut report);
         }
-        Ok(())
+        report
     }
 
     /// Runs `system` to its end and judges the survivors whenever its explorer asks for that. Returns whether the user

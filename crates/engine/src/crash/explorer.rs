@@ -16,7 +16,7 @@ use super::touched::Touched;
 use crate::audit::{Auditor, Collector, Rule, Violation};
 use crate::message::NoObserver;
 use crate::run::Failure;
-use crate::user_recovery::OwnRecovery;
+use crate::user_recovery::{Occasion, OwnRecovery};
 use check::Disagreements;
 use early::EarlyChecks;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -472,11 +472,12 @@ impl<'a> Explorer<'a> {
     /// Takes the known result of the user's own recovery for the point, or schedules its run.
     fn look_at_image(&mut self) {
         let Some((own, memory)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
-        let digest = own.digest(memory, self.auditor.events());
+        let occasion = Occasion { marks: self.marks, event: self.auditor.events() };
+        let digest = own.digest(memory, occasion);
         match self.known.images.get(&digest) {
             Some(&fails) => self.point_broken_by(fails),
             None if own.leaves(digest, self.last_point_recovered) => {}
-            None => own.want(digest),
+            None => own.want(digest, occasion),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The names of a recorded program's places and lines, for reports.
 
 use super::report::{CrashReport, LineAt, ReportedViolation};
-use crate::attribution::Place;
+use crate::attribution::{Place, place_of};
 use crate::check::Shown;
 use crate::message::{Line, Site};
 use crate::workload::trace::Trace;
@@ -21,12 +21,12 @@ impl<'a> Names<'a> {
         Self { places, trace }
     }
 
-    pub fn place(&self, site: Site) -> Place {
-        self.places.get(site as usize).cloned().unwrap_or_else(Place::unknown)
+    pub fn place(&self, site: Site) -> &Place {
+        place_of(&self.places, site)
     }
 
     pub fn shown(&self, site: Site) -> Shown {
-        Shown::from(&self.place(site))
+        Shown::from(self.place(site))
     }
 
     /// The file that a line belongs to, and its offset there.

@@ -15,12 +15,10 @@ pub(super) struct Own<'a> {
     recovery: &'a mut OwnRecovery,
     /// One past the program's last byte address.
     end: u64,
-    /// The memory to run the command on, by its digest.
-    wanted: Option<u128>,
+    /// The memory to run the command on, by its digest, and when power failed.
+    wanted: Option<(u128, Occasion)>,
     /// The transaction that the program is in.
     pub transaction: Option<u64>,
-    /// How many marks it has passed.
-    pub marks: u64,
     /// The memory, among those with outstanding verdicts, that this crash point counts for.
     counted: Option<u128>,
     /// Runs whose verdicts have not been taken, oldest first.
@@ -55,26 +53,17 @@ pub(super) struct Judged {
 impl<'a> Own<'a> {
     pub fn new(recovery: &'a mut OwnRecovery, end: u64) -> Self {
         let recoveries = Recoveries::none(recovery.settings());
-        Self {
-            recovery,
-            end,
-            wanted: None,
-            transaction: None,
-            marks: 0,
-            counted: None,
-            pending: VecDeque::new(),
-            recoveries,
-        }
+        Self { recovery, end, wanted: None, transaction: None, counted: None, pending: VecDeque::new(), recoveries }
     }
 
-    /// The digest of what the command finds after `event`, which leaves the memory of digest `memory`.
-    pub fn digest(&self, memory: u128, event: u64) -> u128 {
-        self.recovery.named().digest(memory, Occasion { marks: self.marks, event })
+    /// The digest of what the command finds on `occasion`, which leaves the memory of digest `memory`.
+    pub fn digest(&self, memory: u128, occasion: Occasion) -> u128 {
+        self.recovery.named().digest(memory, occasion)
     }
 
     /// Requests a run of the command on the memory of this digest.
-    pub fn want(&mut self, digest: u128) {
-        self.wanted = Some(digest);
+    pub fn want(&mut self, digest: u128, occasion: Occasion) {
+        self.wanted = Some((digest, occasion));
     }
 
     /// Starts the next event: nothing is requested.
@@ -128,9 +117,8 @@ impl<'a> Own<'a> {
         held: bool,
         lost: impl FnOnce() -> Lost,
     ) -> Result<Vec<Line>, Failure> {
-        let Some(digest) = self.wanted.take() else { return Ok(Vec::new()) };
+        let Some((digest, occasion)) = self.wanted.take() else { return Ok(Vec::new()) };
         let mut disagreements = Vec::new();
-        let occasion = Occasion { marks: self.marks, event: auditor.events() };
         self.recoveries.images += 1;
         let begun = !self.recovery.knows(digest);
         if begun {

@@ -254,10 +254,11 @@ impl OwnRecovery {
         }
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
-        let prepared = Prepared { marks: folder.with_extension("marks"), folder, event: occasion.event };
+        let marks = self.named.marks.then(|| folder.with_extension("marks"));
+        let prepared = Prepared { folder, marks, event: occasion.event };
         self.image.copy_into(&prepared.folder)?;
-        if self.named.marks {
-            self.write_marks(&prepared.marks, occasion.marks)?;
+        if let Some(marks) = &prepared.marks {
+            self.write_marks(marks, occasion.marks)?;
         }
         if self.settings.keep.is_some() {
             self.image.copy_into(&self.untouched(digest))?;

@@ -13,8 +13,8 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Prepared {
     /// The folder of the files.
     pub folder: PathBuf,
-    /// The file of the marks; there is none if the command does not name it.
-    pub marks: PathBuf,
+    /// The file of the marks, if the command names it.
+    pub marks: Option<PathBuf>,
     /// The number of the crash point.
     pub event: u64,
 }
@@ -74,8 +74,8 @@ impl Seats {
 
     fn run_in(&self, seat: &mut Seat, prepared: &Prepared, limits: Limits<'_>) -> io::Result<Came> {
         std::fs::rename(&prepared.folder, &seat.folder)?;
-        if prepared.marks.exists() {
-            std::fs::rename(&prepared.marks, &seat.marks)?;
+        if let Some(marks) = &prepared.marks {
+            std::fs::rename(marks, &seat.marks)?;
         }
         if let Some(server) = seat.server.take() {
             return seat.serve(server, limits);

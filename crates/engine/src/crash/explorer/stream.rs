@@ -46,9 +46,6 @@ impl Observer for Explorer<'_> {
     }
     fn marked(&mut self, _now: Ps, _core: CoreId, number: u64) {
         self.marks = number + 1;
-        if let Some(own) = &mut self.own {
-            own.marks = self.marks;
-        }
     }
     fn evicted(&mut self, now: Ps, line: Line) {
         self.auditor.evicted(now, line);

@@ -99,7 +99,7 @@ struct Causes<'a>(Names<'a>);
 
 impl Causes<'_> {
     fn key(&self, key: &Key) -> Vec<String> {
-        let text = |site: Site| self.0.place(site).text;
+        let text = |site: Site| self.0.place(site).text.as_str();
         let mut words: Vec<String> = match key {
             Key::Lost(lost) => {
                 let word = |(stored, missing, flushed): &(Site, CauseKind, Option<Site>)| {
@@ -148,7 +148,7 @@ impl Causes<'_> {
     }
 
     fn sentence(&self, loss: &Loss) -> String {
-        let text = |site: Site| self.0.place(site).text;
+        let text = |site: Site| self.0.place(site).text.as_str();
         let Some(lost) = loss.lost.first() else {
             return match loss.kept.first() {
                 Some(kept) => format!(

@@ -53,7 +53,7 @@ pub use marks::Marks;
 pub use omitted::Omitted;
 pub use program::{OPS_PER_FILL, TraceProgram};
 pub use recorded::{TraceWritten, write_trace};
-pub use recording::{Expected, FlushKind, StoreWay};
+pub use recording::{AnnotationKind, Expected, FlushKind, StoreWay};
 pub use sites::{Frame, Sites};
 pub use steps::{Done, FileLine, Pointer, Spot, Step, Steps, StepsRead};
 pub use summary::{CutOff, TraceFile, TraceSummary};

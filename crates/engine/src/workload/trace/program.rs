@@ -17,7 +17,7 @@
 use super::annotated::{self, CounterAtomicLines};
 use super::counters::FlushedCounters;
 use super::omitted::Omitting;
-use super::recording::{Act, FlushKind, Recording, StoreWay};
+use super::recording::{Act, AnnotationKind, FlushKind, Recording, StoreWay};
 use super::sites::Sites;
 use super::summary::TraceSummary;
 use crate::config::ConfigError;
@@ -191,7 +191,7 @@ impl TraceProgram {
                         return Ok(());
                     }
                 }
-                Act::CounterWriteback { .. } | Act::CounterAtomic { .. } => self.annotation(deed.act)?,
+                Act::Annotation { address, end, kind } => self.annotation(address, end, kind)?,
                 Act::Scratch { .. } | Act::Nothing => {}
                 Act::Over { .. } => {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
@@ -236,14 +236,13 @@ impl TraceProgram {
         Ok(false)
     }
 
-    fn annotation(&mut self, act: Act) -> Result<(), ConfigError> {
+    fn annotation(&mut self, address: u64, end: u64, kind: AnnotationKind) -> Result<(), ConfigError> {
         if self.omitted.annotation() || self.annotated.is_none() {
             return Ok(());
         }
-        match act {
-            Act::CounterWriteback { address, end } => self.todo.push_back(Todo::WriteBack { at: address, end }),
-            Act::CounterAtomic { address, end } => self.declare(address, end)?,
-            _ => {}
+        match kind {
+            AnnotationKind::Writeback => self.todo.push_back(Todo::WriteBack { at: address, end }),
+            AnnotationKind::Atomic => self.declare(address, end)?,
         }
         Ok(())
     }

@@ -52,11 +52,9 @@ pub(super) enum Act {
     Commit,
     /// The program declares that what it stores to `[address, end)` need not become durable.
     Scratch { address: u64, end: u64, what: Scratch },
-    /// The program asks for the counters of the lines of `[address, end)` to be written back (counter-atomicity
-    /// section 4.3, `counter_cache_writeback`). It may be partly unmapped.
-    CounterWriteback { address: u64, end: u64 },
-    /// The program declares that `[address, end)` holds `CounterAtomic` variables from here on.
-    CounterAtomic { address: u64, end: u64 },
+    /// The program says how the counters of `[address, end)`, which may be partly unmapped, must become durable
+    /// (counter-atomicity section 4.3).
+    Annotation { address: u64, end: u64, kind: AnnotationKind },
     /// No act: only the instructions count.
     Nothing,
     /// The recording has ended.
@@ -92,6 +90,25 @@ pub enum Scratch {
     Begins,
     /// None any more.
     Ends,
+}
+
+/// What a program says of counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnnotationKind {
+    /// They are to be written back: `counter_cache_writeback`.
+    Writeback,
+    /// From here on they are those of `CounterAtomic` variables.
+    Atomic,
+}
+
+impl AnnotationKind {
+    /// The kind's name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Writeback => "counter-writeback",
+            Self::Atomic => "counter-atomic",
+        }
+    }
 }
 
 /// Which instruction flushes.

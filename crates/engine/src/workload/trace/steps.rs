@@ -6,7 +6,7 @@
 
 use super::TraceInput;
 use super::ranges::Ranges;
-use super::recording::{Act, FlushKind, Recording, Scratch, StoreWay};
+use super::recording::{Act, AnnotationKind, FlushKind, Recording, Scratch, StoreWay};
 use super::sites::Sites;
 use super::summary::{CutOff, cut_off_error};
 use crate::config::ConfigError;
@@ -64,8 +64,8 @@ pub enum Done<'a> {
     FlushOutside { address: u64 },
     /// A fence; `full`: of loads too, such as every locked operation is.
     Fence { full: bool, number: u64 },
-    /// The program says how counters must become durable: `atomic` for `CounterAtomic` variables, else a write-back.
-    Annotation { atomic: bool, number: u64 },
+    /// The program says how counters must become durable.
+    Annotation { kind: AnnotationKind, number: u64 },
     /// The outermost transaction of all threads begins.
     TxBegin,
     /// It has ended.
@@ -242,8 +242,7 @@ impl Steps {
                     visit(self.step(NO_SITE, Done::Mark(text)));
                 }
             }
-            Act::CounterWriteback { .. } => self.annotation(false, visit),
-            Act::CounterAtomic { .. } => self.annotation(true, visit),
+            Act::Annotation { kind, .. } => self.annotation(kind, visit),
             Act::Load { .. } | Act::Over { .. } => {}
         }
     }
@@ -258,9 +257,9 @@ impl Steps {
         self.fences += 1;
     }
 
-    fn annotation(&mut self, atomic: bool, visit: &mut dyn FnMut(Step<'_>)) {
+    fn annotation(&mut self, kind: AnnotationKind, visit: &mut dyn FnMut(Step<'_>)) {
         let site = self.recording.site();
-        visit(self.step(site, Done::Annotation { atomic, number: self.annotations }));
+        visit(self.step(site, Done::Annotation { kind, number: self.annotations }));
         self.annotations += 1;
     }
 

@@ -110,7 +110,7 @@ impl Tally {
                 summary.deep_syncs += 1;
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
-            Act::CounterWriteback { .. } | Act::CounterAtomic { .. } => summary.annotations += 1,
+            Act::Annotation { .. } => summary.annotations += 1,
             Act::TxBegin => self.begun = true,
             Act::TxEnd => self.told += 1,
             Act::Transactional | Act::Scratch { .. } | Act::Nothing => {}

@@ -303,6 +303,6 @@ pub(super) fn stored<'a>(access: &Access<'a>) -> &'a [u8] {
         Access::Store(bytes) | Access::NonTemporalStore(bytes) | Access::Atomic(bytes) | Access::KernelStore(bytes) => {
             bytes
         }
-        Access::Load { .. } | Access::Flush(_) | Access::CounterWriteback { .. } | Access::CounterAtomic { .. } => &[],
+        Access::Load { .. } | Access::Flush(_) | Access::Annotation { .. } => &[],
     }
 }

@@ -1,7 +1,6 @@
 //! One record of a recorded trace (docs/traces.md describes the format).
 
-use super::super::recording::Scratch;
-use super::super::recording::{Expected, FlushKind};
+use super::super::recording::{AnnotationKind, Expected, FlushKind, Scratch};
 use super::varint::{Fields, Problem};
 
 /// The first bytes of a stream, without the version, which follows.
@@ -37,9 +36,7 @@ impl Record<'_> {
     /// The first version of the format that has such records.
     pub(super) fn since(&self) -> u8 {
         match self {
-            Record::Access { access: Access::CounterWriteback { .. } | Access::CounterAtomic { .. }, .. } => {
-                VERSIONS[2]
-            }
+            Record::Access { access: Access::Annotation { .. }, .. } => VERSIONS[2],
             Record::Scratch { .. } => VERSIONS[1],
             _ => VERSIONS[0],
         }
@@ -111,13 +108,10 @@ pub enum Access<'a> {
     /// Written by a system call.
     KernelStore(&'a [u8]),
     Flush(FlushKind),
-    /// The counters of the lines of so many bytes are to be written back.
-    CounterWriteback {
+    /// Of the counters of so many bytes.
+    Annotation {
         size: u64,
-    },
-    /// So many bytes are `CounterAtomic` variables.
-    CounterAtomic {
-        size: u64,
+        kind: AnnotationKind,
     },
 }
 
@@ -206,7 +200,8 @@ fn access<'a>(tag: u8, fields: &mut Fields<'a>) -> Result<Access<'a>, Problem> {
         if !(1..=DATA_BYTES_MAX as u64).contains(&size) {
             return Err(RANGE.into());
         }
-        return Ok(if tag == 0x1a { Access::CounterWriteback { size } } else { Access::CounterAtomic { size } });
+        let kind = if tag == 0x1a { AnnotationKind::Writeback } else { AnnotationKind::Atomic };
+        return Ok(Access::Annotation { size, kind });
     }
     let mut stored = |max: usize, expected| {
         let bytes = fields.bytes(max as u64, expected)?;

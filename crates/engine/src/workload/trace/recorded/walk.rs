@@ -173,11 +173,8 @@ impl Meaning {
         let (act, size) = match *access {
             // A flush that begins in the last line of the address space ends with it.
             Access::Flush(kind) => return Ok(Act::Flush { address, end: address.saturating_add(1), kind }),
-            Access::CounterWriteback { size } => {
-                return Ok(Act::CounterWriteback { address, end: address.saturating_add(size) });
-            }
-            Access::CounterAtomic { size } => {
-                return Ok(Act::CounterAtomic { address, end: address.saturating_add(size) });
+            Access::Annotation { size, kind } => {
+                return Ok(Act::Annotation { address, end: address.saturating_add(size), kind });
             }
             Access::Load { size } => (Act::Load { address, size: size as u32 }, size),
             Access::Store(_) => (store(StoreWay::Cached), bytes.len() as u64),
