@@ -8,16 +8,18 @@
 #include "recorder.h"
 #include "pub_tool_stacktrace.h"
 
-static Callers written;      /* the newest in the stream */
+/* The stream numbers callers from 0 after each SYNC. This many have a number. */
+enum { NUMBERS = 65536, NONE = NUMBERS };
 
-void callers_forget(void) { written.count = 0; }
+static ULong epoch = 1;      /* one for each SYNC */
+static UInt given;           /* how many the stream has had since */
+static UInt in_force = NONE; /* their number */
 
-static Bool same(const Callers* one, const Callers* other)
+void callers_forget(void)
 {
-   if (one->count != other->count) return False;
-   for (UInt i = 0; i < one->count; i++)
-      if (one->addresses[i] != other->addresses[i]) return False;
-   return True;
+   epoch++;
+   given = 0;
+   in_force = NONE;
 }
 
 /* A stack that was unwound. A place is mostly reached by the calls that it was reached by before, so the stack is the same
@@ -28,6 +30,8 @@ typedef struct {
    Addr pc, top;
    Addr slots[CALLERS_MAX];
    Callers callers;
+   ULong epoch;              /* since which SYNC the stream has the callers, and under which number */
+   UInt number;
 } Stack;
 
 enum { STACKS = 512 };
@@ -60,14 +64,44 @@ static void unwind(Stack* stack, ThreadId tid, Addr pc, Addr top)
    }
 }
 
-Bool callers_changed(Addr pc, const Callers** now)
+/* Callers that the stream has: many places have the same. */
+typedef struct { ULong epoch; UInt number; Callers callers; } Given;
+
+enum { GIVEN = 1024 };
+static Given givens[GIVEN];
+
+static Bool same(const Callers* one, const Callers* other)
+{
+   if (one->count != other->count) return False;
+   for (UInt i = 0; i < one->count; i++)
+      if (one->addresses[i] != other->addresses[i]) return False;
+   return True;
+}
+
+/* Finds the number of the stack's callers, or gives them one. Returns whether the stream has them. */
+static Bool numbered(Stack* stack)
+{
+   ULong hash = stack->callers.count;
+   for (UInt i = 0; i < stack->callers.count; i++) hash = (hash ^ stack->callers.addresses[i]) * 0x9e3779b97f4a7c15ULL;
+   Given* slot = &givens[hash >> 32 & (GIVEN - 1)];
+   Bool has = slot->epoch == epoch && same(&slot->callers, &stack->callers);
+   if (!has) *slot = (Given){ .epoch = epoch, .number = given < NUMBERS ? given++ : NONE, .callers = stack->callers };
+   if (slot->number == NONE) slot->epoch = 0;
+   stack->epoch = slot->epoch;
+   stack->number = slot->number;
+   return has;
+}
+
+CallersState callers_of(Addr pc, const Callers** now, UInt* number)
 {
    ThreadId tid = VG_(get_running_tid)();
    Addr top = VG_(get_SP)(tid);
    Stack* stack = &stacks[(pc ^ top >> 4) % STACKS];
    if (!still(stack, tid, pc, top)) unwind(stack, tid, pc, top);
    *now = &stack->callers;
-   if (same(*now, &written)) return False;
-   written = **now;
-   return True;
+   if (stack->callers.count == 0 && given == 0) return CALLERS_HOLD;
+   Bool has = stack->epoch == epoch || numbered(stack);
+   Bool hold = has && stack->number == in_force;
+   *number = in_force = stack->number;
+   return hold ? CALLERS_HOLD : has ? CALLERS_KNOWN : CALLERS_NEW;
 }

@@ -40,7 +40,7 @@ extern Bool VG_(clo_sigill_diag);
 enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };
 
 typedef enum {
-   TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS,
+   TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS, TAG_CALLERS_AGAIN,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH,
@@ -188,10 +188,13 @@ enum { CALLERS_MAX = 16 };
 /* The calls that the code at a program counter is in, innermost first, each by the last byte of the call instruction. */
 typedef struct { UInt count; Addr addresses[CALLERS_MAX]; } Callers;
 
+/* What the stream has of callers: they are those in force; it has had them since SYNC, under this number; it has not. */
+typedef enum { CALLERS_HOLD, CALLERS_KNOWN, CALLERS_NEW } CallersState;
+
 /* The stream begins anew: what it had of callers does not hold. */
 void callers_forget(void);
-/* Finds the callers of the running thread's code at `pc`. Returns whether they are other than the newest in the stream. */
-Bool callers_changed(Addr pc, const Callers** now);
+/* Finds the callers of the running thread's code at `pc`, which are in force in the stream from here on. */
+CallersState callers_of(Addr pc, const Callers** now, UInt* number);
 /* The program has mapped or unmapped memory. */
 void callers_remapped(void);
 

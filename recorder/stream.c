@@ -147,7 +147,15 @@ static Bool has_callers(Tag tag) { return tag != TAG_LOAD && tag != TAG_STORE; }
 static void callers(Addr pc)
 {
    const Callers* now;
-   if (!callers_changed(pc, &now)) return;
+   UInt number;
+   switch (callers_of(pc, &now, &number)) {
+   case CALLERS_HOLD: return;
+   case CALLERS_KNOWN:
+      tag_only(TAG_CALLERS_AGAIN);
+      field_u(number);
+      return;
+   case CALLERS_NEW: break;
+   }
    tag_only(TAG_CALLERS);
    field_u(now->count);
    Addr before = 0;

@@ -131,7 +131,18 @@ def test_what_has_no_meaning_is_refused(options: list[str], sentence: str, trace
     assert sentence in " ".join(refused.err.split())
 
 
-@pytest.mark.parametrize("design", ["write-back", "sca", "eadr", "hw-log"])
+def test_a_counter_that_is_lost_is_a_cause(trace: Trace, cli: Cli, tmp_path: Path) -> None:
+    other = "\n==7== |REGISTER_FILE;other;0x3000;0x1000;0x0"
+    path = trace(other + _RIGHT.replace("0x1080", "0x3080"))
+    recover = "! grep -q valid {folder}/other || grep -q data {pool}"
+    assert cli(*_legal(path, "--recover", recover, design="sca")).code == 0, "write-backs are assumed"
+    lost = cli(*_legal(path, "--recover", recover, "--out", str(tmp_path / "out"), design="write-back"))
+    assert lost.code == 1 and "counter-not-durable" in lost.out
+    page = (tmp_path / "out" / "crash.html").read_text()
+    assert "Data is durable without its counter" in page
+
+
+@pytest.mark.parametrize("design", ["eadr", "hw-log"])
 def test_a_design_with_other_states_is_refused(design: str, trace: Trace, cli: Cli) -> None:
     refused = cli(*_legal(trace(_RIGHT), "--recover", _RECOVER, design=design))
     assert (refused.code, refused.out) == (2, "")

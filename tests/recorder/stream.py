@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 MAGIC = b"CPTRACE\x03"
-SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS = range(0x01, 0x09)
+SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS, CALLERS_AGAIN = range(0x01, 0x0A)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
 COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
@@ -58,6 +58,7 @@ class Reader:
         self.thread = 0
         self.pc = self.address = 0
         self.callers: tuple[int, ...] = ()
+        self.given: list[tuple[int, ...]] = []  # since SYNC
         if source.read(8) != MAGIC:
             raise ValueError("not a trace stream")
 
@@ -113,6 +114,7 @@ class Reader:
             self.thread = record.thread = record.fields[2]
             self.pc = self.address = 0
             self.callers = ()
+            self.given.clear()
         elif tag == FILE:
             record.fields = (self.u(),)
             record.data = self.text()
@@ -138,8 +140,13 @@ class Reader:
             for _ in range(count):
                 before = (before + self.s()) & WORD
                 found.append(before)
-            assert self.callers != tuple(found), "callers that the stream has already"
+            assert tuple(found) not in self.given[-1:], "callers that the stream has already"
             self.callers = tuple(found)
+            self.given.append(self.callers)
+        elif tag == CALLERS_AGAIN:
+            number = self.u()
+            assert self.callers != self.given[number], "callers that are in force"
+            self.callers = self.given[number]
         elif tag == LOAD or tag in STORES:
             self.operation(record)
             record.size = self.u()

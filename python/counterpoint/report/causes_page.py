@@ -25,11 +25,21 @@ _AROUND, _GAP = 2, 3
 _SOURCE_MAX = 4 << 20
 """The largest source file that is read, in bytes."""
 
+_NEEDED: Mapping[str, str] = {
+    "missing-flush": "a flush",
+    "stored-after-flush": "a flush",
+    "counter-not-durable": "a write-back of the counter",
+    "counter-ahead": "the lost data",
+}
+"""What comes too late for the kept store, by kind; for all others it is a fence."""
+
 _KINDS: Mapping[str, str] = {
     "missing-flush": "A store is never flushed",
     "stored-after-flush": "A store comes after the flush of its line",
     "missing-fence": "A flush is not completed in time",
     "non-temporal-not-fenced": "A store past the caches is not completed in time",
+    "counter-not-durable": "Data is durable without its counter",
+    "counter-ahead": "A counter is durable without its data",
     "nothing-lost": "The program does not recover from what it has made durable",
 }
 
@@ -106,7 +116,7 @@ def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
         if line.flushed is not None:
             yield line.flushed, Mark("flushed", "flushed here")
         if line.needed_before is not None:
-            what = "a flush" if line.missing in ("missing-flush", "stored-after-flush") else "a fence"
+            what = _NEEDED.get(line.missing, "a fence")
             yield line.needed_before, Mark("kept", f"{what} is needed before this store, which is kept")
     told = {line.needed_before for line in cause.lost}
     for kept in cause.kept:

@@ -249,8 +249,8 @@ class Cause:
 
     Attributes:
         outcome: how the recovery from them ends: `failed` or `timed-out`.
-        kind: `missing-flush`, `stored-after-flush`, `missing-fence`, `non-temporal-not-fenced`, or `nothing-lost` where
-            the program does not recover from what it has made durable itself.
+        kind: `missing-flush`, `stored-after-flush`, `missing-fence`, `non-temporal-not-fenced`, `counter-not-durable`,
+            `counter-ahead`, or `nothing-lost` where the program does not recover from what it has made durable itself.
         count: how many different memories fail for it.
         at_event: the record of the trace before which power failed for the first of them.
         before: the fence or flush at which that was; None at the end of the program.

@@ -255,11 +255,10 @@ impl Crash {
     /// What is explored of a run.
     fn explored(&self, config: &RunConfig, design: &Design, source: &Source) -> Result<Explored, ConfigError> {
         let recorded = source.is_trace() && self.explore == Some(Explore::Legal);
-        if recorded && !legal_states::as_plaintext(config, design) {
+        if recorded && !legal_states::explains_recorded(design) {
             return Err(ConfigError(format!(
                 "explore legal: which states design '{}' may leave of a recorded program is known only where caches are \
-                 lost, hardware keeps no log, and no line loses its counter: explore it on 'unencrypted', or explore \
-                 'schedules'",
+                 lost and hardware keeps no log: explore it on 'unencrypted', or explore 'schedules'",
                 design.name
             )));
         }

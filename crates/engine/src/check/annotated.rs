@@ -30,7 +30,7 @@ pub fn annotations(
 ) -> Result<Vec<Annotations>, ConfigError> {
     let mut all = Vec::new();
     let read = steps.each(allow_truncated, progress, &mut |step| {
-        if let Done::Annotation { kind, number } = step.done {
+        if let Done::Annotation { kind, number, .. } = step.done {
             all.push((kind, step.site, number));
         }
         ControlFlow::Continue(())

@@ -55,6 +55,10 @@ pub enum CauseKind {
     MissingFence,
     /// A fence after a store past the caches.
     NonTemporalNotFenced,
+    /// A write-back of the counter: the data is durable, and its counter is not.
+    CounterNotDurable,
+    /// The data: its counter is durable, and what the line held before does not decrypt with it.
+    CounterAhead,
     /// Nothing is lost: the program does not recover from what it has made durable itself.
     NothingLost,
 }

@@ -89,7 +89,8 @@ fn refuse(exploration: &Exploration) -> Result<(), ConfigError> {
     Err(ConfigError(format!("explore legal: {refused}")))
 }
 
-fn wide_minors(machine: &Machine) -> Machine {
+/// A machine whose minor counters do not overflow.
+pub(super) fn wide_minors(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     machine.counters.minor_bits = MINOR_BITS;
     machine

@@ -406,16 +406,16 @@ impl Observer for LegalExplorer<'_> {
     fn marked_counter_atomic(&mut self, _now: Ps, _core: CoreId, line: Line) {
         self.history.marked(line);
     }
-    fn flushed(&mut self, _now: Ps, _core: CoreId, line: Line) {
-        self.history.flushed(line);
+    fn flushed(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.history.flushed(u64::from(core), line);
     }
-    fn counters_flushed(&mut self, _now: Ps, _core: CoreId, line: Line) {
-        self.history.counters_flushed(line);
+    fn counters_flushed(&mut self, _now: Ps, core: CoreId, line: Line) {
+        self.history.counters_flushed(u64::from(core), line);
     }
-    fn fenced(&mut self, _now: Ps, _core: CoreId) {
+    fn fenced(&mut self, _now: Ps, core: CoreId) {
         let Self { history, examiner } = self;
         examiner.explore(history);
-        history.fenced(examiner.hardware.writeback_complete(), |line| examiner.hardware.carries(line));
+        history.fenced(u64::from(core), examiner.hardware.writeback_complete(), |line| examiner.hardware.carries(line));
     }
     fn transaction_began(&mut self, _now: Ps, _core: CoreId, number: u64) {
         self.history.began(number);

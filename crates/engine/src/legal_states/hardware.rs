@@ -137,8 +137,8 @@ impl Hardware {
 
     /// All legal states at the fence that `history` is about to reach.
     pub(super) fn space(&self, history: &History, encoder: &Encoder<'_>) -> Space {
-        let mut space = Space::new(self.busy_max);
         let Some(counters) = &self.counters else {
+            let mut space = Space::new(self.busy_max);
             for &line in &history.uncovered {
                 let of = &history.lines[&line];
                 let candidates = (0..=of.newest()).map(|version| intact(of, version)).collect();
@@ -156,8 +156,16 @@ impl Hardware {
         }
         blocks.sort_unstable();
         blocks.dedup();
-        for block in blocks {
-            counters.add_block(history, &history.blocks[&block], encoder, &mut space);
+        self.space_of(history, encoder, &blocks)
+    }
+
+    /// All legal states there of the lines of these counter blocks, while all others have arrived.
+    pub(super) fn space_of(&self, history: &History, encoder: &Encoder<'_>, blocks: &[CounterBlock]) -> Space {
+        let mut space = Space::new(self.busy_max);
+        if let Some(counters) = &self.counters {
+            for block in blocks {
+                counters.add_block(history, &history.blocks[block], encoder, &mut space);
+            }
         }
         space
     }

@@ -73,6 +73,11 @@ impl LineHistory {
         self.marked.is_some()
     }
 
+    /// Whether no version is left out.
+    pub fn is_whole(&self) -> bool {
+        self.stores - self.number == self.later.len() as u64
+    }
+
     /// How many stores version `index` contains.
     pub fn stores_in(&self, index: usize) -> u64 {
         self.stores - (self.newest() - index) as u64
@@ -123,9 +128,28 @@ pub(super) struct History {
     pub committed: u64,
     pub in_flight: InFlight,
     records: Receiver<TransactionRecord>,
-    flushed: Vec<(Line, u64)>,
-    /// Flushed counter blocks, each with the number of earlier flushes of lines.
-    counters_flushed: Vec<(CounterBlock, usize)>,
+    flushed: Vec<Flushed>,
+    counters_flushed: Vec<CountersFlushed>,
+    /// Number of flushes so far.
+    flushes: u64,
+    /// Most versions of a line that are kept apart; of a line with more, the earliest that no fence covers is left out.
+    versions_max: usize,
+}
+
+/// A flush of a line that no fence has completed.
+struct Flushed {
+    thread: u64,
+    line: Line,
+    /// How many stores to the line came before.
+    stores: u64,
+    number: u64,
+}
+
+/// A flush of a counter block that no fence has completed.
+struct CountersFlushed {
+    thread: u64,
+    block: CounterBlock,
+    number: u64,
 }
 
 impl History {
@@ -149,7 +173,15 @@ impl History {
             records,
             flushed: Vec::new(),
             counters_flushed: Vec::new(),
+            flushes: 0,
+            versions_max: usize::MAX,
         }
+    }
+
+    /// Keeps apart at most so many versions of a line that no fence covers.
+    pub fn keeping_versions(mut self, most: usize) -> Self {
+        self.versions_max = most;
+        self
     }
 
     pub fn stored(&mut self, line: Line, offset: usize, data: &[u8]) {
@@ -157,13 +189,16 @@ impl History {
             // Nothing depends on what it holds after a crash. Its pages, and so its counter blocks, are its own.
             return;
         }
-        let epoch = self.epoch;
+        let (epoch, most) = (self.epoch, self.versions_max);
         let history = self.line(line);
         let mut bytes = history.version(history.newest()).bytes;
         bytes[offset..offset + data.len()].copy_from_slice(data);
         let first = history.later.is_empty();
         history.later.push(Version { bytes, epoch });
         history.stores += 1;
+        if history.later.len() > most {
+            history.later.remove(0);
+        }
         history.first_stored.get_or_insert(epoch);
         if first {
             self.uncovered.push(line);
@@ -179,33 +214,44 @@ impl History {
         history.marked.get_or_insert(history.stores);
     }
 
-    pub fn flushed(&mut self, line: Line) {
+    pub fn flushed(&mut self, thread: u64, line: Line) {
         let stores = self.line(line).stores;
-        self.flushed.push((line, stores));
+        self.flushes += 1;
+        self.flushed.push(Flushed { thread, line, stores, number: self.flushes });
     }
 
-    pub fn counters_flushed(&mut self, line: Line) {
-        self.counters_flushed.push((self.coverage.block(line), self.flushed.len()));
+    pub fn counters_flushed(&mut self, thread: u64, line: Line) {
+        self.flushes += 1;
+        self.counters_flushed.push(CountersFlushed { thread, block: self.coverage.block(line), number: self.flushes });
     }
 
-    /// Handles the completion of a fence. `complete`: a `counter_cache_writeback` waits for earlier writes of its
-    /// lines; `carried`: whether the counter of a line leaves with the line, if the line is counter-atomic.
-    pub fn fenced(&mut self, complete: bool, carried: impl Fn(&LineHistory) -> bool) {
+    /// The lines that the next fence of `thread` covers, and whether it completes a flush of counters.
+    pub fn flushed_by(&self, thread: u64) -> (impl Iterator<Item = Line>, bool) {
+        let lines = self.flushed.iter().filter(move |flushed| flushed.thread == thread).map(|flushed| flushed.line);
+        (lines, self.counters_flushed.iter().any(|flushed| flushed.thread == thread))
+    }
+
+    /// Handles the completion of a fence of `thread`. `complete`: a `counter_cache_writeback` waits for earlier writes of
+    /// its lines; `carried`: whether the counter of a line leaves with the line, if the line is counter-atomic.
+    pub fn fenced(&mut self, thread: u64, complete: bool, carried: impl Fn(&LineHistory) -> bool) {
         let epoch = self.epoch;
-        let counters_flushed = std::mem::take(&mut self.counters_flushed);
-        for (number, (line, stores)) in std::mem::take(&mut self.flushed).into_iter().enumerate() {
+        let counters: Vec<_> = self.counters_flushed.extract_if(.., |flushed| flushed.thread == thread).collect();
+        let flushed: Vec<_> = self.flushed.extract_if(.., |flushed| flushed.thread == thread).collect();
+        for Flushed { line, stores, number, .. } in flushed {
             let Some(history) = self.lines.get_mut(&line) else { continue };
             if stores <= history.number {
                 continue;
             }
-            let dropped = (stores - history.number) as usize;
+            // If the version has been left out, the next one takes its place.
+            let after = ((history.stores - stores) as usize).min(history.later.len() - 1);
+            let dropped = history.later.len() - after;
             history.covered = history.later[dropped - 1].clone();
             history.later.drain(..dropped);
-            history.number = stores;
+            history.number = history.stores - after as u64;
             history.covered_at = Some(epoch);
             history.first_covered.get_or_insert(epoch);
             let id = self.coverage.block(line);
-            let waited = complete && counters_flushed.iter().any(|&(block, after)| block == id && after > number);
+            let waited = complete && counters.iter().any(|flushed| flushed.block == id && flushed.number > number);
             let first = history.first_covered == Some(epoch);
             history.first_waited_for |= first && waited;
             history.waited_for = waited;
@@ -213,7 +259,7 @@ impl History {
                 self.blocks.entry(id).or_default().forced = Some(epoch);
             }
         }
-        for (block, _) in counters_flushed {
+        for CountersFlushed { block, .. } in counters {
             self.blocks.entry(block).or_default().forced = Some(epoch);
         }
         let lines = &self.lines;

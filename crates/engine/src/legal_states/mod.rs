@@ -34,15 +34,12 @@ use crate::run::Source;
 /// Whether the legal states of this run follow from its program and the rules of its hardware. This needs one core, a
 /// recovery that can be run on any state, and caches and a software log that power loss leaves as they are.
 pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> bool {
-    let adr = matches!(design.domain, PersistenceDomain::Adr);
-    adr && design.log.is_none() && config.cores == 1 && !source.is_trace()
+    explains_recorded(design) && config.cores == 1 && !source.is_trace()
 }
 
-/// Whether lines on the media always decrypt, to what was stored in them, so that the legal states of a recorded program are
-/// those of plaintext memory.
-pub(crate) fn as_plaintext(config: &RunConfig, design: &Design) -> bool {
-    let adr = matches!(design.domain, PersistenceDomain::Adr);
-    adr && design.log.is_none() && hardware::Hardware::of(design, &config.machine).keeps_counters()
+/// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log.
+pub(crate) fn explains_recorded(design: &Design) -> bool {
+    matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none()
 }
 
 pub use explore::explore_legal;

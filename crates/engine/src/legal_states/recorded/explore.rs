@@ -1,5 +1,6 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
+use super::counters::Counters;
 use super::judging::{Extent, Judging};
 use super::loss::{Before, Moment};
 use super::memory::Memory;
@@ -8,7 +9,7 @@ use super::report::Outcome;
 use super::tally::{PASSES, Pass, Tally};
 use crate::config::ConfigError;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
-use crate::message::NO_SITE;
+use crate::message::{NO_SITE, ProgramForm};
 use crate::run::{Failure, Source};
 use crate::user_recovery::OwnRecovery;
 use crate::workload::trace::{Done, Step, StepsRead, Trace};
@@ -42,7 +43,7 @@ pub struct RecordedLegal<'a> {
 /// anything was judged.
 pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
     let RecordedLegal { exploration, states_per_point, wrappers, recovery, cancel } = asked;
-    let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
+    let (&Source::Trace(ref trace, form), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
             "explore legal: only the program's own recovery can judge the states of a recorded program: give its command \
              as 'recover'"
@@ -61,7 +62,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let mut found = None;
     for &pass in passes {
         let (plan, region) = (exploration.plan, exploration.region);
-        let reading = Reading { case, trace, plan, region, pass, budget, cancel };
+        let reading = Reading { case, trace, form, plan, region, pass, budget, cancel };
         found = Some(reading.read(&mut judging)?);
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
             break;
@@ -124,6 +125,7 @@ impl Near {
 struct Reading<'a> {
     case: &'a CrashCase<'a>,
     trace: &'a Trace,
+    form: ProgramForm,
     plan: CrashPlan,
     region: Region,
     pass: Pass,
@@ -142,8 +144,10 @@ impl Reading<'_> {
     fn read(&self, judging: &mut Judging<'_>) -> Result<Read, Failure> {
         judging.rewind()?;
         let base = self.trace.base();
+        let counters = Counters::of(self.case.config, self.case.design, self.trace, self.form)?;
         let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line))
-            .telling_marks(judging.recovery().named().marks);
+            .telling_marks(judging.recovery().named().marks)
+            .with_counters(counters);
         let steps = self.trace.steps(self.cancel)?;
         let mut walk = Walk {
             of: self,

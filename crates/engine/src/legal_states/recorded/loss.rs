@@ -1,9 +1,10 @@
 //! What a state has lost and what it has kept, in terms of the program's operations; and which failing states have the
 //! same cause.
 
+use super::counters::{By, Told};
 use super::line::{Pending, Stored};
 use super::memory::Memory;
-use super::point::{Point, State};
+use super::point::{Open, Point, State};
 use crate::crash::CauseKind;
 use crate::message::{Line, NO_SITE, Site};
 use crate::user_recovery::Occasion;
@@ -71,17 +72,24 @@ impl Before {
 
 impl Loss {
     pub fn of(memory: &Memory<'_>, point: &Point, state: &State, at: Moment) -> Self {
-        let chosen = point.lines.iter().zip(state).map(|(open, &content)| {
-            (open.line, &memory.lines[open.number as usize].pending, &open.contents.list[content])
-        });
-        let kept = chosen.clone().filter_map(|(line, pending, content)| {
-            let stored = &pending.stores[content.kept?];
-            Some(Kept { line, step: stored.step, stored: stored.site })
+        let pending = |open: &Open| &memory.lines[open.number as usize].pending;
+        let chosen = || point.lines.iter().zip(state);
+        let kept = chosen().filter_map(|(open, &content)| {
+            let by = match &open.of_counter {
+                Some(of) => of.told[content].kept?,
+                None => By::of(&pending(open).stores[open.contents.list[content].kept?]),
+            };
+            Some(Kept { line: open.line, step: by.step, stored: by.site })
         });
         let mut kept: Vec<Kept> = kept.collect();
         kept.sort_unstable_by_key(|kept| std::cmp::Reverse(kept.step));
-        let lost = chosen
-            .filter_map(|(line, pending, content)| Some(lost(line, pending, &pending.stores[content.lost?], &kept)));
+        let lost = chosen().filter_map(|(open, &content)| match &open.of_counter {
+            Some(of) => lost_of_counter(open.line, pending(open), &of.told[content], &kept),
+            None => {
+                let of = pending(open);
+                Some(lost(open.line, of, &of.stores[open.contents.list[content].lost?], &kept))
+            }
+        });
         Self {
             record: at.record,
             before: at.before,
@@ -147,6 +155,23 @@ pub(super) enum Key {
     Nothing(Site),
 }
 
+/// What a line lacks whose counter can be apart from its data.
+fn lost_of_counter(line: Line, pending: &Pending, told: &Told, kept: &[Kept]) -> Option<Lost> {
+    if let Some(apart) = told.apart {
+        let By { step, thread, site: stored } = apart.by;
+        let needed_before = first_after(kept, step);
+        return Some(Lost { line, thread, stored, missing: apart.missing, flushed: None, needed_before });
+    }
+    // Stores may have been taken together.
+    let stored = pending.stores.iter().find(|stored| told.lost.is_some_and(|by| by.step <= stored.step))?;
+    Some(lost(line, pending, stored, kept))
+}
+
+/// The place of the earliest kept store after this step.
+fn first_after(kept: &[Kept], step: u64) -> Option<Site> {
+    kept.iter().filter(|kept| step < kept.step).min_by_key(|kept| kept.step).map(|kept| kept.stored)
+}
+
 /// What `stored`, which is lost, lacks.
 fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
     let covering = pending.marks.iter().filter(|mark| stored.step < mark.step).max_by_key(|mark| mark.step);
@@ -158,13 +183,12 @@ fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
         (_, None, None) => (CauseKind::MissingFlush, None),
     };
     let from = flush.map_or(stored.step, |mark| mark.step.max(stored.step));
-    let after = kept.iter().filter(|kept| from < kept.step).min_by_key(|kept| kept.step);
     Lost {
         line,
         thread: stored.thread,
         stored: stored.site,
         missing,
         flushed: flush.map(|mark| mark.site),
-        needed_before: after.map(|kept| kept.stored),
+        needed_before: first_after(kept, from),
     }
 }

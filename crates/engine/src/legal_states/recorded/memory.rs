@@ -1,6 +1,7 @@
 //! The memory of a recorded program while its steps go by: what is pending of each line, and when a power failure may
 //! leave states that it could not leave before.
 
+use super::counters::{By, Counters};
 use super::line::{Mark, Pending, Stored};
 use crate::kernel::keyed_digest;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
@@ -51,6 +52,8 @@ pub(super) struct Memory<'a> {
     /// Number of marks that the program has set, and whether it has set one since the last crash point.
     pub marks: u64,
     marked: bool,
+    /// The counters, on a design whose lines do not always decrypt.
+    pub counters: Option<Counters>,
     /// Whether the command is told of marks, so that each makes a difference to it.
     tells_marks: bool,
     /// Transactions that have ended, and whether the program is in one.
@@ -78,6 +81,7 @@ impl<'a> Memory<'a> {
             undecided: 0,
             marks: 0,
             marked: false,
+            counters: None,
             tells_marks: false,
             ended: 0,
             in_transaction: false,
@@ -87,6 +91,12 @@ impl<'a> Memory<'a> {
     /// The command is told of marks: after each it judges the same memory anew.
     pub fn telling_marks(mut self, told: bool) -> Self {
         self.tells_marks = told;
+        self
+    }
+
+    /// On a design with such counters.
+    pub fn with_counters(mut self, counters: Option<Counters>) -> Self {
+        self.counters = counters;
         self
     }
 
@@ -106,6 +116,7 @@ impl<'a> Memory<'a> {
             Done::Fence { .. } => {
                 let lines = self.threads.get(step.thread as usize).into_iter().flatten();
                 lines.into_iter().any(|&line| self.lines[line as usize].pending.would_cover(Some(step.thread)))
+                    || self.counters.as_ref().is_some_and(|counters| counters.would_complete(step.thread))
             }
             Done::Flush { at, kind: FlushKind::Clflush, .. } => {
                 let known = self.place(at.line).and_then(|line| self.numbers.get(&line));
@@ -121,6 +132,13 @@ impl<'a> Memory<'a> {
             Done::Store { at, bytes, way, .. } => self.store(step, at, bytes, way),
             Done::Flush { at, kind, .. } => self.flush(step, at.line, kind),
             Done::Fence { .. } => self.fence(step.thread),
+            Done::Annotation { kind, number, lines } => {
+                for &at in lines {
+                    if let (Some(line), Some(counters)) = (self.place(at), &mut self.counters) {
+                        counters.annotate(step.thread, line, kind, number);
+                    }
+                }
+            }
             Done::TxBegin => self.in_transaction = true,
             Done::TxEnd => {
                 self.in_transaction = false;
@@ -130,7 +148,7 @@ impl<'a> Memory<'a> {
                 self.marks += 1;
                 self.marked = self.tells_marks;
             }
-            Done::Scratch { .. } | Done::FlushOutside { .. } | Done::Annotation { .. } => {}
+            Done::Scratch { .. } | Done::FlushOutside { .. } => {}
         }
     }
 
@@ -164,6 +182,9 @@ impl<'a> Memory<'a> {
         }
         let past_caches = way.past_caches();
         let (thread, site) = (step.thread, step.site);
+        if let Some(counters) = &mut self.counters {
+            counters.store(line, offset, data, By { step: self.step, thread, site }, past_caches);
+        }
         let waits = past_caches && !known.pending.waits_for(thread);
         known.pending.store(Stored {
             step: self.step,
@@ -202,7 +223,11 @@ impl<'a> Memory<'a> {
     }
 
     fn flush(&mut self, step: &Step<'_>, at: FileLine, kind: FlushKind) {
-        let Some(&number) = self.place(at).and_then(|line| self.numbers.get(&line)) else { return };
+        let Some(line) = self.place(at) else { return };
+        let Some(&number) = self.numbers.get(&line) else { return };
+        if let Some(counters) = &mut self.counters {
+            counters.flush(step.thread, line, kind);
+        }
         let pending = &mut self.lines[number as usize].pending;
         if pending.stores.is_empty() {
             return;
@@ -219,6 +244,9 @@ impl<'a> Memory<'a> {
     }
 
     fn fence(&mut self, thread: u64) {
+        if let Some(counters) = &mut self.counters {
+            counters.fence(thread);
+        }
         let mut lines = std::mem::take(self.thread(thread));
         for &number in &lines {
             self.settle(number, |pending| pending.fence(thread));
@@ -281,6 +309,11 @@ impl<'a> Memory<'a> {
             known.touched = false;
             show(known);
         }
+    }
+
+    /// The number of a line that was stored to.
+    pub fn number(&self, line: Line) -> u32 {
+        self.numbers[&line]
     }
 
     /// What the line holds if everything has arrived.

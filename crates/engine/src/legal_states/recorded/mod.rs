@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! steps of the trace -> memory (line: what is pending of each line; contents: what it may hold)
+//!                       counters (what it may read as, where counters and data can be apart)
 //! memory -> point (what is open at a crash point, and in which order states are tried)
 //! point -> judging (each different image once) -> loss (what was lost, what was kept) -> report (causes by place)
 //! ```
@@ -11,6 +12,7 @@
 //! point; then all of it, for each kind; then every point.
 
 mod contents;
+mod counters;
 mod explore;
 mod judging;
 mod line;

@@ -6,9 +6,10 @@
 //! is used up.
 
 use super::contents::Contents;
+use super::counters::{self, Apartness, Counters, OfCounter, Together};
 use super::memory::Memory;
 use crate::kernel::keyed_digest;
-use crate::message::Line;
+use crate::message::{LINES_PER_PAGE, Line};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -16,6 +17,10 @@ use std::rc::Rc;
 /// and the first ones that were stored to since the last point, because what is stored early is what may be overtaken.
 const LINES_MAX: usize = 64;
 const FIRST_MAX: usize = 16;
+/// Most counter blocks of a crash point: each has a line at least.
+const GROUPS_MAX: usize = counters::LINES_MAX + LINES_PER_PAGE as usize;
+/// Up to this logarithm of their number, states whose counters must go together are counted.
+const COUNTED_BITS_MAX: f64 = 12.0;
 
 /// A line that may hold more than one thing.
 pub(super) struct Open {
@@ -24,6 +29,8 @@ pub(super) struct Open {
     /// It was stored to since the last crash point.
     pub fresh: bool,
     pub contents: Rc<Contents>,
+    /// Where counters and data can be apart.
+    pub of_counter: Option<OfCounter>,
     /// For each content, the digest of the line less that of its newest content.
     digests: Vec<u128>,
 }
@@ -40,6 +47,7 @@ pub(super) struct Point {
     pub bits: f64,
     /// Whether all lines with all their contents are there.
     complete: bool,
+    together: Together,
 }
 
 /// Which states of a crash point are tried.
@@ -72,6 +80,11 @@ impl Point {
     /// The point that memory is at.
     pub fn of(memory: &mut Memory<'_>) -> Self {
         memory.count();
+        if let Some(mut counters) = memory.counters.take() {
+            let point = Self::with_counters(memory, &mut counters);
+            memory.counters = Some(counters);
+            return point;
+        }
         let chosen = chosen(memory);
         let mut lines = Vec::with_capacity(chosen.len());
         for number in chosen {
@@ -80,15 +93,43 @@ impl Point {
             let contents = known.pending.contents();
             if contents.open() {
                 let (line, digest) = (known.line, known.digest);
-                let of = |bytes| keyed_digest(line.0, bytes).wrapping_sub(digest);
-                let digests = contents.list.iter().map(|content| of(&content.bytes)).collect();
-                lines.push(Open { number, line, fresh, contents, digests });
+                let digests = digests(line, digest, &contents);
+                lines.push(Open { number, line, fresh, contents, of_counter: None, digests });
             }
         }
         let complete = lines.len() == memory.undecided && lines.iter().all(|line| line.contents.complete);
         let count = lines.iter().try_fold(1u64, |product, line| product.checked_mul(line.contents.list.len() as u64));
         let exactly = count.filter(|_| complete);
-        Self { lines, digest: memory.digest, exactly, bits: memory.bits, complete }
+        let together = Together::default();
+        Self { lines, digest: memory.digest, exactly, bits: memory.bits, complete, together }
+    }
+
+    /// The point on a design whose counters can be apart from their data.
+    fn with_counters(memory: &Memory<'_>, counters: &mut Counters) -> Self {
+        let (found, together) = counters.lines();
+        let open = |Apartness { line, contents, of_counter }| {
+            let number = memory.number(line);
+            let digests = digests(line, memory.lines[number as usize].digest, &contents);
+            Open { number, line, fresh: memory.is_fresh(number), contents, of_counter: Some(of_counter), digests }
+        };
+        let lines: Vec<Open> = found.into_iter().map(open).collect();
+        let complete = together.complete && lines.iter().all(|line| line.contents.complete);
+        let bits = lines.iter().map(|line| line.contents.bits).sum();
+        let mut point = Self { lines, digest: memory.digest, exactly: None, bits, complete, together };
+        if complete && bits <= COUNTED_BITS_MAX {
+            let mut states = 0;
+            let mut count = |_: &State| {
+                states += 1;
+                ControlFlow::Continue(())
+            };
+            let ControlFlow::Continue(()) = point.trial(0, &mut count).product() else { unreachable!("it goes on") };
+            point.exactly = Some(states);
+        }
+        point
+    }
+
+    fn trial<'p, 'v, 'f>(&'p self, left: u64, visit: &'v mut Visit<'f>) -> Trial<'p, 'v, 'f> {
+        Trial { lines: &self.lines, together: &self.together, state: vec![0; self.lines.len()], left, visit }
     }
 
     /// The digest of memory in a state.
@@ -100,8 +141,9 @@ impl Point {
     /// Calls `visit` with states, at most about `budget` of them; with every state whose only peculiarity is one line that
     /// was stored to since the last point, whatever the budget is.
     pub fn each(&self, extent: Extent, budget: u64, visit: &mut Visit<'_>) -> ControlFlow<(), Tried> {
-        let mut trial = Trial { lines: &self.lines, state: vec![0; self.lines.len()], left: budget, visit };
+        let mut trial = self.trial(budget, visit);
         trial.singles(true)?;
+        trial.ways()?;
         if extent == Extent::Single {
             return ControlFlow::Continue(Tried::Some);
         }
@@ -130,9 +172,16 @@ fn chosen(memory: &Memory<'_>) -> Vec<u32> {
     chosen
 }
 
+/// For each content, the digest of the line less `newest`, that of its newest content.
+fn digests(line: Line, newest: u128, contents: &Contents) -> Vec<u128> {
+    let of = |bytes| keyed_digest(line.0, bytes).wrapping_sub(newest);
+    contents.list.iter().map(|content| of(&content.bytes)).collect()
+}
+
 /// An enumeration.
 struct Trial<'p, 'v, 'f> {
     lines: &'p [Open],
+    together: &'p Together,
     state: Vec<usize>,
     /// States that may still be tried.
     left: u64,
@@ -146,8 +195,46 @@ const DONE: Part = ControlFlow::Continue(true);
 
 impl Trial<'_, '_, '_> {
     fn show(&mut self) -> ControlFlow<()> {
+        if !self.is_legal() {
+            return ControlFlow::Continue(());
+        }
         self.left = self.left.saturating_sub(1);
         (self.visit)(&self.state)
+    }
+
+    /// Whether the contents of lines whose counters lie in one block go together.
+    fn is_legal(&self) -> bool {
+        let (mut ways, mut busy) = ([u64::MAX; GROUPS_MAX], 0);
+        for (line, &content) in self.lines.iter().zip(&self.state) {
+            if let Some(of) = &line.of_counter {
+                ways[of.group] &= of.modes[content];
+                busy += u32::from(of.busy[content]);
+            }
+        }
+        ways.iter().all(|&ways| ways != 0) && busy <= self.together.busy_max
+    }
+
+    /// Each counter block in each way in which it may have reached the media: with the newest data that it goes with, as
+    /// well as possible and as badly, while all other lines have arrived; and with the oldest while no other has.
+    fn ways(&mut self) -> ControlFlow<()> {
+        for (group, &ways) in self.together.groups.iter().enumerate() {
+            for way in 0..ways {
+                for (arrived, best) in [(true, true), (true, false), (false, false)] {
+                    if arrived {
+                        self.all_arrived()
+                    } else {
+                        self.none_arrived()
+                    }
+                    for (content, line) in self.state.iter_mut().zip(self.lines) {
+                        if let Some(of) = line.of_counter.as_ref().filter(|of| of.group == group) {
+                            *content = of.in_way(way, arrived, best).unwrap_or(*content);
+                        }
+                    }
+                    self.show()?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     fn all_arrived(&mut self) {

@@ -187,6 +187,20 @@ impl Causes<'_> {
             CauseKind::NonTemporalNotFenced => {
                 format!("it goes past the caches, and no fence of its thread comes {until}")
             }
+            CauseKind::CounterNotDurable => {
+                return format!(
+                    "The store at {}{others} is durable {kept}, and the counter that it was encrypted with is not, so that \
+                     its line does not decrypt: no write-back of the counter completes {until}.",
+                    text(lost.stored)
+                );
+            }
+            CauseKind::CounterAhead => {
+                return format!(
+                    "The counter for the store at {}{others} is durable {kept}, and the data is not, so that what its line \
+                     held before does not decrypt: data and counter are not written together.",
+                    text(lost.stored)
+                );
+            }
             CauseKind::NothingLost => unreachable!("a line is lost"),
         };
         format!("The store at {}{others} is lost {kept}: {why}.", text(lost.stored))

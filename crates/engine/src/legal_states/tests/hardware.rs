@@ -148,14 +148,14 @@ fn allowed(program: &Program, design: &Design, machine: &Machine) -> Vec<Met> {
     for (number, &op) in program.ops.iter().enumerate() {
         match op {
             Op::Store(line) => history.stored(program.lines[line], 0, &[number as u8 + 1]),
-            Op::Flush(line) => history.flushed(program.lines[line]),
-            Op::CounterCacheWriteback(line) => history.counters_flushed(program.lines[line]),
+            Op::Flush(line) => history.flushed(0, program.lines[line]),
+            Op::CounterCacheWriteback(line) => history.counters_flushed(0, program.lines[line]),
             Op::Mark(line) => history.marked(program.lines[line]),
             Op::Fence => {
                 let space = hardware.space(&history, &encoder);
                 told_apart(program, &history, &space);
                 at_fences.push(spanned(program, &history, &space));
-                history.fenced(hardware.writeback_complete(), |line| hardware.carries(line));
+                history.fenced(0, hardware.writeback_complete(), |line| hardware.carries(line));
             }
         }
     }

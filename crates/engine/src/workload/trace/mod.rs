@@ -135,6 +135,11 @@ impl Trace {
         }
     }
 
+    /// The numbers of the annotations that its programs leave out, in order.
+    pub fn omitted_annotations(&self) -> &[u64] {
+        self.omitted.of_annotations()
+    }
+
     /// Whether programs of it report where operations come from.
     pub fn watches_sites(&self) -> bool {
         self.sites.is_some()

@@ -15,6 +15,9 @@ const MAPPINGS_MAX: usize = 1 << 16;
 /// The most addresses whose place is remembered. Enough for all places, unless code is mapped again and again.
 const REMEMBERED_MAX: usize = 1 << 18;
 
+/// The most callers that can be referred to by their number.
+pub(super) const CALLERS_NUMBERED: usize = 1 << 16;
+
 /// An address of code, independent of where it was mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Frame {
@@ -60,15 +63,25 @@ struct Code {
     offset: u64,
 }
 
+/// Callers that the recording has given: where they lie in [`SiteFinder::addresses`], and their number in `stacks` once it
+/// has been requested.
+struct Given {
+    range: Range<usize>,
+    stack: Option<u64>,
+}
+
 /// Finds the site of each operation while the recording is read.
 #[derive(Default)]
 pub(super) struct SiteFinder {
     sites: Sites,
     /// Executable mappings by start address. They do not overlap.
     code: BTreeMap<u64, Code>,
-    /// The current callers, and their number in `stacks` once it has been requested.
-    callers: Vec<u64>,
-    stack: Option<u64>,
+    /// The addresses of the callers since SYNC, one after another.
+    addresses: Vec<u64>,
+    /// By number. One more, the last, has none: it holds the newest callers if there are too many.
+    given: Vec<Given>,
+    /// The current callers; `None`: there are none.
+    in_force: Option<usize>,
     stacks: FxHashMap<Box<[u64]>, u64>,
     stacks_seen: u64,
     /// Sites by program counter and stack, for the current mappings; stack 0 is for code whose callers are not
@@ -117,11 +130,30 @@ impl SiteFinder {
         }
     }
 
+    /// The following code has no callers, and none has a number.
+    pub fn forget_callers(&mut self) {
+        self.addresses.clear();
+        self.given.clear();
+        self.in_force = None;
+    }
+
     /// Sets the callers of the following code.
     pub fn callers(&mut self, addresses: impl Iterator<Item = u64>) {
-        self.callers.clear();
-        self.callers.extend(addresses);
-        self.stack = None;
+        if self.given.len() > CALLERS_NUMBERED
+            && let Some(last) = self.given.pop()
+        {
+            self.addresses.truncate(last.range.start);
+        }
+        let start = self.addresses.len();
+        self.addresses.extend(addresses);
+        self.in_force = Some(self.given.len());
+        self.given.push(Given { range: start..self.addresses.len(), stack: None });
+    }
+
+    /// The following code has the callers that were given after `number` others since SYNC.
+    pub fn callers_again(&mut self, number: usize) {
+        debug_assert!(number < self.given.len().min(CALLERS_NUMBERED));
+        self.in_force = Some(number);
     }
 
     /// The site of the code at `pc`; `called`: with the current callers.
@@ -130,7 +162,7 @@ impl SiteFinder {
         if let Some(&site) = self.known.get(&(pc, stack)) {
             return site;
         }
-        let callers = if called { self.callers.as_slice() } else { &[] };
+        let callers = if called { self.callers_in_force() } else { &[] };
         let frames: Arc<[Frame]> = std::iter::once(&pc).chain(callers).map(|&address| self.frame(address)).collect();
         let site = self.number(frames);
         if self.known.len() >= REMEMBERED_MAX {
@@ -145,24 +177,30 @@ impl SiteFinder {
         self.sites
     }
 
-    /// The number of the current callers, from 1.
+    fn callers_in_force(&self) -> &[u64] {
+        self.in_force.map_or(&[], |index| &self.addresses[self.given[index].range.clone()])
+    }
+
+    /// The number of the current callers, from 1; 0 for none.
     fn stack(&mut self) -> u64 {
-        if let Some(stack) = self.stack {
+        let Some(index) = self.in_force else { return 0 };
+        if let Some(stack) = self.given[index].stack {
             return stack;
         }
         if self.stacks.len() >= SITES_MAX {
             // Numbers are not reused, so that none means two stacks while it is remembered.
             self.stacks.clear();
         }
-        let stack = match self.stacks.get(self.callers.as_slice()) {
+        let callers = &self.addresses[self.given[index].range.clone()];
+        let stack = match self.stacks.get(callers) {
             Some(&stack) => stack,
             None => {
                 self.stacks_seen += 1;
-                self.stacks.insert(self.callers.as_slice().into(), self.stacks_seen);
+                self.stacks.insert(callers.into(), self.stacks_seen);
                 self.stacks_seen
             }
         };
-        self.stack = Some(stack);
+        self.given[index].stack = Some(stack);
         stack
     }
 
@@ -208,10 +246,31 @@ mod tests {
         assert_ne!(finder.find(0x1004, true), flush);
         finder.callers([0x1010, 0x5000].into_iter());
         assert_eq!(finder.find(0x1004, true), flush);
+        finder.callers_again(1);
+        assert_ne!(finder.find(0x1004, true), flush);
+        finder.callers_again(0);
+        assert_eq!(finder.find(0x1004, true), flush);
+        finder.forget_callers();
+        assert_eq!(finder.find(0x1004, true), flush + 1);
         let sites = finder.finish();
         assert_eq!(sites.frames(flush), [at(0, 0x104), at(0, 0x110), Frame { object: None, offset: 0x5000 }]);
         assert_eq!(sites.frames(flush + 1), [at(0, 0x104)]);
         assert!(sites.frames(NO_SITE).is_empty() && sites.frames(99).is_empty());
+    }
+
+    #[test]
+    fn callers_beyond_the_numbered_ones_take_no_memory() {
+        let mut finder = SiteFinder::default();
+        for number in 0..CALLERS_NUMBERED as u64 + 10 {
+            finder.callers([number, number].into_iter());
+        }
+        let last = finder.find(0x1000, true);
+        assert_eq!(finder.addresses.len(), 2 * (CALLERS_NUMBERED + 1));
+        finder.callers_again(CALLERS_NUMBERED - 1);
+        let numbered = finder.find(0x1000, true);
+        let sites = finder.finish();
+        assert_eq!(sites.frames(last)[1].offset, CALLERS_NUMBERED as u64 + 9);
+        assert_eq!(sites.frames(numbered)[1].offset, CALLERS_NUMBERED as u64 - 1);
     }
 
     #[test]

@@ -64,8 +64,8 @@ pub enum Done<'a> {
     FlushOutside { address: u64 },
     /// A fence; `full`: of loads too, such as every locked operation is.
     Fence { full: bool, number: u64 },
-    /// The program says how counters must become durable.
-    Annotation { kind: AnnotationKind, number: u64 },
+    /// The program says how the counters of these lines must become durable.
+    Annotation { kind: AnnotationKind, number: u64, lines: &'a [FileLine] },
     /// The outermost transaction of all threads begins.
     TxBegin,
     /// It has ended.
@@ -242,7 +242,7 @@ impl Steps {
                     visit(self.step(NO_SITE, Done::Mark(text)));
                 }
             }
-            Act::Annotation { kind, .. } => self.annotation(kind, visit),
+            Act::Annotation { address, end, kind } => self.annotation(address, end, kind, visit),
             Act::Load { .. } | Act::Over { .. } => {}
         }
     }
@@ -257,9 +257,16 @@ impl Steps {
         self.fences += 1;
     }
 
-    fn annotation(&mut self, kind: AnnotationKind, visit: &mut dyn FnMut(Step<'_>)) {
+    fn annotation(&mut self, address: u64, end: u64, kind: AnnotationKind, visit: &mut dyn FnMut(Step<'_>)) {
         let site = self.recording.site();
-        visit(self.step(site, Done::Annotation { kind, number: self.annotations }));
+        let (mut lines, mut at) = (Vec::new(), address);
+        while let Some((start, place)) = self.recording.first_placed(at, end) {
+            let numbers = place.offset / LINE_BYTES..(place.offset + place.length).div_ceil(LINE_BYTES);
+            lines.extend(numbers.map(|line| FileLine { file: place.file as u32, line }));
+            at = start + place.length;
+        }
+        lines.dedup();
+        visit(self.step(site, Done::Annotation { kind, number: self.annotations, lines: &lines }));
         self.annotations += 1;
     }
 

@@ -3,6 +3,7 @@
 
 mod causes;
 mod contents;
+mod counters;
 mod marks;
 mod reference;
 
@@ -48,6 +49,16 @@ impl Program {
 
     fn sfence(self, at: u64) -> Self {
         Self(self.0.fence(0x17, 0, at))
+    }
+
+    /// The program asks for the counter of a line to be written back.
+    fn write_back(self, at: u64, line: u64) -> Self {
+        Self(self.0.annotate(0x1a, at, BASE + line * 64, 64))
+    }
+
+    /// A line is `CounterAtomic` from here on.
+    fn counter_atomic(self, at: u64, line: u64) -> Self {
+        Self(self.0.annotate(0x1b, at, BASE + line * 64, 64))
     }
 
     fn thread(self, thread: u64) -> Self {

@@ -24,7 +24,7 @@ pub(super) const TAG_END: u8 = 0x7f;
 
 const TAG_SCRATCH: u8 = 0x23;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x08, 0x10 to 0x1b, 0x20 to 0x23 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1b, 0x20 to 0x23 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
 const RANGE: Expected = Expected("a range of 1 to 65536 bytes");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
@@ -36,7 +36,7 @@ impl Record<'_> {
     /// The first version of the format that has such records.
     pub(super) fn since(&self) -> u8 {
         match self {
-            Record::Access { access: Access::Annotation { .. }, .. } => VERSIONS[2],
+            Record::Access { access: Access::Annotation { .. }, .. } | Record::CallersAgain { .. } => VERSIONS[2],
             Record::Scratch { .. } => VERSIONS[1],
             _ => VERSIONS[0],
         }
@@ -62,6 +62,8 @@ pub enum Record<'a> {
     Thread { thread: u64 },
     /// The callers of the code of the following records.
     Callers(Callers<'a>),
+    /// The callers of the following records are those of CALLERS number `number` since SYNC, from 0.
+    CallersAgain { number: u64 },
     /// A load, a store, a flush or an annotation. `instructions` were executed since the last record.
     Access { instructions: u64, pc: u64, address: u64, access: Access<'a> },
     /// A fence; `full`: loads wait for it too.
@@ -151,17 +153,8 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
             bytes: fields.bytes(DATA_BYTES_MAX as u64, DATA)?,
         },
         0x07 => Record::Thread { thread: fields.unsigned()? },
-        0x08 => {
-            let count = fields.unsigned()?;
-            if count > CALLERS_MAX as u64 {
-                return Err(CALLERS.into());
-            }
-            let from = fields.taken();
-            for _ in 0..count {
-                fields.signed()?;
-            }
-            Record::Callers(Callers { differences: &bytes[from..fields.taken()] })
-        }
+        0x08 => Record::Callers(callers(bytes, &mut fields)?),
+        0x09 => Record::CallersAgain { number: fields.unsigned()? },
         tag @ 0x10..=0x1b => {
             let instructions = fields.unsigned()?;
             last.pc = last.pc.wrapping_add_signed(fields.signed()?);
@@ -192,6 +185,19 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         _ => return Err(TAG.into()),
     };
     Ok((record, fields.taken(), last))
+}
+
+/// The callers from where `fields` of `bytes` is on.
+fn callers<'a>(bytes: &'a [u8], fields: &mut Fields<'a>) -> Result<Callers<'a>, Problem> {
+    let count = fields.unsigned()?;
+    if count > CALLERS_MAX as u64 {
+        return Err(CALLERS.into());
+    }
+    let from = fields.taken();
+    for _ in 0..count {
+        fields.signed()?;
+    }
+    Ok(Callers { differences: &bytes[from..fields.taken()] })
 }
 
 fn access<'a>(tag: u8, fields: &mut Fields<'a>) -> Result<Access<'a>, Problem> {

@@ -4,9 +4,9 @@
 use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
-use super::super::sites::{SiteFinder, Sites};
+use super::super::sites::{CALLERS_NUMBERED, SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
-use super::record::{Access, Record};
+use super::record::{Access, Callers, Record};
 use crate::config::ConfigError;
 use crate::message::{NO_SITE, Site};
 use std::io::Read;
@@ -19,6 +19,7 @@ const FILE_NUMBER: Expected = Expected("the number of a file that FILE has named
 const FILE_ORDER: Expected = Expected("the next file number, or the path that the number has already");
 const IMAGE: Expected = Expected("an image within the first 2^48 bytes of a file that FILE has named");
 const THREAD: Expected = Expected("a thread number below 65536");
+const CALLERS_NUMBER: Expected = Expected("the number of callers that CALLERS has given since SYNC, below 65536");
 const RANGE: Expected = Expected("a range that ends within 64 bits of address");
 
 /// Reads the acts of the program.
@@ -41,6 +42,8 @@ struct Meaning {
     status: Option<u64>,
     /// Program counter of the newest record, and whether CALLERS names the callers of its code.
     pc: Option<(u64, bool)>,
+    /// How many CALLERS there were since SYNC.
+    callers_given: u64,
     /// Finds the sites of acts, once they are requested.
     sites: Option<SiteFinder>,
     /// The newest mark, and whether it is the newest record.
@@ -81,8 +84,8 @@ impl Meaning {
                 }
                 self.thread = thread;
                 self.threads = self.threads.max(thread + 1);
-                if let (Record::Sync { .. }, Some(sites)) = (record, &mut self.sites) {
-                    sites.callers([].into_iter());
+                if let Record::Sync { .. } = record {
+                    self.forget_callers();
                 }
                 return Ok(None);
             }
@@ -101,17 +104,14 @@ impl Meaning {
             }
             Record::Code { base, length, offset, path } => {
                 let end = base.checked_add(length).ok_or(RANGE)?;
-                if let Some(sites) = &mut self.sites {
-                    sites.code(base..end, offset, path);
-                }
+                self.sites.iter_mut().for_each(|sites| sites.code(base..end, offset, path));
                 return Ok(None);
             }
             Record::Callers(callers) => {
-                if let Some(sites) = &mut self.sites {
-                    sites.callers(callers.addresses());
-                }
+                self.callers(callers);
                 return Ok(None);
             }
+            Record::CallersAgain { number } => return self.callers_again(number).map(|()| None),
             Record::Image { file, offset, bytes } => {
                 let file = self.known(file).ok_or(IMAGE)?;
                 let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= EXTENT_MAX).ok_or(IMAGE)?;
@@ -139,6 +139,30 @@ impl Meaning {
             }
         };
         Ok(act.map(Deed::from))
+    }
+
+    fn forget_callers(&mut self) {
+        self.callers_given = 0;
+        if let Some(sites) = &mut self.sites {
+            sites.forget_callers();
+        }
+    }
+
+    fn callers(&mut self, callers: Callers<'_>) {
+        self.callers_given += 1;
+        if let Some(sites) = &mut self.sites {
+            sites.callers(callers.addresses());
+        }
+    }
+
+    fn callers_again(&mut self, number: u64) -> Result<(), Expected> {
+        if number >= self.callers_given.min(CALLERS_NUMBERED as u64) {
+            return Err(CALLERS_NUMBER);
+        }
+        if let Some(sites) = &mut self.sites {
+            sites.callers_again(number as usize);
+        }
+        Ok(())
     }
 
     /// The program sets a mark.

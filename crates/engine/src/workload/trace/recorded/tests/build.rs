@@ -92,6 +92,12 @@ impl Stream {
         self.record(0x08, &fields)
     }
 
+    /// CALLERS_AGAIN, which makes the stream one of version 3.
+    pub fn callers_again(mut self, number: u64) -> Self {
+        self.bytes[7] = 3;
+        self.record(0x09, &[unsigned(number)])
+    }
+
     /// `i` and the program counter of an access or fence.
     fn at(&mut self, instructions: u64, pc: u64) -> [Vec<u8>; 2] {
         let fields = [unsigned(instructions), signed(pc.wrapping_sub(self.pc) as i64)];

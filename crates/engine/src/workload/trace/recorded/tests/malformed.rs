@@ -4,6 +4,7 @@ use super::build::{BASE, SIZE, signed, unsigned};
 use super::*;
 
 const ACCESS: &str = "an access to a mapped file";
+const CALLERS_NUMBER: &str = "the number of callers that CALLERS has given since SYNC, below 65536";
 const NUMBER: &str = "a number below 2^64 of at most 10 bytes";
 const SIZES: &str = "an access of 1 to 64 bytes";
 const RANGES: &str = "a registration that ends within";
@@ -20,10 +21,13 @@ fn a_malformed_record_is_named() {
     let huge = [n(u64::MAX)].concat();
     for (wrong, expected) in [
         (stream().record(0x00, &[]), "a record's tag"),
-        (stream().record(0x09, &[]), "a record's tag"),
+        (stream().record(0x0a, &[]), "a record's tag"),
         (stream().callers(&[1; 17]), "at most 16 callers"),
         (stream().record(0x08, std::slice::from_ref(&huge)), "at most 16 callers"),
         (stream().record(0x08, &[n(1), too_large()]), NUMBER),
+        (stream().callers_again(0), CALLERS_NUMBER),
+        (Stream::new().callers(&[1]).callers(&[2]).callers_again(2), CALLERS_NUMBER),
+        (Stream::new().callers(&[1]).sync(0).callers_again(0), CALLERS_NUMBER),
         (stream().record(0x1c, &[]), "a record's tag"),
         (stream().record(0x1a, &[n(0), n(0), n(0), n(1)]), "a record's tag"),
         (stream().annotate(0x1a, 0, BASE, 0), "a range of 1 to 65536 bytes"),

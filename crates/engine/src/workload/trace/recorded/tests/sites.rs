@@ -53,6 +53,18 @@ fn callers_hold_until_others_come_or_a_frame_begins() {
 }
 
 #[test]
+fn callers_come_again_by_the_number_they_have_since_sync() {
+    let flush = |stream: Stream| stream.flush(0x14, 0, 0x70_0004, BASE);
+    let stream = flush(code().callers(&[0x40_0010])).callers(&[0x40_0018, 0x40_0020]);
+    let stream = flush(flush(stream.callers_again(0)).callers_again(1));
+    let stream = flush(flush(stream.sync(0)).callers(&[]).callers(&[0x40_0010]).callers_again(1));
+    let library = at(1, 4);
+    let first = vec![library, at(0, 0x210)];
+    let second = vec![library, at(0, 0x218), at(0, 0x220)];
+    assert_eq!(frames(stream, flushes), [first.clone(), first.clone(), second, vec![library], first]);
+}
+
+#[test]
 fn code_means_what_was_mapped_when_it_ran() {
     let stream = code().flush(0x14, 0, 0x40_0004, BASE).code(0x40_0000, 0x800, 0, b"/lib/other");
     let stream = stream.flush(0x14, 0, 0x40_0004, BASE).flush(0x14, 0, 0x40_0900, BASE);
