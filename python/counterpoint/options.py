@@ -195,8 +195,8 @@ class CrashOptions(RunOptions, total=False):
         time_budget: end the exploration after so many seconds; default none.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
-        wrappers: for the legal states of a recorded program: names of functions that only flush or fence, besides the
-            usual ones; causes are shown at the line that calls them.
+        wrappers: for a recorded program: names of functions that only flush or fence, besides the usual ones; causes
+            and violations are shown at the line that calls them.
     """
 
     points: Annotated[int | str | None, check_points]

@@ -268,8 +268,22 @@ def test_a_cause_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path) -> No
         assert flushed is not None
         places.append(Path(flushed.place).name)
     assert places == ["program.c:5", "program.c:9"]
-    with pytest.raises(cp.InputError, match="wrappers: only the legal states of a recorded program"):
-        cp.crash("unencrypted", path, recover=ordered, wrappers=["own_wrapper"])
+    with pytest.raises(cp.InputError, match="wrappers: only a recorded program has source lines"):
+        cp.crash("unencrypted", "btree", wrappers=["own_wrapper"])
+
+
+@pytest.mark.engine
+def test_a_violation_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path) -> None:
+    stored = b"\x11\x00\x00" + samples.signed(samples.BASE) + b"\x04data"
+    path = _flush_in_wrappers(tmp_path, [stored], [])
+    places = []
+    for wrappers in ([], ["own_wrapper"]):
+        # The flushed line loses its counter, and so is noise.
+        recover = "grep -q data {pool}"
+        verdict = cp.crash("write-back", path, recover=recover, no_preflight=True, wrappers=wrappers, blame=False)
+        flushed = [line.flushed for violation in verdict.violations for line in violation.lines]
+        places.append({Path(place.place).name for place in flushed if place is not None})
+    assert places == [{"program.c:5"}, {"program.c:9"}]
 
 
 def test_ctrl_c_ends_a_check(fake: pytest.MonkeyPatch, cli: Cli) -> None:

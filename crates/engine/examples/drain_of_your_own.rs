@@ -67,7 +67,7 @@ fn crashed(design: &Design) -> CrashReport {
     };
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).expect("a workload opens");
     let never = AtomicBool::new(false);
-    let run = CrashCase { config: &config, design, source: &source, progress: &|_| {}, cancel: &never };
+    let run = CrashCase { config: &config, design, source: &source, wrappers: &[], progress: &|_| {}, cancel: &never };
     run.explore(&Exploration::of(CrashPlan::All)).expect("a complete configuration")
 }
 

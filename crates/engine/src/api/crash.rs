@@ -214,7 +214,7 @@ fn explore_as_asked(
     cancel: &Arc<AtomicBool>,
 ) -> Result<CrashReport, Failure> {
     let Opened { config, design, source } = run;
-    let case = CrashCase { config, design, source, progress, cancel };
+    let case = CrashCase { config, design, source, wrappers: &request.wrappers, progress, cancel };
     let explored = match reach {
         Reach::AsAsked => request.explored(config, design, source)?,
         Reach::LegalStates => {
@@ -228,9 +228,7 @@ fn explore_as_asked(
         Explored::Schedules(number) => case.explore_schedules(exploration, number, recovery),
         Explored::LegalStates { per_fence } => explore_legal(&case, exploration, per_fence),
         Explored::OfRecorded { per_point } => {
-            let wrappers = &request.wrappers;
-            let legal = RecordedLegal { exploration, states_per_point: per_point, wrappers, recovery, cancel };
-            explore_recorded(&case, legal)
+            explore_recorded(&case, RecordedLegal { exploration, states_per_point: per_point, recovery, cancel })
         }
     }
 }
@@ -265,8 +263,8 @@ impl Crash {
         let explained = recorded || legal_states::explains(config, design, source);
         let explore = self.explore.unwrap_or_default();
         let refused = |name: &str, why: &str| Err(ConfigError(format!("{name}: {why}")));
-        if !recorded && !self.wrappers.is_empty() {
-            return refused("wrappers", "only the legal states of a recorded program have causes with source lines");
+        if !source.is_trace() && !self.wrappers.is_empty() {
+            return refused("wrappers", "only a recorded program has source lines");
         }
         for (name, number) in [("states", self.states), ("schedules", self.schedules)] {
             if number == Some(0) {
@@ -339,7 +337,7 @@ pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let (done, total) = (AtomicU64::new(0), run.transactions());
     let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let Opened { config, design, source } = &run;
-    let case = CrashCase { config, design, source, progress: &tell, cancel };
+    let case = CrashCase { config, design, source, wrappers: &[], progress: &tell, cancel };
     let scene = crash_view::scene(&case, at_event, schedule.unwrap_or(0))?;
     let asked = Crash { common, leave_out, fault, schedule, ..Crash::default() };
     Ok(answer(&scene, &asked.again(&run)))

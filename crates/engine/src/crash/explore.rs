@@ -29,6 +29,8 @@ pub struct CrashCase<'a> {
     pub design: &'a Design,
     /// The workload that runs.
     pub source: &'a Source,
+    /// Functions that only flush or fence, besides the known ones: places of a recorded program are not in them.
+    pub wrappers: &'a [String],
     /// Called with the number of transactions that have ended since the last call.
     pub progress: &'a (dyn Fn(u64) + Sync),
     /// Set when the user interrupts.
@@ -149,7 +151,7 @@ impl CrashCase<'_> {
         if let (true, Source::Trace(trace, _)) = (any, self.source)
             && let Ok(Some(sites)) = trace.read_sites()
         {
-            Names::new(places(&sites, &wrappers_and(&[])), trace).name(&mut report);
+            Names::new(places(&sites, &wrappers_and(self.wrappers)), trace).name(&mut report);
         }
         report
     }

@@ -5,7 +5,8 @@
 
 use crate::audit::TransactionRecord;
 use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -128,28 +129,41 @@ pub(super) struct History {
     pub committed: u64,
     pub in_flight: InFlight,
     records: Receiver<TransactionRecord>,
-    flushed: Vec<Flushed>,
-    counters_flushed: Vec<CountersFlushed>,
+    /// By thread, what its next fence completes.
+    flushed: FxHashMap<u64, FlushedByThread>,
     /// Number of flushes so far.
     flushes: u64,
     /// Most versions of a line that are kept apart; of a line with more, the earliest that no fence covers is left out.
     versions_max: usize,
 }
 
-/// A flush of a line that no fence has completed.
+/// The flushes of a thread that no fence has completed.
+#[derive(Default)]
+struct FlushedByThread {
+    lines: Vec<Flushed>,
+    /// Counter blocks, each with the number of the flush.
+    counters: Vec<(CounterBlock, u64)>,
+}
+
+/// A flush of a line.
 struct Flushed {
-    thread: u64,
     line: Line,
     /// How many stores to the line came before.
     stores: u64,
     number: u64,
 }
 
-/// A flush of a counter block that no fence has completed.
-struct CountersFlushed {
-    thread: u64,
-    block: CounterBlock,
-    number: u64,
+/// As many flushes without a fence are kept, and more only of different lines.
+const FLUSHES_MAX: usize = 1 << 12;
+
+/// Drops all but the newest of each kind, now and then.
+fn drop_older<T, K: Hash + Eq>(flushes: &mut Vec<T>, kind: impl Fn(&T) -> K) {
+    if flushes.len() >= FLUSHES_MAX && flushes.len().is_power_of_two() {
+        let mut known = FxHashSet::default();
+        flushes.reverse();
+        flushes.retain(|flush| known.insert(kind(flush)));
+        flushes.reverse();
+    }
 }
 
 impl History {
@@ -171,8 +185,7 @@ impl History {
             committed: 0,
             in_flight: InFlight::default(),
             records,
-            flushed: Vec::new(),
-            counters_flushed: Vec::new(),
+            flushed: FxHashMap::default(),
             flushes: 0,
             versions_max: usize::MAX,
         }
@@ -217,27 +230,31 @@ impl History {
     pub fn flushed(&mut self, thread: u64, line: Line) {
         let stores = self.line(line).stores;
         self.flushes += 1;
-        self.flushed.push(Flushed { thread, line, stores, number: self.flushes });
+        let lines = &mut self.flushed.entry(thread).or_default().lines;
+        lines.push(Flushed { line, stores, number: self.flushes });
+        drop_older(lines, |flushed| flushed.line);
     }
 
     pub fn counters_flushed(&mut self, thread: u64, line: Line) {
         self.flushes += 1;
-        self.counters_flushed.push(CountersFlushed { thread, block: self.coverage.block(line), number: self.flushes });
+        let counters = &mut self.flushed.entry(thread).or_default().counters;
+        counters.push((self.coverage.block(line), self.flushes));
+        drop_older(counters, |(block, _)| *block);
     }
 
     /// The lines that the next fence of `thread` covers, and whether it completes a flush of counters.
     pub fn flushed_by(&self, thread: u64) -> (impl Iterator<Item = Line>, bool) {
-        let lines = self.flushed.iter().filter(move |flushed| flushed.thread == thread).map(|flushed| flushed.line);
-        (lines, self.counters_flushed.iter().any(|flushed| flushed.thread == thread))
+        let of = self.flushed.get(&thread);
+        let lines = of.into_iter().flat_map(|of| of.lines.iter().map(|flushed| flushed.line));
+        (lines, of.is_some_and(|of| !of.counters.is_empty()))
     }
 
     /// Handles the completion of a fence of `thread`. `complete`: a `counter_cache_writeback` waits for earlier writes of
     /// its lines; `carried`: whether the counter of a line leaves with the line, if the line is counter-atomic.
     pub fn fenced(&mut self, thread: u64, complete: bool, carried: impl Fn(&LineHistory) -> bool) {
         let epoch = self.epoch;
-        let counters: Vec<_> = self.counters_flushed.extract_if(.., |flushed| flushed.thread == thread).collect();
-        let flushed: Vec<_> = self.flushed.extract_if(.., |flushed| flushed.thread == thread).collect();
-        for Flushed { line, stores, number, .. } in flushed {
+        let FlushedByThread { lines, counters } = self.flushed.remove(&thread).unwrap_or_default();
+        for Flushed { line, stores, number } in lines {
             let Some(history) = self.lines.get_mut(&line) else { continue };
             if stores <= history.number {
                 continue;
@@ -251,7 +268,7 @@ impl History {
             history.covered_at = Some(epoch);
             history.first_covered.get_or_insert(epoch);
             let id = self.coverage.block(line);
-            let waited = complete && counters.iter().any(|flushed| flushed.block == id && flushed.number > number);
+            let waited = complete && counters.iter().any(|&(block, after)| block == id && after > number);
             let first = history.first_covered == Some(epoch);
             history.first_waited_for |= first && waited;
             history.waited_for = waited;
@@ -259,7 +276,7 @@ impl History {
                 self.blocks.entry(id).or_default().forced = Some(epoch);
             }
         }
-        for CountersFlushed { block, .. } in counters {
+        for (block, _) in counters {
             self.blocks.entry(block).or_default().forced = Some(epoch);
         }
         let lines = &self.lines;

@@ -125,7 +125,9 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let exploration = Exploration { nested: row.nested, fault, ..Exploration::of(CrashPlan::All) };
     let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
-    CrashCase { config: &config, design, source: &source, progress, cancel }.explore(&exploration).unwrap()
+    CrashCase { config: &config, design, source: &source, wrappers: &[], progress, cancel }
+        .explore(&exploration)
+        .unwrap()
 }
 
 fn rules(report: &CrashReport) -> BTreeSet<String> {

@@ -60,7 +60,7 @@ fn judge(design: &Design, case: &Case) -> CrashReport {
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
-    let run = CrashCase { config: &config, design, source: &source, progress, cancel };
+    let run = CrashCase { config: &config, design, source: &source, wrappers: &[], progress, cancel };
     let exploration = Exploration { nested: u32::from(case.nested), ..Exploration::of(CrashPlan::All) };
     let report = run.explore(&exploration).unwrap();
     assert_eq!(report.internal_errors, [] as [String; 0], "{} on {}", design.name, case.workload);

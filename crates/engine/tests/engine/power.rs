@@ -55,7 +55,7 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
-    let case = CrashCase { config: &config, design, source: &source, progress, cancel };
+    let case = CrashCase { config: &config, design, source: &source, wrappers: &[], progress, cancel };
     case.explore(&Exploration::of(CrashPlan::All)).unwrap()
 }
 

@@ -28,8 +28,6 @@ pub struct RecordedLegal<'a> {
     pub exploration: &'a Exploration,
     /// States tried at one crash point, if the request states it.
     pub states_per_point: Option<u64>,
-    /// Further functions that only flush or fence, for the places of causes.
-    pub wrappers: &'a [String],
     /// The command that judges.
     pub recovery: Option<&'a mut OwnRecovery>,
     pub cancel: &'a Arc<AtomicBool>,
@@ -42,7 +40,7 @@ pub struct RecordedLegal<'a> {
 /// What is asked has no meaning, the trace cannot be read, the command cannot be run, or the user has interrupted before
 /// anything was judged.
 pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
-    let RecordedLegal { exploration, states_per_point, wrappers, recovery, cancel } = asked;
+    let RecordedLegal { exploration, states_per_point, recovery, cancel } = asked;
     let (&Source::Trace(ref trace, form), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
             "explore legal: only the program's own recovery can judge the states of a recorded program: give its command \
@@ -76,8 +74,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     }
     let unjudged = (points == 0).then(|| near.unjudged(exploration.plan, exploration.region));
     let seconds = started.elapsed().as_secs_f64();
-    let outcome =
-        Outcome { trace, exploration, wrappers, extent, budget, read, unjudged, interrupted, seconds, stop_after };
+    let outcome = Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after };
     Ok(outcome.report(case, judging))
 }
 

@@ -20,7 +20,6 @@ const EXPLAINED_MAX: usize = 20;
 pub(super) struct Outcome<'a> {
     pub trace: &'a Trace,
     pub exploration: &'a Exploration,
-    pub wrappers: &'a [String],
     pub extent: Extent,
     pub budget: u64,
     pub read: StepsRead,
@@ -49,7 +48,7 @@ impl Outcome<'_> {
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
         }
-        let names = Causes(Names::new(places(&self.read.sites, &wrappers_and(self.wrappers)), self.trace));
+        let names = Causes(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
         let found = merged(&names, &judging.causes);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let violations = found.iter().take(EXPLAINED_MAX).map(told).collect();

@@ -3,7 +3,7 @@
 
 use super::super::input::is_cut_off;
 use super::super::recording::Expected;
-use super::record::{Access, Last, MAGIC, RECORD_BYTES_MAX, Record, TAG, VERSIONS, parse};
+use super::record::{Access, Last, MAGIC, Record, TAG, VERSIONS, longest, parse};
 use super::varint::Problem;
 use crate::config::ConfigError;
 use std::io::{ErrorKind, Read};
@@ -11,6 +11,8 @@ use std::ops::Range;
 
 /// Bytes in the buffer: at least one record, so that it is contiguous.
 const BUFFER_BYTES: usize = 1 << 18;
+/// Room behind the records in the buffer below which they are moved to its beginning.
+const ROOM_BYTES: usize = 1 << 16;
 /// One past the most instructions of a program: two days of a recording. Even with the slowest clock of a machine they
 /// end within 2^64 picoseconds.
 pub const INSTRUCTIONS_END: u64 = 1 << 44;
@@ -106,8 +108,9 @@ impl RecordReader {
         if self.state == State::CutOff {
             return Ok(Step::CutOff);
         }
-        // A record that may not be completely in the buffer is parsed to see whether it is.
-        while self.held.len() < RECORD_BYTES_MAX
+        // A record that may not be completely in the buffer is parsed to see whether it is. Nothing is read that may not
+        // be needed: a pipe may stay open behind the last record.
+        while self.held.len() < longest(&self.buffer[self.held.clone()])
             && !self.input_over
             && parse(&self.buffer[self.held.clone()], self.last).err() == Some(Problem::Short)
         {
@@ -212,7 +215,7 @@ impl RecordReader {
 
     /// Reads more bytes after those in the buffer.
     fn fill(&mut self) -> Result<(), ConfigError> {
-        if self.held.start > 0 {
+        if self.held.start > 0 && self.buffer.len() - self.held.end < ROOM_BYTES {
             // The newest record is dropped: a caller that asks for the next is done with it.
             self.at += self.newest.len() as u64;
             self.buffer.copy_within(self.held.clone(), 0);

@@ -18,6 +18,18 @@ pub const CALLERS_MAX: usize = 16;
 /// The most bytes of a record: a tag, no more than five numbers, and the longest data, which callers never are.
 pub const RECORD_BYTES_MAX: usize = 1 + 5 * 10 + DATA_BYTES_MAX;
 
+/// The most bytes of a record without paths, images and other long data: a tag, a count, and the callers.
+const SHORT_BYTES_MAX: usize = 1 + 10 + 10 * CALLERS_MAX;
+const _: () = assert!(1 + 4 * 10 + ACCESS_BYTES_MAX <= SHORT_BYTES_MAX);
+
+/// The most bytes of the record that `bytes` begins with.
+pub(super) fn longest(bytes: &[u8]) -> usize {
+    match bytes.first() {
+        Some(0x07..=0x18 | 0x20 | 0x21) => SHORT_BYTES_MAX,
+        _ => RECORD_BYTES_MAX,
+    }
+}
+
 /// Tags that other code needs.
 pub(super) const TAG_SYNC: u8 = 0x01;
 pub(super) const TAG_END: u8 = 0x7f;

@@ -44,7 +44,20 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads an unsigned number.
+    #[inline]
     pub fn unsigned(&mut self) -> Result<u64, Problem> {
+        match self.bytes.get(self.at) {
+            // Most numbers are small.
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long(),
+        }
+    }
+
+    /// Reads an unsigned number of any length.
+    fn long(&mut self) -> Result<u64, Problem> {
         let mut value: u64 = 0;
         for index in 0..VARINT_BYTES_MAX {
             let byte = self.byte()?;
@@ -62,6 +75,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a signed number.
+    #[inline]
     pub fn signed(&mut self) -> Result<i64, Problem> {
         let value = self.unsigned()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
