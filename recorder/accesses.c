@@ -36,7 +36,8 @@ static void settle(Run* run)
 void accesses_settle(void)
 {
    static Bool settling;
-   if (settling) return;   /* the records that are written now settle nothing */
+   /* The records that are written meanwhile settle nothing. */
+   if (settling || (loads.length == 0 && stores.length == 0)) return;
    settling = True;
    settle(&loads);
    settle(&stores);

@@ -34,7 +34,7 @@ typedef struct {
    UInt number;
 } Stack;
 
-enum { STACKS = 512 };
+enum { STACKS = 4096 };
 static Stack stacks[STACKS];
 static ULong generation = 1;
 
@@ -96,7 +96,7 @@ CallersState callers_of(Addr pc, const Callers** now, UInt* number)
 {
    ThreadId tid = VG_(get_running_tid)();
    Addr top = VG_(get_SP)(tid);
-   Stack* stack = &stacks[(pc ^ top >> 4) % STACKS];
+   Stack* stack = &stacks[((pc ^ top >> 4) * 0x9e3779b97f4a7c15ULL >> 32) % STACKS];
    if (!still(stack, tid, pc, top)) unwind(stack, tid, pc, top);
    *now = &stack->callers;
    if (stack->callers.count == 0 && given == 0) return CALLERS_HOLD;

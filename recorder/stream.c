@@ -70,16 +70,19 @@ static void put(const void* bytes, SizeT length)
    }
 }
 
+/* The longest number. */
+enum { NUMBER = 10 };
+
 void field_u(ULong value)
 {
-   UChar bytes[10];
-   UInt n = 0;
+   if (BUFFER - used < NUMBER) stream_flush();
+   UInt from = used;
    while (value >= 0x80) {
-      bytes[n++] = (UChar)value | 0x80;
+      buffer[used++] = (UChar)value | 0x80;
       value >>= 7;
    }
-   bytes[n++] = (UChar)value;
-   put(bytes, n);
+   buffer[used++] = (UChar)value;
+   bytes_since_sync += used - from;
 }
 
 static void field_s(ULong value)
@@ -98,8 +101,9 @@ void field_bytes(const UChar* bytes, SizeT length) { put(bytes, length); }
 
 static void tag_only(Tag tag)
 {
-   UChar byte = tag;
-   put(&byte, 1);
+   if (used == BUFFER) stream_flush();
+   buffer[used++] = tag;
+   bytes_since_sync++;
    records++;
 }
 
