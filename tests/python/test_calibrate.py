@@ -438,22 +438,28 @@ def decision_rows(page: str) -> list[list[str]]:
 @pytest.mark.engine
 @pytest.mark.parametrize("simulator", simulators(), ids=lambda one: one.name)
 def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> None:
-    """The published pages are of these decisions, and the presets have what they chose."""
-    rows = decision_rows((ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text())
+    """The published pages are of these decisions, and the presets have what they chose, or what they say that was found
+    after the search."""
+    page = (ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text()
+    after = [line for line in page.splitlines() if line.startswith("| presets, by hand |")]
+    rows = decision_rows(page)
     space = calibrate.space_of(simulator)
     owners = [*("" for _ in space.shared), *(name for name, own in space.own.items() for _ in own)]
     assert len(rows) == len(owners)
-    different = set()
+    different, unexplained = set(), set()
     for row, owner, spec in zip(rows, owners, space.decisions, strict=True):
-        name, key, choices, start, shipped, chosen = row[:6]
+        name, key, choices, start, shipped, chosen, preset = row[:7]
         assert (name, key) == (owner, f"`{spec.name}`")
         assert choices == ("; " if spec.is_group else ", ").join(map(spec.said, spec.range))
         assert (start, shipped) == (spec.said(spec.start), spec.said(spec.shipped))
-        published = next(one for one in spec.range if spec.said(one) == chosen.strip("*"))
+        if preset != chosen.strip("*") and not any(f"{name} {key} {preset}".strip() in line for line in after):
+            unexplained.add(f"{name} {key}")
+        published = next(one for one in spec.range if spec.said(one) == preset)
         for one in [owner] if owner else simulator.papers:
             pairs = zip(reproduce.set_now(one, spec), published, strict=True)
             different |= {f"{owner} {now[0]}".strip() for now, then in pairs if now != then}
     assert not different
+    assert not unexplained
 
 
 def test_the_page_of_assumptions_is_about_every_claim() -> None:

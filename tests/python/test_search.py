@@ -435,8 +435,8 @@ class Finishing:
         self.pool = Pool(FINISHED, lambda asked: [self._outcome(short, ask) for ask in asked], (1, 2))
         self.measured: list[finish.Piece] = []
 
-    def ended(self, point: Joint) -> tuple[finish.Finalist, ...]:
-        return finish.finish(self.pool, HALVES, point, self._measure)
+    def ended(self, point: Joint, known: Joint | None = None) -> tuple[finish.Finalist, ...]:
+        return finish.finish(self.pool, HALVES, point, self._measure, known=known)
 
     def _measure(self, pieces: Sequence[finish.Piece]) -> list[Outcome]:
         self.measured += pieces
@@ -504,6 +504,23 @@ def test_where_no_change_promises_more_the_point_alone_is_measured() -> None:
     one = Finishing(missed, missed)
     assert [each.joint for each in one.ended(FINISHED.start)] == [FINISHED.start]
     assert one.measured == list(FINISHED.pieces(FINISHED.start))
+
+
+@pytest.mark.parametrize("missed", [True, False])
+def test_what_was_known_before_competes_where_a_claim_is_missed(missed: bool) -> None:
+    """The search itself prefers the first point by far."""
+
+    def short(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        return {"q.f1.x": 0.5} if paper == "q" else {"p.f1.x": 0.1 if chosen["b"] else 1.0, "p.f2.x": 1.0}
+
+    def full(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        better = bool(chosen.get("b")) or not missed
+        return {"q.f1.x": 1.0} if paper == "q" else {"p.f1.x": 1.0 if better else 0.9, "p.f2.x": 1.0}
+
+    known = FINISHED.joint((0, 2, 2, 0))
+    one = Finishing(short, full)
+    found = [each.joint for each in one.ended(FINISHED.start, known)]
+    assert found[0] == known if missed else found == [FINISHED.start]
 
 
 def test_the_finish_goes_on_while_more_claims_hold() -> None:

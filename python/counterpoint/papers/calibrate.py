@@ -286,7 +286,8 @@ def _calibrate(simulator: Simulator, budget: int, seed: int, store: Store, worke
         return outcomes
 
     claims = [claim for name in space.own for claim in judged_claims(name)]
-    pool, validation = explore(space, evaluate, claims, known=_preset(space), budget=budget, seed=seed)
+    known = _preset(space)
+    pool, validation = explore(space, evaluate, claims, known=known, budget=budget, seed=seed)
     if validation is None:
         _, why = next(item for item in pool.outcomes.items() if item[1].refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why.refused}")
@@ -296,7 +297,7 @@ def _calibrate(simulator: Simulator, budget: int, seed: int, store: Store, worke
         return simulate.at_full_length(asked, pool.seeds)
 
     objective = Objective(frozenset(claims), validation.weight)
-    finalists = finish.finish(pool, objective, validation.best, measure)
+    finalists = finish.finish(pool, objective, validation.best, measure, known=known)
     if finalists:
         validation = replace(validation, best=finalists[0].joint)
         pool.tell(pool.missing([validation.best], pool.seeds))

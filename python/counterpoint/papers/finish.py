@@ -1,10 +1,10 @@
-"""The finish: the best point is measured as the figures are, and so is each single change that promises more.
+"""The finish: the best point is measured as the figures are, and so is each point that may hold more.
 
 The search simulates fewer transactions than some figures, with one seed, and its score hardly tells a claim that is
 just missed from one that just holds. So the best point is measured at full length over all seeds, where a claim holds
-if its interval meets what is published. Where it misses a claim that holds in the search with one decision changed, at
-little cost, the change is measured, too. It is taken if more claims hold with it. From there the same again, until
-nothing more holds.
+if its interval meets what is published. Where it misses a claim, what the presets have is measured, too, and each
+single change of little cost with which that claim holds in the search. One of them is taken if more claims hold with
+it. From there the same again, until nothing more holds.
 """
 
 from __future__ import annotations
@@ -49,14 +49,20 @@ class Finalist:
         return sum(claim.holds for claim in self.claims)
 
 
-def finish(pool: Pool, objective: Objective, point: Joint, measure: Measure) -> tuple[Finalist, ...]:
+def finish(
+    pool: Pool, objective: Objective, point: Joint, measure: Measure, *, known: Joint | None = None
+) -> tuple[Finalist, ...]:
     """What was measured at full length, the best first: that with most claims that hold, and of equals the first point
-    and then that with the best score; nothing where the engine refuses the point at full length."""
+    and then that with the best score; nothing where the engine refuses the point at full length. A `known` good point
+    competes if the first one misses a claim."""
     full = _FullLength(pool, measure)
     best = full.of([point]).get(point)
     while best is not None:
         missed = {claim.id for claim in best.claims if not claim.holds}
-        tried = full.of(promising(pool, objective, best.joint, missed)).values()
+        if not missed:
+            break
+        others = [] if known is None else [known]
+        tried = full.of([*others, *promising(pool, objective, best.joint, missed)]).values()
         first = max(tried, key=_order, default=best)
         if first.held <= best.held:
             break
@@ -68,8 +74,6 @@ def finish(pool: Pool, objective: Objective, point: Joint, measure: Measure) -> 
 def promising(pool: Pool, objective: Objective, point: Joint, missed: Collection[str]) -> list[Joint]:
     """Single changes that cost little and meet one of some claims, of each decision the best, with the seed of the
     search."""
-    if not missed:
-        return []
     sensitivity.sensitivity(pool, point)
     least = pool.value(objective, point) - LITTLE
     found = []

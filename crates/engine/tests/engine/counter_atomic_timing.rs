@@ -3,13 +3,14 @@
 
 use crate::common::{LATE, Times, line, reading, run, system, times};
 use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, CounterPlacement, Machine, Variant};
+use counterpoint_engine::config::{self, AddressMapping, CounterPlacement, Machine, Variant};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{CounterBlock, Coverage, MediaLine, NoObserver};
 
 fn machine() -> Machine {
     let mut machine = config::preset("counter-atomicity").unwrap();
     machine.controller.counter_placement = CounterPlacement::Interleaved;
+    machine.device.mapping = AddressMapping::PageInterleaved;
     machine
 }
 
