@@ -11,6 +11,10 @@ use crate::parts::Design;
 /// Number of prefetches for each way that a line may be in, before the next line is chosen.
 const PREFETCHES_PER_WAY: u64 = 4;
 
+/// Memory operations of the program for each line that is chosen. Prefetches make events of their own, and a core that
+/// computes leaves all the time in the world for them: without this limit they would feed themselves.
+const OPERATIONS_PER_PLACE: u64 = 8;
+
 /// The disturbances of one schedule.
 pub(crate) struct Disturbance {
     /// `None` for the undisturbed schedule.
@@ -25,6 +29,9 @@ pub(crate) struct Disturbance {
     /// The line whose place is to be taken, and how many prefetches are left for it.
     place: Line,
     left: u64,
+    /// Memory operations that the program has committed, and how many of them no line has been chosen for.
+    committed: u64,
+    unspent: u64,
 }
 
 impl Disturbance {
@@ -40,16 +47,26 @@ impl Disturbance {
             ways,
             place: Line(0),
             left: 0,
+            committed: 0,
+            unspent: OPERATIONS_PER_PLACE,
         }
     }
 
     /// Must be called after each event.
     pub fn after<O: Observer>(&mut self, system: &mut System<O>) {
         let Some(random) = &mut self.random else { return };
+        let committed = system.cores.iter().map(|core| core.stats().memory_ops).sum();
+        // Counting begins again where measuring begins.
+        self.unspent += if committed >= self.committed { committed - self.committed } else { committed };
+        self.committed = committed;
+        if self.left == 0 && self.unspent < OPERATIONS_PER_PLACE {
+            return;
+        }
         if random.below(self.events_between) > 0 {
             return;
         }
         if self.left == 0 {
+            self.unspent -= OPERATIONS_PER_PLACE;
             let dirty = system.cache.on_chip();
             self.place = match dirty.len() as u64 {
                 0 => Line(random.below(self.lines)),

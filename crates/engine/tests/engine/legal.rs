@@ -155,6 +155,24 @@ fn other_schedules_reach_other_states_and_one_of_them_is_shown_again() {
 }
 
 #[test]
+fn a_disturbed_run_is_as_long_as_its_program_and_not_as_its_computation() {
+    let crashes = |schedule: u64, think: u64| {
+        let request = json!({
+            "design": "secpm", "workload": "btree", "transactions": 2, "footprint": 65536, "schedule": schedule,
+            "set": [format!("program.think_instructions={think}")], "shrink": false, "blame": false,
+        });
+        count(&crash(&request), "crash_points")
+    };
+    let undisturbed = crashes(0, 1000);
+    for schedule in [1, 5] {
+        let disturbed = crashes(schedule, 1000);
+        assert!(disturbed > 2 * undisturbed, "schedule {schedule}: {disturbed} of {undisturbed}");
+        assert!(disturbed < 40 * undisturbed, "schedule {schedule}: {disturbed} of {undisturbed}");
+        assert!(crashes(schedule, 100_000) < 40 * undisturbed, "schedule {schedule}");
+    }
+}
+
+#[test]
 fn every_step_that_a_program_leaves_out_is_missed() {
     let complete = with(&request("unencrypted", "hardened", "btree"), json!({"transactions": 6}));
     assert_holds(&complete);
