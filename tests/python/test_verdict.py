@@ -98,3 +98,43 @@ def test_the_screen_shows_stages_where_they_were_asked_for(cli: Cli, fake: None)
     plain = cli("crash", "unencrypted", "array", "--stages").out
     assert ["mutate", "100", "0", "0", "correct", "-", "wrong", "-"] in map(str.split, plain.splitlines())
     assert "stage of the transaction" not in cli("crash", "write-back", "array").out
+
+
+def _lost(stored: str, flushed: str | None, failed: int, recovered: int, similarity: float) -> dict[str, object]:
+    def place(at: str) -> dict[str, object]:
+        return {"place": at, "source": f"/src/{at}", "function": "append", "object": "/bin/log"}
+
+    return {
+        "stored": place(stored),
+        "flushed": None if flushed is None else place(flushed),
+        "failed": failed,
+        "recovered": recovered,
+        "similarity": similarity,
+        "at_event": 7,
+    }
+
+
+def test_lines_that_explain_the_failures_are_a_table(cli: Cli, fake: pytest.MonkeyPatch) -> None:
+    document = with_commands(fake_engine.crash_document({"design": "write-back", "workload": "array"}))
+    lines = [_lost("log.c:12", None, 2100, 0, 1), *[_lost("log.c:30", "log.c:31", 3, 1500, 0.02)] * 15]
+
+    def shown(by_line: list[dict[str, object]] | None) -> str:
+        one = cp.Crash.from_dict(document | {"by_line": by_line})
+        fake.setattr(cp.api, "crash", lambda *_, **__: one)
+        outcome = cli("crash", "write-back", "array", "--recover", "check {pool}", "--by-line")
+        assert outcome.code == 1
+        return outcome.out
+
+    table = shown(lines)
+    assert table.index("Lost in memories that fail") < table.index("reproduce:")
+    assert ["log.c:12", "2,100", "0", "1.00"] in [line.split() for line in table.splitlines()]
+    assert ["log.c:30", "log.c:31", "3", "1,500", "0.02"] in [line.split() for line in table.splitlines()]
+    assert "and 1 line more; --json has all" in table
+    assert "Memories that fail lack nothing that the program has stored." in shown([])
+    assert "The recording has no source lines." in shown(None)
+
+
+def test_without_a_recovery_no_line_explains_a_failure(cli: Cli) -> None:
+    outcome = cli("crash", "write-back", "array", "--by-line")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.strip().startswith("error: --by-line: only a recovery of the program's own, --recover, says")

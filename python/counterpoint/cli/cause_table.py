@@ -1,4 +1,4 @@
-"""Why memories of a recorded program fail, as a table."""
+"""Why memories of a recorded program fail, as tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..results import Cause, Place
+from ..results import Cause, Crash, Place
 from .site_table import short_names
 
 _SHOWN = 15
-"""Causes that are shown; `--json` has all."""
+"""Rows that are shown; `--json` has all."""
 
 
 def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
@@ -23,7 +23,7 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
     shown = causes[:_SHOWN]
     rows = [(cause, _stored(cause), _flushed(cause), _needed(cause)) for cause in shown]
     names = short_names([place.place for _, *places in rows for place in places if place is not None])
-    table = Table(title="Causes", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = _titled("Causes")
     for heading in ("kind", "stored at", "flushed at", "needed before"):
         table.add_column(heading, no_wrap=True, header_style="dim")
     table.add_column("images", justify="right", header_style="dim")
@@ -33,8 +33,43 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
         table.add_row(kind, *cells, units.number(cause.count))
     yield Text("")
     yield table
-    if len(causes) > len(shown):
-        yield Text(f"and {units.count_of(len(causes) - len(shown), 'cause')} more; --json has all", style="dim")
+    yield from _left_out(len(causes), "cause")
+
+
+def losses_table(crash: Crash) -> Iterable[RenderableType]:
+    """One line for each place whose data failing memories lack, those first that explain the failures best. Causes say
+    more, so where there are some, this is nothing."""
+    if crash.causes is not None or crash.holds:
+        return
+    yield Text("")
+    if crash.by_line is None:
+        yield Text("The recording has no source lines.")
+        return
+    if not crash.by_line:
+        yield Text("Memories that fail lack nothing that the program has stored.")
+        return
+    shown = crash.by_line[:_SHOWN]
+    names = short_names([place.place for one in shown for place in (one.stored, one.flushed) if place is not None])
+    table = _titled("Lost in memories that fail")
+    for heading in ("stored at", "flushed at"):
+        table.add_column(heading, no_wrap=True, header_style="dim")
+    for heading in ("fail", "recover", "similarity"):
+        table.add_column(heading, justify="right", header_style="dim")
+    for one in shown:
+        flushed = "" if one.flushed is None else names[one.flushed.place]
+        counts = (units.number(one.failed), units.number(one.recovered))
+        table.add_row(names[one.stored.place], flushed, *counts, f"{one.similarity:.2f}")
+    yield table
+    yield from _left_out(len(crash.by_line), "line")
+
+
+def _titled(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+
+
+def _left_out(count: int, what: str) -> Iterable[RenderableType]:
+    if count > _SHOWN:
+        yield Text(f"and {units.count_of(count - _SHOWN, what)} more; --json has all", style="dim")
 
 
 def _stored(cause: Cause) -> Place | None:

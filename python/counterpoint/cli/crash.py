@@ -7,6 +7,7 @@ from typing import Annotated, Unpack
 import typer
 
 from .. import api
+from .._engine import InputError
 from ..errors import Interrupted
 from ..options import CrashOptions, RunOptions, part
 from ..report import drawable, prepare_folder, write_crash_page, write_json
@@ -23,11 +24,16 @@ def crash(
         bool, typer.Option("--no-shrink", help="Do not look for smaller runs that break the same rules.")
     ] = False,
     no_blame: Annotated[bool, typer.Option("--no-blame", help="Do not find out what is to blame.")] = False,
+    by_line: Annotated[
+        bool, typer.Option("--by-line", help="Show which source lines of a recorded program explain the failures.")
+    ] = False,
     out: options.Out = None,
     as_json: options.Json = False,
     **given: Unpack[CrashOptions],
 ) -> None:
     """Cut power after every event, recover, and prove or refute that nothing was lost or leaked."""
+    if by_line and given.get("recover") is None:
+        raise InputError("--by-line: only a recovery of the program's own, --recover, says which memories fail")
     options.say_fewer("--recover-jobs", given.get("recover_jobs"))
     if out is not None:
         prepare_folder(out)
@@ -45,7 +51,7 @@ def crash(
     if as_json:
         screen.print_json(verdict.to_dict())
     else:
-        screen.output().print(tables.verdict(verdict), crop=False)
+        screen.output().print(tables.verdict(verdict, by_line=by_line), crop=False)
     if out is not None:
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
     if out is not None and not drawable(verdict):

@@ -19,7 +19,7 @@ from ..litmus import HOLDS, LitmusReport
 from ..litmus import Verdict as LitmusVerdict
 from ..papers.model import Reproduction
 from ..results import AtCrash, Crash, Part, Run, Violation
-from .cause_table import cause_table
+from .cause_table import cause_table, losses_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -275,8 +275,9 @@ class _Figures:
         self.table.add_row(f"  {name}", value)
 
 
-def verdict(crash: Crash) -> RenderableType:
-    """The verdict, how much it covers, and each violation in words."""
+def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
+    """The verdict, how much it covers, and each violation in words; with `by_line`, also the source lines that explain
+    the failures."""
     subject = f"{crash.design} ({crash.variant}) on {_name(crash.workload)}, seed {crash.seed}"
     if crash.fault is not None:
         subject += f", {crash.fault} switched off"
@@ -314,7 +315,8 @@ def verdict(crash: Crash) -> RenderableType:
     assumed = [] if crash.assumed is None else [Text(f"Assumed: {crash.assumed}")]
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
     causes = [] if crash.causes is None else cause_table(crash.causes)
-    found = [*_stages(crash), *blamed, *causes, *_shrunk(crash), *_violations(crash)]
+    lines = losses_table(crash) if by_line else []
+    found = [*_stages(crash), *blamed, *causes, *lines, *_shrunk(crash), *_violations(crash)]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *assumed, *errors, *found)
 
 

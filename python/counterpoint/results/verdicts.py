@@ -274,6 +274,28 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class LineLosses:
+    """What memories lack of a place of a recorded program.
+
+    Attributes:
+        stored: where the program stored last what they lack.
+        flushed: where it has flushed it since; None where it has not.
+        failed: how many different memories without it fail.
+        recovered: from how many different memories without it the program recovers.
+        similarity: how well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 where exactly the
+            memories without it fail.
+        at_event: the event after which power fails for the first memory without it that fails.
+    """
+
+    stored: Place
+    flushed: Place | None
+    failed: int
+    recovered: int
+    similarity: float
+    at_event: int
+
+
+@dataclass(frozen=True, slots=True)
 class CrashHost:
     """The crash run itself on this computer."""
 
@@ -303,6 +325,8 @@ class Crash:
         blame: who is to blame; None where everything held, or nobody asked.
         recoveries: what the user's own recovery was run on; None where there was none.
         causes: why memories fail, for the legal states of a recorded program; None for other explorations.
+        by_line: what the memories that fail lack, by places of the recorded program, those first that explain the
+            failures best; None without places or without a recovery of the user's own, and for legal states.
         internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
     """
@@ -330,6 +354,7 @@ class Crash:
     blame: Blame | None
     recoveries: Recoveries | None
     causes: tuple[Cause, ...] | None
+    by_line: tuple[LineLosses, ...] | None
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
@@ -342,7 +367,7 @@ class Crash:
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
-        later |= {"assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
+        later |= {"by_line": None, "assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
         whole = {**later, **document}
         if whole["recoveries"] is not None:
             whole["recoveries"] = {"timed_out": 0, **whole["recoveries"]}

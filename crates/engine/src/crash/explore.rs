@@ -1,6 +1,7 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with auditors.
 
 use super::audited::{Audited, audited};
+use super::by_line::ByLine;
 use super::power::{Survivors, struck};
 use super::region::RegionEvents;
 use super::report::Recoveries;
@@ -144,10 +145,11 @@ impl CrashCase<'_> {
         Ok(report)
     }
 
-    /// The report with the names of the lines that violations of a recorded program are about, as far as the trace can
-    /// still be read: not if the user has interrupted before its end.
+    /// The report with the names of the places of a recorded program that it is about, as far as the trace can still be
+    /// read: not if the user has interrupted before its end.
     fn named(&self, mut report: CrashReport) -> CrashReport {
-        let any = report.violations.iter().any(|found| found.violation.lost.count > 0);
+        let any = report.violations.iter().any(|found| found.violation.lost.count > 0)
+            || report.lacks.as_ref().is_some_and(ByLine::any);
         if let (true, Source::Trace(trace, _)) = (any, self.source)
             && let Ok(Some(sites)) = trace.read_sites()
         {

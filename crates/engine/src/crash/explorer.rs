@@ -365,8 +365,8 @@ impl<'a> Explorer<'a> {
     /// of finished runs.
     fn begin_own_recovery(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
         let Some(own) = &mut self.own else { return Ok(()) };
-        let lost = || self.touched.as_ref().map(|touched| touched.lost(&self.auditor)).unwrap_or_default();
-        let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered, lost)?;
+        let lacks = || self.touched.as_ref().map(|touched| touched.lacks(&self.auditor)).unwrap_or_default();
+        let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered, lacks)?;
         // Where the exploration ends must not depend on how many commands run at a time.
         let ahead = if self.stop_after.is_some() { 0 } else { own.ahead() };
         for line in lines {

@@ -13,6 +13,7 @@
 
 mod audited;
 mod blame;
+mod by_line;
 mod cause;
 mod disturbance;
 mod explore;
@@ -34,6 +35,7 @@ mod touched;
 
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
+pub use by_line::LineLosses;
 pub use cause::{Cause, CauseKind, CauseOutcome, KeptLine, LostLine};
 pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;

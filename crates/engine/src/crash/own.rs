@@ -1,7 +1,9 @@
 //! The crash points of one run as judged by the user's own recovery.
 
+use super::by_line::ByLine;
 use super::report::Recoveries;
-use crate::audit::{Auditor, Lost, Rule, Violation};
+use super::touched::Lacks;
+use crate::audit::{Auditor, Rule, Violation};
 use crate::message::{Line, LineBytes, NoObserver};
 use crate::recovery::Boot;
 use crate::run::Failure;
@@ -24,6 +26,7 @@ pub(super) struct Own<'a> {
     /// Runs whose verdicts have not been taken, oldest first.
     pending: VecDeque<Pending>,
     recoveries: Recoveries,
+    by_line: ByLine,
 }
 
 /// A started run, with what must be known when it ends.
@@ -37,8 +40,7 @@ struct Pending {
     held: u64,
     /// Whether this exploration started the run of the command for it.
     begun: bool,
-    /// The lines of which the image lacks something.
-    lost: Lost,
+    lacks: Lacks,
 }
 
 /// The result for one image.
@@ -53,7 +55,16 @@ pub(super) struct Judged {
 impl<'a> Own<'a> {
     pub fn new(recovery: &'a mut OwnRecovery, end: u64) -> Self {
         let recoveries = Recoveries::none(recovery.settings());
-        Self { recovery, end, wanted: None, transaction: None, counted: None, pending: VecDeque::new(), recoveries }
+        Self {
+            recovery,
+            end,
+            wanted: None,
+            transaction: None,
+            counted: None,
+            pending: VecDeque::new(),
+            recoveries,
+            by_line: ByLine::default(),
+        }
     }
 
     /// The digest of what the command finds on `occasion`, which leaves the memory of digest `memory`.
@@ -89,6 +100,11 @@ impl<'a> Own<'a> {
         self.recoveries.clone()
     }
 
+    /// What the images lack that were judged.
+    pub fn by_line(&self) -> ByLine {
+        self.by_line.clone()
+    }
+
     /// Records that a crash point leaves the memory of this digest; `held`: whether everything else holds there.
     /// Returns whether its verdict is outstanding.
     pub fn leaves(&mut self, digest: u128, held: bool) -> bool {
@@ -109,13 +125,13 @@ impl<'a> Own<'a> {
     }
 
     /// Starts a run on the memory that `boot` makes, if that is requested and its verdict is not known. `held`: no
-    /// other rule is broken; `lost`: what the image lacks. Returns the lines on which the boot and the auditors disagree.
+    /// other rule is broken; `lacks`: what the image lacks. Returns the lines on which the boot and the auditors disagree.
     pub fn begin(
         &mut self,
         auditor: &Auditor,
         mut boot: Boot<'_, NoObserver>,
         held: bool,
-        lost: impl FnOnce() -> Lost,
+        lacks: impl FnOnce() -> Lacks,
     ) -> Result<Vec<Line>, Failure> {
         let Some((digest, occasion)) = self.wanted.take() else { return Ok(Vec::new()) };
         let mut disagreements = Vec::new();
@@ -142,7 +158,7 @@ impl<'a> Own<'a> {
             others_held: held,
             held: u64::from(held),
             begun,
-            lost: lost(),
+            lacks: lacks(),
         });
         Ok(disagreements)
     }
@@ -161,19 +177,19 @@ impl<'a> Own<'a> {
         let Some(verdict) = self.recovery.verdict(first.digest, self.pending.len() > ahead, cancel)? else {
             return Ok(None);
         };
+        let first = self.pending.pop_front().expect("there is a first one");
         let fails = !verdict.recovers();
         let kept = self.recovery.settled(first.digest, fails, first.occasion)?;
         let violation = fails.then(|| {
-            let explanation = self.explanation(first, &verdict, &kept);
+            let explanation = self.explanation(&first, &verdict, &kept);
             let rule = if verdict.timed_out() { Rule::TimedOut } else { Rule::Recovery };
             let broken = auditor.broken(rule, None, None, explanation);
-            let lost = first.lost.clone();
+            let lost = first.lacks.lost.clone();
             Violation { crash_event: first.occasion.event, transaction: first.transaction, lost, ..broken }
         });
-        let judged = Judged { digest: first.digest, violation, held: first.held };
         self.recoveries.count(&verdict);
-        self.pending.pop_front();
-        Ok(Some(judged))
+        self.by_line.count(first.lacks.touches, fails, first.occasion.event);
+        Ok(Some(Judged { digest: first.digest, violation, held: first.held }))
     }
 
     fn explanation(&self, pending: &Pending, verdict: &Verdict, kept: &[PathBuf]) -> String {

@@ -1,5 +1,6 @@
 //! The result of a crash exploration: `crash --json`.
 
+use super::by_line::{ByLine, LineLosses};
 use super::cause::Cause;
 use crate::audit::{Rule, StageTally, Violation};
 use crate::check::Shown;
@@ -166,6 +167,7 @@ pub(crate) struct Findings {
     pub violation_count: u64,
     pub stages: Vec<StageTally>,
     pub recoveries: Option<Recoveries>,
+    pub by_line: Option<ByLine>,
     pub internal_errors: Vec<String>,
     pub unjudged: Option<String>,
 }
@@ -330,6 +332,12 @@ pub struct CrashReport {
     pub recoveries: Option<Recoveries>,
     /// Why images fail, for the legal states of a recorded program, the first found first; null for other explorations.
     pub causes: Option<Vec<Cause>>,
+    /// What the images that fail lack, by places of the recorded program, those first that explain the failures best; null
+    /// without places, without a recovery of the user's own, and for legal states.
+    pub by_line: Option<Vec<LineLosses>>,
+    /// The same before places have names.
+    #[serde(skip)]
+    pub(crate) lacks: Option<ByLine>,
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// The cost of the exploration.
@@ -382,6 +390,8 @@ impl CrashReport {
             stages: findings.stages,
             recoveries: findings.recoveries,
             causes: None,
+            by_line: findings.by_line.as_ref().map(|_| Vec::new()),
+            lacks: findings.by_line,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }
@@ -404,6 +414,9 @@ impl CrashReport {
             all.runs += more.runs;
             all.failed += more.failed;
             all.timed_out += more.timed_out;
+        }
+        if let Some((all, more)) = self.lacks.as_mut().zip(other.lacks) {
+            all.and(more);
         }
         if self.violations.is_empty() {
             self.violations = other.violations;

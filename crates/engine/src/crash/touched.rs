@@ -1,6 +1,7 @@
 //! Where a recorded program touched each line last, so that a verdict can name places of the program. An observer of
 //! stores and flushes, in the order in which they reach the caches.
 
+use super::by_line::Touches;
 use crate::audit::{Auditor, LastTouch, Lost, Violation};
 use crate::message::{Line, NO_SITE, Site};
 use rustc_hash::FxHashMap;
@@ -18,6 +19,15 @@ pub(super) struct Touched {
     stores: u64,
     /// Number of violations of the auditors that have their lines.
     named: usize,
+}
+
+/// What a memory lacks.
+#[derive(Default)]
+pub(super) struct Lacks {
+    /// Its lines, for a violation.
+    pub lost: Lost,
+    /// How these lines were touched, each way once and in order.
+    pub touches: Box<[Touches]>,
 }
 
 #[derive(Clone, Copy)]
@@ -53,15 +63,18 @@ impl Touched {
         }
     }
 
-    /// The lines of which a boot does not find what the program has stored last, as of the last judgement.
-    pub fn lost(&self, auditor: &Auditor) -> Lost {
+    /// What a boot does not find of what the program has stored last, as of the last judgement.
+    pub fn lacks(&self, auditor: &Auditor) -> Lacks {
         let behind = auditor.line_views().filter(|view| view.found != view.later.last().unwrap_or(view.covered));
         let mut lost: Vec<(Line, Touch)> =
             behind.filter_map(|view| Some((view.line, *self.lines.get(&view.line)?))).collect();
         lost.sort_unstable_by_key(|(_, touch)| Reverse(touch.order));
+        let mut touches: Vec<Touches> = lost.iter().map(|(_, touch)| (touch.stored, touch.flushed)).collect();
+        touches.sort_unstable();
+        touches.dedup();
         let count = lost.len() as u64;
         lost.truncate(NAMED_MAX);
-        Lost { lines: lost.into_iter().map(told).collect(), count }
+        Lacks { lost: Lost { lines: lost.into_iter().map(told).collect(), count }, touches: touches.into() }
     }
 
     /// Adds lines to the violations that the auditors have found since the last call.

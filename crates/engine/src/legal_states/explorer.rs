@@ -128,6 +128,7 @@ impl<'a> LegalExplorer<'a> {
                 violation_count: examiner.found.count,
                 stages: Vec::new(),
                 recoveries: None,
+                by_line: None,
                 internal_errors: examiner.internal_errors,
                 unjudged,
             },

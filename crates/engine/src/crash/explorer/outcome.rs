@@ -66,6 +66,7 @@ impl Explorer<'_> {
                 violation_count: self.violation_count(),
                 stages: self.auditor.stages(),
                 recoveries: own,
+                by_line: self.own.as_ref().map(Own::by_line).filter(|_| self.touched.is_some()),
                 internal_errors,
                 unjudged: self.unjudged(),
             },

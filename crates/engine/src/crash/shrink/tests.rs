@@ -67,6 +67,8 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         blame: None,
         stages: Vec::new(),
         recoveries: None,
+        by_line: None,
+        lacks: None,
         causes: None,
         internal_errors: Vec::new(),
         host: HostFigures::default(),

@@ -70,6 +70,7 @@ impl Outcome<'_> {
             violation_count: recoveries.lost(),
             stages: Vec::new(),
             recoveries: Some(recoveries),
+            by_line: None,
             internal_errors: Vec::new(),
             unjudged: self.unjudged,
         };

@@ -185,6 +185,42 @@ fn a_violation_names_the_places_that_touched_the_line() {
 }
 
 #[test]
+fn lines_that_explain_the_failures_come_first() {
+    // The flag is durable before its data; what is idle is lost in memories that recover, too.
+    let program = Stream::with_file()
+        .store(0x11, 1, 2, BASE + 4096, b"idle")
+        .store(0x11, 1, 3, BASE + 64, b"data")
+        .store(0x11, 1, 4, BASE + 128, b"flag")
+        .flush(0x14, 0, 5, BASE + 128)
+        .fence(0x17, 0, 6)
+        .flush(0x14, 0, 7, BASE + 64)
+        .fence(0x17, 0, 8)
+        .end(0);
+    with(&program, "by-line", |path| {
+        let recover = "! grep -q flag {pool} || grep -q data {pool}";
+        let crash = |more: Value| -> Value {
+            let mut request = json!({"design": "unencrypted", "workload": path, "blame": false, "recover": recover});
+            request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_str(&api::crash(&request.to_string(), &|_, _| {}, &Arc::default()).unwrap()).unwrap()
+        };
+        let whole = crash(json!({}));
+        assert_eq!((&whole["recoveries"]["images"], &whole["recoveries"]["failed"]), (&json!(3), &json!(1)));
+        let lines: Vec<_> = whole["by_line"].as_array().unwrap().iter().collect();
+        let places: Vec<_> = lines.iter().map(|line| (&line["stored"]["place"], &line["flushed"])).collect();
+        assert_eq!(places, [(&json!("0x3"), &Value::Null), (&json!("0x2"), &Value::Null)]);
+        let counts: Vec<_> = lines.iter().map(|line| (&line["failed"], &line["recovered"])).collect();
+        assert_eq!(counts, [(&json!(1), &json!(0)), (&json!(1), &json!(1))]);
+        assert_eq!(lines[0]["similarity"], json!(1.0));
+        assert_eq!(lines[1]["similarity"], json!(1.0 / 2f64.sqrt()));
+        assert_eq!(lines[0]["at_event"], whole["violations"][0]["crash_event"]);
+        let schedules = crash(json!({"explore": "schedules", "schedules": 4}));
+        assert_eq!(schedules["by_line"][0], *lines[0], "what other schedules leave is known");
+        assert_eq!(crash(json!({"explore": "legal"}))["by_line"], Value::Null);
+        assert_eq!(crash(json!({"recover": "true {pool}"}))["by_line"], json!([]));
+    });
+}
+
+#[test]
 fn the_annotations_of_a_program_are_what_its_verdict_rests_on() {
     let found = |content: &[u8], design: &str| {
         let mut report = Value::Null;

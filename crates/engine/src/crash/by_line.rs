@@ -1,0 +1,102 @@
+//! Which lines of a recorded program are to be looked at: where it stored and flushed last what memories lack, over all
+//! memories that its own recovery has judged. A place whose data is missing in memories that fail, and in few others,
+//! explains the failures best.
+
+use super::names::Names;
+use crate::check::Shown;
+use crate::message::Site;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where the program stored to a line last, and where it has flushed it since.
+pub(super) type Touches = (Site, Option<Site>);
+
+/// Memories that lack the same.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Memories {
+    failed: u64,
+    recovered: u64,
+    /// The crash event of the first of those that fail.
+    at_event: Option<u64>,
+}
+
+impl Memories {
+    fn add(&mut self, other: Self) {
+        self.failed += other.failed;
+        self.recovered += other.recovered;
+        self.at_event = self.at_event.or(other.at_event);
+    }
+}
+
+/// What the memories that were judged lack.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct ByLine {
+    /// By the touches of the lines that they lack, each once and in order.
+    memories: FxHashMap<Box<[Touches]>, Memories>,
+}
+
+/// What memories lack of a place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LineLosses {
+    /// Where the program stored last what they lack.
+    pub stored: Shown,
+    /// Where it has flushed it since; null if it has not.
+    pub flushed: Option<Shown>,
+    /// Number of different memories without it that fail.
+    pub failed: u64,
+    /// Number of different memories without it from which the program recovers.
+    pub recovered: u64,
+    /// How well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 if exactly the memories without it
+    /// fail.
+    pub similarity: f64,
+    /// The event after which power fails for the first memory without it that fails.
+    pub at_event: u64,
+}
+
+impl ByLine {
+    /// Counts a memory; `lacks` has the touches of the lines that it lacks, each once and in order.
+    pub fn count(&mut self, lacks: Box<[Touches]>, fails: bool, event: u64) {
+        let (failed, recovered) = (u64::from(fails), u64::from(!fails));
+        let at_event = fails.then_some(event);
+        self.memories.entry(lacks).or_default().add(Memories { failed, recovered, at_event });
+    }
+
+    /// Adds what another schedule has shown.
+    pub fn and(&mut self, other: Self) {
+        for (lacks, memories) in other.memories {
+            self.memories.entry(lacks).or_default().add(memories);
+        }
+    }
+
+    /// Whether a memory that fails lacks something.
+    pub fn any(&self) -> bool {
+        self.memories.iter().any(|(lacks, memories)| memories.failed > 0 && !lacks.is_empty())
+    }
+
+    /// The places that memories that fail lack, those first that explain the failures best.
+    pub fn told(&self, names: &Names<'_>) -> Vec<LineLosses> {
+        let all_failed: u64 = self.memories.values().map(|memories| memories.failed).sum();
+        let mut by_place: BTreeMap<(Shown, Option<Shown>), Memories> = BTreeMap::new();
+        // What is first does not depend on the order of a hash table.
+        let mut memories: Vec<_> = self.memories.iter().collect();
+        memories.sort_unstable_by_key(|(_, memories)| memories.at_event.unwrap_or(u64::MAX));
+        for (lacks, &memories) in memories {
+            let shown = |&(stored, flushed): &Touches| (names.shown(stored), flushed.map(|at| names.shown(at)));
+            // Several instructions of a source line are one place.
+            let places: BTreeSet<_> = lacks.iter().map(shown).collect();
+            for place in places {
+                by_place.entry(place).or_default().add(memories);
+            }
+        }
+        let told = |((stored, flushed), Memories { failed, recovered, at_event })| {
+            let similarity = failed as f64 / (all_failed as f64 * (failed + recovered) as f64).sqrt();
+            at_event.map(|at_event| LineLosses { stored, flushed, failed, recovered, similarity, at_event })
+        };
+        let mut told: Vec<LineLosses> = by_place.into_iter().filter_map(told).collect();
+        told.sort_by(|one, other| {
+            other.similarity.total_cmp(&one.similarity).then_with(|| one.at_event.cmp(&other.at_event))
+        });
+        told
+    }
+}
