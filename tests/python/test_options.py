@@ -74,7 +74,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "crash",
             cp.CrashOptions,
-            _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame"},
+            _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame", "by_line"},
             ("shrink", "blame", "recover_keep"),
         ),
         ("check", cp.CheckOptions, _SHOWN - {"out"} | {"trace", "design"}, ()),
