@@ -1,6 +1,6 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
-use super::counters::Counters;
+use super::counters::{Counters, Rules};
 use super::judging::{Extent, Judging};
 use super::loss::{Before, Moment};
 use super::memory::Memory;
@@ -9,10 +9,10 @@ use super::report::Outcome;
 use super::tally::{PASSES, Pass, Tally};
 use crate::config::ConfigError;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
-use crate::message::{NO_SITE, ProgramForm};
+use crate::message::NO_SITE;
 use crate::run::{Failure, Source};
 use crate::user_recovery::OwnRecovery;
-use crate::workload::trace::{Done, Step, StepsRead, Trace};
+use crate::workload::trace::{Done, Step, StepsRead, Trace, TraceBase};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ pub struct RecordedLegal<'a> {
 /// anything was judged.
 pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
     let RecordedLegal { exploration, states_per_point, recovery, cancel } = asked;
-    let (&Source::Trace(ref trace, form), Some(recovery)) = (case.source, recovery) else {
+    let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
             "explore legal: only the program's own recovery can judge the states of a recorded program: give its command \
              as 'recover'"
@@ -55,12 +55,14 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let started = Instant::now();
     let stop_after = exploration.stop_at.map(|_| 1).or(exploration.stop_after);
     let budget = states_per_point.unwrap_or(STATES_PER_POINT);
+    let base = trace.base();
+    let rules = Rules::of(case.config, case.design, trace)?;
     let mut judging = Judging::new(recovery, stop_after, cancel);
     let passes = if exploration.plan == CrashPlan::All { &PASSES[..] } else { &PASSES[2..] };
     let mut found = None;
     for &pass in passes {
         let (plan, region) = (exploration.plan, exploration.region);
-        let reading = Reading { case, trace, form, plan, region, pass, budget, cancel };
+        let reading = Reading { case, trace, base: &base, rules: rules.as_ref(), plan, region, pass, budget, cancel };
         found = Some(reading.read(&mut judging)?);
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
             break;
@@ -122,7 +124,9 @@ impl Near {
 struct Reading<'a> {
     case: &'a CrashCase<'a>,
     trace: &'a Trace,
-    form: ProgramForm,
+    base: &'a TraceBase,
+    /// Those of the counters, on a design whose lines do not always decrypt.
+    rules: Option<&'a Rules>,
     plan: CrashPlan,
     region: Region,
     pass: Pass,
@@ -140,9 +144,8 @@ struct Read {
 impl Reading<'_> {
     fn read(&self, judging: &mut Judging<'_>) -> Result<Read, Failure> {
         judging.rewind()?;
-        let base = self.trace.base();
-        let counters = Counters::of(self.case.config, self.case.design, self.trace, self.form)?;
-        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line))
+        let counters = self.rules.map(|rules| Counters::new(rules, self.case.source.annotated()));
+        let memory = Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
             .telling_marks(judging.recovery().named().marks)
             .with_counters(counters);
         let steps = self.trace.steps(self.cancel)?;

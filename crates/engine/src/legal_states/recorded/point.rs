@@ -105,7 +105,7 @@ impl Point {
     }
 
     /// The point on a design whose counters can be apart from their data.
-    fn with_counters(memory: &Memory<'_>, counters: &mut Counters) -> Self {
+    fn with_counters(memory: &Memory<'_>, counters: &mut Counters<'_>) -> Self {
         let (found, together) = counters.lines();
         let open = |Apartness { line, contents, of_counter }| {
             let number = memory.number(line);
@@ -204,6 +204,9 @@ impl Trial<'_, '_, '_> {
 
     /// Whether the contents of lines whose counters lie in one block go together.
     fn is_legal(&self) -> bool {
+        if self.together.groups.is_empty() {
+            return true;
+        }
         let (mut ways, mut busy) = ([u64::MAX; GROUPS_MAX], 0);
         for (line, &content) in self.lines.iter().zip(&self.state) {
             if let Some(of) = &line.of_counter {
