@@ -18,6 +18,7 @@ from .verdicts import (
     Shrunk,
     StageTally,
     Violation,
+    WatchedReads,
 )
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "StageTally",
     "Stats",
     "Violation",
+    "WatchedReads",
     "Workload",
     "Wpq",
     "build",

@@ -8,7 +8,7 @@
 use super::contents::{Content, Contents};
 use super::line::Stored;
 use crate::assembly::{boot_codec, encryption_parts};
-use crate::config::{ConfigError, RunConfig};
+use crate::config::{ConfigError, Machine};
 use crate::crash::CauseKind;
 use crate::legal_states::explore::wide_minors;
 use crate::legal_states::hardware::Hardware;
@@ -118,12 +118,12 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Those of `design`; `None` if every line always decrypts.
-    pub fn of(config: &RunConfig, design: &Design, trace: &Trace) -> Result<Option<Self>, ConfigError> {
-        let hardware = Hardware::of(design, &config.machine);
+    pub fn of(machine: &Machine, seed: u64, design: &Design, trace: &Trace) -> Result<Option<Self>, ConfigError> {
+        let hardware = Hardware::of(design, machine);
         if hardware.keeps_counters() {
             return Ok(None);
         }
-        let Some(parts) = encryption_parts(&wide_minors(&config.machine), design, config.seed)? else {
+        let Some(parts) = encryption_parts(&wide_minors(machine), design, seed)? else {
             return Ok(None);
         };
         let base = Arc::new(trace.base());
