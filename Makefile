@@ -33,6 +33,7 @@ test: engine chromium ## Run all tests: engine, C interface, and Python package 
 test-recorder: engine ## Record programs and compare the traces with the files that they leave behind.
 	tests/recorder/install.sh
 	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
+	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/reads.py --out $(OUT)/recorder/reads
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: test-programs

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-from . import _engine
+from . import _engine, recorder
 from .commands import crash_command, with_commands
 from .errors import Interrupted
 from .frame import check_baseline, frame
@@ -384,6 +384,10 @@ def crash(
         Interrupted: Ctrl-C; its `verdict` is over the points tried so far.
     """
     asked = request(CrashOptions, design, workload, options)
+    if asked.get("watch_reads"):
+        # What the engine refuses needs no tool.
+        watches = "recover" in asked and asked.get("explore") == "legal"
+        asked["watch_reads"] = recorder.watcher() if watches else [recorder.VALGRIND]
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

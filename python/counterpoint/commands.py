@@ -24,6 +24,7 @@ _ORDER = (
     "explore",
     "schedule",
     "states",
+    "watch_reads",
     "allow_truncated",
     "transactions",
     "nested_depth",
@@ -51,6 +52,8 @@ def crash_command(request: Mapping[str, Any]) -> str:
     options = [(name, request[name]) for name in _ORDER if name in request]
     once = ("nested_depth", 1)
     shown = [("nested", True) if option == once else option for option in options]
+    # What watches is found again where the command is typed.
+    shown = [(name, bool(value) if name == "watch_reads" else value) for name, value in shown]
     return command("crash", request["design"], request["workload"], shown)
 
 

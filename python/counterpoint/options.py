@@ -191,6 +191,9 @@ class CrashOptions(RunOptions, total=False):
         recover_timeout: time limit in seconds for one such command; default 60.
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
+        watch_reads: for `explore="legal"`: at crash points with more legal states than `states`, also run the command
+            under Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run
+            takes half a second or more; off by default.
         stop_after: end the exploration with this many memories on which the command fails; default none.
         time_budget: end the exploration after so many seconds; default none.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
@@ -219,6 +222,7 @@ class CrashOptions(RunOptions, total=False):
     no_preflight: Annotated[bool, flag]
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
+    watch_reads: Annotated[bool, flag]
     stop_after: Annotated[int | None, count]
     time_budget: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]

@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import InputError, _engine
+from . import _engine
+from ._engine import InputError
 from .descendants import tell_all
 from .handlers import STOPS, handled
 from .paths import is_file, is_folder, reason
 
 SUFFIX = ".cptrace"
+VALGRIND = "valgrind"
 INCLUDE = Path(__file__).with_name("include")
 """The folder of the header that programs may include."""
 _SOURCES = Path(__file__).with_name("_recorder")
@@ -94,7 +96,7 @@ def record(
         raise InputError(f"'{path}' cannot be written: it exists and is not a file")
     library = tool()
     reading, writing = os.pipe()
-    command = ["valgrind", "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
+    command = [VALGRIND, "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
     if mark_stderr is not None:
         command.append(f"--mark-stderr={mark_stderr}")
@@ -130,6 +132,16 @@ def record(
             "record the program that uses it"
         )
     return Recording(path, code if code >= 0 else 128 - code, summary, left)
+
+
+def watcher() -> list[str]:
+    """The command line of the tool that notes what a command reads (`recorder/reads.h`), without the command.
+
+    Raises:
+        InputError: what building it needs is not installed.
+    """
+    valgrind = [VALGRIND, "--tool=counterpoint-reads", "--quiet", "--fair-sched=try", "--vgdb=no"]
+    return ["env", f"VALGRIND_LIB={tool()}", *valgrind, "--trace-children=yes"]
 
 
 def tool() -> Path:
@@ -170,7 +182,7 @@ def _built_in(folder: Path) -> Path:
 
 
 def _version_of_valgrind() -> str:
-    if shutil.which("valgrind") is None:
+    if shutil.which(VALGRIND) is None:
         raise InputError(f"recording needs Valgrind, which is not installed; {_NEEDED}")
     for program in ("cc", "make"):
         if shutil.which(program) is None:
@@ -179,7 +191,7 @@ def _version_of_valgrind() -> str:
         raise InputError(
             f"building the recorder needs Valgrind's header '{_HEADER}', which is not installed; {_NEEDED}"
         )
-    return subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([VALGRIND, "--version"], capture_output=True, text=True, check=True).stdout
 
 
 def _cache() -> Path:

@@ -16,7 +16,7 @@ import typer.main
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import _engine, commands, matrix, options
+from counterpoint import _engine, commands, matrix, options, recorder
 from counterpoint.cli import app
 from counterpoint.cli.options import OPTIONS
 from counterpoint.litmus import _RUN
@@ -135,6 +135,7 @@ _EVERYTHING: dict[str, Any] = {
     "explore": "legal",
     "schedule": 2,
     "states": 100,
+    "watch_reads": ["watch"],
     "allow_truncated": True,
     "transactions": 4,
     "nested_depth": 2,
@@ -152,6 +153,7 @@ def test_the_command_of_a_request_asks_for_that_request(depth: int, cli: Cli, fa
         return json.dumps(fake_engine.crash_document({"design": "secpm", "workload": "btree"}))
 
     fake.setattr(_engine, "crash", crash)
+    fake.setattr(recorder, "watcher", lambda: ["watch"])
     whole = _EVERYTHING | {"nested_depth": depth}
     words = shlex.split(commands.crash_command(whole))
     assert words[:4] == ["counterpoint", "crash", "write-back", "my traces/a'b.log"]

@@ -123,6 +123,11 @@ def test_memories_that_time_out_have_causes_of_their_own(trace: Trace, cli: Cli)
         (["--recover", _RECOVER, "--states", "0"], "states: 0 is not at least 1"),
         (["--recover", _RECOVER, "--stop-after", "0"], "stop_after: 0 is not at least 1"),
         (["--stop-after", "3"], "stop_after: there is no command 'recover'"),
+        (["--watch-reads"], "watch_reads: there is no command 'recover'"),
+        (
+            ["--recover", _RECOVER, "--watch-reads", "--explore", "schedule"],
+            "watch_reads: only explore 'legal' takes it",
+        ),
     ],
 )
 def test_what_has_no_meaning_is_refused(options: list[str], sentence: str, trace: Trace, cli: Cli) -> None:

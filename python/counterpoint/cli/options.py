@@ -110,6 +110,7 @@ OPTIONS: Mapping[str, Any] = {
     "no_preflight": _switch("--no-preflight", "Do not run that command first where no power has failed."),
     "recover_timeout": _number("--recover-timeout", "Time limit for one such command; default 60.", metavar="SECONDS"),
     "recover_jobs": _number("--recover-jobs", "Such commands at a time; default one for each processor."),
+    "watch_reads": _switch("--watch-reads", "Watch what that command reads: a run decides all states equal there."),
     "stop_after": _number("--stop-after", "End with N memories on which the command fails."),
     "time_budget": _number("--time-budget", "End the exploration after so many seconds.", metavar="SECONDS"),
     "recover_folder": Annotated[

@@ -305,6 +305,9 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         if crash.recoveries.timed_out:
             figures.add("images that time out", units.number(crash.recoveries.timed_out))
         figures.add("runs of the command", units.number(crash.recoveries.runs))
+        if crash.recoveries.watched is not None:
+            figures.add("runs that were watched", units.number(crash.recoveries.watched.runs))
+            figures.add("classes decided by reads", units.number(crash.recoveries.watched.classes))
     if crash.causes is None:
         figures.group("met on the way")
         figures.add("cache evictions", units.number(met.evictions))

@@ -19,6 +19,7 @@ from .verdicts import (
     Shrunk,
     StageTally,
     Violation,
+    WatchedReads,
 )
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "StageTally",
     "Stats",
     "Violation",
+    "WatchedReads",
     "Workload",
     "Wpq",
     "build",

@@ -183,6 +183,21 @@ class StageTally:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchedReads:
+    """What was decided by what the user's own recovery reads.
+
+    Attributes:
+        runs: runs of the command whose reads were watched.
+        classes: classes of states that were decided: a class agrees on all that the command reads.
+        points: crash points with more legal states than are tried one by one, at which all were decided so.
+    """
+
+    runs: int
+    classes: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recoveries:
     """The runs of the user's own recovery.
 
@@ -194,6 +209,7 @@ class Recoveries:
         runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
         failed: images on which it failed.
         timed_out: images on which it had not ended in time, and was killed.
+        watched: what watching its reads has decided; None if they were not watched.
     """
 
     command: str
@@ -202,6 +218,7 @@ class Recoveries:
     runs: int
     failed: int
     timed_out: int
+    watched: WatchedReads | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +387,7 @@ class Crash:
         later |= {"by_line": None, "assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
         whole = {**later, **document}
         if whole["recoveries"] is not None:
-            whole["recoveries"] = {"timed_out": 0, **whole["recoveries"]}
+            whole["recoveries"] = {"timed_out": 0, "watched": None, **whole["recoveries"]}
         whole["violations"] = [{"lines": [], "lost_lines": 0, **found} for found in whole["violations"]]
         if whole["causes"] is not None:
             whole["causes"] = [{"outcome": "failed", **cause} for cause in whole["causes"]]

@@ -148,6 +148,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
             ("recover_folder", request.recover_folder.is_some()),
             ("stop_after", request.stop_after.is_some()),
             ("no_preflight", request.no_preflight),
+            ("watch_reads", !request.watch_reads.is_empty()),
         ];
         return match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
@@ -170,6 +171,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         folder: request.recover_folder.as_ref().map(PathBuf::from),
         keep: request.recover_keep.as_ref().map(PathBuf::from),
         jobs: request.recover_jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
+        watcher: Some(request.watch_reads.clone()).filter(|words| !words.is_empty()),
     };
     check_crashable(&run.config, &run.design)?;
     let named = exploration.region != Region::WHOLE;
@@ -277,6 +279,9 @@ impl Crash {
         if explore != Explore::Legal && self.states.is_some() {
             return refused("states", "only explore 'legal' takes it");
         }
+        if explore != Explore::Legal && !self.watch_reads.is_empty() {
+            return refused("watch_reads", "only explore 'legal' takes it");
+        }
         let by_schedules = explore == Explore::Schedules || (explore == Explore::Legal && !explained);
         if by_schedules && self.states.is_some() {
             return refused(
@@ -307,6 +312,7 @@ impl Crash {
             recover: self.recover.clone(),
             recover_timeout: self.recover_timeout,
             no_preflight: self.no_preflight,
+            watch_reads: self.watch_reads.clone(),
             schedule: self.schedule,
             states: self.states,
             ..Self::default()

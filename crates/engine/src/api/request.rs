@@ -140,6 +140,9 @@ pub(super) struct Crash {
     /// How many commands run at a time.
     #[serde(deserialize_with = "whole")]
     pub recover_jobs: Option<u64>,
+    /// The command line of what notes the reads of the command; legal states that agree on what it reads are decided by one
+    /// run.
+    pub watch_reads: Vec<String>,
     /// How many images on which the command fails end the exploration.
     #[serde(deserialize_with = "whole")]
     pub stop_after: Option<u64>,

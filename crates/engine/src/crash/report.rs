@@ -121,13 +121,27 @@ pub struct Recoveries {
     pub failed: u64,
     /// Number of images on which it had not ended in time.
     pub timed_out: u64,
+    /// What watching its reads has decided; `None` if they were not watched.
+    pub watched: Option<WatchedReads>,
+}
+
+/// What was decided by what the user's own recovery reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct WatchedReads {
+    /// Number of runs whose reads were watched.
+    pub runs: u64,
+    /// Number of classes of states that were decided: a class agrees on all that the command reads.
+    pub classes: u64,
+    /// Number of crash points at which all legal states were decided so.
+    pub points: u64,
 }
 
 impl Recoveries {
     /// No run yet.
     pub(crate) fn none(settings: &RecoverySettings) -> Self {
         let (command, timeout_seconds) = (settings.command.clone(), settings.timeout_seconds);
-        Self { command, timeout_seconds, images: 0, runs: 0, failed: 0, timed_out: 0 }
+        let watched = settings.watcher.as_ref().map(|_| WatchedReads::default());
+        Self { command, timeout_seconds, images: 0, runs: 0, failed: 0, timed_out: 0, watched }
     }
 
     pub(crate) fn coverage(&self) -> String {
@@ -138,8 +152,23 @@ impl Recoveries {
         };
         format!(
             " The command '{command}' judged the memory that a boot finds at each of these points: {images} different \
-             images of it, {runs} runs, {failed} of the images failed{late}. Equal images have one verdict."
+             images of it, {runs} runs, {failed} of the images failed{late}. Equal images have one verdict.{}",
+            self.watched.map_or_else(String::new, |watched| watched.coverage())
         )
+    }
+
+    /// More runs were watched.
+    pub(crate) fn watched(&mut self, runs: u64) {
+        if let Some(watched) = &mut self.watched {
+            watched.runs += runs;
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn by_reads(&mut self, classes: u64, points: u64) {
+        if let Some(watched) = &mut self.watched {
+            (watched.classes, watched.points) = (classes, points);
+        }
     }
 
     /// Number of images from which the program does not recover.
@@ -153,6 +182,17 @@ impl Recoveries {
             (false, true) => self.timed_out += 1,
             (false, false) => self.failed += 1,
         }
+    }
+}
+
+impl WatchedReads {
+    fn coverage(&self) -> String {
+        let WatchedReads { runs, classes, points } = self;
+        format!(
+            " {runs} more runs were watched: of states that agree on what the command reads one was tried, at points with more \
+             states than are tried one by one; {classes} classes of such states, which at {points} points are all legal \
+             states."
+        )
     }
 }
 

@@ -19,6 +19,6 @@ pub(crate) use figures::Figures;
 pub use line_trace::{LineHost, LineReport, run_line_trace};
 pub use session::Session;
 pub use simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
-pub use source::{Bases, Source};
+pub use source::{Annotated, Bases, Source};
 pub use watch::Failure;
 pub(crate) use watch::Watch;

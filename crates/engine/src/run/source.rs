@@ -20,6 +20,18 @@ pub enum Source {
     Trace(Box<Trace>, ProgramForm),
 }
 
+/// Whose annotations a recorded program has, in the form in which it is replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Annotated {
+    /// Nobody's: the form has no annotations.
+    Not,
+    /// Its own.
+    ByItself,
+    /// It has none that the form could use: each fence is taken to have the counters written back of what was flushed
+    /// before it.
+    ByAssumption,
+}
+
 impl Source {
     /// Finds the workload or opens the trace that `config` names, to be run in `form`; `data_capacity` is the bytes
     /// that the device has for data. Once `cancel` is set, a trace cannot be read further.
@@ -81,18 +93,28 @@ impl Source {
         matches!(self, Source::Trace(..))
     }
 
+    /// Whose annotations a recorded program has; a workload is written with those of its form.
+    pub fn annotated(&self) -> Annotated {
+        match self {
+            Source::Trace(_, ProgramForm::HardwareLogged) => Annotated::ByAssumption,
+            Source::Trace(trace, ProgramForm::Annotated) if trace.summary().annotations == 0 => Annotated::ByAssumption,
+            Source::Trace(_, ProgramForm::Annotated) => Annotated::ByItself,
+            Source::Trace(_, ProgramForm::Plain | ProgramForm::FlushFree) | Source::Workload(_) => Annotated::Not,
+        }
+    }
+
     /// What is assumed of a recorded program that lacks what the design needs of it, in a sentence.
     pub fn assumed(&self) -> Option<&'static str> {
         match self {
+            _ if self.annotated() != Annotated::ByAssumption => None,
             Source::Trace(_, ProgramForm::HardwareLogged) => Some(
                 "A recorded program keeps its own log, so hardware logs nothing; before each fence the counters of what \
                  was flushed since the last one are written back.",
             ),
-            Source::Trace(trace, ProgramForm::Annotated) if trace.summary().annotations == 0 => Some(
+            _ => Some(
                 "The recorded program has no annotations, so before each fence the counters of what was flushed since the \
                  last one are written back, and no variable is CounterAtomic.",
             ),
-            Source::Trace(..) | Source::Workload(_) => None,
         }
     }
 

@@ -75,6 +75,17 @@ impl Image {
         &self.parts[0].name
     }
 
+    /// The names of all files, by address.
+    pub fn names(&self) -> Vec<&str> {
+        self.parts.iter().map(|part| part.name.as_str()).collect()
+    }
+
+    /// The line at an offset of the file with this number, if the file reaches so far.
+    pub fn line_at(&self, file: usize, offset: u64) -> Option<Line> {
+        let address = self.parts.get(file)?.base.checked_add(offset)?;
+        (address < self.parts[file].end).then(|| Line::containing(address))
+    }
+
     /// A name for something beside the files: `name`, with a number if a file is called that.
     pub fn name_beside(&self, name: &str) -> String {
         name_among(&self.parts.iter().map(|part| part.name.clone()).collect(), name)

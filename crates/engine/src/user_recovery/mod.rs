@@ -7,6 +7,7 @@
 //!                              -> placeholders: the command with paths in it, and a file of marks if it asks for them
 //!                              -> seat: where it runs -> command: sh, or server: a fork; with a time limit
 //!                              -> verdict, kept for equal memory
+//!                              -> watch: what it reads, where one run is to decide many memories
 //! ```
 //!
 //! Several commands run at a time; their verdicts are taken in the order in which the runs started.
@@ -22,6 +23,7 @@ mod seats;
 mod server;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
@@ -42,6 +44,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
+pub use watch::{Watched, WordsRead};
 
 /// Seconds that a run of the command may take by default.
 pub const TIMEOUT_SECONDS: u64 = 60;
@@ -64,6 +67,8 @@ pub struct RecoverySettings {
     pub keep: Option<PathBuf>,
     /// Commands that run at a time, at least 1; never more than there are processors.
     pub jobs: usize,
+    /// The command line of what notes the reads of a run ([`watch`]); `None` to note none.
+    pub watcher: Option<Vec<String>>,
 }
 
 /// The command's verdict on an image.
@@ -168,6 +173,13 @@ impl OwnRecovery {
                 ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
             })?;
         let image = Image::create(&folder.path().join("image"), name, trace.files(), &trace.base())?;
+        let files = image.names().len();
+        if settings.watcher.is_some() && files > watch::FILES_MAX {
+            let most = watch::FILES_MAX;
+            return Err(ConfigError(format!(
+                "watch_reads: {name} has {files} files, and reads of {most} can be watched"
+            )));
+        }
         let pool = workers::pool(settings.jobs)?;
         let (tell, over) = channel();
         Ok(Self {
@@ -240,6 +252,14 @@ impl OwnRecovery {
         self.known.contains_key(&digest)
     }
 
+    /// The verdict on the memory of this digest, if it has been judged.
+    pub fn judged(&self, digest: u128) -> Option<&Verdict> {
+        match self.known.get(&digest)? {
+            Known::Judged(verdict) => Some(verdict),
+            Known::Running | Known::Refused(_) => None,
+        }
+    }
+
     /// Starts a run on the memory of this digest, as `occasion` left it; the digest must not be known. Only `lines` may
     /// differ from the memory of the last run that this has started since [`OwnRecovery::rewind`], or from that before
     /// the program ran.
@@ -249,6 +269,30 @@ impl OwnRecovery {
         occasion: Occasion,
         lines: impl Iterator<Item = (Line, LineBytes)>,
     ) -> Result<(), ConfigError> {
+        let prepared = self.prepared(occasion, lines)?;
+        if self.settings.keep.is_some() {
+            self.image.copy_into(&self.untouched(digest))?;
+        }
+        let timeout = Duration::from_secs(self.settings.timeout_seconds);
+        let (tell, abort, seats) = (self.tell.clone(), Arc::clone(&self.abort), Arc::clone(&self.seats));
+        self.known.insert(digest, Known::Running);
+        self.under_way += 1;
+        self.pool.spawn(move || {
+            let ran = seats.run(&prepared, Limits { timeout, cancel: &abort });
+            // Whoever hears of the last run may drop the seats, and no server is to live on then.
+            drop(seats);
+            // This fails only if nothing waits for the result any more.
+            let _ = tell.send((digest, ran));
+        });
+        Ok(())
+    }
+
+    /// What a run is given on the memory that has these lines.
+    fn prepared(
+        &mut self,
+        occasion: Occasion,
+        lines: impl Iterator<Item = (Line, LineBytes)>,
+    ) -> Result<Prepared, ConfigError> {
         for (line, bytes) in lines {
             self.image.put(line, &bytes)?;
         }
@@ -260,19 +304,7 @@ impl OwnRecovery {
         if let Some(marks) = &prepared.marks {
             self.write_marks(marks, occasion.marks)?;
         }
-        if self.settings.keep.is_some() {
-            self.image.copy_into(&self.untouched(digest))?;
-        }
-        let timeout = Duration::from_secs(self.settings.timeout_seconds);
-        let (tell, abort, seats) = (self.tell.clone(), Arc::clone(&self.abort), Arc::clone(&self.seats));
-        self.known.insert(digest, Known::Running);
-        self.under_way += 1;
-        self.pool.spawn(move || {
-            let ran = seats.run(&prepared, Limits { timeout, cancel: &abort });
-            // This fails only if nothing waits for the result any more.
-            let _ = tell.send((digest, ran));
-        });
-        Ok(())
+        Ok(prepared)
     }
 
     /// Writes the first `count` marks, one a line.
@@ -307,7 +339,7 @@ impl OwnRecovery {
     fn take(&mut self, (digest, ran): Over) {
         self.under_way -= 1;
         let known = match ran {
-            Ok(Some(ran)) => self.judged(ran),
+            Ok(Some(ran)) => self.judgement(ran),
             // A run is aborted only at the end.
             Ok(None) => return,
             Err(error) => {
@@ -317,7 +349,7 @@ impl OwnRecovery {
         self.known.insert(digest, known);
     }
 
-    fn judged(&self, Ran { outcome, said }: Ran) -> Known {
+    fn judgement(&self, Ran { outcome, said }: Ran) -> Known {
         // These exit codes say that the shell could not run the command, which is not a verdict.
         if let Outcome::Exit(code @ (126 | 127)) = outcome {
             let command = &self.settings.command;

@@ -4,6 +4,7 @@
 use super::command::{self, Came, Limits, Ran};
 use super::placeholders::{Given, filled_in};
 use super::server::{Offer, Server, may_serve};
+use super::watch::Watching;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,6 +35,8 @@ pub(super) struct Seats {
     within: PathBuf,
     /// The name of the first file.
     pool: String,
+    /// Whether the command is one program with plain words.
+    plain: bool,
     idle: Mutex<Vec<Seat>>,
     made: AtomicUsize,
     /// Whether the command may become a server; unset when it is known that it does not.
@@ -43,9 +46,11 @@ pub(super) struct Seats {
 impl Seats {
     /// Of a command that is told the number of the event or not.
     pub fn new(command: &str, told_event: bool, within: &Path, pool: &str) -> Self {
+        let plain = may_serve(command);
         Self {
             // A server keeps the text of its first run.
-            offers: AtomicBool::new(!told_event && may_serve(command)),
+            offers: AtomicBool::new(!told_event && plain),
+            plain,
             command: command.to_owned(),
             within: within.to_owned(),
             pool: pool.to_owned(),
@@ -56,33 +61,58 @@ impl Seats {
 
     /// Runs the command on what is prepared, which is gone afterwards; `None` if the user interrupted.
     pub fn run(&self, prepared: &Prepared, limits: Limits<'_>) -> io::Result<Option<Ran>> {
+        self.seated(prepared, |seat| {
+            let ran = match self.run_in(seat, prepared, limits)? {
+                Came::Ran(ran) => Some(ran),
+                Came::Serves(_) | Came::Cancelled => None,
+            };
+            Ok(ran.map(|ran| Ran { said: seat.told(&ran.said), ..ran }))
+        })
+    }
+
+    /// Runs the command under `watcher` on what is prepared, the files `names`, which are gone afterwards: how that ended,
+    /// and what the watcher has written.
+    pub fn watch(
+        &self,
+        prepared: &Prepared,
+        watcher: &[String],
+        names: &[&str],
+        limits: Limits<'_>,
+    ) -> io::Result<Option<(Ran, String)>> {
+        self.seated(prepared, |seat| {
+            let files: Vec<PathBuf> = names.iter().map(|name| seat.folder.join(name)).collect();
+            let (text, reads) = (self.text(seat, prepared), seat.folder.with_extension("reads"));
+            let watching = Watching { watcher, text: &text, plain: self.plain, files: &files, reads: &reads };
+            let ran = watching.run(limits)?;
+            Ok(ran.map(|(ran, written)| (Ran { said: seat.told(&ran.said), ..ran }, written)))
+        })
+    }
+
+    /// Calls `run` with a seat at which what is prepared lies.
+    fn seated<T>(&self, prepared: &Prepared, run: impl FnOnce(&mut Seat) -> io::Result<T>) -> io::Result<T> {
         let mut seat = self.lock().pop().unwrap_or_else(|| self.another());
-        let came = self.run_in(&mut seat, prepared, limits);
+        let ran = seat.take(prepared).and_then(|()| run(&mut seat));
         let _ = std::fs::remove_dir_all(&seat.folder);
         let _ = std::fs::remove_file(&seat.marks);
-        let told = |ran: Ran| Ran { said: seat.told(&ran.said), ..ran };
-        let ran = match came? {
-            Came::Ran(ran) => Some(told(ran)),
-            Came::Serves(_) | Came::Cancelled => None,
-        };
         // What the command has made unremovable is removed at the end, and nothing else comes here.
-        if !seat.folder.exists() {
+        if ran.is_ok() && !seat.folder.exists() {
             self.lock().push(seat);
         }
-        Ok(ran)
+        ran
+    }
+
+    /// The command at a seat.
+    fn text(&self, seat: &Seat, prepared: &Prepared) -> String {
+        let pool = seat.folder.join(&self.pool);
+        let given = Given { pool: &pool, folder: &seat.folder, marks: &seat.marks, event: prepared.event };
+        filled_in(&self.command, &given)
     }
 
     fn run_in(&self, seat: &mut Seat, prepared: &Prepared, limits: Limits<'_>) -> io::Result<Came> {
-        std::fs::rename(&prepared.folder, &seat.folder)?;
-        if let Some(marks) = &prepared.marks {
-            std::fs::rename(marks, &seat.marks)?;
-        }
         if let Some(server) = seat.server.take() {
             return seat.serve(server, limits);
         }
-        let pool = seat.folder.join(&self.pool);
-        let given = Given { pool: &pool, folder: &seat.folder, marks: &seat.marks, event: prepared.event };
-        let text = filled_in(&self.command, &given);
+        let text = self.text(seat, prepared);
         let offer = if self.offers.load(Ordering::Relaxed) { Offer::at(&seat.socket) } else { None };
         let came = command::run(&text, limits, offer)?;
         if let Came::Serves(server) = came {
@@ -103,6 +133,14 @@ impl Seats {
 }
 
 impl Seat {
+    fn take(&self, prepared: &Prepared) -> io::Result<()> {
+        std::fs::rename(&prepared.folder, &self.folder)?;
+        match &prepared.marks {
+            Some(marks) => std::fs::rename(marks, &self.marks),
+            None => Ok(()),
+        }
+    }
+
     fn serve(&mut self, server: Server, limits: Limits<'_>) -> io::Result<Came> {
         let (came, server) = server.run(limits)?;
         self.server = server;

@@ -8,18 +8,20 @@
 use super::contents::{Content, Contents};
 use super::line::Stored;
 use crate::assembly::{boot_codec, encryption_parts};
-use crate::config::{ConfigError, RunConfig};
+use crate::config::{ConfigError, Machine};
 use crate::crash::CauseKind;
 use crate::legal_states::explore::wide_minors;
 use crate::legal_states::hardware::Hardware;
 use crate::legal_states::history::History;
 use crate::legal_states::image::Encoder;
 use crate::legal_states::space::{Reading, Space};
-use crate::message::{CounterBlock, Coverage, Line, LineBytes, ProgramForm, ProgramLayout, Site};
+use crate::message::{CounterBlock, Coverage, Line, LineBytes, ProgramLayout, Site};
 use crate::parts::Design;
 use crate::recovery::{LineCodec, SchemeCodec};
+use crate::run::Annotated;
 use crate::workload::trace::{AnnotationKind, FlushKind, Trace, TraceBase};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -107,17 +109,34 @@ pub(super) struct Together {
     pub complete: bool,
 }
 
-/// The counters.
-pub(super) struct Counters {
+/// What is known of a design's counters before the program runs.
+pub(super) struct Rules {
     hardware: Hardware,
     codec: SchemeCodec,
     base: Arc<TraceBase>,
+}
+
+impl Rules {
+    /// Those of `design`; `None` if every line always decrypts.
+    pub fn of(machine: &Machine, seed: u64, design: &Design, trace: &Trace) -> Result<Option<Self>, ConfigError> {
+        let hardware = Hardware::of(design, machine);
+        if hardware.keeps_counters() {
+            return Ok(None);
+        }
+        let Some(parts) = encryption_parts(&wide_minors(machine), design, seed)? else {
+            return Ok(None);
+        };
+        let base = Arc::new(trace.base());
+        let codec = boot_codec(parts, Arc::clone(&base) as _, None);
+        Ok(Some(Self { hardware, codec, base }))
+    }
+}
+
+/// The counters.
+pub(super) struct Counters<'a> {
+    rules: &'a Rules,
     history: History,
-    /// Whether the program is annotated: by itself, or as is assumed of one without annotations.
-    annotated: bool,
-    assumed: bool,
-    /// Numbers of the annotations that are left out.
-    omitted: Vec<u64>,
+    annotated: Annotated,
     /// By line, the newest stores, each with its number among those of the line.
     stores: FxHashMap<Line, VecDeque<(u64, By)>>,
     /// Blocks with a line that may read as more than one thing, each with the step of its newest store.
@@ -126,40 +145,22 @@ pub(super) struct Counters {
     at_once: Vec<(u64, Line)>,
 }
 
-impl Counters {
-    /// The counters of `design`; `None` if every line always decrypts.
-    pub fn of(
-        config: &RunConfig,
-        design: &Design,
-        trace: &Trace,
-        form: ProgramForm,
-    ) -> Result<Option<Self>, ConfigError> {
-        let hardware = Hardware::of(design, &config.machine);
-        if hardware.keeps_counters() {
-            return Ok(None);
-        }
-        let Some(parts) = encryption_parts(&wide_minors(&config.machine), design, config.seed)? else {
-            return Ok(None);
-        };
-        let base = Arc::new(trace.base());
-        let codec = boot_codec(parts, Arc::clone(&base) as _, None);
+impl<'a> Counters<'a> {
+    /// The counters before the program runs.
+    pub fn new(rules: &'a Rules, annotated: Annotated) -> Self {
         let everything = 0..u64::MAX;
         let layout = ProgramLayout { core: 0, log: 0..0, heap: everything, volatile: 0..0 };
-        let coverage: Coverage = codec.coverage();
+        let coverage: Coverage = rules.codec.coverage();
         // Nobody sends transactions: the program's own recovery judges.
-        let history = History::new(Arc::clone(&base) as _, layout, coverage, channel().1);
-        Ok(Some(Self {
-            hardware,
-            codec,
-            base,
+        let history = History::new(Arc::clone(&rules.base) as _, layout, coverage, channel().1);
+        Self {
+            rules,
             history: history.keeping_versions(VERSIONS_MAX),
-            annotated: form != ProgramForm::Plain,
-            assumed: form == ProgramForm::HardwareLogged || trace.summary().annotations == 0,
-            omitted: trace.omitted_annotations().to_vec(),
+            annotated,
             stores: FxHashMap::default(),
             unsettled: FxHashMap::default(),
             at_once: Vec::new(),
-        }))
+        }
     }
 
     /// A store; one past the caches leaves with the next fence of its thread.
@@ -186,20 +187,15 @@ impl Counters {
         // It needs no fence, and is ordered with stores as a fence is.
         self.history.flushed(AT_ONCE, line);
         self.complete(AT_ONCE);
-        if self.assumes() {
+        if self.annotated == Annotated::ByAssumption {
             self.at_once.push((thread, line));
         }
     }
 
-    /// Whether each fence is taken to have the counters written back of what was flushed before it.
-    fn assumes(&self) -> bool {
-        self.annotated && self.assumed
-    }
-
-    /// What the program says of the counter of a line, by its annotation `number`.
-    pub fn annotate(&mut self, thread: u64, line: Line, kind: AnnotationKind, number: u64) {
+    /// What the program says of the counter of a line.
+    pub fn annotate(&mut self, thread: u64, line: Line, kind: AnnotationKind) {
         match kind {
-            _ if !self.annotated || self.omitted.contains(&number) => {}
+            _ if self.annotated != Annotated::ByItself => {}
             AnnotationKind::Atomic => self.history.marked(line),
             AnnotationKind::Writeback => self.history.counters_flushed(thread, line),
         }
@@ -211,7 +207,7 @@ impl Counters {
     }
 
     pub fn fence(&mut self, thread: u64) {
-        if self.assumes() {
+        if self.annotated == Annotated::ByAssumption {
             let mut lines: Vec<Line> = self.history.flushed_by(thread).0.collect();
             lines.extend(self.at_once.extract_if(.., |(by, _)| *by == thread).map(|(_, line)| line));
             for line in lines {
@@ -222,7 +218,7 @@ impl Counters {
     }
 
     fn complete(&mut self, thread: u64) {
-        let hardware = &self.hardware;
+        let hardware = &self.rules.hardware;
         self.history.fenced(thread, hardware.writeback_complete(), |line| hardware.carries(line));
     }
 
@@ -230,7 +226,8 @@ impl Counters {
     pub fn lines(&mut self) -> (Vec<Apartness>, Together) {
         let mut blocks: Vec<(u64, CounterBlock)> = self.unsettled.iter().map(|(block, step)| (*step, *block)).collect();
         blocks.sort_unstable_by(|left, right| right.cmp(left));
-        let encoder = Encoder { codec: Some(&self.codec as &dyn LineCodec), base: Arc::clone(&self.base) as _ };
+        let encoder =
+            Encoder { codec: Some(&self.rules.codec as &dyn LineCodec), base: Arc::clone(&self.rules.base) as _ };
         let mut together = Together { complete: true, ..Together::default() };
         let mut found: Vec<Apartness> = Vec::new();
         for (_, block) in blocks {
@@ -238,7 +235,7 @@ impl Counters {
                 together.complete = false;
                 break;
             }
-            let space = self.hardware.space_of(&self.history, &encoder, &[block]);
+            let space = self.rules.hardware.space_of(&self.history, &encoder, &[block]);
             together.busy_max = space.busy_max;
             if space.groups.is_empty() {
                 self.unsettled.remove(&block);
@@ -281,7 +278,7 @@ impl Counters {
 
 /// The contents of one line under construction.
 struct Listed<'a> {
-    counters: &'a Counters,
+    counters: &'a Counters<'a>,
     line: Line,
     contents: Vec<Content>,
     known: Vec<Known>,
@@ -295,10 +292,14 @@ struct Of {
 }
 
 impl Of {
+    /// What is greater has less of the line.
+    fn lack(self) -> impl Ord {
+        (Reverse(self.version), self.rank)
+    }
+
     /// The one with less of the line.
     fn worse(self, other: Self) -> Self {
-        let key = |of: Self| (std::cmp::Reverse(of.version), of.rank);
-        if key(self) < key(other) { other } else { self }
+        if self.lack() < other.lack() { other } else { self }
     }
 }
 
@@ -364,9 +365,8 @@ impl Listed<'_> {
         let at = self.contents.iter().position(|content| content.bytes == newest)?;
         self.contents.swap(0, at);
         self.known.swap(0, at);
-        let worst = |known: &Known| known.first.map(|of| (std::cmp::Reverse(of.version), of.rank));
-        let base = (0..self.known.len()).filter(|&at| worst(&self.known[at]).is_some());
-        let base = base.max_by_key(|&at| worst(&self.known[at])).unwrap_or(0);
+        let lacks = (0..self.known.len()).filter_map(|at| Some((self.known[at].first?.lack(), at)));
+        let base = lacks.max().map_or(0, |(_, at)| at);
         let intact = |version: usize| {
             let bytes = history.version(version).bytes;
             let content = self.contents.iter().position(|content| content.bytes == bytes)?;

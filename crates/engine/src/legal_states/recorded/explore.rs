@@ -1,18 +1,20 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
-use super::counters::Counters;
+use super::counters::{Counters, Rules};
 use super::judging::{Extent, Judging};
 use super::loss::{Before, Moment};
 use super::memory::Memory;
+use super::point::Extent::Whole;
 use super::point::{Point, Tried};
 use super::report::Outcome;
 use super::tally::{PASSES, Pass, Tally};
+use super::watching::Watching;
 use crate::config::ConfigError;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
-use crate::message::{NO_SITE, ProgramForm};
+use crate::message::NO_SITE;
 use crate::run::{Failure, Source};
 use crate::user_recovery::OwnRecovery;
-use crate::workload::trace::{Done, Step, StepsRead, Trace};
+use crate::workload::trace::{Done, Step, StepsRead, Trace, TraceBase};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -41,7 +43,7 @@ pub struct RecordedLegal<'a> {
 /// anything was judged.
 pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
     let RecordedLegal { exploration, states_per_point, recovery, cancel } = asked;
-    let (&Source::Trace(ref trace, form), Some(recovery)) = (case.source, recovery) else {
+    let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
             "explore legal: only the program's own recovery can judge the states of a recorded program: give its command \
              as 'recover'"
@@ -55,13 +57,19 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let started = Instant::now();
     let stop_after = exploration.stop_at.map(|_| 1).or(exploration.stop_after);
     let budget = states_per_point.unwrap_or(STATES_PER_POINT);
+    let base = trace.base();
+    let rules = Rules::of(&case.config.machine, case.config.seed, case.design, trace)?;
     let mut judging = Judging::new(recovery, stop_after, cancel);
+    let mut watching = match judging.recovery().settings().watcher {
+        Some(_) => Some(Watching::of(trace, case.config.allow_truncated, cancel)?),
+        None => None,
+    };
     let passes = if exploration.plan == CrashPlan::All { &PASSES[..] } else { &PASSES[2..] };
     let mut found = None;
     for &pass in passes {
         let (plan, region) = (exploration.plan, exploration.region);
-        let reading = Reading { case, trace, form, plan, region, pass, budget, cancel };
-        found = Some(reading.read(&mut judging)?);
+        let reading = Reading { case, trace, base: &base, rules: rules.as_ref(), plan, region, pass, budget, cancel };
+        found = Some(reading.read(&mut judging, watching.as_mut())?);
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
             break;
         }
@@ -74,7 +82,9 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     }
     let unjudged = (points == 0).then(|| near.unjudged(exploration.plan, exploration.region));
     let seconds = started.elapsed().as_secs_f64();
-    let outcome = Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after };
+    let unknown = watching.and_then(|watching| watching.unknown);
+    let outcome =
+        Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after, unknown };
     Ok(outcome.report(case, judging))
 }
 
@@ -122,7 +132,9 @@ impl Near {
 struct Reading<'a> {
     case: &'a CrashCase<'a>,
     trace: &'a Trace,
-    form: ProgramForm,
+    base: &'a TraceBase,
+    /// Those of the counters, on a design whose lines do not always decrypt.
+    rules: Option<&'a Rules>,
     plan: CrashPlan,
     region: Region,
     pass: Pass,
@@ -138,11 +150,10 @@ struct Read {
 }
 
 impl Reading<'_> {
-    fn read(&self, judging: &mut Judging<'_>) -> Result<Read, Failure> {
+    fn read(&self, judging: &mut Judging<'_>, watching: Option<&mut Watching>) -> Result<Read, Failure> {
         judging.rewind()?;
-        let base = self.trace.base();
-        let counters = Counters::of(self.case.config, self.case.design, self.trace, self.form)?;
-        let memory = Memory::new(self.trace.files(), &base, |line| judging.recovery().shows(line))
+        let counters = self.rules.map(|rules| Counters::new(rules, self.case.source.annotated()));
+        let memory = Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
             .telling_marks(judging.recovery().named().marks)
             .with_counters(counters);
         let steps = self.trace.steps(self.cancel)?;
@@ -150,6 +161,7 @@ impl Reading<'_> {
             of: self,
             memory,
             judging,
+            watching,
             kinds: FxHashSet::default(),
             last_point: 0,
             left: false,
@@ -185,6 +197,8 @@ struct Walk<'r, 'a, 'j> {
     of: &'r Reading<'r>,
     memory: Memory<'a>,
     judging: &'r mut Judging<'j>,
+    /// If what the command reads is to decide what cannot be tried.
+    watching: Option<&'r mut Watching>,
     /// The kinds of crash points that have been met.
     kinds: FxHashSet<u64>,
     /// The step before which the last crash point was.
@@ -249,7 +263,7 @@ impl Walk<'_, '_, '_> {
     fn explore_all(&mut self, at: Moment) -> ControlFlow<()> {
         let point = Point::of(&mut self.memory);
         let points = self.judging.explores(at.record);
-        let Self { of, memory, judging, outcome, .. } = self;
+        let Self { of, memory, judging, watching, outcome, .. } = self;
         let pass = of.pass;
         let mut tally = self.tally;
         // As long as the point is being explored, it counts as explored in part.
@@ -259,8 +273,24 @@ impl Walk<'_, '_, '_> {
             *outcome = judging.meet(memory, &point, state, at, extent);
             if outcome.is_err() || judging.ended.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
+        let tried = match watching {
+            Some(watching) if pass.extent == Whole && tried != Tried::Every => {
+                let whole = Point::whole(memory);
+                match watching.explore(memory, &whole, judging, (at, extent, of.budget)) {
+                    Ok(found) => {
+                        self.tally.classes += found.classes;
+                        if found.every { Tried::Classes } else { tried }
+                    }
+                    Err(why) => {
+                        *outcome = Err(why);
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            _ => tried,
+        };
         self.tally.add(&point, tried);
-        ControlFlow::Continue(())
+        if self.judging.ended.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Whether no point of the same kind has been met: with the same stores since the last one, flushed or not, at the same

@@ -7,7 +7,7 @@ use super::tally::{Pass, Tally};
 use crate::crash::Recoveries;
 use crate::message::{Line, LineBytes};
 use crate::run::Failure;
-use crate::user_recovery::{Occasion, OwnRecovery};
+use crate::user_recovery::{Occasion, OwnRecovery, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -163,6 +163,38 @@ impl<'a> Judging<'a> {
         }
         let ahead = self.recovery.ahead();
         self.take(ahead)
+    }
+
+    /// Whether the command recovers on the memory of a state that has been met and whose verdict has been taken; why what
+    /// it reads there cannot decide other states, if it has not ended by itself.
+    pub fn recovers(&self, point: &Point, state: &State, occasion: Occasion) -> Result<bool, String> {
+        let digest = self.recovery.named().digest(point.digest(state), occasion);
+        match self.recovery.judged(digest) {
+            Some(verdict) if !verdict.timed_out() => Ok(verdict.recovers()),
+            _ => Err("a run had not ended in time".to_owned()),
+        }
+    }
+
+    /// Runs the command under the watcher on states of a point.
+    pub fn watch(
+        &mut self,
+        memory: &mut Memory<'_>,
+        point: &Point,
+        states: &[&State],
+        (occasion, until): (Occasion, Extent),
+    ) -> Result<Vec<Watched>, Failure> {
+        let mut runs = Vec::with_capacity(states.len());
+        for state in states {
+            self.collect(memory, point, state);
+            runs.push(self.recovery.prepare_watched(occasion, self.lines.drain(..))?);
+        }
+        let watched = self.recovery.watch(&runs, self.cancel);
+        match &watched {
+            Ok(watched) => self.recoveries.watched(watched.len() as u64),
+            // All verdicts have been taken.
+            Err(_) => self.end_at(Extent { images: self.recoveries.images, ..until }),
+        }
+        watched
     }
 
     /// Collects the lines in which the image differs from the last one.

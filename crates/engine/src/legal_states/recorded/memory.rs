@@ -53,7 +53,7 @@ pub(super) struct Memory<'a> {
     pub marks: u64,
     marked: bool,
     /// The counters, on a design whose lines do not always decrypt.
-    pub counters: Option<Counters>,
+    pub counters: Option<Counters<'a>>,
     /// Whether the command is told of marks, so that each makes a difference to it.
     tells_marks: bool,
     /// Transactions that have ended, and whether the program is in one.
@@ -95,7 +95,7 @@ impl<'a> Memory<'a> {
     }
 
     /// On a design with such counters.
-    pub fn with_counters(mut self, counters: Option<Counters>) -> Self {
+    pub fn with_counters(mut self, counters: Option<Counters<'a>>) -> Self {
         self.counters = counters;
         self
     }
@@ -132,10 +132,10 @@ impl<'a> Memory<'a> {
             Done::Store { at, bytes, way, .. } => self.store(step, at, bytes, way),
             Done::Flush { at, kind, .. } => self.flush(step, at.line, kind),
             Done::Fence { .. } => self.fence(step.thread),
-            Done::Annotation { kind, number, lines } => {
+            Done::Annotation { kind, lines, .. } => {
                 for &at in lines {
                     if let (Some(line), Some(counters)) = (self.place(at), &mut self.counters) {
-                        counters.annotate(step.thread, line, kind, number);
+                        counters.annotate(step.thread, line, kind);
                     }
                 }
             }

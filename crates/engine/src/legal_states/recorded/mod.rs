@@ -6,13 +6,16 @@
 //!                       counters (what it may read as, where counters and data can be apart)
 //! memory -> point (what is open at a crash point, and in which order states are tried)
 //! point -> judging (each different image once) -> loss (what was lost, what was kept) -> report (causes by place)
+//! point with too many states -> watching (what the command reads; decided: of earlier points) -> classes of states
 //! ```
 //!
 //! The trace is read three times (tally): what is most likely to show a mistake comes first, once for each kind of crash
 //! point; then all of it, for each kind; then every point.
 
+mod classes;
 mod contents;
 mod counters;
+mod decided;
 mod explore;
 mod judging;
 mod line;
@@ -23,5 +26,6 @@ mod report;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod watching;
 
 pub use explore::{RecordedLegal, explore_recorded};

@@ -45,9 +45,9 @@ pub(super) struct Point {
     pub exactly: Option<u64>,
     /// The logarithm to base 2 of this number, or of an upper bound.
     pub bits: f64,
-    /// Whether all lines with all their contents are there.
-    complete: bool,
-    together: Together,
+    /// Whether all open lines are there.
+    pub considered: bool,
+    pub together: Together,
 }
 
 /// Which states of a crash point are tried.
@@ -66,6 +66,8 @@ pub(super) enum Tried {
     Every,
     /// Every state in which a single line differs from all others, which have all arrived or all not.
     Singles,
+    /// One state at least of all that agree on what the command reads, and so every legal state as far as it can tell.
+    Classes,
     /// Some states.
     Some,
 }
@@ -77,15 +79,25 @@ pub(super) type State = [usize];
 pub(super) type Visit<'a> = dyn FnMut(&State) -> ControlFlow<()> + 'a;
 
 impl Point {
-    /// The point that memory is at.
+    /// The point that memory is at, with so many lines that most of them can be lost or kept alone.
     pub fn of(memory: &mut Memory<'_>) -> Self {
+        Self::with(memory, LINES_MAX)
+    }
+
+    /// The point that memory is at, with all its lines; where counters can be apart from their data, with those of
+    /// [`Point::of`].
+    pub fn whole(memory: &mut Memory<'_>) -> Self {
+        Self::with(memory, usize::MAX)
+    }
+
+    fn with(memory: &mut Memory<'_>, most: usize) -> Self {
         memory.count();
         if let Some(mut counters) = memory.counters.take() {
             let point = Self::with_counters(memory, &mut counters);
             memory.counters = Some(counters);
             return point;
         }
-        let chosen = chosen(memory);
+        let chosen = chosen(memory, most);
         let mut lines = Vec::with_capacity(chosen.len());
         for number in chosen {
             let fresh = memory.is_fresh(number);
@@ -97,15 +109,16 @@ impl Point {
                 lines.push(Open { number, line, fresh, contents, of_counter: None, digests });
             }
         }
-        let complete = lines.len() == memory.undecided && lines.iter().all(|line| line.contents.complete);
+        let considered = lines.len() == memory.undecided;
         let count = lines.iter().try_fold(1u64, |product, line| product.checked_mul(line.contents.list.len() as u64));
-        let exactly = count.filter(|_| complete);
         let together = Together::default();
-        Self { lines, digest: memory.digest, exactly, bits: memory.bits, complete, together }
+        let mut point = Self { lines, digest: memory.digest, exactly: None, bits: memory.bits, considered, together };
+        point.exactly = count.filter(|_| point.is_complete());
+        point
     }
 
     /// The point on a design whose counters can be apart from their data.
-    fn with_counters(memory: &Memory<'_>, counters: &mut Counters) -> Self {
+    fn with_counters(memory: &Memory<'_>, counters: &mut Counters<'_>) -> Self {
         let (found, together) = counters.lines();
         let open = |Apartness { line, contents, of_counter }| {
             let number = memory.number(line);
@@ -113,10 +126,10 @@ impl Point {
             Open { number, line, fresh: memory.is_fresh(number), contents, of_counter: Some(of_counter), digests }
         };
         let lines: Vec<Open> = found.into_iter().map(open).collect();
-        let complete = together.complete && lines.iter().all(|line| line.contents.complete);
         let bits = lines.iter().map(|line| line.contents.bits).sum();
-        let mut point = Self { lines, digest: memory.digest, exactly: None, bits, complete, together };
-        if complete && bits <= COUNTED_BITS_MAX {
+        let considered = together.complete;
+        let mut point = Self { lines, digest: memory.digest, exactly: None, bits, considered, together };
+        if point.is_complete() && bits <= COUNTED_BITS_MAX {
             let mut states = 0;
             let mut count = |_: &State| {
                 states += 1;
@@ -126,6 +139,11 @@ impl Point {
             point.exactly = Some(states);
         }
         point
+    }
+
+    /// Whether all open lines with all their contents are there.
+    fn is_complete(&self) -> bool {
+        self.considered && self.lines.iter().all(|line| line.contents.complete)
     }
 
     fn trial<'p, 'v, 'f>(&'p self, left: u64, visit: &'v mut Visit<'f>) -> Trial<'p, 'v, 'f> {
@@ -153,14 +171,14 @@ impl Point {
         }
         let singles = trial.singles(false)? && trial.contents()?;
         let _ = trial.as_stored()? && trial.pairs()? && trial.as_stored_without_one()?;
-        ControlFlow::Continue(if singles && self.complete { Tried::Singles } else { Tried::Some })
+        ControlFlow::Continue(if singles && self.is_complete() { Tried::Singles } else { Tried::Some })
     }
 }
 
-/// The lines that are considered, in the order of their last stores.
-fn chosen(memory: &Memory<'_>) -> Vec<u32> {
+/// The lines that are considered, in the order of their last stores: all of them, if they are at most `most`.
+fn chosen(memory: &Memory<'_>, most: usize) -> Vec<u32> {
     let last = |number: u32| memory.lines[number as usize].pending.stores.last().map(|stored| stored.step);
-    if memory.pending.len() <= LINES_MAX {
+    if memory.pending.len() <= most {
         return memory.pending.values().copied().collect();
     }
     let newest = memory.pending.values().rev().take(LINES_MAX - FIRST_MAX).copied();
@@ -204,6 +222,9 @@ impl Trial<'_, '_, '_> {
 
     /// Whether the contents of lines whose counters lie in one block go together.
     fn is_legal(&self) -> bool {
+        if self.together.groups.is_empty() {
+            return true;
+        }
         let (mut ways, mut busy) = ([u64::MAX; GROUPS_MAX], 0);
         for (line, &content) in self.lines.iter().zip(&self.state) {
             if let Some(of) = &line.of_counter {

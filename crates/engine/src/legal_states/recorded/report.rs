@@ -27,6 +27,8 @@ pub(super) struct Outcome<'a> {
     pub interrupted: bool,
     pub seconds: f64,
     pub stop_after: Option<u64>,
+    /// Why what the command reads has left a point undecided.
+    pub unknown: Option<String>,
 }
 
 impl Outcome<'_> {
@@ -42,7 +44,9 @@ impl Outcome<'_> {
             self.budget,
             judging.recovery().named().marks,
         );
-        let recoveries = judging.recoveries.clone();
+        let mut recoveries = judging.recoveries.clone();
+        let tally = &self.extent.tally;
+        recoveries.by_reads(tally.classes, tally.by_reads);
         if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
@@ -65,7 +69,7 @@ impl Outcome<'_> {
             nested_points: 0,
             recovered,
             distinct_states: judging.recoveries.images,
-            coverage: coverage + &recoveries.coverage(),
+            coverage: coverage + &recoveries.coverage() + &self.unknown_told(),
             violations,
             violation_count: recoveries.lost(),
             stages: Vec::new(),
@@ -75,6 +79,12 @@ impl Outcome<'_> {
             unjudged: self.unjudged,
         };
         CrashReport { causes: Some(causes), ..CrashReport::new(run, findings) }
+    }
+
+    /// Why what the command reads has not decided some points, if it was to.
+    fn unknown_told(&self) -> String {
+        let told = |why| format!(" At some points what the command reads has not decided the rest: {why}.");
+        self.unknown.as_ref().map(told).unwrap_or_default()
     }
 }
 

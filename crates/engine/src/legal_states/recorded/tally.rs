@@ -27,6 +27,10 @@ pub(super) struct Tally {
     pub points: u64,
     pub exhaustive: u64,
     pub singles: u64,
+    /// Those of the exhaustive ones at which what the command reads has decided most states, and the classes of states at
+    /// all points that were decided so.
+    pub by_reads: u64,
+    pub classes: u64,
     /// Number of legal states, equal ones at different points counted at each; `None` if it is not known exactly.
     exactly: Option<u64>,
     /// Its logarithm to base 2, or that of an upper bound.
@@ -39,7 +43,8 @@ impl Tally {
         self.exactly = before.and_then(|sum| sum.checked_add(point.exactly?));
         self.bits = if self.points == 0 { point.bits } else { sum_of_powers(self.bits, point.bits) };
         self.points += 1;
-        self.exhaustive += u64::from(tried == Tried::Every);
+        self.exhaustive += u64::from(matches!(tried, Tried::Every | Tried::Classes));
+        self.by_reads += u64::from(tried == Tried::Classes);
         self.singles += u64::from(tried == Tried::Singles);
     }
 

@@ -41,7 +41,14 @@ fn trace(files: &[(&str, u64)]) -> Trace {
 }
 
 fn settings(command: &str) -> RecoverySettings {
-    RecoverySettings { command: command.to_owned(), timeout_seconds: 20, folder: None, keep: None, jobs: 2 }
+    RecoverySettings {
+        command: command.to_owned(),
+        timeout_seconds: 20,
+        folder: None,
+        keep: None,
+        jobs: 2,
+        watcher: None,
+    }
 }
 
 fn recovery(trace: &Trace, settings: RecoverySettings) -> Result<OwnRecovery, ConfigError> {

@@ -119,10 +119,10 @@ impl Trace {
     /// # Errors
     /// The file can no longer be opened, or its format does not show what is flushed.
     pub fn steps(&self, end: &Arc<AtomicBool>) -> Result<Steps, ConfigError> {
-        Steps::until(&self.source.uninterrupted(), end)
+        Steps::until(&self.source.uninterrupted(), &self.omitted, end)
     }
 
-    /// The same recording, whose programs leave these operations out.
+    /// The same recording, whose programs and steps leave these operations out.
     pub fn without(&self, omitted: Omitted) -> Trace {
         Trace {
             source: self.source.clone(),
@@ -133,11 +133,6 @@ impl Trace {
             sites: None,
             omitted,
         }
-    }
-
-    /// The numbers of the annotations that its programs leave out, in order.
-    pub fn omitted_annotations(&self) -> &[u64] {
-        self.omitted.of_annotations()
     }
 
     /// Whether programs of it report where operations come from.

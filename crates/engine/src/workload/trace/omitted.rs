@@ -30,11 +30,6 @@ impl Omitted {
         Self { annotations: sorted(numbers), ..Self::default() }
     }
 
-    /// The numbers of annotations, in order.
-    pub(super) fn of_annotations(&self) -> &[u64] {
-        &self.annotations
-    }
-
     /// From the beginning of the recording.
     pub(super) fn begin(&self) -> Omitting {
         let from = |numbers: &Arc<[u64]>| Numbers { numbers: Arc::clone(numbers), next: 0, seen: 0 };

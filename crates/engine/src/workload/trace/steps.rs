@@ -5,6 +5,7 @@
 //! operation is a fence and then a store, as nothing that is stored before it can be overtaken by it.
 
 use super::TraceInput;
+use super::omitted::{Omitted, Omitting};
 use super::ranges::Ranges;
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, Scratch, StoreWay};
 use super::sites::Sites;
@@ -105,6 +106,10 @@ pub struct Steps {
     flushes: u64,
     fences: u64,
     annotations: u64,
+    /// What is left out.
+    omitted: Omitting,
+    /// The lines of the newest annotation.
+    annotated: Vec<FileLine>,
     /// Addresses where stores need not become durable.
     scratch: Ranges,
     bytes: u64,
@@ -130,9 +135,10 @@ impl Steps {
         Self::new(&TraceInput::bytes(name, bytes.into()))
     }
 
-    /// Opens the recording `input`, which ends early, as if the visitor had ended it, once `end` is set.
-    pub(super) fn until(input: &TraceInput, end: &Arc<AtomicBool>) -> Result<Self, ConfigError> {
-        Ok(Self { end: Some(Arc::clone(end)), ..Self::new(input)? })
+    /// Opens the recording `input` without the operations `omitted`; it ends early, as if the visitor had ended it, once
+    /// `end` is set.
+    pub(super) fn until(input: &TraceInput, omitted: &Omitted, end: &Arc<AtomicBool>) -> Result<Self, ConfigError> {
+        Ok(Self { omitted: omitted.begin(), end: Some(Arc::clone(end)), ..Self::new(input)? })
     }
 
     fn new(input: &TraceInput) -> Result<Self, ConfigError> {
@@ -149,6 +155,8 @@ impl Steps {
             flushes: 0,
             fences: 0,
             annotations: 0,
+            omitted: Omitted::default().begin(),
+            annotated: Vec::new(),
             scratch: Ranges::default(),
             bytes: input.file_bytes(),
             read,
@@ -253,20 +261,22 @@ impl Steps {
 
     fn fence(&mut self, full: bool, visit: &mut dyn FnMut(Step<'_>)) {
         let site = self.recording.site();
-        visit(self.step(site, Done::Fence { full, number: self.fences }));
+        if !self.omitted.fence() {
+            visit(self.step(site, Done::Fence { full, number: self.fences }));
+        }
         self.fences += 1;
     }
 
     fn annotation(&mut self, address: u64, end: u64, kind: AnnotationKind, visit: &mut dyn FnMut(Step<'_>)) {
         let site = self.recording.site();
-        let (mut lines, mut at) = (Vec::new(), address);
-        while let Some((start, place)) = self.recording.first_placed(at, end) {
-            let numbers = place.offset / LINE_BYTES..(place.offset + place.length).div_ceil(LINE_BYTES);
-            lines.extend(numbers.map(|line| FileLine { file: place.file as u32, line }));
-            at = start + place.length;
+        if !self.omitted.annotation() {
+            let mut lines = std::mem::take(&mut self.annotated);
+            lines.clear();
+            self.each_line(address, end, |_, at| lines.push(at.line));
+            lines.dedup();
+            visit(self.step(site, Done::Annotation { kind, number: self.annotations, lines: &lines }));
+            self.annotated = lines;
         }
-        lines.dedup();
-        visit(self.step(site, Done::Annotation { kind, number: self.annotations, lines: &lines }));
         self.annotations += 1;
     }
 
@@ -322,22 +332,31 @@ impl Steps {
 
     fn flush(&mut self, address: u64, end: u64, kind: FlushKind, visit: &mut dyn FnMut(Step<'_>)) {
         let site = self.recording.site();
-        let (mut at, mut outside) = (address, true);
-        while let Some((start, place)) = self.recording.first_placed(at, end) {
+        let mut outside = true;
+        self.each_line(address, end, |steps, at| {
             outside = false;
+            if !steps.omitted.flush() {
+                visit(steps.step(site, Done::Flush { at, kind, number: steps.flushes }));
+            }
+            steps.flushes += 1;
+        });
+        if outside && address < end {
+            visit(self.step(site, Done::FlushOutside { address }));
+        }
+    }
+
+    /// Calls `each` with the first byte of every line of files in a range of addresses.
+    fn each_line(&mut self, address: u64, end: u64, mut each: impl FnMut(&mut Self, Spot)) {
+        let mut at = address;
+        while let Some((start, place)) = self.recording.first_placed(at, end) {
             let first = place.offset / LINE_BYTES;
             for number in first..(place.offset + place.length).div_ceil(LINE_BYTES) {
                 let skipped = (number * LINE_BYTES).saturating_sub(place.offset);
                 let offset = (place.offset + skipped) % LINE_BYTES;
                 let line = FileLine { file: place.file as u32, line: number };
-                let spot = Spot { address: start + skipped, line, offset: offset as u8 };
-                visit(self.step(site, Done::Flush { at: spot, kind, number: self.flushes }));
-                self.flushes += 1;
+                each(self, Spot { address: start + skipped, line, offset: offset as u8 });
             }
             at = start + place.length;
-        }
-        if outside && address < end {
-            visit(self.step(site, Done::FlushOutside { address }));
         }
     }
 }

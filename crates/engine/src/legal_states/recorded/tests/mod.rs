@@ -2,10 +2,12 @@
 //! with the mistakes that are to be found.
 
 mod causes;
+mod classes;
 mod contents;
 mod counters;
 mod marks;
 mod reference;
+mod watching;
 
 use super::memory::Memory;
 use super::point::{Extent, Point, Tried};

@@ -1,0 +1,176 @@
+//! A run of the command under a watcher, which notes what the command and all that it starts read of their files before
+//! they have written it.
+//!
+//! A watcher is a command line. `--reads=FILE`, `--image=DEVICE:INODE` for each file in its order, `--` and the command are
+//! appended to it. `recorder/reads.h` says what it writes to FILE.
+
+use super::command::{self, Came, Limits, Outcome, Ran};
+use super::seats::Prepared;
+use super::{Occasion, OwnRecovery, reason, shell_quoted};
+use crate::config::ConfigError;
+use crate::message::{Line, LineBytes};
+use crate::run::Failure;
+use std::fmt::Write;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Most files of which reads are noted.
+pub(super) const FILES_MAX: usize = 64;
+/// How many times as long as an ordinary run a watched one may take.
+const SLOWER: u32 = 100;
+const WORD_BYTES: u64 = 8;
+
+/// Words of a line that were read one after another, without words of another line between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WordsRead {
+    pub line: Line,
+    /// Bit `n`: word `n` of eight bytes was read.
+    pub words: u8,
+}
+
+/// What came of a watched run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Watched {
+    /// All that it read, in its order.
+    Read { recovers: bool, reads: Vec<WordsRead> },
+    /// Not all that it read is known, for this reason.
+    Unknown(String),
+}
+
+/// A watched run that is prepared.
+pub struct ToWatch(Prepared);
+
+impl OwnRecovery {
+    /// Prepares a watched run, with memory told as to [`OwnRecovery::begin`].
+    pub fn prepare_watched(
+        &mut self,
+        occasion: Occasion,
+        lines: impl Iterator<Item = (Line, LineBytes)>,
+    ) -> Result<ToWatch, ConfigError> {
+        self.prepared(occasion, lines).map(ToWatch)
+    }
+
+    /// Runs the command under the watcher on each of these memories, as many at a time as commands run.
+    pub fn watch(&self, runs: &[ToWatch], cancel: &AtomicBool) -> Result<Vec<Watched>, Failure> {
+        let watcher = self.settings.watcher.as_deref().unwrap_or_default();
+        let (names, seats) = (self.image.names(), &*self.seats);
+        let limits = Limits { timeout: Duration::from_secs(self.settings.timeout_seconds), cancel };
+        let mut found: Vec<_> = runs.iter().map(|_| Ok(None)).collect();
+        self.pool.in_place_scope(|scope| {
+            for (ToWatch(prepared), found) in runs.iter().zip(&mut found) {
+                let names = &names;
+                scope.spawn(move |_| *found = seats.watch(prepared, watcher, names, limits));
+            }
+        });
+        let came = |ran: io::Result<Option<(Ran, String)>>| match ran {
+            Ok(Some((ran, written))) => Ok(watched(&ran, &written, |file, offset| self.image.line_at(file, offset))),
+            Ok(None) => Err(Failure::Cancelled),
+            Err(error) => {
+                Err(ConfigError(format!("watch_reads: the command cannot be run: {}", reason(&error))).into())
+            }
+        };
+        found.into_iter().map(came).collect()
+    }
+}
+
+/// What a watched run is given.
+pub(super) struct Watching<'a> {
+    /// The command line of the watcher.
+    pub watcher: &'a [String],
+    /// The command, and whether it is one program with plain words, which needs no shell.
+    pub text: &'a str,
+    pub plain: bool,
+    pub files: &'a [PathBuf],
+    /// Where the watcher writes.
+    pub reads: &'a Path,
+}
+
+impl Watching<'_> {
+    /// Runs the command; what it has read, as the watcher has written it down, and how the run ended. `None` if the user
+    /// interrupted.
+    pub fn run(&self, limits: Limits<'_>) -> io::Result<Option<(Ran, String)>> {
+        let limits = Limits { timeout: limits.timeout * SLOWER, ..limits };
+        let ran = match command::run(&self.text()?, limits, None)? {
+            Came::Ran(ran) => ran,
+            Came::Cancelled => return Ok(None),
+            Came::Serves(_) => unreachable!("nobody has offered it to serve"),
+        };
+        let written = std::fs::read(self.reads).unwrap_or_default();
+        let _ = std::fs::remove_file(self.reads);
+        Ok(Some((ran, String::from_utf8_lossy(&written).into_owned())))
+    }
+
+    /// The command under the watcher.
+    fn text(&self) -> io::Result<String> {
+        let mut text = "exec".to_owned();
+        for word in self.watcher {
+            text += " ";
+            text += &shell_quoted(word);
+        }
+        let _ = write!(text, " {}", shell_quoted(&format!("--reads={}", self.reads.display())));
+        for file in self.files {
+            let told = file.metadata()?;
+            let _ = write!(text, " --image={}:{}", told.dev(), told.ino());
+        }
+        Ok(match self.plain {
+            true => format!("{text} -- {}", self.text),
+            false => format!("{text} -- sh -c {}", shell_quoted(self.text)),
+        })
+    }
+}
+
+/// What `written` says of a run that ended so. `line_at`: the line at an offset of a file, if it has it.
+fn watched(ran: &Ran, written: &str, line_at: impl Fn(usize, u64) -> Option<Line>) -> Watched {
+    if ran.outcome == Outcome::TimedOut {
+        return Watched::Unknown("a watched run had not ended in time and was killed".to_owned());
+    }
+    let mut reads: Vec<WordsRead> = Vec::new();
+    let [mut begun, mut expected, mut ended, mut to_end] = [0_i64, 1, 0, 1];
+    for told in written.lines() {
+        let (what, rest) = told.split_once(' ').unwrap_or((told, ""));
+        match what {
+            "start" => begun += 1,
+            "exec" => expected += 1,
+            "exec-failed" => expected -= 1,
+            "fork" => to_end += 1,
+            "end" => ended += 1,
+            "unknown" => return Watched::Unknown(format!("it uses {rest}, of which it is not seen what it reads")),
+            "read" => match range(rest) {
+                Some((file, offset, length)) => {
+                    let words = (offset..offset + length).step_by(WORD_BYTES as usize);
+                    words.filter_map(|at| Some((line_at(file, at)?, at))).for_each(|(line, at)| {
+                        let word = 1 << (at / WORD_BYTES % 8);
+                        match reads.last_mut().filter(|last| last.line == line) {
+                            Some(last) => last.words |= word,
+                            None => reads.push(WordsRead { line, words: word }),
+                        }
+                    });
+                }
+                None => return unreadable(ran),
+            },
+            _ => return unreadable(ran),
+        }
+    }
+    match (begun, ended) {
+        (0, _) => unreadable(ran),
+        _ if begun != expected => Watched::Unknown("it starts a program that cannot be watched".to_owned()),
+        _ if ended != to_end => Watched::Unknown("a process of it was killed, or had not ended".to_owned()),
+        _ => Watched::Read { recovers: ran.outcome == Outcome::Exit(0), reads },
+    }
+}
+
+fn unreadable(ran: &Ran) -> Watched {
+    Watched::Unknown(format!("the watcher did not run, and the last line that was printed is \"{}\"", ran.said))
+}
+
+/// The number of a file, an offset and a length.
+fn range(text: &str) -> Option<(usize, u64, u64)> {
+    let mut numbers = text.split(' ').map(|number| number.parse::<u64>().ok());
+    let (file, offset, length) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    offset.checked_add(length)?;
+    let whole = numbers.next().is_none() && offset.is_multiple_of(WORD_BYTES) && length.is_multiple_of(WORD_BYTES);
+    whole.then_some((usize::try_from(file).ok()?, offset, length))
+}
