@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
-pub use watch::{Watched, WordsRead};
+pub use watch::{Watched, WordRead};
 
 /// Seconds that a run of the command may take by default.
 pub const TIMEOUT_SECONDS: u64 = 60;

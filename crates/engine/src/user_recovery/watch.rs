@@ -23,19 +23,27 @@ pub(super) const FILES_MAX: usize = 64;
 const SLOWER: u32 = 100;
 const WORD_BYTES: u64 = 8;
 
-/// Words of a line that were read one after another, without words of another line between them.
+/// A word of eight bytes that was read. What a run reads next may depend on it, even if that lies in the same line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WordsRead {
+pub struct WordRead {
     pub line: Line,
-    /// Bit `n`: word `n` of eight bytes was read.
-    pub words: u8,
+    /// Its number in the line.
+    pub word: u8,
+}
+
+impl WordRead {
+    /// The word of a line that holds `bytes`.
+    pub fn of(self, bytes: &LineBytes) -> [u8; 8] {
+        let first = usize::from(self.word) * 8;
+        std::array::from_fn(|byte| bytes[first + byte])
+    }
 }
 
 /// What came of a watched run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Watched {
     /// All that it read, in its order.
-    Read { recovers: bool, reads: Vec<WordsRead> },
+    Read { recovers: bool, reads: Vec<WordRead> },
     /// Not all that it read is known, for this reason.
     Unknown(String),
 }
@@ -127,7 +135,7 @@ fn watched(ran: &Ran, written: &str, line_at: impl Fn(usize, u64) -> Option<Line
     if ran.outcome == Outcome::TimedOut {
         return Watched::Unknown("a watched run had not ended in time and was killed".to_owned());
     }
-    let mut reads: Vec<WordsRead> = Vec::new();
+    let mut reads = Vec::new();
     let [mut begun, mut expected, mut ended, mut to_end] = [0_i64, 1, 0, 1];
     for told in written.lines() {
         let (what, rest) = told.split_once(' ').unwrap_or((told, ""));
@@ -141,13 +149,9 @@ fn watched(ran: &Ran, written: &str, line_at: impl Fn(usize, u64) -> Option<Line
             "read" => match range(rest) {
                 Some((file, offset, length)) => {
                     let words = (offset..offset + length).step_by(WORD_BYTES as usize);
-                    words.filter_map(|at| Some((line_at(file, at)?, at))).for_each(|(line, at)| {
-                        let word = 1 << (at / WORD_BYTES % 8);
-                        match reads.last_mut().filter(|last| last.line == line) {
-                            Some(last) => last.words |= word,
-                            None => reads.push(WordsRead { line, words: word }),
-                        }
-                    });
+                    reads.extend(words.filter_map(|at| {
+                        Some(WordRead { line: line_at(file, at)?, word: (at / WORD_BYTES % 8) as u8 })
+                    }));
                 }
                 None => return unreadable(ran),
             },
@@ -173,4 +177,22 @@ fn range(text: &str) -> Option<(usize, u64, u64)> {
     offset.checked_add(length)?;
     let whole = numbers.next().is_none() && offset.is_multiple_of(WORD_BYTES) && length.is_multiple_of(WORD_BYTES);
     whole.then_some((usize::try_from(file).ok()?, offset, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that reads a flag and then ends has begun as one that goes on in the same line.
+    #[test]
+    fn words_of_a_line_are_read_one_after_the_other() {
+        let ran = Ran { outcome: Outcome::Exit(0), said: String::new() };
+        let reads_of = |written: &str| match watched(&ran, written, |_, offset| Some(Line(offset / 64))) {
+            Watched::Read { reads, .. } => reads,
+            Watched::Unknown(why) => panic!("{why}"),
+        };
+        let long = reads_of("start\nread 0 56 24\nend\n");
+        assert_eq!(long.iter().map(|read| (read.line.0, read.word)).collect::<Vec<_>>(), [(0, 7), (1, 0), (1, 1)]);
+        assert_eq!(reads_of("start\nread 0 56 8\nend\n"), long[..1]);
+    }
 }

@@ -7,7 +7,7 @@
 
 use super::point::{Open, Point, State};
 use crate::message::{Line, LineBytes};
-use crate::user_recovery::WordsRead;
+use crate::user_recovery::WordRead;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -40,11 +40,6 @@ pub(super) struct Classes<'p> {
     waiting: VecDeque<Part>,
     /// Whether the parts that wait, and the classes that are decided, are all states.
     whole: bool,
-}
-
-/// The words of a line, the others zero.
-pub(super) fn masked(bytes: &LineBytes, words: u8) -> LineBytes {
-    std::array::from_fn(|byte| if words >> (byte / 8) & 1 == 1 { bytes[byte] } else { 0 })
 }
 
 impl<'p> Classes<'p> {
@@ -83,13 +78,13 @@ impl<'p> Classes<'p> {
     }
 
     /// Of `part`, the states are decided that agree with `state` on what a run on it has read. The others wait.
-    pub fn decide(&mut self, mut part: Part, state: &State, reads: &[WordsRead]) {
-        for &WordsRead { line, words } in reads {
-            let Some(&at) = self.by_line.get(&line) else { continue };
+    pub fn decide(&mut self, mut part: Part, state: &State, reads: &[WordRead]) {
+        for &read in reads {
+            let Some(&at) = self.by_line.get(&read.line) else { continue };
             let open = &self.point.lines[at];
             self.whole &= open.contents.complete;
-            let word_of = |content: usize| masked(&open.contents.list[content].bytes, words);
-            let mut alike: Vec<(LineBytes, Vec<usize>)> = vec![(word_of(state[at]), Vec::new())];
+            let word_of = |content: usize| read.of(&open.contents.list[content].bytes);
+            let mut alike: Vec<([u8; 8], Vec<usize>)> = vec![(word_of(state[at]), Vec::new())];
             for content in part.contents(at, open) {
                 let found = word_of(content);
                 match alike.iter_mut().find(|(bytes, _)| *bytes == found) {

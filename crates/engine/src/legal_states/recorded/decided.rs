@@ -4,10 +4,9 @@
 //! A command that depends on its files alone reads the same as long as it finds the same. So its runs are paths of one
 //! tree, which lie here by the digest of what was found so far.
 
-use super::classes::masked;
 use crate::kernel::keyed_digest;
 use crate::message::{Line, LineBytes};
-use crate::user_recovery::WordsRead;
+use crate::user_recovery::WordRead;
 use rustc_hash::FxHashMap;
 
 /// Keys of digests that no line has.
@@ -16,13 +15,13 @@ const STEP: u64 = u64::MAX - 1;
 /// What the command does after it has found something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
-    Reads(WordsRead),
+    Reads(WordRead),
     Ends { recovers: bool },
 }
 
 /// A run that is known: what it reads, and how it ends.
 pub(super) struct Run {
-    pub reads: Vec<WordsRead>,
+    pub reads: Vec<WordRead>,
     pub recovers: bool,
 }
 
@@ -30,12 +29,13 @@ pub(super) struct Run {
 #[derive(Default)]
 pub(super) struct Decided(FxHashMap<u128, Next>);
 
-/// The digest of what was found so far, and then `bytes` in these words.
-fn then(before: u128, read: WordsRead, bytes: &LineBytes) -> u128 {
+/// The digest of what was found so far, and then in a word of the line that holds `bytes`.
+fn then(before: u128, read: WordRead, bytes: &LineBytes) -> u128 {
     let mut whole = [0; 64];
     whole[..16].copy_from_slice(&before.to_le_bytes());
-    whole[16..32].copy_from_slice(&keyed_digest(read.line.0, &masked(bytes, read.words)).to_le_bytes());
-    whole[32] = read.words;
+    whole[16..24].copy_from_slice(&read.line.0.to_le_bytes());
+    whole[24..32].copy_from_slice(&read.of(bytes));
+    whole[32] = read.word;
     keyed_digest(STEP, &whole)
 }
 

@@ -9,7 +9,7 @@ use super::memory::Memory;
 use super::point::{Point, State};
 use crate::message::{LINE_BYTES, Line, LineBytes};
 use crate::run::Failure;
-use crate::user_recovery::{Occasion, Watched, WordsRead};
+use crate::user_recovery::{Occasion, Watched};
 use crate::workload::trace::{Done, Trace};
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
@@ -114,7 +114,7 @@ impl Watching {
             Watched::Read { recovers, reads } => (recovers, reads),
             Watched::Unknown(why) => return Err(why),
         };
-        reads.retain(|WordsRead { line, .. }| self.stored.contains(line));
+        reads.retain(|read| self.stored.contains(&read.line));
         let run = Run { reads, recovers };
         match self.decided.add(told, &run, holds) {
             true => Ok(run),

@@ -1,7 +1,7 @@
 //! Classes of states against all states: random programs, and recoveries that read whatever follows from what they have
 //! found.
 
-use super::super::classes::{Classes, masked};
+use super::super::classes::Classes;
 use super::super::counters::{Counters, Rules};
 use super::super::decided::{Decided, Run};
 use super::super::memory::Memory;
@@ -10,7 +10,7 @@ use super::*;
 use crate::config::{Variant, preset};
 use crate::kernel::keyed_digest;
 use crate::run::Annotated;
-use crate::user_recovery::WordsRead;
+use crate::user_recovery::WordRead;
 use proptest::prelude::*;
 
 /// Calls `check` at each crash point of a program on a design, with all its open lines.
@@ -43,19 +43,20 @@ fn held(memory: &Memory<'_>, point: &Point, state: &State, line: Line) -> LineBy
 }
 
 /// What a recovery finds in all, and what it reads, where the program has stored to `lines`.
-fn recovered(seed: u64, lines: &[Line], holds: impl Fn(Line) -> LineBytes) -> (u128, Vec<WordsRead>) {
+fn recovered(seed: u64, lines: &[Line], holds: impl Fn(Line) -> LineBytes) -> (u128, Vec<WordRead>) {
     let mut found = keyed_digest(seed, &[0; 64]);
     let mut reads = Vec::new();
     while reads.len() < 6 && !found.is_multiple_of(7) {
         let line = lines[(found >> 8) as usize % lines.len()];
-        let words = [1, 2, 3, u8::MAX][(found >> 40) as usize % 4];
-        reads.push(WordsRead { line, words });
-        found = keyed_digest(found as u64, &masked(&holds(line), words));
+        let read = WordRead { line, word: (found >> 40) as u8 % 8 };
+        reads.push(read);
+        found = (found >> 64) ^ u128::from(u64::from_le_bytes(read.of(&holds(line))));
+        found = keyed_digest(found as u64, &[0; 64]);
     }
     (found, reads)
 }
 
-fn run_of(found: u128, reads: Vec<WordsRead>) -> Run {
+fn run_of(found: u128, reads: Vec<WordRead>) -> Run {
     Run { reads, recovers: found.is_multiple_of(2) }
 }
 
@@ -156,7 +157,7 @@ fn what_is_not_listed_must_not_be_read() {
             let line = memory.lines[read as usize].line;
             let mut classes = Classes::of(point);
             while let Some((part, state)) = classes.next() {
-                classes.decide(part, &state, &[WordsRead { line, words: 1 }]);
+                classes.decide(part, &state, &[WordRead { line, word: 0 }]);
             }
             found = Some(classes.every());
         });
@@ -168,8 +169,8 @@ fn what_is_not_listed_must_not_be_read() {
 #[test]
 fn a_command_that_reads_something_else_than_before_is_recognised() {
     let holds = |line: Line| [line.0 as u8; 64];
-    let read = |line: u64| WordsRead { line: Line(line), words: 1 };
-    let run = |reads: &[WordsRead], recovers: bool| Run { reads: reads.to_vec(), recovers };
+    let read = |line: u64| WordRead { line: Line(line), word: 0 };
+    let run = |reads: &[WordRead], recovers: bool| Run { reads: reads.to_vec(), recovers };
     let mut decided = Decided::default();
     assert!(decided.add(0, &run(&[read(1), read(2)], true), holds));
     assert!(decided.add(0, &run(&[read(1), read(2)], true), holds), "it may be run again");
