@@ -21,15 +21,14 @@ typedef struct {
 } Run;
 
 static Run loads, stores;
+Bool accesses_open;
 
 static void settle(Run* run)
 {
    if (run->length == 0) return;
    UInt length = run->length;
    run->length = 0;
-   operation(run->access->tag, run->thread, run->completed, run->access->pc);
-   field_address(run->start);
-   field_u(length);
+   operation_over(run->access->tag, run->thread, run->completed, run->access->pc, run->start, length);
    if (run->access->tag != TAG_LOAD) field_bytes(run->bytes, length);
 }
 
@@ -37,11 +36,11 @@ void accesses_settle(void)
 {
    static Bool settling;
    /* The records that are written meanwhile settle nothing. */
-   if (settling || (loads.length == 0 && stores.length == 0)) return;
+   if (settling) return;
    settling = True;
    settle(&loads);
    settle(&stores);
-   settling = False;
+   settling = accesses_open = False;
 }
 
 static void step(Run* run, const Access* access, Addr a, SizeT length)
@@ -53,6 +52,7 @@ static void step(Run* run, const Access* access, Addr a, SizeT length)
        || end % LINE == 0 || run->length + length > LINE) {
       accesses_settle();
       *run = (Run){ .access = access, .thread = thread, .completed = completed, .start = a };
+      accesses_open = True;
    }
    if (access->tag != TAG_LOAD) VG_(memcpy)(run->bytes + run->length, (const void*)a, length);
    run->length += length;
@@ -64,9 +64,7 @@ static void one(const Access* access, Addr a, SizeT length)
       step(access->tag == TAG_LOAD ? &loads : &stores, access, a, length);
       return;
    }
-   operation(access->tag, threads_current(), executed + access->before, access->pc);
-   field_address(a);
-   field_u(length);
+   operation_over(access->tag, threads_current(), executed + access->before, access->pc, a, length);
    if (access->tag != TAG_LOAD) field_bytes((const UChar*)a, length);
 }
 
@@ -101,8 +99,7 @@ VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
 VG_REGPARM(2) void access_flush(const Access* access, Addr a)
 {
    a &= ~(Addr)(LINE - 1);
-   operation(access->tag, threads_current(), executed + access->before, access->pc);
-   field_address(a);
+   operation_at(access->tag, threads_current(), executed + access->before, access->pc, a);
 }
 
 VG_REGPARM(1) void access_fence(const Access* access)
@@ -111,18 +108,16 @@ VG_REGPARM(1) void access_fence(const Access* access)
 }
 
 /* The system call is the last instruction that was counted; the program counter is already behind it. */
-static void kernel_operation(Tag tag)
+static Addr kernel_pc(void)
 {
    enum { SYSCALL_LENGTH = 2 };
-   operation(tag, threads_current(), executed - 1, VG_(get_IP)(VG_(get_running_tid)()) - SYSCALL_LENGTH);
+   return VG_(get_IP)(VG_(get_running_tid)()) - SYSCALL_LENGTH;
 }
 
 static void kernel_bytes(const Mapping* mapping, Addr a, const UChar* bytes, SizeT length)
 {
    file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), length);
-   kernel_operation(TAG_KERNEL_STORE);
-   field_address(a);
-   field_u(length);
+   operation_over(TAG_KERNEL_STORE, threads_current(), executed - 1, kernel_pc(), a, length);
    field_bytes(bytes, length);
 }
 
@@ -161,8 +156,7 @@ static void sync_page(const Mapping* mapping, Addr a, SizeT length)
 {
    if (synced) return;
    for (Addr line = a; line < a + length; line += LINE) {
-      kernel_operation(TAG_CLWB);
-      field_address(line);
+      operation_at(TAG_CLWB, threads_current(), executed - 1, kernel_pc(), line);
    }
    synced = True;
 }
@@ -177,7 +171,7 @@ void kernel_sync(File* file, ULong start, ULong end)
 
 void kernel_fence(void)
 {
-   if (watch.active) kernel_operation(TAG_SFENCE);
+   if (watch.active) operation(TAG_SFENCE, threads_current(), executed - 1, kernel_pc());
 }
 
 /* The program counter is behind the request. */
@@ -186,9 +180,7 @@ void annotated(Tag tag, Addr a, SizeT length)
    Addr pc = VG_(get_IP)(VG_(get_running_tid)()) - 1;
    while (length > 0) {
       SizeT part = length < CHUNK ? length : CHUNK;
-      operation(tag, threads_current(), executed, pc);
-      field_address(a);
-      field_u(part);
+      operation_over(tag, threads_current(), executed, pc, a, part);
       a += part;
       length -= part;
    }

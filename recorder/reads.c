@@ -135,7 +135,8 @@ static void note(const Image* image, ULong word)
    run.end = word + 1;
 }
 
-void image_read(Image* image, ULong offset, ULong length)
+/* `copied`: of memory that may hold what the file held before the program has written it. */
+static void reads(Image* image, ULong offset, ULong length, Bool copied)
 {
    ULong end = offset + length;
    while (offset < end) {
@@ -145,7 +146,7 @@ void image_read(Image* image, ULong offset, ULong length)
       if (!(page->read[within / BITS] >> within % BITS & 1)) {
          /* The bytes of this word that are read, and whether the program has written all of them. */
          ULong bytes = ((1ULL << (stop - offset)) - 1) << offset % BITS;
-         if (bytes & ~page->written[offset % PAGE / BITS]) {
+         if (copied || bytes & ~page->written[offset % PAGE / BITS]) {
             page->read[within / BITS] |= 1ULL << within % BITS;
             note(image, word);
          }
@@ -153,6 +154,10 @@ void image_read(Image* image, ULong offset, ULong length)
       offset = stop;
    }
 }
+
+void image_read(Image* image, ULong offset, ULong length) { reads(image, offset, length, False); }
+
+void image_copy_read(Image* image, ULong offset, ULong length) { reads(image, offset, length, True); }
 
 void image_written(Image* image, ULong offset, ULong length)
 {

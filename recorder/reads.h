@@ -19,8 +19,8 @@
       unknown WHAT                 it has done something of which the tool does not see what it reads
       end                          it has ended
 
-   All that the program reads is there if there is no `unknown`, if there are as many `start` as 1, `exec` and no
-   `exec-failed` make, and as many `end` as 1 and `fork`. */
+   All that the program reads is there if there is no `unknown`, if `start` is there 1 + `exec` - `exec-failed` times, and
+   `end` 1 + `fork` times. */
 
 #ifndef COUNTERPOINT_READS_H
 #define COUNTERPOINT_READS_H
@@ -40,6 +40,8 @@ Image* image_of_file(ULong device, ULong inode);
 Image* image_of_descriptor(Int fd);
 /* What was read; of what the program has not written itself it is noted. */
 void image_read(Image* image, ULong offset, ULong length);
+/* What was read of a private mapping, whose pages may be older than what the program has written to the file. */
+void image_copy_read(Image* image, ULong offset, ULong length);
 void image_written(Image* image, ULong offset, ULong length);
 
 void reads_open(const HChar* path);
@@ -54,6 +56,8 @@ void reads_tell(const HChar* line);
 void image_mapped(Addr base, SizeT length, Image* image, ULong offset, Bool shared);
 void image_unmapped(Addr base, SizeT length);
 void image_moved(Addr from, SizeT old_length, Addr to, SizeT new_length);
+/* The processor reads code without a load. */
+void memory_executable(Addr a, SizeT length);
 /* What system calls read and write of memory. */
 void memory_read(CorePart part, ThreadId tid, const HChar* what, Addr a, SizeT length);
 void memory_written(CorePart part, ThreadId tid, Addr a, SizeT length);

@@ -103,7 +103,11 @@ static void each(Addr a, SizeT length, void (*act)(const Part* part, ULong offse
    }
 }
 
-static void read_part(const Part* part, ULong offset, ULong length) { image_read(part->image, offset, length); }
+static void read_part(const Part* part, ULong offset, ULong length)
+{
+   if (part->shared) image_read(part->image, offset, length);
+   else image_copy_read(part->image, offset, length);
+}
 
 /* What is stored to a private mapping is not in the file: another mapping still has what was there. */
 static void written_part(const Part* part, ULong offset, ULong length)
@@ -124,6 +128,8 @@ VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
 VG_REGPARM(2) void access_flush(const Access* access, Addr a) {}
 
 VG_REGPARM(1) void access_fence(const Access* access) {}
+
+void memory_executable(Addr a, SizeT length) { each(a, length, read_part); }
 
 void memory_read(CorePart part, ThreadId tid, const HChar* what, Addr a, SizeT length) { each(a, length, read_part); }
 

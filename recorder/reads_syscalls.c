@@ -50,8 +50,7 @@ static void mapped(const UWord* args, Addr base)
       return;
    }
    image_mapped(base, length, image, args[5], type == SHARED || type == SHARED_VALIDATE);
-   /* The processor reads code without a load. */
-   if (args[2] & VKI_PROT_EXEC) read_all((Int)args[4]);
+   if (args[2] & VKI_PROT_EXEC) memory_executable(base, length);
 }
 
 /* Where an image has data and where it has holes depends on what it holds. */
@@ -81,6 +80,7 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
    switch (number) {
       case __NR_mmap: mapped(args, value); break;
       case __NR_munmap: image_unmapped(args[0], pages(args[1])); break;
+      case __NR_mprotect: if (args[2] & VKI_PROT_EXEC) memory_executable(args[0], pages(args[1])); break;
       case __NR_mremap: image_moved(args[0], pages(args[1]), value, pages(args[2])); break;
       case __NR_read:
       case __NR_readv: read_at(args[0], -1, value); break;

@@ -135,10 +135,12 @@ void field_text(const HChar* text);
 void field_bytes(const UChar* bytes, SizeT length);
 /* What follows is executed by this thread. */
 void by_thread(UInt thread);
-/* Starts a record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc.
-   `completed`: instructions that were executed before the operation's own. */
+/* A record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc. `completed`:
+   instructions that were executed before the operation's own. */
 void operation(Tag tag, UInt thread, ULong completed, Addr pc);
-void field_address(Addr a);
+/* With an address; with an address and a length. */
+void operation_at(Tag tag, UInt thread, ULong completed, Addr pc, Addr a);
+void operation_over(Tag tag, UInt thread, ULong completed, Addr pc, Addr a, SizeT length);
 
 /* ---- accesses.c ---- */
 
@@ -155,6 +157,8 @@ extern ULong executed;
 
 /* Records what of a repeated string operation is kept back to be put together. Comes before any other record. */
 void accesses_settle(void);
+/* Whether something is kept back. */
+extern Bool accesses_open;
 
 VG_REGPARM(2) void access_load(const Access* access, Addr a);
 VG_REGPARM(2) void access_store(const Access* access, Addr a);

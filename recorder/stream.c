@@ -70,25 +70,39 @@ static void put(const void* bytes, SizeT length)
    }
 }
 
-/* The longest number. */
-enum { NUMBER = 10 };
+/* The longest number, and a tag with four of them. */
+enum { NUMBER = 10, OPERATION = 1 + 4 * NUMBER };
 
-void field_u(ULong value)
+/* Where the next `length` bytes go; `wrote` says where they end. */
+static inline UChar* room_for(UInt length)
 {
-   if (BUFFER - used < NUMBER) stream_flush();
-   UInt from = used;
+   if (BUFFER - used < length) stream_flush();
+   return buffer + used;
+}
+
+static inline void wrote(const UChar* end)
+{
+   UInt length = end - (buffer + used);
+   used += length;
+   bytes_since_sync += length;
+}
+
+static inline UChar* number(UChar* to, ULong value)
+{
    while (value >= 0x80) {
-      buffer[used++] = (UChar)value | 0x80;
+      *to++ = (UChar)value | 0x80;
       value >>= 7;
    }
-   buffer[used++] = (UChar)value;
-   bytes_since_sync += used - from;
+   *to++ = (UChar)value;
+   return to;
 }
 
-static void field_s(ULong value)
+static inline UChar* difference(UChar* to, ULong value)
 {
-   field_u((value << 1) ^ (ULong)((Long)value >> 63));
+   return number(to, (value << 1) ^ (ULong)((Long)value >> 63));
 }
+
+void field_u(ULong value) { wrote(number(room_for(NUMBER), value)); }
 
 void field_text(const HChar* text)
 {
@@ -97,13 +111,23 @@ void field_text(const HChar* text)
    put(text, length);
 }
 
-void field_bytes(const UChar* bytes, SizeT length) { put(bytes, length); }
+void field_bytes(const UChar* bytes, SizeT length)
+{
+   enum { WORD = 8 };
+   if (length == WORD) {
+      UChar* to = room_for(WORD);
+      __builtin_memcpy(to, bytes, WORD);
+      wrote(to + WORD);
+   } else {
+      put(bytes, length);
+   }
+}
 
 static void tag_only(Tag tag)
 {
-   if (used == BUFFER) stream_flush();
-   buffer[used++] = tag;
-   bytes_since_sync++;
+   UChar* to = room_for(1);
+   *to = tag;
+   wrote(to + 1);
    records++;
 }
 
@@ -125,7 +149,7 @@ static void sync_here(void)
 
 static void sync_if_due(void)
 {
-   accesses_settle();
+   if (accesses_open) accesses_settle();
    if (bytes_since_sync >= SYNC_EVERY && !restating) sync_here();
 }
 
@@ -137,7 +161,7 @@ void record(Tag tag)
 
 void by_thread(UInt thread)
 {
-   accesses_settle();
+   if (accesses_open) accesses_settle();
    if (thread == last_thread) return;
    record(TAG_THREAD);
    field_u(thread);
@@ -151,12 +175,12 @@ static Bool has_callers(Tag tag) { return tag != TAG_LOAD && tag != TAG_STORE; }
 static void callers(Addr pc)
 {
    const Callers* now;
-   UInt number;
-   switch (callers_of(pc, &now, &number)) {
+   UInt known;
+   switch (callers_of(pc, &now, &known)) {
    case CALLERS_HOLD: return;
    case CALLERS_KNOWN:
       tag_only(TAG_CALLERS_AGAIN);
-      field_u(number);
+      field_u(known);
       return;
    case CALLERS_NEW: break;
    }
@@ -164,27 +188,47 @@ static void callers(Addr pc)
    field_u(now->count);
    Addr before = 0;
    for (UInt i = 0; i < now->count; i++) {
-      field_s(now->addresses[i] - before);
+      wrote(difference(room_for(NUMBER), now->addresses[i] - before));
       before = now->addresses[i];
    }
 }
 
-void operation(Tag tag, UInt thread, ULong completed, Addr pc)
+/* The beginning of an operation, and where an address and a length of it go. */
+static inline UChar* operation_begun(Tag tag, UInt thread, ULong completed, Addr pc)
 {
    by_thread(thread);
    sync_if_due();
    if (has_callers(tag)) callers(pc);
-   tag_only(tag);
-   field_u(completed > accounted ? completed - accounted : 0);
-   field_s(pc - last_pc);
+   UChar* to = room_for(OPERATION);
+   *to++ = tag;
+   records++;
+   to = number(to, completed > accounted ? completed - accounted : 0);
+   to = difference(to, pc - last_pc);
    last_pc = pc;
    if (completed + 1 > accounted) accounted = completed + 1;
+   return to;
 }
 
-void field_address(Addr a)
+static inline UChar* address(UChar* to, Addr a)
 {
-   field_s(a - last_address);
+   to = difference(to, a - last_address);
    last_address = a;
+   return to;
+}
+
+void operation(Tag tag, UInt thread, ULong completed, Addr pc)
+{
+   wrote(operation_begun(tag, thread, completed, pc));
+}
+
+void operation_at(Tag tag, UInt thread, ULong completed, Addr pc, Addr a)
+{
+   wrote(address(operation_begun(tag, thread, completed, pc), a));
+}
+
+void operation_over(Tag tag, UInt thread, ULong completed, Addr pc, Addr a, SizeT length)
+{
+   wrote(number(address(operation_begun(tag, thread, completed, pc), a), length));
 }
 
 void stream_open(Int fd)

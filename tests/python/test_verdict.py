@@ -110,6 +110,7 @@ def _lost(stored: str, flushed: str | None, failed: int, recovered: int, similar
         "failed": failed,
         "recovered": recovered,
         "similarity": similarity,
+        "schedule": 0,
         "at_event": 7,
     }
 
@@ -118,8 +119,16 @@ def test_lines_that_explain_the_failures_are_a_table(cli: Cli, fake: pytest.Monk
     document = with_commands(fake_engine.crash_document({"design": "write-back", "workload": "array"}))
     lines = [_lost("log.c:12", None, 2100, 0, 1), *[_lost("log.c:30", "log.c:31", 3, 1500, 0.02)] * 15]
 
-    def shown(by_line: list[dict[str, object]] | None) -> str:
-        one = cp.Crash.from_dict(document | {"by_line": by_line})
+    def shown(by_line: list[dict[str, object]] | None, failed: int = 3) -> str:
+        ran = {
+            "command": "check {pool}",
+            "timeout_seconds": 60,
+            "images": 9,
+            "runs": 9,
+            "failed": failed,
+            "timed_out": 0,
+        }
+        one = cp.Crash.from_dict(document | {"by_line": by_line, "recoveries": ran})
         fake.setattr(cp.api, "crash", lambda *_, **__: one)
         outcome = cli("crash", "write-back", "array", "--recover", "check {pool}", "--by-line")
         assert outcome.code == 1
@@ -131,7 +140,8 @@ def test_lines_that_explain_the_failures_are_a_table(cli: Cli, fake: pytest.Monk
     assert ["log.c:30", "log.c:31", "3", "1,500", "0.02"] in [line.split() for line in table.splitlines()]
     assert "and 1 line more; --json has all" in table
     assert "Memories that fail lack nothing that the program has stored." in shown([])
-    assert "The recording has no source lines." in shown(None)
+    assert "No source lines are known." in shown(None)
+    assert "emories that fail" not in shown([], failed=0), "rules of the auditors are broken, and the program recovers"
 
 
 def test_without_a_recovery_no_line_explains_a_failure(cli: Cli) -> None:

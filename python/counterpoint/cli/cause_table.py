@@ -39,11 +39,12 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
 def losses_table(crash: Crash) -> Iterable[RenderableType]:
     """One line for each place whose data failing memories lack, those first that explain the failures best. Causes say
     more, so where there are some, this is nothing."""
-    if crash.causes is not None or crash.holds:
+    recoveries = crash.recoveries
+    if crash.causes is not None or recoveries is None or recoveries.failed + recoveries.timed_out == 0:
         return
     yield Text("")
     if crash.by_line is None:
-        yield Text("The recording has no source lines.")
+        yield Text("No source lines are known.")
         return
     if not crash.by_line:
         yield Text("Memories that fail lack nothing that the program has stored.")

@@ -301,7 +301,8 @@ class LineLosses:
         recovered: from how many different memories without it the program recovers.
         similarity: how well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 where exactly the
             memories without it fail.
-        at_event: the event after which power fails for the first memory without it that fails.
+        schedule: the schedule of the first memory without it that fails.
+        at_event: the event of that schedule after which power fails for it.
     """
 
     stored: Place
@@ -309,6 +310,7 @@ class LineLosses:
     failed: int
     recovered: int
     similarity: float
+    schedule: int
     at_event: int
 
 

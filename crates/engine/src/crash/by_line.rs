@@ -17,15 +17,15 @@ pub(super) type Touches = (Site, Option<Site>);
 struct Memories {
     failed: u64,
     recovered: u64,
-    /// The crash event of the first of those that fail.
-    at_event: Option<u64>,
+    /// The schedule and the crash event of the first of those that fail.
+    first: Option<(u64, u64)>,
 }
 
 impl Memories {
     fn add(&mut self, other: Self) {
         self.failed += other.failed;
         self.recovered += other.recovered;
-        self.at_event = self.at_event.or(other.at_event);
+        self.first = [self.first, other.first].into_iter().flatten().min();
     }
 }
 
@@ -50,7 +50,9 @@ pub struct LineLosses {
     /// How well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 if exactly the memories without it
     /// fail.
     pub similarity: f64,
-    /// The event after which power fails for the first memory without it that fails.
+    /// The schedule of the first memory without it that fails, and the event of that schedule after which power fails for
+    /// it.
+    pub schedule: u64,
     pub at_event: u64,
 }
 
@@ -58,8 +60,15 @@ impl ByLine {
     /// Counts a memory; `lacks` has the touches of the lines that it lacks, each once and in order.
     pub fn count(&mut self, lacks: Box<[Touches]>, fails: bool, event: u64) {
         let (failed, recovered) = (u64::from(fails), u64::from(!fails));
-        let at_event = fails.then_some(event);
-        self.memories.entry(lacks).or_default().add(Memories { failed, recovered, at_event });
+        let first = fails.then_some((0, event));
+        self.memories.entry(lacks).or_default().add(Memories { failed, recovered, first });
+    }
+
+    /// Says which schedule has shown it.
+    pub fn of_schedule(mut self, schedule: u64) -> Self {
+        let firsts = self.memories.values_mut().filter_map(|memories| memories.first.as_mut());
+        firsts.for_each(|first| first.0 = schedule);
+        self
     }
 
     /// Adds what another schedule has shown.
@@ -78,10 +87,7 @@ impl ByLine {
     pub fn told(&self, names: &Names<'_>) -> Vec<LineLosses> {
         let all_failed: u64 = self.memories.values().map(|memories| memories.failed).sum();
         let mut by_place: BTreeMap<(Shown, Option<Shown>), Memories> = BTreeMap::new();
-        // What is first does not depend on the order of a hash table.
-        let mut memories: Vec<_> = self.memories.iter().collect();
-        memories.sort_unstable_by_key(|(_, memories)| memories.at_event.unwrap_or(u64::MAX));
-        for (lacks, &memories) in memories {
+        for (lacks, &memories) in &self.memories {
             let shown = |&(stored, flushed): &Touches| (names.shown(stored), flushed.map(|at| names.shown(at)));
             // Several instructions of a source line are one place.
             let places: BTreeSet<_> = lacks.iter().map(shown).collect();
@@ -89,13 +95,15 @@ impl ByLine {
                 by_place.entry(place).or_default().add(memories);
             }
         }
-        let told = |((stored, flushed), Memories { failed, recovered, at_event })| {
+        let told = |((stored, flushed), Memories { failed, recovered, first })| {
             let similarity = failed as f64 / (all_failed as f64 * (failed + recovered) as f64).sqrt();
-            at_event.map(|at_event| LineLosses { stored, flushed, failed, recovered, similarity, at_event })
+            let (schedule, at_event) = first?;
+            Some(LineLosses { stored, flushed, failed, recovered, similarity, schedule, at_event })
         };
         let mut told: Vec<LineLosses> = by_place.into_iter().filter_map(told).collect();
         told.sort_by(|one, other| {
-            other.similarity.total_cmp(&one.similarity).then_with(|| one.at_event.cmp(&other.at_event))
+            let first = |of: &LineLosses| (of.schedule, of.at_event);
+            other.similarity.total_cmp(&one.similarity).then_with(|| first(one).cmp(&first(other)))
         });
         told
     }

@@ -11,7 +11,7 @@ use crate::parts::Design;
 /// Number of prefetches for each way that a line may be in, before the next line is chosen.
 const PREFETCHES_PER_WAY: u64 = 4;
 
-/// Memory operations of the program for each line that is chosen. Prefetches make events of their own, and a core that
+/// Memory operations of the program, at least, for each line that is chosen. Prefetches make events of their own, and a core that
 /// computes leaves all the time in the world for them: without this limit they would feed themselves.
 const OPERATIONS_PER_PLACE: u64 = 8;
 

@@ -154,6 +154,8 @@ impl CrashCase<'_> {
             && let Ok(Some(sites)) = trace.read_sites()
         {
             Names::new(places(&sites, &wrappers_and(self.wrappers)), trace).name(&mut report);
+        } else if any {
+            report.by_line = None;
         }
         report
     }

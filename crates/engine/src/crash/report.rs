@@ -431,7 +431,7 @@ impl CrashReport {
             recoveries: findings.recoveries,
             causes: None,
             by_line: findings.by_line.as_ref().map(|_| Vec::new()),
-            lacks: findings.by_line,
+            lacks: findings.by_line.map(|by_line| by_line.of_schedule(run.schedule.unwrap_or(0))),
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }

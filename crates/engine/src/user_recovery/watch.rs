@@ -10,6 +10,7 @@ use super::{Occasion, OwnRecovery, reason, shell_quoted};
 use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
 use crate::run::Failure;
+use rustc_hash::FxHashSet;
 use std::fmt::Write;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -61,8 +62,9 @@ impl OwnRecovery {
         self.prepared(occasion, lines).map(ToWatch)
     }
 
-    /// Runs the command under the watcher on each of these memories, as many at a time as commands run.
-    pub fn watch(&self, runs: &[ToWatch], cancel: &AtomicBool) -> Result<Vec<Watched>, Failure> {
+    /// Runs the command under the watcher on each of these memories, as many at a time as commands run. Reads of lines `of`
+    /// are kept.
+    pub fn watch(&self, runs: &[ToWatch], of: &FxHashSet<Line>, cancel: &AtomicBool) -> Result<Vec<Watched>, Failure> {
         let watcher = self.settings.watcher.as_deref().unwrap_or_default();
         let (names, seats) = (self.image.names(), &*self.seats);
         let limits = Limits { timeout: Duration::from_secs(self.settings.timeout_seconds), cancel };
@@ -73,8 +75,9 @@ impl OwnRecovery {
                 scope.spawn(move |_| *found = seats.watch(prepared, watcher, names, limits));
             }
         });
+        let line_at = |file, offset| self.image.line_at(file, offset).filter(|line| of.contains(line));
         let came = |ran: io::Result<Option<(Ran, String)>>| match ran {
-            Ok(Some((ran, written))) => Ok(watched(&ran, &written, |file, offset| self.image.line_at(file, offset))),
+            Ok(Some((ran, written))) => Ok(watched(&ran, &written, line_at)),
             Ok(None) => Err(Failure::Cancelled),
             Err(error) => {
                 Err(ConfigError(format!("watch_reads: the command cannot be run: {}", reason(&error))).into())

@@ -12,9 +12,6 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// Most parts that wait. With more the point would take too many runs in any case.
-const PARTS_MAX: usize = 1 << 16;
-
 /// Some states of a point: for each line that may not have all of its contents, which it may have, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part(BTreeMap<usize, Rc<[usize]>>);
@@ -38,13 +35,15 @@ pub(super) struct Classes<'p> {
     /// The lines of each counter block.
     groups: Vec<Vec<usize>>,
     waiting: VecDeque<Part>,
+    /// Most parts that wait: with more the point would take too many runs in any case.
+    parts_max: usize,
     /// Whether the parts that wait, and the classes that are decided, are all states.
     whole: bool,
 }
 
 impl<'p> Classes<'p> {
-    /// Of a point with all its open lines.
-    pub fn of(point: &'p Point) -> Self {
+    /// Of a point with all its open lines, of which `classes` can be decided.
+    pub fn of(point: &'p Point, classes: u64) -> Self {
         let mut groups = vec![Vec::new(); point.together.groups.len()];
         for (at, line) in point.lines.iter().enumerate() {
             if let Some(of) = &line.of_counter {
@@ -56,7 +55,10 @@ impl<'p> Classes<'p> {
             point,
             groups,
             waiting: [Part::default()].into(),
-            whole: point.considered,
+            parts_max: usize::try_from(classes).unwrap_or(usize::MAX),
+            // What is not listed of a line may be all that goes with contents of other lines of its counter block.
+            whole: point.considered
+                && point.lines.iter().all(|line| line.of_counter.is_none() || line.contents.complete),
         }
     }
 
@@ -92,6 +94,9 @@ impl<'p> Classes<'p> {
                     None => alike.push((found, vec![content])),
                 }
             }
+            if alike.len() == 1 {
+                continue;
+            }
             let mut alike = alike.into_iter().map(|(_, contents)| contents);
             let own = alike.next().expect("that of the state");
             for other in alike {
@@ -102,7 +107,7 @@ impl<'p> Classes<'p> {
     }
 
     fn wait(&mut self, part: Part) {
-        if self.waiting.len() < PARTS_MAX {
+        if self.waiting.len() < self.parts_max {
             self.waiting.push_back(part);
         } else {
             self.whole = false;

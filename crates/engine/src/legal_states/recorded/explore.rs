@@ -82,6 +82,8 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     }
     let unjudged = (points == 0).then(|| near.unjudged(exploration.plan, exploration.region));
     let seconds = started.elapsed().as_secs_f64();
+    let unlike = watching.as_ref().is_some_and(|watching| watching.unlike);
+    let extent = if unlike { Extent { tally: extent.tally.without_reads(), ..extent } } else { extent };
     let unknown = watching.and_then(|watching| watching.unknown);
     let outcome =
         Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after, unknown };

@@ -175,20 +175,21 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// Runs the command under the watcher on states of a point.
+    /// Runs the command under the watcher on states of a point; what it reads of lines `of` counts.
     pub fn watch(
         &mut self,
         memory: &mut Memory<'_>,
         point: &Point,
         states: &[&State],
         (occasion, until): (Occasion, Extent),
+        of: &FxHashSet<Line>,
     ) -> Result<Vec<Watched>, Failure> {
         let mut runs = Vec::with_capacity(states.len());
         for state in states {
             self.collect(memory, point, state);
             runs.push(self.recovery.prepare_watched(occasion, self.lines.drain(..))?);
         }
-        let watched = self.recovery.watch(&runs, self.cancel);
+        let watched = self.recovery.watch(&runs, of, self.cancel);
         match &watched {
             Ok(watched) => self.recoveries.watched(watched.len() as u64),
             // All verdicts have been taken.

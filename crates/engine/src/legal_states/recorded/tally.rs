@@ -48,6 +48,11 @@ impl Tally {
         self.singles += u64::from(tried == Tried::Singles);
     }
 
+    /// The same if nothing is decided by what the command reads.
+    pub fn without_reads(self) -> Self {
+        Self { exhaustive: self.exhaustive - self.by_reads, by_reads: 0, ..self }
+    }
+
     /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point, `marks`:
     /// whether marks are points.
     pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64, marks: bool) -> String {

@@ -37,6 +37,8 @@ pub(super) struct Watching {
     decided: Decided,
     /// Why a point was left undecided first.
     pub unknown: Option<String>,
+    /// Whether the command does not depend on its files alone, so that what it reads decides nothing anywhere.
+    pub unlike: bool,
 }
 
 impl Watching {
@@ -50,7 +52,7 @@ impl Watching {
             }
             ControlFlow::Continue(())
         })?;
-        Ok(Self { stored, decided: Decided::default(), unknown: None })
+        Ok(Self { stored, decided: Decided::default(), unknown: None, unlike: false })
     }
 
     /// Decides the states of a point, which has all its open lines, by at most `budget` classes of them.
@@ -61,9 +63,12 @@ impl Watching {
         judging: &mut Judging<'_>,
         (at, extent, budget): (Moment, Extent, u64),
     ) -> Result<Found, Failure> {
+        if self.unlike {
+            return Ok(Found { classes: 0, every: false });
+        }
         let occasion = Occasion { marks: memory.marks, event: at.record };
         let told = judging.recovery().named().digest(0, occasion);
-        let mut classes = Classes::of(point);
+        let mut classes = Classes::of(point, budget);
         let (mut left, mut number) = (budget, 0);
         while left > 0 && judging.ended.is_none() {
             let taken: Vec<(Part, Vec<usize>)> = (0..left.min(AT_A_TIME)).map_while(|_| classes.next()).collect();
@@ -73,6 +78,9 @@ impl Watching {
             left -= taken.len() as u64;
             for (_, state) in &taken {
                 judging.meet(memory, point, state, at, extent)?;
+                if judging.ended.is_some() {
+                    break;
+                }
             }
             judging.take(0)?;
             if judging.ended.is_some() {
@@ -85,7 +93,7 @@ impl Watching {
             let runs: Vec<Option<Result<Run, String>>> = taken.iter().map(|(_, state)| known(state)).collect();
             let without = taken.iter().zip(&runs).filter(|(_, run)| run.is_none()).map(|((_, state), _)| &state[..]);
             let without: Vec<&State> = without.collect();
-            let mut watched = judging.watch(memory, point, &without, (occasion, extent))?.into_iter();
+            let mut watched = judging.watch(memory, point, &without, (occasion, extent), &self.stored)?.into_iter();
             for ((part, state), run) in taken.into_iter().zip(runs) {
                 let run = run.unwrap_or_else(|| {
                     let watched = watched.next().expect("one for each");
@@ -99,6 +107,7 @@ impl Watching {
                     }
                     Err(why) => {
                         classes.leave();
+                        self.unlike |= why == UNLIKE;
                         self.unknown.get_or_insert(why);
                         left = 0;
                     }
@@ -110,12 +119,10 @@ impl Watching {
 
     /// Takes what came of a watched run on the memory that holds this.
     fn take(&mut self, watched: Watched, told: u128, holds: impl Fn(Line) -> LineBytes) -> Result<Run, String> {
-        let (recovers, mut reads) = match watched {
-            Watched::Read { recovers, reads } => (recovers, reads),
+        let run = match watched {
+            Watched::Read { recovers, reads } => Run { reads, recovers },
             Watched::Unknown(why) => return Err(why),
         };
-        reads.retain(|read| self.stored.contains(&read.line));
-        let run = Run { reads, recovers };
         match self.decided.add(told, &run, holds) {
             true => Ok(run),
             false => Err(UNLIKE.to_owned()),

@@ -74,7 +74,7 @@ fn compare(memory: &Memory<'_>, point: &Point, seed: u64) -> (u64, u64) {
         ControlFlow::Continue(())
     });
     assert_eq!(tried, ControlFlow::Continue(Tried::Every));
-    let mut classes = Classes::of(point);
+    let mut classes = Classes::of(point, u64::MAX);
     let mut decided = Decided::default();
     let mut found = Vec::new();
     while let Some((part, state)) = classes.next() {
@@ -155,7 +155,7 @@ fn what_is_not_listed_must_not_be_read() {
         let mut found = None;
         each_point(program.clone(), "unencrypted", &mut |memory, point| {
             let line = memory.lines[read as usize].line;
-            let mut classes = Classes::of(point);
+            let mut classes = Classes::of(point, u64::MAX);
             while let Some((part, state)) = classes.next() {
                 classes.decide(part, &state, &[WordRead { line, word: 0 }]);
             }

@@ -96,6 +96,10 @@ fn an_exploration_ends_with_the_failing_image_asked_for() {
     let ended = explored(RECOVER, Some(WATCHER), json!({"stop_after": 1}));
     assert_eq!(ended["violation_count"], json!(1));
     assert!(coverage(&ended).contains("It ended there, with the first image that fails"), "{ended}");
+    // It ends with this image, however many commands run at a time.
+    let alone = explored(RECOVER, Some(WATCHER), json!({"stop_after": 1, "recover_jobs": 1}));
+    assert_eq!((&alone["recoveries"], &alone["distinct_states"]), (&ended["recoveries"], &ended["distinct_states"]));
+    assert!(ended["recoveries"]["images"].as_u64() <= ended["recoveries"]["runs"].as_u64(), "{ended}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn lines_that_explain_the_failures_come_first() {
         assert_eq!(counts, [(&json!(1), &json!(0)), (&json!(1), &json!(1))]);
         assert_eq!(lines[0]["similarity"], json!(1.0));
         assert_eq!(lines[1]["similarity"], json!(1.0 / 2f64.sqrt()));
-        assert_eq!(lines[0]["at_event"], whole["violations"][0]["crash_event"]);
+        assert_eq!((&lines[0]["schedule"], &lines[0]["at_event"]), (&json!(0), &whole["violations"][0]["crash_event"]));
         let schedules = crash(json!({"explore": "schedules", "schedules": 4}));
         assert_eq!(schedules["by_line"][0], *lines[0], "what other schedules leave is known");
         assert_eq!(crash(json!({"explore": "legal"}))["by_line"], Value::Null);
