@@ -16,7 +16,7 @@ import termios
 from array import array
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from .handlers import STOPS, handled
 from .paths import is_file, is_folder, reason
 
 SUFFIX = ".cptrace"
+_PIPE_BYTES = 1 << 20
 VALGRIND = "valgrind"
 INCLUDE = Path(__file__).with_name("include")
 """The folder of the header that programs may include."""
@@ -96,6 +97,9 @@ def record(
         raise InputError(f"'{path}' cannot be written: it exists and is not a file")
     library = tool()
     reading, writing = os.pipe()
+    with suppress(OSError):
+        # The program then waits less for the reader. A system may allow less.
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     command = [VALGRIND, "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
     if mark_stderr is not None:
