@@ -37,8 +37,6 @@ static void usage(void)
                "    --pmem=<pattern>      record files whose path matches (* and ?), not all [repeatable]\n");
 }
 
-static void debug_usage(void) { VG_(printf)("    (none)\n"); }
-
 static void start_up_mapping(Addr a, SizeT length, Bool read, Bool write, Bool execute, ULong debug_info)
 {
    NSegment const* segment = VG_(am_find_nsegment)(a);
@@ -100,14 +98,7 @@ static void finish(Int unused) { accesses_settle(); }
 
 static void set_up(void)
 {
-   VG_(details_name)("counterpoint");
-   VG_(details_version)(NULL);
-   VG_(details_description)("a recorder of what programs do to persistent memory");
-   VG_(details_copyright_author)("Copyright (C) 2026, the Counterpoint developers; GNU GPL version 2 or later");
-   VG_(details_bug_reports_to)("the Counterpoint developers");
-   VG_(details_avg_translation_sizeB)(640);
-   VG_(basic_tool_funcs)(start, instrument, finish);
-   VG_(needs_command_line_options)(option, usage, debug_usage);
+   tool_set_up("counterpoint", "a recorder of what programs do to persistent memory", start, finish, option, usage);
    VG_(track_new_mem_startup)(start_up_mapping);
    syscalls_init();
    requests_init();

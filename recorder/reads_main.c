@@ -29,8 +29,6 @@ static void usage(void)
                "    --image=<device>:<inode>  an image, by the numbers of its file [repeatable]\n");
 }
 
-static void debug_usage(void) { VG_(printf)("    (none)\n"); }
-
 /* What the kernel would map of an image before the program begins is the image as a program. */
 static void start_up_mapping(Addr a, SizeT length, Bool read, Bool write, Bool execute, ULong debug_info)
 {
@@ -60,14 +58,7 @@ static void start(void)
 
 static void set_up(void)
 {
-   VG_(details_name)("counterpoint-reads");
-   VG_(details_version)(NULL);
-   VG_(details_description)("what programs read of some files");
-   VG_(details_copyright_author)("Copyright (C) 2026, the Counterpoint developers; GNU GPL version 2 or later");
-   VG_(details_bug_reports_to)("the Counterpoint developers");
-   VG_(details_avg_translation_sizeB)(640);
-   VG_(basic_tool_funcs)(start, instrument, finish);
-   VG_(needs_command_line_options)(option, usage, debug_usage);
+   tool_set_up("counterpoint-reads", "what programs read of some files", start, finish, option, usage);
    VG_(track_new_mem_startup)(start_up_mapping);
    reads_syscalls_init();
 }

@@ -121,6 +121,12 @@ void mappings_forget(void);
 /* Calls `visit` for each mapped part of the file's [start, end). */
 void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr a, SizeT length));
 
+/* ---- tool.c ---- */
+
+/* Tells Valgrind of a tool that instruments as instrument.c does. */
+void tool_set_up(const HChar* name, const HChar* description, void (*start)(void), void (*finish)(Int),
+                 Bool (*option)(const HChar*), void (*usage)(void));
+
 /* ---- stream.c ---- */
 
 void stream_open(Int fd);

@@ -100,7 +100,7 @@ def record(
     with suppress(OSError):
         # The program then waits less for the reader. A system may allow less.
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    command = [VALGRIND, "--tool=counterpoint", "--quiet", "--fair-sched=try", "--vgdb=no", f"--trace-fd={writing}"]
+    command = [*_under("counterpoint"), f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
     if mark_stderr is not None:
         command.append(f"--mark-stderr={mark_stderr}")
@@ -144,8 +144,12 @@ def watcher() -> list[str]:
     Raises:
         InputError: what building it needs is not installed.
     """
-    valgrind = [VALGRIND, "--tool=counterpoint-reads", "--quiet", "--fair-sched=try", "--vgdb=no"]
-    return ["env", f"VALGRIND_LIB={tool()}", *valgrind, "--trace-children=yes"]
+    return ["env", f"VALGRIND_LIB={tool()}", *_under("counterpoint-reads"), "--trace-children=yes"]
+
+
+def _under(name: str) -> list[str]:
+    """The command line that both tools have, up to their own options."""
+    return [VALGRIND, f"--tool={name}", "--quiet", "--fair-sched=try", "--vgdb=no"]
 
 
 def tool() -> Path:
