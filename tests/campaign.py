@@ -32,6 +32,20 @@ SURVIVORS = (
 )
 """Encrypting designs whose hardened reading holds."""
 
+PROTECTED = (
+    "rebuild",
+    "strict",
+    "triad-nvm",
+    "osiris",
+    "anubis-agit-read",
+    "anubis-agit-plus",
+    "secpm-tree",
+    "supermem",
+    "supermem-tree",
+    "plp",
+)
+"""Designs with one reading, in which nothing of the designs that they build on is left open."""
+
 AS_PRINTED = ("co-located", "co-located-cc")
 """Encrypting designs whose published reading holds too."""
 
@@ -68,7 +82,7 @@ class Outcome:
 
 def _holding(variant: str) -> tuple[str, ...]:
     """Designs whose reading ``variant`` promises to hold."""
-    return (*PLAIN, *SURVIVORS) if variant == "hardened" else (*PLAIN, *AS_PRINTED)
+    return (*PLAIN, *PROTECTED, *(SURVIVORS if variant == "hardened" else AS_PRINTED))
 
 
 def campaign(transactions: int, seed: int, schedules: int) -> Iterator[Outcome]:

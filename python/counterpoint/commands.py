@@ -28,6 +28,7 @@ _ORDER = (
     "allow_truncated",
     "transactions",
     "nested_depth",
+    "attack",
     "at_event",
 )
 """The options of a printed crash command, in this order: first what is run, last where power fails."""

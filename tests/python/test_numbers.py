@@ -44,6 +44,7 @@ _NO_NUMBERS = {
     "NAME|FILE.toml",
     "DESIGN",
     "FAULT",
+    "ATTACK",
     "COMMAND",
     "DIR",
     "FILE",

@@ -139,6 +139,7 @@ _EVERYTHING: dict[str, Any] = {
     "allow_truncated": True,
     "transactions": 4,
     "nested_depth": 2,
+    "attack": ["all"],
     "at_event": 219,
 }
 """Everything that a request which shows a violation again may have."""

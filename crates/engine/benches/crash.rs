@@ -16,7 +16,8 @@ fn explore(what: &str, design: &str, options: &str) -> u64 {
     );
     let report = crash(&request, &|_, _| {}, &Arc::default()).expect("the request is complete");
     let report: serde_json::Value = serde_json::from_str(&report).expect("a report is JSON");
-    report[what].as_u64().expect("a report counts")
+    let found = what.split('.').fold(&report, |at, key| &at[key]);
+    found.as_u64().expect("a report counts")
 }
 
 fn bench(bencher: Bencher<'_, '_>, what: &str, design: &str, options: &str) {
@@ -27,6 +28,19 @@ fn bench(bencher: Bencher<'_, '_>, what: &str, design: &str, options: &str) {
 #[divan::bench(args = ["secpm-no-cwr", "secpm", "sca"], sample_count = 5, sample_size = 1)]
 fn every_event(bencher: Bencher<'_, '_>, design: &str) {
     bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":50"#);
+}
+
+/// Measures crash points of designs with a tree: each new state is booted and verified.
+#[divan::bench(args = ["secpm-tree", "strict", "triad-nvm", "osiris"], sample_count = 3, sample_size = 1)]
+fn every_event_with_a_tree(bencher: Bencher<'_, '_>, design: &str) {
+    bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":50,"machine":"small""#);
+}
+
+/// Measures attacked states: each has its own boot, and every line that the attack concerns is read.
+#[divan::bench(args = ["secpm-tree", "strict", "triad-nvm", "osiris"], sample_count = 3, sample_size = 1)]
+fn every_attack(bencher: Bencher<'_, '_>, design: &str) {
+    let options = r#""tx_size":64,"transactions":10,"machine":"small","attack":["all"]"#;
+    bench(bencher, "attacks.attacked", design, options);
 }
 
 /// Measures classes of states, each with its own recovery.

@@ -105,6 +105,13 @@ OPTIONS: Mapping[str, Any] = {
     "states": _number("--states", "Legal states to judge at a fence."),
     "schedules": _number("--schedules", "Schedules to explore."),
     "schedule": _number("--schedule", "Explore this schedule."),
+    "attack": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attack", metavar="ATTACK", help="Change the media before the boot: all, or a kind; repeatable."
+        ),
+    ],
+    "attack_every": _number("--attack-every", "Attack one of N distinct states; default each."),
     "stages": _switch("--stages", "Count crashes by the stage of the transaction in flight."),
     "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
     "no_preflight": _switch("--no-preflight", "Do not run that command first where no power has failed."),

@@ -19,6 +19,7 @@ from ..litmus import HOLDS, LitmusReport
 from ..litmus import Verdict as LitmusVerdict
 from ..papers.model import Reproduction
 from ..results import AtCrash, Crash, Part, Run, Violation
+from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 
 if TYPE_CHECKING:
@@ -203,9 +204,14 @@ def one_run(run: Run) -> RenderableType:
     figures.add(
         "line writes",
         f"{units.number(nvm.writes)}: {units.number(nvm.data_writes)} data, {units.number(nvm.log_writes)} log, "
-        f"{units.number(nvm.counter_writes)} counters",
+        f"{units.number(nvm.counter_writes)} counters"
+        + (f", {units.number(nvm.mac_writes)} MACs, {units.number(nvm.tree_writes)} tree, {units.number(nvm.table_writes)} table" if stats.integrity else ""),
     )
-    figures.add("line reads", f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters")
+    figures.add(
+        "line reads",
+        f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters"
+        + (f", {units.number(nvm.mac_reads)} MACs, {units.number(nvm.tree_reads)} tree" if stats.integrity else ""),
+    )
     figures.add("most-written line", units.count_of(nvm.max_line_writes, "write"))
     figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
     figures.group("counters")
@@ -216,6 +222,11 @@ def one_run(run: Run) -> RenderableType:
         + (f" ({units.percent(wpq.counter_writes_coalesced / asked)})" if asked else ""),
     )
     figures.add("pages re-encrypted", units.number(stats.reencryptions))
+    if stats.integrity is not None:
+        figures.group("integrity")
+        figures.add("metadata cache hits", units.percent(stats.integrity.hit_rate))
+        figures.add("MACs computed and checked", units.number(stats.integrity.macs))
+        figures.add("hashes of the tree", units.number(stats.integrity.hashes))
     figures.group("pipe")
     figures.add("instructions per cycle", units.ratio(stats.core.ipc))
     figures.add("waiting for fences", units.time(stats.core.fence_stall_ns))
@@ -319,7 +330,7 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
     causes = [] if crash.causes is None else cause_table(crash.causes)
     lines = losses_table(crash) if by_line else []
-    found = [*_stages(crash), *blamed, *causes, *lines, *_shrunk(crash), *_violations(crash)]
+    found = [*_stages(crash), *blamed, *causes, *lines, *attack_table(crash), *_shrunk(crash), *_violations(crash)]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *assumed, *errors, *found)
 
 

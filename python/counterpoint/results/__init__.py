@@ -3,8 +3,25 @@
 from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
 from .checks import Check, Cost, Example, Finding, Place
 from .documents import build, fits
-from .runs import AtCrash, CacheLevel, Core, CounterCache, Crypto, DrainPart, Host, Latency, Nvm, Run, Stats, Wpq
+from .runs import (
+    AtCrash,
+    CacheLevel,
+    Core,
+    CounterCache,
+    Crypto,
+    DrainPart,
+    Host,
+    Integrity,
+    Latency,
+    Nvm,
+    Run,
+    Stats,
+    Wpq,
+)
 from .verdicts import (
+    AttackExample,
+    AttackRow,
+    Attacks,
     Blame,
     Cause,
     Crash,
@@ -24,6 +41,9 @@ from .verdicts import (
 
 __all__ = [
     "AtCrash",
+    "AttackExample",
+    "AttackRow",
+    "Attacks",
     "Blame",
     "CacheLevel",
     "Cause",
@@ -42,6 +62,7 @@ __all__ = [
     "Fault",
     "Finding",
     "Host",
+    "Integrity",
     "KeptLine",
     "Latency",
     "LineAt",

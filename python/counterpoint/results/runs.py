@@ -29,14 +29,19 @@ class Nvm:
     """What reached the device.
 
     Attributes:
-        reads: line reads, of data and of counters.
-        writes: line writes, of data, log and counters.
+        reads: line reads of all kinds.
+        writes: line writes of all kinds.
         data_writes: line writes of user data and structure.
         log_writes: line writes of the undo log.
         counter_writes: writes of counter blocks, without the coalesced ones.
+        mac_writes: writes of lines of MACs; MACs beside their lines move with them.
+        tree_writes: writes of nodes of the integrity tree.
+        table_writes: writes of lines of the shadow table.
         write_bytes: bytes written.
         data_reads: line reads of data and log.
         counter_reads: reads of counter blocks.
+        mac_reads: reads of lines of MACs.
+        tree_reads: reads of nodes of the integrity tree.
         read_bytes: bytes read.
         energy_nj: energy in nJ.
         max_line_writes: writes of the line written most, the wear that ends a device without levelling.
@@ -49,9 +54,14 @@ class Nvm:
     data_writes: int
     log_writes: int
     counter_writes: int
+    mac_writes: int
+    tree_writes: int
+    table_writes: int
     write_bytes: int
     data_reads: int
     counter_reads: int
+    mac_reads: int
+    tree_reads: int
     read_bytes: int
     energy_nj: float
     max_line_writes: int
@@ -102,6 +112,33 @@ class Core:
 
     ipc: float | None
     fence_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """MACs and the integrity tree.
+
+    Attributes:
+        hits: lookups that found a line of MACs or a tree node in its cache.
+        misses: lookups that did not.
+        hit_rate: share of hits, between 0 and 1; None without lookups.
+        macs: MACs of data lines computed and checked.
+        hashes: counter blocks and nodes hashed, to update the tree and to check it.
+        writes_coalesced: queued lines of MACs and nodes that newer ones have replaced.
+        alarms: checks that failed; none, because nobody tampers with memory in a run.
+    """
+
+    hits: int
+    misses: int
+    hit_rate: float | None
+    macs: int
+    hashes: int
+    writes_coalesced: int
+    alarms: int
+
+
+_OF_INTEGRITY = ("mac_writes", "tree_writes", "table_writes", "mac_reads", "tree_reads")
+"""Figures of the device that documents of older engines lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +231,7 @@ class Stats:
             there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
             accesses.
         reencryptions: pages re-encrypted because a minor counter overflowed.
+        integrity: MACs and the integrity tree; None without them, and in documents of older engines.
         recorded: what a recorded program did; None for a workload, and in documents of older engines.
     """
 
@@ -210,6 +248,7 @@ class Stats:
     core: Core
     reencryptions: int
     crypto: Crypto
+    integrity: Integrity | None
     at_crash: AtCrash
     recorded: Recorded | None
     host: Host
@@ -259,7 +298,9 @@ class Run:
 
     @staticmethod
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
-        stats = {"recorded": None, **document}
+        stats = {"recorded": None, "integrity": None, **document}
+        if isinstance(stats.get("nvm"), Mapping):
+            stats["nvm"] = {**dict.fromkeys(_OF_INTEGRITY, 0), **stats["nvm"]}
         return {"engine_build": None, "sites": None, **document, "stats": stats, "document": document}
 
     def to_dict(self) -> dict[str, Any]:

@@ -43,8 +43,8 @@ class Violation:
     """A rule broken after a crash.
 
     Attributes:
-        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `battery`, `recovery` or
-            `timed-out`.
+        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `false_alarm`, `integrity`,
+            `battery`, `recovery` or `timed-out`.
         crash_event: power was lost after this event; in a legal state of a recorded program, before this record of its
             trace.
         nested_event: power was lost again after this step of the recovery, counted from 1; None if it was not.
@@ -315,6 +315,66 @@ class LineLosses:
 
 
 @dataclass(frozen=True, slots=True)
+class AttackExample:
+    """An attack, described.
+
+    Attributes:
+        crash_event: the event after which power fails.
+        told: what the attacker does, and what becomes of it.
+    """
+
+    crash_event: int
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow:
+    """What became of the attacks of one kind.
+
+    Attributes:
+        attack: what the attacker does: `spoof`, `splice`, `replay`, `replay-with-mac`, `replay-with-counter`,
+            `replay-page`, `rollback` or `erase`.
+        target: what he changes: `data`, `counter`, `mac`, `tree`, `table` or `several`.
+        power_cut: he also cuts power during the boot.
+        attacked: attacked states.
+        accepted: attacks that give the program wrong bytes and that nothing notices.
+        late: attacks that a check finds after wrong bytes have been used.
+        detected: attacks that a check finds before anything wrong is used.
+        denied: attacks that make memory refused although all of it would have been read right.
+        harmless: attacks after which everything is read right.
+        example: the first attack of this kind with the worst outcome.
+    """
+
+    attack: str
+    target: str
+    power_cut: bool
+    attacked: int
+    accepted: int
+    late: int
+    detected: int
+    denied: int
+    harmless: int
+    example: AttackExample
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """What an attacker achieved who changed the media while power was off.
+
+    Attributes:
+        attacked: attacked states.
+        states: durable states that were attacked.
+        rows: the attacks by kind.
+        coverage: what was covered, in a sentence or two.
+    """
+
+    attacked: int
+    states: int
+    rows: tuple[AttackRow, ...]
+    coverage: str
+
+
+@dataclass(frozen=True, slots=True)
 class CrashHost:
     """The crash run itself on this computer."""
 
@@ -346,6 +406,7 @@ class Crash:
         causes: why memories fail, for the legal states of a recorded program; None for other explorations.
         by_line: what the memories that fail lack, by places of the recorded program, those first that explain the
             failures best; None without places or without a recovery of the user's own, and for legal states.
+        attacks: what an attacker achieved; None where there was none.
         internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
         document: the document it was made from.
     """
@@ -374,6 +435,7 @@ class Crash:
     recoveries: Recoveries | None
     causes: tuple[Cause, ...] | None
     by_line: tuple[LineLosses, ...] | None
+    attacks: Attacks | None
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
@@ -387,6 +449,7 @@ class Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
         later |= {"by_line": None, "assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
+        later |= {"attacks": None}
         whole = {**later, **document}
         if whole["recoveries"] is not None:
             whole["recoveries"] = {"timed_out": 0, "watched": None, **whole["recoveries"]}

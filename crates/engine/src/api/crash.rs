@@ -1,7 +1,8 @@
 //! Crashes: from a request to the exploration, the analysis of its findings, and the picture.
 
 use super::budget::Budget;
-use super::request::{self, CRASH, Common, Crash, Explore, Given, Window, checked_event, seeded_fault};
+use super::named::{checked_event, seeded_fault};
+use super::request::{self, CRASH, Common, Crash, Explore, Given, Window};
 use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
 use crate::assembly::memory_map;

@@ -10,6 +10,7 @@ mod check;
 mod crash;
 mod lines;
 mod marks;
+mod named;
 mod request;
 mod runs;
 #[cfg(test)]

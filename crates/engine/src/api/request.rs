@@ -1,13 +1,12 @@
 //! What the front end may request, with one type for each kind of request. A request is a JSON object whose keys are
 //! the fields. An absent key or null takes its default, and an unknown key is refused.
 
+use super::named::{attacks, checked_event, find_omission, seeded_fault};
 use crate::assembly::{encryption, memory_map};
 use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_name};
 use crate::crash::{CrashPlan, Exploration, Region};
 use crate::design::{self, faults::Fault};
-use crate::message::Omission;
 use crate::parts::Design;
-use crate::workload;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -120,6 +119,11 @@ pub(super) struct Crash {
     /// Classes of legal states judged at one fence before the rest is bounded and sampled.
     #[serde(deserialize_with = "whole")]
     pub states: Option<u64>,
+    /// What an attacker does to the media in durable states: names of attacks, or "all".
+    pub attack: Vec<String>,
+    /// He attacks one of so many distinct states; each by default.
+    #[serde(deserialize_with = "whole")]
+    pub attack_every: Option<u64>,
     /// Whether to count crash points by the stage of the transaction in flight.
     pub stages: bool,
     /// Whether to search for smaller runs that break the same rules; by default if every event is a crash point.
@@ -462,6 +466,9 @@ impl Crash {
             let what = "stages: only an exploration of every event of one schedule tallies the stages of transactions";
             return Err(ConfigError(what.to_owned()));
         }
+        if !self.attack.is_empty() && self.explore == Some(Explore::Legal) {
+            return Err(ConfigError("attack: only schedules are attacked, and no legal states".to_owned()));
+        }
         if self.stop_after == Some(0) {
             return Err(ConfigError("stop_after: 0 is not at least 1".to_owned()));
         }
@@ -476,43 +483,8 @@ impl Crash {
             fault: seeded_fault(self.fault.as_deref())?,
             stop_at: None,
             stop_after: self.stop_after,
+            attack: attacks(&self.attack, self.attack_every)?,
             stages: self.stages,
         })
-    }
-}
-
-/// Checks the number of the event after which power fails.
-pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, ConfigError> {
-    match at_event {
-        Some(0) => Err(ConfigError("at_event: 0 is not an event number; the first is 1".to_owned())),
-        event => Ok(event),
-    }
-}
-
-/// The seeded fault called `name`.
-pub(super) fn seeded_fault(name: Option<&str>) -> Result<Option<Fault>, ConfigError> {
-    name.map(Fault::find).transpose()
-}
-
-/// The omission called `name` in the programs that `design` runs.
-fn find_omission(name: &str, workload: &str, design: &Design) -> Result<Omission, ConfigError> {
-    let known: Vec<&str> = Omission::all().map(Omission::name).collect();
-    let omission = Omission::all().find(|omission| omission.name() == name);
-    let omission = omission.ok_or_else(|| unknown_name("leave_out", name, &known))?;
-    if !omission.is_in(design.form) {
-        let of_design: Vec<&str> =
-            Omission::all().filter(|omission| omission.is_in(design.form)).map(Omission::name).collect();
-        return Err(ConfigError(format!(
-            "leave_out {name}: the programs that design '{}' runs do not have it (they have: {})",
-            design.name,
-            of_design.join(", ")
-        )));
-    }
-    let keeps_no_log = workload::find(workload).is_some_and(|workload| !workload.has_log);
-    match omission {
-        Omission::Step(step) if step.needs_log() && keeps_no_log => {
-            Err(ConfigError(format!("leave_out {name}: workload '{workload}' writes no log and does not have it")))
-        }
-        _ => Ok(omission),
     }
 }

@@ -142,7 +142,7 @@ impl Prepared {
             }
             None => simulate(config, design, source, bases, progress, cancel)?,
             Some(path) => {
-                let timeline = Timeline::create(Path::new(path), design.media_layout(&config.machine.counters))?;
+                let timeline = Timeline::create(Path::new(path), design.media_layout(&config.machine))?;
                 let (report, timeline) = simulate_observed(config, design, source, bases, timeline, progress, cancel)?;
                 timeline.finish()?;
                 report

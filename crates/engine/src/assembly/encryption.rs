@@ -1,14 +1,20 @@
 //! What encrypts memory for a design on a machine, for its controller and for a boot, and which parts cannot be
 //! combined.
 
-use crate::cipher::{FeedbackCipher, Keys, PadCipher};
-use crate::config::{ConfigError, Geometry, Machine};
-use crate::controller::{EncryptionParts, LogParts};
+use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher};
+use crate::config::{self, ConfigError, Geometry, Machine};
+use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreeParts};
 use crate::kernel::Random;
+use crate::mechanism::bonsai_tree::BonsaiTree;
+use crate::mechanism::macs::Macs;
 use crate::mechanism::pads::LogAndDataPads;
-use crate::message::{BaseImage, LogRegion, ShadowRegion};
-use crate::parts::{Admit, CounterScheme, CounterUpdate, Design, HardwareLog, LogEncryption, PadSource, WritePath};
-use crate::recovery::SchemeCodec;
+use crate::message::{BaseImage, LogRegion, MediaLayout, ShadowRegion};
+use crate::parts::{
+    Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LogEncryption,
+    MacWrite, PadSource, RootUpdate, ShadowTable, WritePath,
+};
+use crate::recovery::{IntegrityCodec, SchemeCodec, TreeCodec};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// What the controller needs for the encryption of `design`; `None` for plaintext memory.
@@ -16,6 +22,7 @@ pub(crate) fn encryption_parts(
     machine: &Machine,
     design: &Design,
     seed: u64,
+    base: &Arc<dyn BaseImage>,
 ) -> Result<Option<EncryptionParts>, ConfigError> {
     let Some(parts) = design.encryption else { return Ok(None) };
     let (keys, key_bits, capacity) =
@@ -36,14 +43,36 @@ pub(crate) fn encryption_parts(
         });
     }
     check(machine, design)?;
-    let (scheme, valid_flags) = (parts.scheme(&machine.counters), !machine.counters.reencrypt_unwritten);
-    Ok(Some(EncryptionParts { parts, scheme, pads, log, valid_flags }))
+    let scheme = parts.scheme(&machine.counters);
+    let integrity = integrity_parts(machine, design, &keys, base.as_ref());
+    // With MACs, a line that its counter does not call unwritten must have one, so page re-encryption writes it.
+    let valid_flags = !machine.counters.reencrypt_unwritten && integrity.is_none();
+    Ok(Some(EncryptionParts { parts, scheme, pads, log, valid_flags, integrity }))
+}
+
+/// What the controller needs for the integrity of memory that starts as `base`; `None` if nothing protects it.
+fn integrity_parts(machine: &Machine, design: &Design, keys: &Keys, base: &dyn BaseImage) -> Option<IntegrityParts> {
+    let (parts, encryption) = (design.integrity?, design.encryption?);
+    let counters = || encryption.scheme(&machine.counters);
+    let MediaLayout { macs, tree, .. } = design.media_layout(machine);
+    let (inputs, bits) = (parts.mac_inputs, machine.integrity.mac_bits);
+    Some(IntegrityParts {
+        parts,
+        macs: Arc::new(Macs { cipher: MacCipher::new(&keys.mac), inputs, bits }),
+        mac_layout: macs?,
+        tree: parts.tree.zip(tree).map(|(parts, shape)| TreeParts {
+            parts,
+            shape,
+            scheme: Arc::new(BonsaiTree::new(shape, MacCipher::new(&keys.tree), counters(), base)),
+        }),
+    })
 }
 
 /// Refuses parts of `design` that cannot be combined with the counters of `machine`.
 pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
+    room_for_group(machine, design)?;
     let log_path = design.log.and_then(|log| match log.encryption {
         LogEncryption::Counter { write_path } => Some(write_path),
         LogEncryption::Feedback => None,
@@ -52,8 +81,31 @@ pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
     paths.try_for_each(|path| bump_leaves_block(design, scheme.as_ref(), parts.update, path))
 }
 
+/// Refuses a design whose write with all that persists with it never finds room in the write pending queue.
+fn room_for_group(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    let Some(integrity) = design.integrity.filter(|integrity| integrity.commit == GroupCommit::Entries) else {
+        return Ok(());
+    };
+    let MediaLayout { macs, tree: shape, .. } = design.media_layout(machine);
+    let counter = u32::from(design.encryption.is_some_and(|parts| !parts.write_path.defers_counter(false)));
+    let mac = u32::from(integrity.mac_write == MacWrite::WithData && macs.is_some_and(|macs| !macs.beside()));
+    let nodes = integrity.tree.zip(shape).map_or(0, |(tree, shape)| {
+        u32::from(controller::persisted_levels(&machine.integrity, tree.persistence, shape))
+    });
+    let (takes, entries) = (1 + counter + mac + nodes, machine.controller.wpq_entries);
+    if takes <= entries {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "controller.wpq_entries = {entries} must be at least {takes}, because a write of design '{}' takes that many with its \
+         counter, its MAC and the nodes that persist with it; group_commit = \"registers\" needs fewer",
+        design.name
+    )))
+}
+
 /// The encryption that a boot over `base` needs, including the shadow cache if there is one.
 pub(crate) fn boot_codec(
+    machine: &Machine,
     parts: EncryptionParts,
     base: Arc<dyn BaseImage>,
     shadow: Option<ShadowRegion>,
@@ -62,10 +114,37 @@ pub(crate) fn boot_codec(
     if let Some(region) = shadow {
         codec = codec.with_shadow(region);
     }
+    if let Some(integrity) = parts.integrity {
+        codec = codec.with_integrity(integrity_of_boot(&machine.integrity, integrity));
+    }
     if let Some(log) = parts.log {
         codec = codec.with_log(log.region, log.feedback);
     }
     codec
+}
+
+/// What a boot needs of the integrity of memory.
+fn integrity_of_boot(config: &config::Integrity, integrity: IntegrityParts) -> IntegrityCodec {
+    let persisted_levels = integrity
+        .tree
+        .as_ref()
+        .map_or(0, |tree| controller::persisted_levels(config, tree.parts.persistence, tree.shape));
+    let tree = integrity.tree.map(|TreeParts { parts, shape, scheme }| TreeCodec {
+        shape,
+        scheme,
+        persisted_levels,
+        has_table: parts.table != ShadowTable::None,
+        verifies_counters: parts.verification == CounterVerification::OnFill,
+        root_follows: parts.root_update != RootUpdate::Never,
+    });
+    let stop_loss = u64::from(config.stop_loss);
+    IntegrityCodec {
+        macs: integrity.macs,
+        mac_layout: integrity.mac_layout,
+        tree,
+        stop_loss,
+        known: RefCell::default(),
+    }
 }
 
 /// Refuses a combination of parts: `path` admits the block that an increment leaves, but an increment leaves no block,

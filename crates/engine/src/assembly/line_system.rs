@@ -30,8 +30,8 @@ impl<O: Observer> LineSystem<O> {
         seed: u64,
         observer: O,
     ) -> Result<Self, ConfigError> {
-        let device = Device::new(machine, design.media_layout(&machine.counters), base)?;
-        let controller = controller(machine, design, seed, &device)?;
+        let device = Device::new(machine, design.media_layout(machine), Arc::clone(&base))?;
+        let controller = controller(machine, design, seed, &base, &device)?;
         Ok(Self { queue: Queue::new(), controller, device, observer, responses: Vec::new() })
     }
 
@@ -157,8 +157,9 @@ pub(crate) fn controller(
     machine: &Machine,
     design: &Design,
     seed: u64,
+    base: &Arc<dyn BaseImage>,
     device: &Device,
 ) -> Result<Controller, ConfigError> {
-    let encryption = encryption_parts(machine, design, seed)?;
+    let encryption = encryption_parts(machine, design, seed, base)?;
     Ok(Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new()))
 }

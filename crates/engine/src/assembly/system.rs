@@ -52,8 +52,8 @@ impl<O: Observer> System<O> {
     /// Assembles `design` on the machine of `config` with `job` on its cores.
     pub fn new(config: &RunConfig, design: &Design, job: Job, observer: O) -> Result<Self, ConfigError> {
         let machine = &config.machine;
-        let device = Device::new(machine, design.media_layout(&machine.counters), job.base)?;
-        let encryption = encryption_parts(machine, design, config.seed)?;
+        let device = Device::new(machine, design.media_layout(machine), Arc::clone(&job.base))?;
+        let encryption = encryption_parts(machine, design, config.seed, &job.base)?;
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
         let cores = job.programs.len() as u16;
         Ok(Self {

@@ -12,9 +12,14 @@
 //! What leaves on battery at a power loss replaces what has persisted, until the next power loss is reported: the run
 //! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
+use super::CounterLayout;
 use super::counter::{AuditedCounter, CounterCipher, xor};
 use super::lines::{Id, Lines, Role};
-use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
+use super::mac::AuditedMacs;
+use crate::message::{
+    CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MacBlock, MediaLine, MediaUnit, Page,
+};
+use rustc_hash::FxHashMap;
 
 /// What leaves on battery for one unit.
 pub(super) struct Left {
@@ -88,6 +93,10 @@ pub(super) struct Durable {
     cipher: Option<CounterCipher>,
     /// The cipher of the hardware's log, if its lines have counters.
     log: Option<CounterCipher>,
+    /// The MACs that counters are found by, if a recovery tries them.
+    macs: Option<AuditedMacs>,
+    /// The lines of MACs that have persisted, if counters are found by them.
+    mac_lines: FxHashMap<MacBlock, LineBytes>,
     status_survives: bool,
     valid_flags: bool,
     /// The register as last reported, if it survives.
@@ -108,6 +117,8 @@ pub(super) struct Durable {
     /// The largest major counter that has persisted: explanations search for counters near it.
     pub largest: u64,
     hash: u64,
+    /// For each line of MACs and tree node that has persisted, its part of the hash.
+    integrity: FxHashMap<MediaLine, u64>,
 }
 
 impl Durable {
@@ -116,12 +127,15 @@ impl Durable {
     pub fn new(
         cipher: Option<CounterCipher>,
         log: Option<CounterCipher>,
+        macs: Option<AuditedMacs>,
         status_survives: bool,
         valid_flags: bool,
     ) -> Self {
         Self {
             cipher,
             log,
+            macs,
+            mac_lines: FxHashMap::default(),
             status_survives,
             valid_flags,
             told_status: None,
@@ -135,6 +149,7 @@ impl Durable {
             stale_rows: Vec::new(),
             largest: 0,
             hash: 0,
+            integrity: FxHashMap::default(),
         }
     }
 
@@ -174,7 +189,43 @@ impl Durable {
                 self.largest = self.largest.max(unpack_row(cipher, lines, slot, bytes));
                 self.touch_row(lines, slot);
             }
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {
+                self.mac_persisted(lines, media, bytes);
+                let before = self.integrity.insert(media, hash).unwrap_or(0);
+                self.hash ^= before ^ hash;
+            }
         }
+    }
+
+    /// If a recovery tries counters: the lines whose MACs are in `media` may have others from now on.
+    fn mac_persisted(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
+        let (Some(macs), MediaUnit::Mac(block)) = (&self.macs, media.unit()) else { return };
+        let layout = macs.layout;
+        self.mac_lines.insert(block, *bytes);
+        for id in layout.lines(block).filter_map(|line| lines.find(line)).collect::<Vec<_>>() {
+            self.touch_line(lines, id);
+        }
+    }
+
+    /// The counter that a recovery finds for the line of `id`: the first from its durable one on that its MAC belongs to.
+    fn tried(&self, lines: &Lines, id: Id) -> Option<AuditedCounter> {
+        let (macs, record) = (self.macs.as_ref()?, lines.record(id));
+        let (line, stored) = (record.line, record.durable.stored.as_ref()?);
+        let mac = macs.layout.get(self.mac_lines.get(&macs.layout.block(line))?, line);
+        let first = lines.cell(line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
+        let split = matches!(self.cipher.as_ref()?.layout(), CounterLayout::Split { .. });
+        let counters = (0..=macs.steps).map(|step| match split {
+            true => AuditedCounter { minor: first.minor.saturating_add(step as u8), ..first },
+            false => AuditedCounter { major: first.major + step, ..first },
+        });
+        counters
+            .filter(|counter| *counter != AuditedCounter::NEVER)
+            .find(|counter| macs.of(line, stored, *counter) == mac)
+    }
+
+    /// Whether a recovery finds counters by trial.
+    pub fn tries_counters(&self) -> bool {
+        self.macs.is_some()
     }
 
     /// Handles that the queued entry of a counter block with these `bytes` was removed because a newer entry, of any
@@ -230,6 +281,7 @@ impl Durable {
             match write.media.unit() {
                 MediaUnit::Data(line) => self.line_left(lines, line, write),
                 MediaUnit::Counter(block) => self.block_left(lines, block, write),
+                MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {}
             }
         }
         let losses = self.losses;
@@ -343,14 +395,17 @@ impl Durable {
                 }
             }
         }
-        for id in self.stale_lines.drain(..) {
+        for id in std::mem::take(&mut self.stale_lines) {
             let record = lines.record(id);
             let cipher = match record.role {
                 Role::HardwareLog => &self.log,
                 _ => &self.cipher,
             };
             let plain = match cipher {
-                Some(cipher) => decode(cipher, lines, id, self.valid_flags),
+                Some(cipher) => match self.tried(lines, id).zip(record.durable.stored.as_ref()) {
+                    Some((counter, stored)) => cipher.apply(record.line, counter, stored),
+                    None => decode(cipher, lines, id, self.valid_flags),
+                },
                 None => record.durable.found().or(lines.base(record.line)).copied().unwrap_or([0; 64]),
             };
             let durable = &mut lines.record_mut(id).durable;

@@ -25,6 +25,7 @@ mod image;
 mod ledger;
 mod line;
 mod lines;
+mod mac;
 mod report;
 mod secrecy;
 mod shadow;
@@ -40,6 +41,7 @@ pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub(crate) use lines::BYTES_PER_LINE;
+pub use mac::TrialFacts;
 pub use stages::{PartTally, StageTally};
 pub use view::LineView;
 pub(crate) use violation::Collector;
@@ -58,6 +60,7 @@ use hardware_log::HardwareLog;
 use image::ImageDigest;
 use line::LineRule;
 use lines::{Id, Lines, Role};
+use mac::AuditedMacs;
 use secrecy::{Leak, Secrecy};
 use shadow::{ShadowCache, registers_hash};
 use stages::Stages;
@@ -75,6 +78,8 @@ pub struct CipherFacts {
     /// Whether each line has a flag on the media that shows whether it was ever written. Otherwise only the counter 0
     /// shows it.
     pub valid_flags: bool,
+    /// Present if a recovery finds counters by trial.
+    pub trial: Option<TrialFacts>,
 }
 
 /// How counters are laid out in a block of 64 bytes.
@@ -171,6 +176,7 @@ impl Auditor {
         let log_cipher = setup.log.as_ref().zip(setup.cipher.as_ref());
         let log_cipher = log_cipher.and_then(|(log, facts)| log.counter_cipher(facts.counters));
         let valid_flags = setup.cipher.as_ref().is_some_and(|facts| facts.valid_flags);
+        let macs = setup.cipher.as_ref().and_then(|facts| facts.trial.as_ref()).map(AuditedMacs::new);
         let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters));
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
@@ -178,7 +184,7 @@ impl Auditor {
         let base_counter = cipher.as_ref().map_or(AuditedCounter::NEVER, CounterCipher::base);
         Self {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
-            durable: Durable::new(cipher, log_cipher, setup.status_survives, valid_flags),
+            durable: Durable::new(cipher, log_cipher, macs, setup.status_survives, valid_flags),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
             line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
             transactions: setup
@@ -349,6 +355,12 @@ impl Auditor {
     /// judgement; in a fixed order.
     pub fn durable_view(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
         self.lines.records.iter().map(|record| (record.line, &record.durable.plain))
+    }
+
+    /// Whether a recovery finds counters by trial: then lines do not decrypt before that, and the views are of what they
+    /// hold after it.
+    pub fn tries_counters(&self) -> bool {
+        self.durable.tries_counters()
     }
 
     /// The lines of [`Auditor::durable_view`] with what they would hold after the boot sequence: transactions of the

@@ -208,6 +208,7 @@ impl Stages {
                     }
                 }
             }
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {}
         }
     }
 

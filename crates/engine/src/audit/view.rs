@@ -99,8 +99,20 @@ impl Auditor {
                 let of = |line: Line, rule| violation.line == Some(line) && violation.rule == rule;
                 self.loss_leaks.iter().any(|(line, leak)| of(*line, leak.rule()))
             }
-            Rule::Structure | Rule::Battery | Rule::Recovery | Rule::TimedOut => false,
+            Rule::Structure | Rule::FalseAlarm | Rule::Integrity | Rule::Battery | Rule::Recovery | Rule::TimedOut => {
+                false
+            }
         }
+    }
+
+    /// What `line` holds after the boot sequence, as of the last judgement; `None` for a line that nothing happened to.
+    pub fn booted_line(&self, line: Line) -> Option<LineBytes> {
+        self.lines.find(line).map(|id| *self.lines.record(id).booted())
+    }
+
+    /// Whether something happened to `line`.
+    pub fn knows(&self, line: Line) -> bool {
+        self.lines.find(line).is_some()
     }
 
     /// Keeps every violation from now on until [`Auditor::take_told`] takes it.

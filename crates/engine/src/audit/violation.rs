@@ -25,6 +25,10 @@ pub enum Rule {
     PadReuse,
     /// The recovered structure breaks its own invariants.
     Structure,
+    /// A boot, or a read after it, refuses memory that nobody has tampered with.
+    FalseAlarm,
+    /// Memory that an attacker has changed is accepted.
+    Integrity,
     /// What must leave after power loss needs more than the battery supports.
     Battery,
     /// The user's own recovery fails.
@@ -49,6 +53,8 @@ impl Rule {
             Rule::Plaintext => "plaintext",
             Rule::PadReuse => "pad_reuse",
             Rule::Structure => "structure",
+            Rule::FalseAlarm => "false_alarm",
+            Rule::Integrity => "integrity",
             Rule::Battery => "battery",
             Rule::Recovery => "recovery",
             Rule::TimedOut => "timed-out",

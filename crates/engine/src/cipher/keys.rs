@@ -12,12 +12,21 @@ pub struct Keys {
     pub data: Key,
     /// Key of log lines that hardware writes.
     pub log: Key,
+    /// Key of the MACs of data lines.
+    pub mac: Key,
+    /// Key of the integrity tree.
+    pub tree: Key,
 }
 
 impl Keys {
     /// The keys of the run with seed `seed`. A simulator needs repeatable keys, not secret ones.
     pub fn from_seed(seed: u64) -> Self {
-        Self { data: draw(seed, "cipher.data-key"), log: draw(seed, "cipher.log-key") }
+        Self {
+            data: draw(seed, "cipher.data-key"),
+            log: draw(seed, "cipher.log-key"),
+            mac: draw(seed, "cipher.mac-key"),
+            tree: draw(seed, "cipher.tree-key"),
+        }
     }
 }
 
@@ -39,7 +48,8 @@ mod tests {
         assert_eq!(Keys::from_seed(1), Keys::from_seed(1));
         let (one, two) = (Keys::from_seed(1), Keys::from_seed(2));
         // Only the first halves are compared, because AES-128 uses only those.
-        let halves = [&one.data, &one.log, &two.data, &two.log].map(|key| key[..16].to_vec());
+        let keys = [&one, &two].map(|keys| [keys.data, keys.log, keys.mac, keys.tree]).concat();
+        let halves: Vec<Vec<u8>> = keys.iter().map(|key| key[..16].to_vec()).collect();
         for (i, a) in halves.iter().enumerate() {
             for b in &halves[i + 1..] {
                 assert_ne!(a, b);

@@ -1,11 +1,13 @@
-//! One-time pads: from (line, major, minor) to the 64-byte pad of that line, which encrypts and decrypts the line by
-//! exclusive-or. There is no timing here. AES is the RustCrypto crate's (AES-NI if the processor has it).
+//! One-time pads, and message authentication codes. A pad follows from (line, major, minor); it encrypts and decrypts its
+//! line by exclusive-or. There is no timing here. AES and CMAC are the RustCrypto crates' (AES-NI if the processor has it).
 
 mod feedback;
 mod key_schedule;
 mod keys;
+mod mac;
 mod pad;
 
 pub use feedback::FeedbackCipher;
 pub use keys::{Key, Keys};
+pub use mac::MacCipher;
 pub use pad::PadCipher;

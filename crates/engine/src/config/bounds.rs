@@ -4,8 +4,8 @@ use super::excerpt::shown_name;
 use super::fields::FIELDS;
 use super::program::Program;
 use super::{
-    AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Machine, RunConfig,
-    SchedulingPolicy, WriteAcknowledged,
+    AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Integrity, MacPlacement,
+    Machine, RunConfig, SchedulingPolicy, WriteAcknowledged,
 };
 use crate::message::LINE_BYTES;
 
@@ -80,6 +80,7 @@ fn check(machine: &Machine) -> Result<(), String> {
             ));
         }
     }
+    integrity(machine)?;
     let Program { think_load_percent: loads, think_store_percent: stores, .. } = machine.program;
     if loads + stores > 100 {
         return Err(format!(
@@ -89,6 +90,19 @@ fn check(machine: &Machine) -> Result<(), String> {
     }
     acknowledgement(machine)?;
     device_as_a_whole(machine)
+}
+
+fn integrity(machine: &Machine) -> Result<(), String> {
+    let Integrity { mac_bits, mac_placement, metadata_cache_size, metadata_cache_ways, .. } = machine.integrity;
+    let (size, ways) = ("integrity.metadata_cache_size", "integrity.metadata_cache_ways");
+    sets(size, metadata_cache_size, ways, metadata_cache_ways)?;
+    if mac_placement == MacPlacement::Ecc && mac_bits != 56 {
+        return Err(format!(
+            "integrity.mac_bits = {mac_bits} must be 56 with integrity.mac_placement = ecc, because the other 8 of a \
+             line's 64 check bits correct errors"
+        ));
+    }
+    Ok(())
 }
 
 /// The policies that write without being pressed, so that a fence that waits for the media ends.

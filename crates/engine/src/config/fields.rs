@@ -139,6 +139,29 @@ pub(super) const FIELDS: &[Field] = &[
     whole("counters.minor_bits", 1, 7, "64 minors and a 64-bit major share the 64 bytes of a counter block"),
     flag("counters.reencrypt_unwritten"),
     Field { path: "counters.global_register", kind: Kind::Choice(&["adr", "volatile", "max-scan"]) },
+    Field {
+        path: "integrity.mac_bits",
+        kind: Kind::Number { allowed: &[56, 64, 128], why: "a line of 64 bytes has 8 of 56 or 64 bits, or 4 of 128" },
+    },
+    Field { path: "integrity.mac_placement", kind: Kind::Choice(&["region", "beside", "ecc"]) },
+    decimal("integrity.mac_latency_ns", 1e6, TIMING),
+    decimal("integrity.hash_latency_ns", 1e6, TIMING),
+    whole("integrity.mac_units", 1, 256, AES_UNITS),
+    Field { path: "integrity.read_verification", kind: Kind::Choice(&["before-use", "speculative"]) },
+    Field {
+        path: "integrity.tree_arity",
+        kind: Kind::Number { allowed: &[8, 16, 32], why: "the children of a node share its 64 bytes" },
+    },
+    Field { path: "integrity.metadata_cache", kind: Kind::Choice(&["shared", "apart"]) },
+    size("integrity.metadata_cache_size", 64, GIB, 64, CACHE_SIZE),
+    whole("integrity.metadata_cache_ways", 1, 256, WAYS),
+    whole(
+        "integrity.persisted_levels",
+        1,
+        20,
+        "a design that persists levels persists one at least, and no tree has 20",
+    ),
+    whole("integrity.stop_loss", 1, 64, "a recovery tries this many counters for each line"),
     whole("log.transactions", 1, 32, "the controller has registers for 32 concurrent transactions"),
     whole("log.buckets", 1, 65_536, "a transaction needs a bucket, and free ones are kept in a list"),
     whole("log.bucket_records", 1, 256, "a bucket holds at least one record, and a recovery reads all of them"),
@@ -342,7 +365,15 @@ mod tests {
             "counters.minor_bits" => "3",
             "core.clock_mhz" => "1000",
             "device.interface_mhz" => "800",
-            "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" => "128KiB",
+            "integrity.mac_bits" => "128",
+            "integrity.mac_placement" => "ecc",
+            "integrity.tree_arity" => "16",
+            "integrity.read_verification" => "speculative",
+            "integrity.metadata_cache" => "shared",
+            "integrity.mac_units" => "4",
+            "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" | "integrity.metadata_cache_size" => {
+                "128KiB"
+            }
             "program.log_ring" | "program.footprint" | "program.think_footprint" | "device.row" => "8KiB",
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
@@ -359,6 +390,7 @@ mod tests {
         match path {
             "device.mapping" => Some("program.core_region=packed"),
             "controller.write_acknowledged" => Some("controller.wpq_issue_when_idle=true"),
+            "integrity.mac_placement" => Some("integrity.mac_bits=56"),
             _ => None,
         }
     }

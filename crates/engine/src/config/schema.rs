@@ -1,6 +1,7 @@
 //! The schema of a machine: every value a user can set, with its unit. Presets (one per paper table) and
 //! `--set path.to.key=value` fill it in; `fields` says what each value may be, `bounds` what must hold of all of them.
 
+use super::integrity::Integrity;
 use super::program::Program;
 use super::size::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub struct Machine {
     pub controller: Controller,
     /// Encryption counters.
     pub counters: Counters,
+    /// MACs and the integrity tree.
+    pub integrity: Integrity,
     /// The undo log that hardware writes.
     pub log: Log,
     /// Caches in the persistence domain (eADR).

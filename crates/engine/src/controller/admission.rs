@@ -2,10 +2,10 @@
 //! event. From then on a line survives a power failure.
 
 use super::encrypted::Encrypted;
-use super::request::{Cipher, CounterEviction, CounterRequest, CounterWaiter, Origin, Stage, Write};
+use super::request::{Cipher, CounterRequest, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;
-use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer};
-use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
+use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer};
+use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate, WritePath};
 use std::collections::VecDeque;
 
 /// The requests for entries of the write pending queue.
@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 pub(super) struct Admission {
     /// Writes that claim an entry for their data or for their counter block.
     pub asking: Vec<u32>,
-    /// Dirty blocks that were evicted from the counter cache.
-    pub evictions: VecDeque<CounterEviction>,
+    /// Dirty blocks that were evicted from the counter cache, or from the cache of MACs and tree nodes.
+    pub evictions: VecDeque<Eviction>,
     /// Blocks that claim an entry of the counter write queue.
     counters: VecDeque<CounterRequest>,
     /// Whether something has changed since no claim fitted.
@@ -39,8 +39,8 @@ impl Admission {
         self.changed = true;
     }
 
-    /// Adds a dirty block that was evicted from the counter cache.
-    pub fn evict(&mut self, eviction: CounterEviction) {
+    /// Adds a dirty block that was evicted from a metadata cache.
+    pub fn evict(&mut self, eviction: Eviction) {
         self.evictions.push_back(eviction);
         self.changed = true;
     }
@@ -72,7 +72,9 @@ enum Claim {
     CounterFollows { slot: u32, ready: bool },
     /// The data and the counter block of a write, in one event.
     Pair(u32),
-    /// A dirty block that was evicted from the counter cache.
+    /// The data of a write, and the counter block as the counter cache has it then, in one event.
+    DataThenCached(u32),
+    /// A dirty block that was evicted from a metadata cache.
     Eviction,
     /// A block for the counter write queue.
     Counter(CounterRequest),
@@ -108,27 +110,63 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     }
 
     fn fits(&self, claim: Claim) -> bool {
-        let banks = &self.memory.banks;
-        let (data, counters) = (banks.free(false), banks.free(true));
         match claim {
-            Claim::Data(slot) => data >= 1 || self.merges_data(slot).is_some(),
-            Claim::CounterFollows { .. } => data >= 1,
-            Claim::CounterOf(_) => counters >= 1,
+            Claim::Data(slot) => {
+                let own = usize::from(self.merges_data(slot).is_none());
+                self.fits_group(own, self.metadata_with_data(slot))
+            }
+            Claim::CounterFollows { slot, ready } => {
+                self.fits_group(1, if ready { self.metadata_with_data(slot) } else { 0 })
+            }
+            Claim::CounterOf(_) => self.fits_group(0, 1 + self.nodes_with_counter()),
             Claim::Pair(slot) => {
                 let own = usize::from(self.merges_data(slot).is_none());
-                if banks.wpq.apart() { data >= own && counters >= 1 } else { data > own }
+                self.fits_group(own, 1 + self.metadata_with_data(slot) + self.nodes_with_counter())
+            }
+            Claim::DataThenCached(slot) => {
+                let own = usize::from(self.merges_data(slot).is_none());
+                let id = self.engine.counters.block(self.memory.writes[slot].line);
+                self.fits_group(own, self.metadata_with_data(slot) + self.entries_of(MediaLine::counter(id)))
             }
             Claim::Eviction => {
-                let oldest = self.memory.admission.evictions.front();
-                counters >= 1 || oldest.is_some_and(|block| self.merges(block.id).is_some())
+                let oldest = self.next_eviction().map(|place| self.memory.admission.evictions[place].media);
+                oldest.is_some_and(|media| self.fits_group(0, self.entries_of(media)))
             }
             Claim::Counter(claim) => {
-                let id = self.block_asked(claim);
+                let media = MediaLine::counter(self.block_asked(claim));
                 let is_writeback = matches!(claim, CounterRequest::Writeback(_));
-                let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(id);
-                counters >= 1 || self.merges(id).is_some() || nothing_to_write
+                let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(media);
+                let with_data = match claim {
+                    CounterRequest::Pair(slot) => self.metadata_with_data(slot),
+                    CounterRequest::Writeback(_) => 0,
+                };
+                nothing_to_write || self.fits_group(0, with_data + self.entries_of(media))
             }
         }
+    }
+
+    /// Whether so many entries of data and of metadata are free, or registers hold what finds none.
+    fn fits_group(&self, data: usize, metadata: usize) -> bool {
+        let banks = &self.memory.banks;
+        let (free, free_apart) = (banks.free(false), banks.free(true));
+        let [data, metadata] = if banks.wpq.registers { [data.min(1), metadata.min(1)] } else { [data, metadata] };
+        match (banks.wpq.apart(), banks.wpq.registers) {
+            (true, _) => free >= data && free_apart >= metadata,
+            (false, true) => free >= data.max(metadata),
+            (false, false) => free >= data + metadata,
+        }
+    }
+
+    /// Number of entries that the block `media`, which enters its queue alone, needs with what of the tree persists with
+    /// it.
+    fn entries_of(&self, media: MediaLine) -> usize {
+        let nodes = if media.is_counter() { self.nodes_with_counter() } else { 0 };
+        nodes + usize::from(self.merges(media).is_none())
+    }
+
+    /// The eviction that enters its queue next.
+    fn next_eviction(&self) -> Option<usize> {
+        self.memory.admission.evictions.iter().position(|eviction| !eviction.waits_for_parent)
     }
 
     /// Handles that the block `id` has entered its queue alone, as it was after bump `bump`. A staged pair of an
@@ -159,7 +197,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                     self.memory.admission.ask_no_more(slot);
                 }
             }
-            Claim::Data(slot) if self.lacks_block(slot) => {
+            Claim::Data(slot) | Claim::DataThenCached(slot) if self.lacks_block(slot) => {
                 // The block has been evicted since; the write asks again when it is back.
                 self.memory.admission.ask_no_more(slot);
                 let id = self.engine.counters.block(self.memory.writes[slot].line);
@@ -173,17 +211,32 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 self.append_data(slot, ready);
                 self.want_counter_entry(slot);
             }
+            Claim::DataThenCached(slot) => {
+                let Write { line, bump, .. } = self.memory.writes[slot];
+                self.append_data(slot, true);
+                let id = self.engine.counters.block(line);
+                let block = self.present_block(id);
+                self.engine.counters.cache.set_clean(MediaLine::counter(id));
+                self.append_counter(id, block, bump);
+                self.finish_write(slot);
+            }
             Claim::Pair(slot) => {
                 self.append_counter_of(slot);
                 self.append_data(slot, true);
                 self.finish_write(slot);
             }
             Claim::Eviction => {
-                let CounterEviction { id, block, bump } =
-                    self.memory.admission.evictions.pop_front().expect("it asked");
-                self.append_counter(id, block, bump);
-                self.block_went_alone(id, bump);
-                self.retry_writebacks(id);
+                let place = self.next_eviction().expect("it asked");
+                let Eviction { media, block, bump, .. } =
+                    self.memory.admission.evictions.remove(place).expect("it is there");
+                match media.unit() {
+                    MediaUnit::Counter(id) => {
+                        self.append_counter(id, block, bump);
+                        self.block_went_alone(id, bump);
+                        self.retry_writebacks(id);
+                    }
+                    _ => self.append_metadata(media, block),
+                }
             }
             Claim::Counter(claim) => {
                 self.memory.admission.counters.pop_front();
@@ -198,7 +251,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Evicted counter blocks go first, because a fetch may be waiting for what they overwrite. The others follow in
     /// the order of their requests.
     fn next_counter_request(&self) -> Option<Claim> {
-        if !self.memory.admission.evictions.is_empty() {
+        if self.next_eviction().is_some() {
             return Some(Claim::Eviction);
         }
         self.memory.admission.counters.front().copied().map(Claim::Counter)
@@ -216,7 +269,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                     write.owes_counter
                         || !self.engine.units.staged.iter().any(|&other| {
                             let other = &writes[other];
-                            other.stage == Stage::Encrypting
+                            matches!(other.stage, Stage::Encrypting | Stage::Authenticating)
                                 && other.bump < write.bump
                                 && other.line.page() == write.line.page()
                                 && !other.counter_admitted
@@ -240,6 +293,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             Cipher::None | Cipher::Feedback(_) | Cipher::Resident | Cipher::Turn(_) => Admit::Data,
             Cipher::Counter => self.engine.write_path_of(write.origin).at_encrypted(write.counter_atomic),
         };
+        if admit == Admit::Data && self.stops_loss(write) {
+            return Some(Claim::DataThenCached(slot));
+        }
         Some(match admit {
             Admit::Pair if write.counter_admitted => Claim::Data(slot),
             Admit::Pair => Claim::Pair(slot),
@@ -249,25 +305,33 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         })
     }
 
+    /// Whether `write` takes its counter block along, because the block must not fall further behind.
+    fn stops_loss(&self, write: &Write) -> bool {
+        let Write { origin, counter, renews, .. } = *write;
+        self.engine.cipher_of(origin) == Cipher::Counter
+            && self.engine.write_path_of(origin) == WritePath::StopLoss
+            && (renews || (counter.major + u64::from(counter.minor)).is_multiple_of(self.engine.rules.stop_loss))
+    }
+
     /// The queued data entry that the write in `slot` replaces.
     fn merges_data(&self, slot: u32) -> Option<u32> {
         self.memory.merges_data(MediaLine::data(self.memory.writes[slot].line))
     }
 
-    /// The queued counter entry that a new block `id` replaces.
-    fn merges(&self, id: CounterBlock) -> Option<u32> {
+    /// The queued entry that a new block `media` replaces.
+    fn merges(&self, media: MediaLine) -> Option<u32> {
         match self.engine.rules.coalescing {
-            CounterCoalescing::ReadyEntries => self.memory.banks.wpq.superseded(MediaLine::counter(id)),
+            CounterCoalescing::ReadyEntries => self.memory.banks.wpq.superseded(media),
             CounterCoalescing::Off | CounterCoalescing::InWpq | CounterCoalescing::AnyInWpq => None,
         }
     }
 
-    /// The queued counter entry that a new one for `media` removes.
+    /// The queued entry that a new one for `media` removes.
     fn removed_by(&self, media: MediaLine) -> Option<u32> {
         match self.engine.rules.coalescing {
             CounterCoalescing::Off | CounterCoalescing::ReadyEntries => None,
-            CounterCoalescing::InWpq => self.memory.banks.wpq.superseded(media),
-            CounterCoalescing::AnyInWpq => self.memory.banks.wpq.oldest_counter(),
+            CounterCoalescing::AnyInWpq if media.is_counter() => self.memory.banks.wpq.oldest_counter(),
+            CounterCoalescing::InWpq | CounterCoalescing::AnyInWpq => self.memory.banks.wpq.superseded(media),
         }
     }
 
@@ -277,15 +341,20 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.append_counter(self.engine.counters.block(line), block, bump);
     }
 
-    /// Puts a counter block into its queue.
+    /// Puts a counter block into its queue, and what of the tree persists with it.
     pub fn append_counter(&mut self, id: CounterBlock, block: LineBytes, bump: u64) {
-        let media = MediaLine::counter(id);
+        self.memory.meter.stats.counter_writes_asked += 1;
+        self.append_block(MediaLine::counter(id), block, bump);
+        self.counter_left(id, &block);
+    }
+
+    /// Puts a block of metadata into its queue.
+    pub fn append_block(&mut self, media: MediaLine, block: LineBytes, bump: u64) {
         let now = self.memory.now();
         self.memory.account_occupancy();
-        self.memory.meter.stats.counter_writes_asked += 1;
-        if let Some(older) = self.merges(id) {
+        if let Some(older) = self.merges(media) {
             let Entry { epoch, bytes, .. } = self.memory.banks.wpq.entry(older);
-            self.memory.meter.count_coalesced(*epoch);
+            self.memory.meter.count_coalesced(media, *epoch);
             self.memory.meter.stats.admitted += 1;
             self.memory.observer.coalesced(now, media, bytes);
             self.memory.banks.wpq.replace(older, &block, bump, None);
@@ -294,7 +363,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         if let Some(older) = self.removed_by(media) {
             let Entry { epoch, media: removed, bytes, .. } = self.memory.banks.wpq.remove(older);
-            self.memory.meter.count_coalesced(*epoch);
+            self.memory.meter.count_coalesced(*removed, *epoch);
             self.memory.observer.coalesced(now, *removed, bytes);
         }
         self.memory.append(media, block, bump, true, None, None);
@@ -310,7 +379,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let Write { line, ciphertext, unit, counter, counter_atomic, renews, origin, .. } = self.memory.writes[slot];
         let counters = &self.engine.counters;
         let inline = counters.store != CounterStore::Region;
-        let beside = inline.then(|| (counters.block(line), counters.block_of_one(counter)));
+        let beside = if inline {
+            Some((MediaLine::counter(counters.block(line)), counters.block_of_one(counter)))
+        } else {
+            self.engine.mac_beside(cipher, line, &ciphertext, counter, self.memory.bytes)
+        };
         self.memory.writes[slot].entry = match self.merges_data(slot).filter(|_| ready) {
             Some(older) => {
                 self.memory.merge(older, &ciphertext, beside);
@@ -333,6 +406,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             self.update_counter(line, counter, defers);
         }
         self.memory.admission.ask_no_more(slot);
+        if ready {
+            self.commit_metadata(slot);
+        }
     }
 
     /// Whether the write in `slot` lacks its counter block: the counter cache takes its counter together with its data,
@@ -343,7 +419,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         counters.update == CounterUpdate::WithData
             && !counters.scheme.global()
             && self.engine.cipher_of(origin) == Cipher::Counter
-            && !counters.cache.contains(counters.block(line))
+            && !counters.cache.contains(MediaLine::counter(counters.block(line)))
     }
 
     /// The counter of a line as its block stores it. The page's major counter may have advanced since the line was

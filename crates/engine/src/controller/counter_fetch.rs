@@ -2,8 +2,10 @@
 //! blocks.
 
 use super::encrypted::Encrypted;
-use super::request::{BankRead, CounterEviction, CounterWaiter};
-use crate::message::{CounterBlock, CounterCacheAct, DevicePort, Event, Line, LineBytes, Observer};
+use super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
+use crate::message::{
+    CounterBlock, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, Observer, TreePlace,
+};
 use crate::parts::{Counter, CounterStore};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
@@ -14,8 +16,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             return slot;
         }
         let slot = self.engine.counters.begin_fetch(id);
-        self.engine.counters.fetches[slot].waiters.extend(waiter);
-        if self.view().on_chip_block(id).is_some() {
+        let from_media = self.view().on_chip_block(id).is_none();
+        let fetch = &mut self.engine.counters.fetches[slot];
+        fetch.waiters.extend(waiter);
+        fetch.from_media = from_media;
+        if !from_media {
             // Served from the write pending queue (model.md section 4) or from a staging register.
             let at = self.memory.now() + self.engine.counters.latency;
             self.memory.queue.schedule(at, Event::CounterFetched { slot });
@@ -31,11 +36,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     pub fn update_counter(&mut self, line: Line, counter: Counter, defers: bool) {
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
-        match (counters.cache.peek_mut(id), counters.store) {
+        match (counters.cache.peek_mut(MediaLine::counter(id)), counters.store) {
             (Some(block), _) => {
                 counters.scheme.set(block, index, counter);
                 if defers {
-                    counters.cache.set_dirty(id);
+                    self.counter_dirty(id);
                 }
             }
             (None, CounterStore::Region) if defers => {
@@ -51,26 +56,52 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// Puts a block into the counter cache. An evicted dirty block requests an entry of the queue.
+    /// Puts a block into the counter cache.
     fn put_in_cache(&mut self, id: CounterBlock, block: LineBytes) {
         let now = self.memory.now();
         self.memory.observer.counter_cache(now, id, CounterCacheAct::Filled);
-        if let Some(evicted) = self.engine.counters.cache.insert(id, block) {
-            self.memory.meter.stats.counter_evictions += 1;
-            let act = CounterCacheAct::Evicted { dirty: evicted.dirty };
-            self.memory.observer.counter_cache(now, evicted.id, act);
-            if evicted.dirty {
-                let bump = self.memory.writes.last_bump();
-                self.memory.admission.evict(CounterEviction { id: evicted.id, block: evicted.block, bump });
-            }
+        let evicted = self.engine.counters.cache.insert(MediaLine::counter(id), block);
+        self.evicted(evicted);
+        self.note_in_table(MediaLine::counter(id), false);
+    }
+
+    /// The counter block `id`, which is in the counter cache, is newer than memory from now on.
+    pub fn counter_dirty(&mut self, id: CounterBlock) {
+        let media = MediaLine::counter(id);
+        let was_dirty = self.engine.counters.cache.is_dirty(media);
+        self.engine.counters.cache.set_dirty(media);
+        if !was_dirty {
+            self.note_in_table(media, true);
         }
     }
 
-    /// `Event::CounterFetched`: a counter block has arrived.
+    /// `Event::CounterFetched`: a counter block has arrived. If there is a tree, it is verified first.
+    pub fn counter_arrived(&mut self, slot: u32) {
+        let &Fetch { id, from_media, .. } = &self.engine.counters.fetches[slot];
+        if !from_media || !self.engine.verifies_counters() {
+            return self.counter_fetched(slot);
+        }
+        let (parent, _) = self.engine.parent_of(TreePlace::leaf(id)).expect("a counter block is not the root");
+        if self.vouching_node(parent, MetadataWaiter::Counter(slot)) {
+            self.verify_counter(slot);
+        }
+    }
+
+    /// Verifies the counter block of the fetch in `slot`, which has arrived.
+    pub fn verify_counter(&mut self, slot: u32) {
+        let at = self.engine.hash_done(self.memory.now());
+        self.memory.queue.schedule(at, Event::CounterVerified { slot });
+    }
+
+    /// A counter block has arrived, and is verified if there is a tree.
     pub fn counter_fetched(&mut self, slot: u32) {
         let fetch = self.engine.counters.end_fetch(slot);
-        if !self.engine.counters.cache.contains(fetch.id) {
+        if !self.engine.counters.cache.contains(MediaLine::counter(fetch.id)) {
+            let still = fetch.from_media && self.view().on_chip_block(fetch.id).is_none();
             let block = self.view().newest_block(self.memory.device, fetch.id);
+            if still && self.engine.verifies_counters() {
+                self.check_vouched(TreePlace::leaf(fetch.id), &block);
+            }
             self.put_in_cache(fetch.id, block);
         }
         for &(line, counter) in &fetch.updates {

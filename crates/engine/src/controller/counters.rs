@@ -1,6 +1,6 @@
 //! The counter side of the controller: the counter cache, the global counter's register, and fetches of counter blocks.
 
-use super::counter_cache::CounterCache;
+use super::metadata_cache::MetadataCache;
 use super::request::Fetch;
 use crate::config::Machine;
 use crate::kernel::{Ps, Slab};
@@ -16,7 +16,7 @@ pub(super) struct Counters {
     pub update: CounterUpdate,
     /// Lines per counter block.
     coverage: Coverage,
-    pub cache: CounterCache,
+    pub cache: MetadataCache,
     /// Latency of the counter cache, in picoseconds.
     pub latency: Ps,
     /// The global counter: the last value that was used.
@@ -42,7 +42,7 @@ fn cache_shape(machine: &Machine, store: CounterStore, cores: u16) -> (u64, u64)
 /// Bytes of the host's memory that the counter cache needs.
 pub fn counter_cache_host_bytes(machine: &Machine, store: CounterStore, cores: u16) -> u64 {
     let (bytes, entry_bytes) = cache_shape(machine, store, cores);
-    CounterCache::host_bytes(bytes, entry_bytes)
+    MetadataCache::host_bytes(bytes, entry_bytes)
 }
 
 /// Latency of the counter cache, in picoseconds.
@@ -60,7 +60,7 @@ impl Counters {
             scheme,
             store,
             update: parts.update,
-            cache: CounterCache::new(bytes, entry_bytes, machine.controller.counter_cache_ways),
+            cache: MetadataCache::new(bytes, entry_bytes, machine.controller.counter_cache_ways),
             latency: latency(machine),
             register: 0,
             fetches: Slab::default(),

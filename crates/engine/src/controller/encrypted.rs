@@ -3,6 +3,7 @@
 
 use super::aes_units::AesUnits;
 use super::counters::Counters;
+use super::integrity::Integrity;
 use super::interface::EncryptionParts;
 use super::log_manager::{LogManager, Logging};
 use super::memory::Memory;
@@ -27,6 +28,8 @@ pub(super) struct Rules {
     pub coalescing: CounterCoalescing,
     pub writeback_order: WritebackOrder,
     pub minor_reset: MinorReset,
+    /// How many increments of a counter may be only in the counter cache, with [`WritePath::StopLoss`].
+    pub stop_loss: u64,
 }
 
 impl Rules {
@@ -47,6 +50,7 @@ impl Rules {
             coalescing,
             writeback_order: choices.writeback_order,
             minor_reset: choices.minor_reset,
+            stop_loss: u64::from(machine.integrity.stop_loss),
         }
     }
 }
@@ -63,6 +67,8 @@ pub(super) struct EncryptionEngine {
     pub resident: FxHashMap<u64, Counter>,
     /// Writes the undo log; `None` if hardware keeps none.
     pub log: Option<LogManager>,
+    /// MACs and the integrity tree; `None` if nothing protects integrity.
+    pub integrity: Option<Integrity>,
 }
 
 impl EncryptionEngine {
@@ -70,10 +76,11 @@ impl EncryptionEngine {
         Self {
             rules: Rules::new(machine, &parts),
             units: AesUnits::new(machine),
-            rsr: Rsr::new(machine.controller.reencryption_parallelism, machine.counters.reencrypt_unwritten),
+            rsr: Rsr::new(machine.controller.reencryption_parallelism, !parts.valid_flags),
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
+            integrity: parts.integrity.map(|parts| Integrity::new(machine, parts)),
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
             pads: parts.pads,
         }
@@ -126,7 +133,11 @@ impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
             Event::PadReady { slot } => self.pad_ready(slot),
             Event::CircuitFree { unit } => self.engine.units.free(unit),
             Event::ReadReady { slot } => self.read_ready(slot),
-            Event::CounterFetched { slot } => self.counter_fetched(slot),
+            Event::CounterFetched { slot } => self.counter_arrived(slot),
+            Event::CounterVerified { slot } => self.counter_fetched(slot),
+            Event::MetadataFetched { slot } => self.metadata_arrived(slot),
+            Event::NodeVerified { slot } => self.metadata_fetched(slot),
+            Event::Authenticated { slot } => self.authenticated(slot),
             Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),
             Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
             Event::TransactionBeginArrives { core } => self.logging().begin_arrives(core),

@@ -2,9 +2,14 @@
 
 use crate::kernel::{Queue, Random};
 use crate::message::{
-    CoreId, CounterBlock, Event, Line, LineBytes, LogRegion, LogSnapshot, MediaLine, Page, WriteToken,
+    CoreId, CounterBlock, Event, Line, LineBytes, LogRegion, LogSnapshot, MacLayout, MediaLine, Page, TreeShape,
+    WriteToken,
 };
-use crate::parts::{CounterScheme, Encryption, FeedbackSource, LogChains, LogEncryption, LogOrder, PadSource};
+use crate::parts::{
+    CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, MacSource, PadSource,
+    Tree, TreeScheme,
+};
+use std::sync::Arc;
 
 /// What the controller works on while it handles an event.
 pub struct Context<'a, D, O> {
@@ -60,6 +65,8 @@ pub struct ControllerSnapshot {
     /// Counter blocks that are newer than the queue and the media: first those that were evicted and wait for a slot,
     /// then the dirty ones in the counter cache.
     pub counters: Vec<(CounterBlock, LineBytes)>,
+    /// The register of the root of the integrity tree, if there is a tree.
+    pub root: Option<LineBytes>,
 }
 
 /// Everything that encryption needs, built once from the design's parts.
@@ -74,6 +81,32 @@ pub struct EncryptionParts {
     pub log: Option<LogParts>,
     /// Whether each line has a flag on the media that shows whether it was ever written.
     pub valid_flags: bool,
+    /// What protects integrity; `None` if nothing does.
+    pub integrity: Option<IntegrityParts>,
+}
+
+/// Everything that MACs and the tree need, built once from the design's parts.
+#[derive(Clone)]
+pub struct IntegrityParts {
+    /// The design's choices.
+    pub parts: Integrity,
+    /// The MACs.
+    pub macs: Arc<dyn MacSource>,
+    /// Where they are stored.
+    pub mac_layout: MacLayout,
+    /// The tree, if there is one.
+    pub tree: Option<TreeParts>,
+}
+
+/// A tree over counter blocks.
+#[derive(Clone)]
+pub struct TreeParts {
+    /// The design's choices.
+    pub parts: Tree,
+    /// The tree's shape.
+    pub shape: TreeShape,
+    /// How a node vouches for its children.
+    pub scheme: Arc<dyn TreeScheme>,
 }
 
 /// Everything that the log manager needs, built once from the design's parts.

@@ -4,13 +4,13 @@ use super::admission::Admission;
 use super::interface::Response;
 use super::meter::Meter;
 use super::reads::Reads;
-use super::request::{BankRead, Origin, Read};
+use super::request::{BankRead, Origin};
 use super::schedule::Banks;
 use super::wpq::Arrival;
 use super::writeback::Writebacks;
 use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
-use crate::message::{CounterBlock, DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
+use crate::message::{DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
 pub(super) struct Memory<'a, D, O> {
@@ -47,7 +47,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         bytes: LineBytes,
         bump: u64,
         ready: bool,
-        beside: Option<(CounterBlock, LineBytes)>,
+        beside: Option<(MediaLine, LineBytes)>,
         acknowledge: Option<WriteToken>,
     ) -> u32 {
         let now = self.now();
@@ -67,7 +67,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
     }
 
     /// Replaces the bytes of the queued entry `older`, which no bank has taken, by those of a newer write of its line.
-    pub fn merge(&mut self, older: u32, bytes: &LineBytes, beside: Option<(CounterBlock, LineBytes)>) {
+    pub fn merge(&mut self, older: u32, bytes: &LineBytes, beside: Option<(MediaLine, LineBytes)>) {
         let now = self.now();
         self.meter.stats.admitted += 1;
         let entry = self.banks.wpq.entry(older);
@@ -164,11 +164,10 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
         }
     }
 
-    /// Completes the read in `slot` if both its line and its pad are known.
+    /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
-        if let Read { data_at: Some(data), pad_at: Some(pad), .. } = self.reads[slot] {
-            let at = data.max(pad).max(self.now());
-            self.queue.schedule(at, Event::ReadReady { slot });
+        if let Some(at) = self.reads.ready_at(slot) {
+            self.queue.schedule(at.max(self.now()), Event::ReadReady { slot });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::wpq::Entry;
 use crate::kernel::Ps;
-use crate::message::{Line, MediaLine};
+use crate::message::{Line, MediaLine, MediaUnit};
 use std::ops::Range;
 
 /// Counts of one measurement period.
@@ -14,10 +14,18 @@ pub struct ControllerStats {
     pub log_writes: u64,
     /// Counter blocks that reached the device.
     pub counter_writes: u64,
+    /// Lines of MACs that reached the device.
+    pub mac_writes: u64,
+    /// Nodes of the integrity tree that reached the device.
+    pub tree_writes: u64,
+    /// Lines of the shadow table that reached the device.
+    pub table_writes: u64,
     /// Entries admitted to the write pending queue.
     pub admitted: u64,
     /// Counter entries that were removed from the queue because a newer one replaced them.
     pub counter_writes_coalesced: u64,
+    /// Entries of lines of MACs and tree nodes that were removed from the queue because a newer one replaced them.
+    pub integrity_writes_coalesced: u64,
     /// Data entries that a newer write of their line replaced.
     pub data_writes_merged: u64,
     /// Requested counter writes: written, coalesced, or still queued.
@@ -32,6 +40,10 @@ pub struct ControllerStats {
     pub data_reads: u64,
     /// Counter blocks read from the device.
     pub counter_reads: u64,
+    /// Lines of MACs read from the device.
+    pub mac_reads: u64,
+    /// Nodes of the integrity tree read from the device.
+    pub tree_reads: u64,
     /// Reads that were answered from the write pending queue or from a write that was not in it yet.
     pub forwarded_reads: u64,
     /// Counter cache hits.
@@ -40,6 +52,16 @@ pub struct ControllerStats {
     pub counter_misses: u64,
     /// Counter blocks evicted.
     pub counter_evictions: u64,
+    /// Lookups of lines of MACs and tree nodes that found them in their cache.
+    pub metadata_hits: u64,
+    /// Lookups of lines of MACs and tree nodes that did not find them.
+    pub metadata_misses: u64,
+    /// MACs computed and checked.
+    pub macs: u64,
+    /// Nodes and counter blocks hashed for an update or a check of the tree.
+    pub hashes: u64,
+    /// Checks of a MAC, a counter block or a node that failed.
+    pub alarms: u64,
     /// Pads made.
     pub pads: u64,
     /// Time during which AES circuits were making pads.
@@ -100,19 +122,25 @@ impl Meter {
         if entry.epoch != self.epoch {
             return;
         }
-        let written = match (entry.media.is_counter(), self.is_log(entry.media)) {
-            (true, _) => &mut self.stats.counter_writes,
-            (false, true) => &mut self.stats.log_writes,
-            (false, false) => &mut self.stats.data_writes,
+        let written = match entry.media.unit() {
+            MediaUnit::Counter(_) => &mut self.stats.counter_writes,
+            MediaUnit::Mac(_) => &mut self.stats.mac_writes,
+            MediaUnit::Node(_) => &mut self.stats.tree_writes,
+            MediaUnit::Table(_) => &mut self.stats.table_writes,
+            MediaUnit::Data(_) if self.is_log(entry.media) => &mut self.stats.log_writes,
+            MediaUnit::Data(_) => &mut self.stats.data_writes,
         };
         *written += 1;
     }
 
-    /// Counts the replacement of an entry that was admitted in period `epoch` by a newer counter block.
-    pub fn count_coalesced(&mut self, epoch: u32) {
-        if epoch == self.epoch {
-            self.stats.counter_writes_coalesced += 1;
-        }
+    /// Counts the replacement of an entry for `media` that was admitted in period `epoch` by a newer block.
+    pub fn count_coalesced(&mut self, media: MediaLine, epoch: u32) {
+        let counted = if media.is_counter() {
+            &mut self.stats.counter_writes_coalesced
+        } else {
+            &mut self.stats.integrity_writes_coalesced
+        };
+        *counted += u64::from(epoch == self.epoch);
     }
 
     /// Counts that a newer write of its line has replaced an entry that was admitted in period `epoch`.

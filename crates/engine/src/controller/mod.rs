@@ -16,15 +16,18 @@
 
 mod admission;
 mod aes_units;
-mod counter_cache;
 mod counter_fetch;
 mod counters;
 mod encrypted;
 mod feedback;
+mod integrity;
 mod interface;
 mod log_manager;
 mod log_set;
 mod memory;
+mod metadata;
+mod metadata_cache;
+mod metadata_fetch;
 mod meter;
 mod pairs;
 mod plain;
@@ -43,6 +46,9 @@ mod writeback;
 mod writes;
 
 pub use counters::counter_cache_host_bytes;
-pub use interface::{Context, ControllerSnapshot, EncryptionParts, LogParts, Response, RsrSnapshot};
+pub use integrity::persisted_levels;
+pub use interface::{
+    Context, ControllerSnapshot, EncryptionParts, IntegrityParts, LogParts, Response, RsrSnapshot, TreeParts,
+};
 pub use meter::ControllerStats;
 pub use state::Controller;

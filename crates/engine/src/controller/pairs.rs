@@ -62,7 +62,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     pub fn want_counter_entry(&mut self, slot: u32) {
         self.memory.writes[slot].stage = Stage::Unready;
         let id = self.engine.counters.block(self.memory.writes[slot].line);
-        if self.engine.counters.cache.contains(id) || self.view().on_chip_block(id).is_some() {
+        if self.engine.counters.cache.contains(MediaLine::counter(id)) || self.view().on_chip_block(id).is_some() {
             self.memory.admission.ask_counter(CounterRequest::Pair(slot));
         } else {
             self.fetch_counter(id, Some(CounterWaiter::Pair(slot)));
@@ -94,6 +94,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.banks.wpq.set_ready(entry, self.memory.queue.now());
         self.memory.entry_ready();
         self.memory.observer.persisted(self.memory.queue.now(), MediaLine::data(line), &ciphertext);
+        self.commit_metadata(slot);
         let bank = self.memory.banks.wpq.entry(entry).location.bank;
         self.finish_write(slot);
         self.memory.serve(bank);
@@ -103,11 +104,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     fn block_with(&mut self, line: Line, counter: Counter) -> Option<LineBytes> {
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
-        if let Some(block) = counters.cache.peek_mut(id) {
+        if let Some(block) = counters.cache.peek_mut(MediaLine::counter(id)) {
             counters.scheme.set(block, index, counter);
             let block = *block;
             // Everything that the cache knows about the block is durable with it.
-            counters.cache.set_clean(id);
+            counters.cache.set_clean(MediaLine::counter(id));
             return Some(block);
         }
         let mut block = self.view().on_chip_block(id)?;

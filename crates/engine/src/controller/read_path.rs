@@ -40,8 +40,14 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if self.memory.bytes && !blank {
             let counter = self.counter_for_read(line, origin);
             self.memory.reads[slot].bytes = self.decrypt(line, counter, queued);
+            if queued.is_none() && self.engine.integrity.is_some() {
+                self.check_mac(line, counter);
+            }
         }
         self.memory.reads[slot].blank = blank;
+        if !blank && queued.is_none() && self.engine.integrity.is_some() {
+            self.check_read(slot);
+        }
         self.memory.read_data(slot, queued.is_some());
         self.read_counter(slot, queued.is_some());
     }
@@ -62,7 +68,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             return;
         }
         let id = self.engine.counters.block(line);
-        let hit = self.engine.counters.cache.get_mut(id).is_some();
+        let hit = self.engine.counters.cache.get_mut(MediaLine::counter(id)).is_some();
         self.count_lookup(id, hit);
         if hit {
             self.counter_known_at(slot, self.memory.now() + self.engine.counters.latency);
@@ -122,6 +128,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             self.memory.meter.count_pad(latency);
             done
         };
+        self.memory.reads[slot].counter_at = Some(known);
         self.memory.reads[slot].pad_at = Some(pad_at);
         self.memory.finish_read_if_known(slot);
     }

@@ -1,7 +1,8 @@
 //! Reads between their arrival and their answer, and reads that wait for room.
 
 use super::request::{Origin, Read};
-use crate::kernel::{Ps, Slab};
+use crate::config::{Integrity, MacPlacement, ReadVerification};
+use crate::kernel::{Ps, Slab, ns_to_ps};
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -18,11 +19,55 @@ pub(super) struct Reads {
     pub forwarding: Ps,
     /// Whether each line brings its counter with it.
     pub with_counter: bool,
+    /// How MACs are checked, if lines have any.
+    pub check: Option<ReadCheck>,
+}
+
+/// How the MAC of a read is checked.
+pub(super) struct ReadCheck {
+    /// Time that a check takes, in picoseconds.
+    latency: Ps,
+    /// Whether data is given out only when it is checked.
+    before_use: bool,
+    /// Whether a MAC comes with its line.
+    beside: bool,
+    /// For each circuit, until when it is busy, in picoseconds.
+    busy_until: Vec<Ps>,
+}
+
+impl ReadCheck {
+    /// The checks of a machine with these settings.
+    pub fn new(integrity: &Integrity) -> Self {
+        Self {
+            latency: ns_to_ps(integrity.mac_latency_ns),
+            before_use: integrity.read_verification == ReadVerification::BeforeUse,
+            beside: integrity.mac_placement != MacPlacement::Region,
+            busy_until: vec![0; integrity.mac_units as usize],
+        }
+    }
+
+    /// Begins a check in the first free circuit, not before `known`; returns when it is over.
+    fn check(&mut self, known: Ps) -> Ps {
+        let busy = self.busy_until.iter_mut().min().expect("one circuit at least");
+        *busy = known.max(*busy) + self.latency;
+        *busy
+    }
 }
 
 impl Reads {
-    pub fn new(entries: u32, forwarding: Ps, with_counter: bool) -> Self {
-        Self { slots: Slab::default(), taken: 0, entries, waiting: VecDeque::new(), forwarding, with_counter }
+    pub fn new(entries: u32, forwarding: Ps, with_counter: bool, check: Option<ReadCheck>) -> Self {
+        Self { slots: Slab::default(), taken: 0, entries, waiting: VecDeque::new(), forwarding, with_counter, check }
+    }
+
+    /// When the read in `slot` can be answered, if everything that it needs is known: its line, its pad, and, if it is
+    /// checked, its counter and its MAC. Must be called once when the last of them becomes known.
+    pub fn ready_at(&mut self, slot: u32) -> Option<Ps> {
+        let Read { data_at, pad_at, counter_at, mac_at, checked, .. } = self.slots[slot];
+        let (data, decrypted) = (data_at?, data_at?.max(pad_at?));
+        let Some(check) = self.check.as_mut().filter(|_| checked) else { return Some(decrypted) };
+        let mac = if check.beside { data } else { mac_at? };
+        let done = check.check(data.max(mac).max(counter_at?));
+        Some(if check.before_use { done.max(decrypted) } else { decrypted })
     }
 
     /// Registers a read that will arrive later. Returns its slot.
@@ -33,6 +78,9 @@ impl Reads {
             bytes: [0; 64],
             data_at: None,
             pad_at: None,
+            counter_at: None,
+            mac_at: None,
+            checked: false,
             blank: false,
             has_room: false,
         })

@@ -80,6 +80,8 @@ pub(super) enum Stage {
     WantsUnit,
     /// Its counter has been incremented; circuit `unit` makes its pad.
     Encrypting,
+    /// It is encrypted; it waits for its MAC and for its way up the integrity tree.
+    Authenticating,
     /// It is encrypted and waits for slots.
     WantsSlots,
     /// Its data is queued in `entry` with the ready bit clear; it waits for its counter block to be queued.
@@ -117,6 +119,8 @@ pub(super) struct Write {
     /// Whether nothing of its page must wait until its counter is queued: because that has happened, or because its
     /// counter does not reach the queue in a copy of the page's block.
     pub counter_admitted: bool,
+    /// Number of lines of MACs and tree nodes that it waits for.
+    pub awaits: u8,
 }
 
 impl Write {
@@ -139,6 +143,7 @@ impl Write {
             renews: false,
             owes_counter: false,
             counter_admitted: false,
+            awaits: 0,
         }
     }
 
@@ -156,6 +161,11 @@ pub(super) struct Read {
     pub bytes: LineBytes,
     pub data_at: Option<Ps>,
     pub pad_at: Option<Ps>,
+    /// When its counter is known, and when its MAC is, if that does not come with the line. For reads that are checked.
+    pub counter_at: Option<Ps>,
+    pub mac_at: Option<Ps>,
+    /// Whether its MAC is checked.
+    pub checked: bool,
     /// Whether the line was never written: then there is nothing to decrypt.
     pub blank: bool,
     /// Whether it takes a place in the read queue.
@@ -169,6 +179,8 @@ pub(super) enum BankRead {
     Data(u32, Line),
     /// The counter block of the fetch in this slot.
     Counter(u32, CounterBlock),
+    /// The line of MACs or tree node of the fetch in this slot.
+    Metadata(u32, MediaLine),
 }
 
 impl BankRead {
@@ -177,6 +189,7 @@ impl BankRead {
         match self {
             BankRead::Data(_, line) => MediaLine::data(line),
             BankRead::Counter(_, id) => MediaLine::counter(id),
+            BankRead::Metadata(_, media) => media,
         }
     }
 }
@@ -198,6 +211,8 @@ pub(super) enum CounterWaiter {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetch {
     pub id: CounterBlock,
+    /// Whether it comes from the media, so that it must be verified.
+    pub from_media: bool,
     pub waiters: Vec<CounterWaiter>,
     /// New counters of lines of the block, which are stored in it when it arrives.
     ///
@@ -234,10 +249,36 @@ pub(super) enum LineWaiter {
     Read(u32),
 }
 
-/// A dirty counter block that was evicted and waits for a slot; still the newest copy.
+/// A dirty block that was evicted from a metadata cache and waits for a slot; still the newest copy.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CounterEviction {
-    pub id: CounterBlock,
+pub(super) struct Eviction {
+    pub media: MediaLine,
     pub block: LineBytes,
     pub bump: u64,
+    /// Whether it still waits for the node that vouches for it.
+    pub waits_for_parent: bool,
+}
+
+/// What waits for a line of MACs or a tree node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MetadataWaiter {
+    /// A write that needs it before its MAC and its way up the tree are computed.
+    Write(u32),
+    /// A read that needs its MAC.
+    Read(u32),
+    /// A fetch of a counter block, which has arrived and is to be verified.
+    Counter(u32),
+    /// A fetch of a tree node, which has arrived and is to be verified.
+    Node(u32),
+    /// An evicted block for which the node is to vouch.
+    Eviction(MediaLine),
+}
+
+/// A line of MACs or a tree node that is being fetched from the media.
+#[derive(Clone, Debug)]
+pub(super) struct MetadataFetch {
+    pub media: MediaLine,
+    /// Whether it comes from the media, so that a node must be verified.
+    pub from_media: bool,
+    pub waiters: Vec<MetadataWaiter>,
 }

@@ -241,6 +241,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
                 }
             }
             BankRead::Counter(slot, _) => self.queue.schedule(answered, Event::CounterFetched { slot }),
+            BankRead::Metadata(slot, _) => self.queue.schedule(answered, Event::MetadataFetched { slot }),
         }
         if self.banks.conventions.shared_queue {
             self.admission.look_again();

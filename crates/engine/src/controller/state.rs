@@ -3,12 +3,13 @@
 use super::admission::Admission;
 use super::counters;
 use super::encrypted::{Encrypted, EncryptionEngine};
+use super::integrity::Integrity;
 use super::interface::{Context, ControllerSnapshot, EncryptionParts, Response};
 use super::memory::Memory;
 use super::meter::{ControllerStats, Meter};
 use super::plain::Plain;
 use super::policy;
-use super::reads::Reads;
+use super::reads::{ReadCheck, Reads};
 use super::request::{Origin, Turn};
 use super::schedule::Banks;
 use super::view::View;
@@ -17,8 +18,10 @@ use super::writeback::Writebacks;
 use super::writes::Writes;
 use crate::config::Machine;
 use crate::kernel::{Ps, Queue};
-use crate::message::{Content, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MemoryRequest, Observer, xor};
-use crate::parts::{CounterStore, WriteQueues};
+use crate::message::{
+    Content, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest, Observer, xor,
+};
+use crate::parts::{CounterStore, GroupCommit, WriteQueues};
 use std::ops::Range;
 
 /// The memory controller.
@@ -54,10 +57,13 @@ impl Controller {
         log.extend(region.map(|region| region.first..Line(region.first.0 + region.lines())));
         let policy = policy::of(machine, banks);
         let frees_at_issue = policy.conventions().writes_free_at_issue;
-        let wpq = Wpq::new(Room::data(config), apart.then(|| Room::counters(config)), banks, frees_at_issue);
+        let mut wpq = Wpq::new(Room::data(config), apart.then(|| Room::counters(config)), banks, frees_at_issue);
+        let integrity = encryption.as_ref().and_then(|encryption| encryption.integrity.as_ref());
+        wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
+        let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
         Self {
             bytes: machine.engine.bytes,
-            reads: Reads::new(config.read_queue_entries, counters::latency(machine), inline),
+            reads: Reads::new(config.read_queue_entries, counters::latency(machine), inline, check),
             writes: Writes::default(),
             writebacks: Writebacks::default(),
             admission: Admission::default(),
@@ -162,6 +168,14 @@ impl Controller {
         }
     }
 
+    /// Sets the register of the root of the integrity tree, if there is one, to what a boot has left in it.
+    pub fn load_root(&mut self, root: Option<LineBytes>) {
+        let integrity = self.engine.as_mut().and_then(|engine| engine.integrity.as_mut());
+        if let Some((integrity, root)) = integrity.zip(root) {
+            integrity.root = root;
+        }
+    }
+
     /// The error if transactions wait for log space that none of them will free.
     pub fn log_exhausted(&self) -> Option<String> {
         self.engine.as_ref()?.log.as_ref()?.exhausted()
@@ -184,14 +198,21 @@ impl Controller {
             rsr: None,
             log: Vec::new(),
             counters: Vec::new(),
+            root: None,
         };
         if let Some(engine) = &self.engine {
             let counters = &engine.counters;
-            let evicted = self.admission.evictions.iter().map(|eviction| (eviction.id, eviction.block));
+            let evicted = self.admission.evictions.iter().map(|eviction| (eviction.media, eviction.block));
+            let blocks = evicted.chain(counters.cache.dirty().map(|(media, block)| (media, *block)));
+            let counter = |(media, block): (MediaLine, LineBytes)| match media.unit() {
+                MediaUnit::Counter(id) => Some((id, block)),
+                _ => None,
+            };
             snapshot.global_counter = counters.scheme.global().then_some(counters.register);
             snapshot.rsr = engine.rsr.snapshot();
             snapshot.log = engine.log.as_ref().map_or(Vec::new(), |log| log.snapshot());
-            snapshot.counters = evicted.chain(counters.cache.dirty().map(|(id, block)| (id, *block))).collect();
+            snapshot.counters = blocks.filter_map(counter).collect();
+            snapshot.root = engine.integrity.as_ref().and_then(Integrity::root);
         }
         snapshot
     }

@@ -1,7 +1,7 @@
 //! Where the newest copy of a line and of its counter is now. Read-only.
 
 use super::encrypted::EncryptionEngine;
-use super::request::{CounterEviction, Origin};
+use super::request::{Eviction, Origin};
 use super::wpq::Wpq;
 use super::writes::Writes;
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Everything on the chip that may hold a line or a counter.
 pub(super) struct View<'a> {
     pub writes: &'a Writes,
-    pub evictions: &'a VecDeque<CounterEviction>,
+    pub evictions: &'a VecDeque<Eviction>,
     pub wpq: &'a Wpq,
     pub engine: &'a EncryptionEngine,
 }
@@ -33,8 +33,9 @@ impl View<'_> {
             let entry = self.wpq.newest(MediaLine::data(counters.line(id, 0)));
             return entry.and_then(|entry| entry.beside).map(|(_, block)| block);
         }
-        let queued = self.wpq.newest(MediaLine::counter(id)).map(|entry| (entry.bump, &entry.bytes));
-        let evicted = self.evictions.iter().rev().find(|eviction| eviction.id == id);
+        let media = MediaLine::counter(id);
+        let queued = self.wpq.newest(media).map(|entry| (entry.bump, &entry.bytes));
+        let evicted = self.evictions.iter().rev().find(|eviction| eviction.media == media);
         let evicted = evicted.map(|eviction| (eviction.bump, &eviction.block));
         // A write with a global counter has no copy of the block, and a write whose counter is stored with its data has
         // no newer one.
@@ -64,10 +65,18 @@ impl View<'_> {
         if let Some((_, counter)) = updates.and_then(|updates| updates.iter().rev().find(|(other, _)| *other == line)) {
             return *counter;
         }
-        match counters.cache.peek(id) {
+        match counters.cache.peek(MediaLine::counter(id)) {
             Some(block) => counters.scheme.counter(block, index),
             None => counters.scheme.counter(&self.newest_block(device, id), index),
         }
+    }
+
+    /// The newest copy of `media`, a line of MACs or a tree node, outside its cache, if one is on the chip: evicted and
+    /// waiting for a slot, or queued.
+    pub fn on_chip_metadata(&self, media: MediaLine) -> Option<&LineBytes> {
+        // What was evicted first enters the queue first.
+        let evicted = self.evictions.iter().rev().find(|eviction| eviction.media == media);
+        evicted.map(|eviction| &eviction.block).or_else(|| self.wpq.newest(media).map(|entry| &entry.bytes))
     }
 
     /// The counter of `line` in the page under re-encryption, from before its major counter advanced.

@@ -6,7 +6,7 @@
 
 use crate::config;
 use crate::kernel::{Ps, Slab};
-use crate::message::{CounterBlock, LineBytes, Location, MediaLine, WriteToken};
+use crate::message::{LineBytes, Location, MediaLine, WriteToken};
 
 const NONE: u32 = u32::MAX;
 
@@ -29,8 +29,8 @@ pub struct Entry {
     pub epoch: u32,
     /// For a counter block, the number of the increment after which it was copied; zero for data.
     pub bump: u64,
-    /// The counter that is stored beside the line and moves with it, in the form of a block.
-    pub beside: Option<(CounterBlock, LineBytes)>,
+    /// The counter or MAC that is stored beside the line and moves with it, in the form of a block.
+    pub beside: Option<(MediaLine, LineBytes)>,
     /// What to acknowledge when it has been programmed, if that is awaited.
     pub acknowledge: Option<WriteToken>,
     /// When its ready bit was set.
@@ -40,9 +40,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What the entry writes to the media: itself, and the counter beside it.
+    /// What the entry writes to the media: itself, and what is stored beside it.
     pub fn units(&self) -> impl Iterator<Item = (MediaLine, &LineBytes)> {
-        let beside = self.beside.as_ref().map(|(id, block)| (MediaLine::counter(*id), block));
+        let beside = self.beside.as_ref().map(|(media, block)| (*media, block));
         std::iter::once((self.media, &self.bytes)).chain(beside)
     }
 }
@@ -61,8 +61,8 @@ pub struct Arrival {
     pub epoch: u32,
     /// The increment number of a counter block, see [`Entry::bump`].
     pub bump: u64,
-    /// The counter beside the line, see [`Entry::beside`].
-    pub beside: Option<(CounterBlock, LineBytes)>,
+    /// The counter or MAC beside the line, see [`Entry::beside`].
+    pub beside: Option<(MediaLine, LineBytes)>,
     /// See [`Entry::acknowledge`].
     pub acknowledge: Option<WriteToken>,
     /// When it is admitted.
@@ -111,6 +111,8 @@ pub struct Wpq {
     waiting: usize,
     /// Whether an entry's room is free when a bank begins to take it.
     frees_at_issue: bool,
+    /// Whether non-volatile registers hold what finds no entry.
+    pub registers: bool,
     entries: Slab<Entry>,
     /// Media codes by slot, for associative search; `EMPTY` if the slot is free.
     codes: Vec<u64>,
@@ -131,6 +133,7 @@ impl Wpq {
             unready: 0,
             waiting: 0,
             frees_at_issue,
+            registers: false,
             entries: Slab::default(),
             codes: Vec::with_capacity(data.entries),
             heads: vec![NONE; banks],
@@ -156,7 +159,8 @@ impl Wpq {
     /// Number of free entries for counter blocks or for data.
     pub fn free(&self, counter: bool) -> usize {
         let kind = self.kind(counter);
-        self.rooms[kind].map_or(0, |room| room.entries - self.used[kind])
+        // Registers beside the queue may hold more than it has entries.
+        self.rooms[kind].map_or(0, |room| room.entries.saturating_sub(self.used[kind]))
     }
 
     /// Whether so many entries of one kind are ready that draining must begin.
@@ -185,11 +189,14 @@ impl Wpq {
         &self.entries[slot]
     }
 
-    /// Appends a write; the caller must have checked that an entry is free.
+    /// Appends a write; the caller must have checked that an entry is free, or that registers beside the queue hold it.
     pub fn push(&mut self, write: Arrival) -> u32 {
         let Arrival { media, location, bytes, ready, epoch, bump, beside, acknowledge, now } = write;
-        debug_assert!(self.free(media.is_counter()) > 0, "an entry was pushed into a full write pending queue");
-        self.used[self.kind(media.is_counter())] += 1;
+        debug_assert!(
+            self.registers || self.free(media.is_metadata()) > 0,
+            "an entry was pushed into a full write pending queue"
+        );
+        self.used[self.kind(media.is_metadata())] += 1;
         self.sequence += 1;
         let slot = self.entries.insert(Entry {
             media,
@@ -238,7 +245,7 @@ impl Wpq {
     }
 
     /// Gives newer bytes to an entry that has not been issued; it keeps its place.
-    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64, beside: Option<(CounterBlock, LineBytes)>) {
+    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64, beside: Option<(MediaLine, LineBytes)>) {
         let entry = &mut self.entries[slot];
         debug_assert!(!entry.issued && entry.acknowledge.is_none());
         entry.bytes = *bytes;
@@ -299,7 +306,7 @@ impl Wpq {
         self.unlink(slot);
         self.entries[slot].issued = true;
         if self.frees_at_issue {
-            let kind = self.kind(self.entries[slot].media.is_counter());
+            let kind = self.kind(self.entries[slot].media.is_metadata());
             self.used[kind] -= 1;
         }
     }
@@ -311,7 +318,7 @@ impl Wpq {
             self.unlink(slot);
         }
         self.codes[slot as usize] = EMPTY;
-        let kind = self.kind(media.is_counter());
+        let kind = self.kind(media.is_metadata());
         self.used[kind] -= usize::from(!(issued && self.frees_at_issue));
         self.entries.release(slot);
         &self.entries[slot]

@@ -3,7 +3,7 @@
 use super::encrypted::Encrypted;
 use super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
 use crate::kernel::Ps;
-use crate::message::{Circuit, DevicePort, Event, Line, LineBytes, Observer, xor};
+use crate::message::{Circuit, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
 /// The result of incrementing the counter of a write.
@@ -74,6 +74,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         } else {
             self.look_up_counter(slot, line);
         }
+        if self.engine.cipher_of(origin) == Cipher::Counter {
+            self.look_up_metadata(slot, line);
+        }
     }
 
     /// Looks up the counter block of the write in `slot`, of `line`, in the counter cache.
@@ -81,7 +84,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let counters = &mut self.engine.counters;
         let id = counters.block(line);
         let needs_block = !counters.scheme.global();
-        let hit = counters.cache.get_mut(id).is_some();
+        let hit = counters.cache.get_mut(MediaLine::counter(id)).is_some();
         let from_region = counters.store == CounterStore::Region;
         self.count_lookup(id, hit);
         if hit || !needs_block {
@@ -184,7 +187,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let Write { line, origin, .. } = self.memory.writes[slot];
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
-        let Some(block) = counters.cache.get_mut(id) else {
+        let Some(block) = counters.cache.get_mut(MediaLine::counter(id)) else {
             self.fetch_counter(id, Some(CounterWaiter::Write(slot)));
             return None;
         };
@@ -211,10 +214,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         let bumped = Bumped { counter, block: *block, renews: old.is_some() || renewed };
         if defers && (now || old.is_some()) {
-            counters.cache.set_dirty(id);
+            self.counter_dirty(id);
         }
         if let Some(old) = old {
             self.begin_reencryption(line, old, counter.major - 1);
+            self.major_advanced(id, &bumped.block);
         }
         Some(bumped)
     }
@@ -222,20 +226,32 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// `Event::PadReady`: the line is encrypted and requests an entry of the queue.
     pub fn pad_ready(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
-        write.stage = Stage::WantsSlots;
         self.engine.units.encrypted(write.unit);
+        if let Cipher::Feedback(of) = self.engine.cipher_of(write.origin) {
+            self.feedback_done(slot, of);
+            return self.wants_slots(slot);
+        }
+        if self.memory.bytes {
+            let pad = self.engine.pads.pad(write.line, write.counter);
+            // The memory's pad replaces the cache's (sepencr section IV-D).
+            write.ciphertext = xor(&write.resident, &xor(&write.cache_pad, &pad));
+        }
+        if self.engine.integrity.is_some() {
+            self.authenticate(slot);
+        } else {
+            self.wants_slots(slot);
+        }
+    }
+
+    /// The write in `slot` has everything that goes with it and requests an entry of the queue.
+    pub fn wants_slots(&mut self, slot: u32) {
+        let write = &mut self.memory.writes[slot];
+        write.stage = Stage::WantsSlots;
         if write.owes_counter {
             // It has requested one already, and no longer holds back later writes of its page.
             self.memory.admission.look_again();
         } else {
             self.memory.admission.ask(slot);
-        }
-        if let Cipher::Feedback(of) = self.engine.cipher_of(write.origin) {
-            self.feedback_done(slot, of);
-        } else if self.memory.bytes {
-            let pad = self.engine.pads.pad(write.line, write.counter);
-            // The memory's pad replaces the cache's (sepencr section IV-D).
-            write.ciphertext = xor(&write.resident, &xor(&write.cache_pad, &pad));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::interface::Response;
 use super::memory::Memory;
 use super::request::{CounterRequest, CounterWaiter, Writeback};
 use crate::kernel::Slab;
-use crate::message::{CounterBlock, DevicePort, Line, Observer, WriteToken};
+use crate::message::{CounterBlock, DevicePort, Line, MediaLine, Observer, WriteToken};
 use crate::parts::WritebackOrder;
 use std::collections::VecDeque;
 
@@ -48,7 +48,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if self.engine.rules.writeback_order == WritebackOrder::AfterData {
             let writes = &self.memory.writes;
             let earlier = |&write: &u32| counters.block(writes[write].line) == id && writes[write].arrival <= after;
-            let evicted = self.memory.admission.evictions.iter().any(|eviction| eviction.id == id);
+            let evicted =
+                self.memory.admission.evictions.iter().any(|eviction| eviction.media == MediaLine::counter(id));
             if writes.active.iter().any(earlier) || evicted {
                 self.memory.writebacks.waiting.push_back(slot);
                 return;
@@ -59,7 +60,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 return;
             }
         }
-        if counters.cache.is_dirty(id) {
+        if counters.cache.is_dirty(MediaLine::counter(id)) {
             self.memory.admission.ask_counter(CounterRequest::Writeback(slot));
         } else {
             self.memory.acknowledge_writeback(slot);
@@ -84,9 +85,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let counters = &mut self.engine.counters;
         let id = counters.block(self.memory.writebacks.slots[slot].line);
         // The block was evicted, or written with a pair, while the write-back waited: there is nothing left to write.
-        if counters.cache.is_dirty(id) {
-            let block = *counters.cache.peek(id).expect("a dirty block is in the cache");
-            counters.cache.set_clean(id);
+        if counters.cache.is_dirty(MediaLine::counter(id)) {
+            let block = *counters.cache.peek(MediaLine::counter(id)).expect("a dirty block is in the cache");
+            counters.cache.set_clean(MediaLine::counter(id));
             let bump = self.memory.writes.next_bump();
             self.append_counter(id, block, bump);
             self.block_went_alone(id, bump);

@@ -5,7 +5,8 @@ use super::{CrashCase, Survival};
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, boot_codec, encryption_parts};
 use crate::audit::{
-    AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, Ledger, LogFacts, ProgramFacts, ledger_channel,
+    AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, Ledger, LogFacts, ProgramFacts, TrialFacts,
+    ledger_channel,
 };
 use crate::cipher::Keys;
 use crate::message::{CoreId, Coverage, OpSource};
@@ -31,7 +32,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
     let base = Arc::clone(&job.base);
     let program = keep_ledgers(&mut job, source);
     let cores = job.programs.len();
-    let encryption = encryption_parts(&config.machine, design, config.seed)?;
+    let encryption = encryption_parts(&config.machine, design, config.seed, &base)?;
     let shadow = shadow_region(&config.machine, design, cores as u16);
     let survival = Survival::of(design, config.machine.counters.global_register);
     let (keys, key_bytes) = (Keys::from_seed(config.seed), config.machine.controller.aes_key_bits as usize / 8);
@@ -49,7 +50,15 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         cipher: encryption.as_ref().map(|parts| CipherFacts {
             key: keys.data[..key_bytes].to_vec(),
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
-            valid_flags: !config.machine.counters.reencrypt_unwritten,
+            valid_flags: parts.valid_flags,
+            trial: parts.integrity.as_ref().filter(|_| design.recovery.contains(&RecoveryStep::RecoverCounters)).map(
+                |integrity| TrialFacts {
+                    key: keys.mac[..16].to_vec(),
+                    layout: integrity.mac_layout,
+                    inputs: integrity.parts.mac_inputs,
+                    steps: u64::from(config.machine.integrity.stop_loss),
+                },
+            ),
         }),
         log,
         line_atomic: design.promise.line_atomic,
@@ -58,7 +67,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
-    let codec = encryption.map(|parts| boot_codec(parts, base, shadow));
+    let codec = encryption.map(|parts| boot_codec(&config.machine, parts, base, shadow));
     Ok(Audited { job, auditor, codec })
 }
 

@@ -1,5 +1,6 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with auditors.
 
+use super::attack::Attacker;
 use super::audited::{Audited, audited};
 use super::by_line::ByLine;
 use super::power::{Survivors, struck};
@@ -11,7 +12,7 @@ use super::{
 use crate::assembly::System;
 use crate::attribution::places;
 use crate::check::wrappers_and;
-use crate::config::{ConfigError, RunConfig};
+use crate::config::{ConfigError, ReadVerification, RunConfig};
 use crate::message::Observer;
 use crate::parts::Design;
 use crate::recovery::LineCodec;
@@ -114,6 +115,11 @@ impl CrashCase<'_> {
             .within(exploration.region, before)
             .knowing(std::mem::take(known))
             .drains(loss.drain.is_some())
+            .verifies(loss.codec.is_some_and(|codec| codec.integrity().is_some()))
+            .attacked_by(exploration.attack.map(|plan| {
+                let verification = self.config.machine.integrity.read_verification;
+                Attacker::new(self.config.seed, plan, verification == ReadVerification::Speculative)
+            }))
             .nested(exploration.nested)
             .tally_stages(exploration.stages)
             .stop_at(exploration.stop_at)

@@ -5,8 +5,10 @@ mod check;
 mod early;
 mod outcome;
 mod stream;
+mod verification;
 
 use super::Region;
+use super::attack::Attacker;
 use super::nested::Nested;
 use super::own::{Judged, Own};
 use super::path::battery_gave_up;
@@ -21,6 +23,7 @@ use check::Disagreements;
 use early::EarlyChecks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::AtomicBool;
+use verification::Unverified;
 
 /// By default, one of this many distinct durable states is booted for real.
 const FULL_CHECK_EVERY_STATES: u64 = 1_000;
@@ -62,6 +65,10 @@ struct Wants {
     power_loss: bool,
     /// A real boot.
     check: Option<Check>,
+    /// A boot that verifies every line, because the state is new.
+    verification: bool,
+    /// An attack, because the state is one of those that are attacked.
+    attack: bool,
     /// Second power failures, unless the machine does not recover from this point.
     nested: bool,
 }
@@ -104,6 +111,11 @@ pub struct Explorer<'a> {
     last_point_recovered: bool,
     /// Whether caches persist, so that a crash point is judged by what leaves them.
     drains: bool,
+    /// Whether reads are verified, so that every new state is booted and verified.
+    verifies: bool,
+    unverified: Unverified,
+    /// Who changes the media while power is off, if anybody does, and whether the design promises to notice.
+    attacker: Option<Attacker>,
     /// The last event after which the auditors were informed of what leaves the caches.
     power_lost_at: Option<u64>,
     /// How many times in a row power fails again during recovery.
@@ -154,6 +166,9 @@ impl<'a> Explorer<'a> {
             at_point: false,
             last_point_recovered: true,
             drains: false,
+            verifies: false,
+            unverified: Unverified::default(),
+            attacker: None,
             power_lost_at: None,
             nested: 0,
             nested_states: 0,
@@ -201,6 +216,18 @@ impl<'a> Explorer<'a> {
     /// `drains`: whether caches persist, so that a crash point is judged by what leaves them.
     pub fn drains(mut self, drains: bool) -> Self {
         self.drains = drains;
+        self
+    }
+
+    /// `verifies`: whether something protects the integrity of memory, so that a boot may refuse it.
+    pub fn verifies(mut self, verifies: bool) -> Self {
+        self.verifies = verifies;
+        self
+    }
+
+    /// An attacker changes the media in some durable states.
+    pub fn attacked_by(mut self, attacker: Option<Attacker>) -> Self {
+        self.attacker = attacker;
         self
     }
 
@@ -276,7 +303,12 @@ impl<'a> Explorer<'a> {
 
     /// Whether the exploration needs the survivors of a power failure after the last event.
     pub fn wants_survivors(&self) -> bool {
-        self.wants.power_loss || self.wants.check.is_some() || self.wants_nested() || self.wants_own_recovery()
+        self.wants.power_loss
+            || self.wants.check.is_some()
+            || self.wants.verification
+            || self.wants.attack
+            || self.wants_nested()
+            || self.wants_own_recovery()
     }
 
     /// Judges a power failure after the last event, as far as the exploration needs it: the crash point itself, if
@@ -292,6 +324,12 @@ impl<'a> Explorer<'a> {
             Some(Check::Everything) => self.check_everything(survivors),
             Some(Check::NextPads) => self.check_next_pads(survivors),
             None => {}
+        }
+        if std::mem::take(&mut self.wants.verification) {
+            self.check_verification(survivors);
+        }
+        if std::mem::take(&mut self.wants.attack) {
+            self.attack(survivors);
         }
         let mut events = EVENTS_PER_JUDGEMENT;
         if self.wants_nested() {
@@ -446,6 +484,9 @@ impl<'a> Explorer<'a> {
         self.auditor.tally(self.last_point_recovered);
         let new_state = self.known.durable.insert(self.auditor.state_hash());
         self.states += u64::from(new_state);
+        self.wants.verification = self.verifies && new_state;
+        let states = self.states;
+        self.wants.attack = new_state && self.attacker.as_ref().is_some_and(|attacker| attacker.wants(states));
         self.wants.nested =
             self.nested > 0 && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
         self.nested_states += u64::from(self.wants.nested);

@@ -11,6 +11,7 @@
 //! explorer.report(...)
 //! ```
 
+mod attack;
 mod audited;
 mod blame;
 mod by_line;
@@ -33,6 +34,7 @@ mod shrink;
 pub(crate) mod tests;
 mod touched;
 
+pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Target, Verdict};
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
 pub use by_line::LineLosses;

@@ -10,7 +10,7 @@
 
 use super::met::{Met, digest};
 use super::next_writes::watch_next_writes;
-use super::path::{Path, Touching, battery_gave_up};
+use super::path::{Path, Touching, alarm_told, battery_gave_up};
 use super::power::{Drained, PowerLoss, Survivors};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::message::{Line, MediaLine, MediaUnit, OnChipLine, ProgramRecovery, xor};
@@ -242,6 +242,16 @@ impl<'a> Nested<'a> {
         let observer = Touching { watch: watch.clone(), touched: touched.clone() };
         let mut again = self.loss.boot(*media, &drained.snapshot, observer);
         self.recover(&mut again);
+        if let Some(alarm) = again.alarm() {
+            let explanation = format!(
+                "If power fails {}, the {} recovery refuses memory that nobody has tampered with: {}.",
+                path.when(event),
+                path.last_recovery(),
+                alarm_told(alarm)
+            );
+            self.broken(self.auditor.broken(Rule::FalseAlarm, None, None, explanation), path);
+            return false;
+        }
         let mut lines = self.lines_of(&again.watcher().touched);
         lines.extend(path.losses.iter().flat_map(|drained| drained.lines()));
         let wrong = |line: &Line| {
@@ -330,7 +340,7 @@ impl<'a> Nested<'a> {
                     let coverage = codec.coverage();
                     lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
                 }
-                (MediaUnit::Counter(_), None) => {}
+                (MediaUnit::Counter(_), None) | (MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_), _) => {}
             }
         }
         lines

@@ -6,7 +6,7 @@ use crate::audit::BootWatch;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 use crate::parts::Forbidden;
-use crate::recovery::BootStep;
+use crate::recovery::{Alarm, BootStep};
 use std::collections::BTreeSet;
 
 /// The power losses of one future, first to last.
@@ -66,6 +66,32 @@ pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
     )
 }
 
+/// The sentence about memory that is refused although nobody has tampered with it; `lines` is the number of lines.
+pub(super) fn refusal(event: u64, alarm: Alarm, lines: usize) -> String {
+    let others = match lines {
+        0 | 1 => String::new(),
+        2 => " Another line is refused, too.".to_owned(),
+        more => format!(" {} other lines are refused, too.", more - 1),
+    };
+    format!(
+        "If power fails after event {event}, the boot refuses memory that nobody has tampered with: {}.{others}",
+        alarm_told(alarm)
+    )
+}
+
+/// What a check found wrong, as a clause.
+pub(super) fn alarm_told(alarm: Alarm) -> String {
+    match alarm {
+        Alarm::Mac(line) => format!(
+            "the MAC of the line at {:#x} does not belong to its bytes, its address and its counter",
+            line.address()
+        ),
+        Alarm::Counter(block) => format!("the tree does not vouch for counter block {:#x}", block.0),
+        Alarm::Node(node) => format!("the tree does not vouch for node {} of level {}", node.index, node.level),
+        Alarm::Root => "the tree that it computes does not have the root that the register holds".to_owned(),
+    }
+}
+
 /// An observer that records what is written.
 pub(super) struct Touching<'a> {
     pub watch: BootWatch<'a>,
@@ -103,6 +129,8 @@ fn told(step: BootStep) -> String {
         BootStep::Restored { slot, line } => format!("{} was restored from slot {slot} of the shadow cache", at(line)),
         BootStep::ShadowConsumed => "the shadow cache was declared consumed".to_owned(),
         BootStep::CachePadRenewed(slot) => format!("slot {slot} of the caches got its new pad"),
+        BootStep::CountersRecovered(block) => format!("the counters of block {:#x} were recovered", block.0),
+        BootStep::TreeRebuilt => "the integrity tree was rebuilt".to_owned(),
         BootStep::Written(line) => format!("the program wrote {}", at(line)),
     }
 }

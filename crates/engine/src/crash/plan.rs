@@ -1,6 +1,7 @@
 //! Where power fails.
 
 use super::Region;
+use super::attack::AttackPlan;
 use crate::audit::Rule;
 use crate::design::faults::Fault;
 use std::num::NonZeroU64;
@@ -42,6 +43,8 @@ pub struct Exploration {
     pub stop_at: Option<Rule>,
     /// The exploration ends with this many images on which the user's own recovery fails; `None`: with none.
     pub stop_after: Option<u64>,
+    /// What an attacker does to the media in durable states; `None`: there is no attacker.
+    pub attack: Option<AttackPlan>,
     /// Whether to count crash points by the stage of the transaction in flight.
     pub stages: bool,
 }
@@ -57,6 +60,7 @@ impl Exploration {
             fault: None,
             stop_at: None,
             stop_after: None,
+            attack: None,
             stages: false,
         }
     }

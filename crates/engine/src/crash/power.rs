@@ -46,6 +46,8 @@ pub struct Survival {
     pub boot_counter: bool,
     /// The stamp up to which the shadow cache has been restored.
     pub consumed: bool,
+    /// The root of the integrity tree.
+    pub root: bool,
 }
 
 impl Survival {
@@ -57,6 +59,7 @@ impl Survival {
         incr_counter: true,
         boot_counter: true,
         consumed: true,
+        root: true,
     };
 
     /// Which registers of `design` survive, on a machine that treats the global counter as `global_register` says.
@@ -77,6 +80,7 @@ impl Survival {
             incr_counter: survives(RegisterName::IncrCounter),
             boot_counter: survives(RegisterName::BootCounter),
             consumed: survives(RegisterName::ShadowConsumed),
+            root: survives(RegisterName::IntegrityRoot),
         }
     }
 
@@ -99,6 +103,7 @@ impl Survival {
                 boot_counter: kept(self.boot_counter, held.registers.boot_counter, first.boot_counter),
                 consumed: kept(self.consumed, held.registers.consumed, first.consumed),
             },
+            root: held.root.map(|root| if self.root { root } else { [0; 64] }),
         }
     }
 }
@@ -245,6 +250,10 @@ impl Media for Image {
         Image::content(self, media)
     }
 
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.iter_stored().for_each(|(media, bytes)| show(media, bytes));
+    }
+
     fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
         for (media, bytes) in self.iter_stored() {
             if let MediaUnit::Counter(block) = media.unit() {
@@ -265,6 +274,7 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
             done: rsr.done,
         }),
         global_counter: controller.global_counter,
+        root: controller.root,
         log: controller.log,
         ..HeldState::default()
     }
@@ -290,7 +300,7 @@ impl Observer for Leaving {
     }
 
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        let carries = if media.is_counter() { None } else { self.arrived.take() };
+        let carries = if media.is_metadata() { None } else { self.arrived.take() };
         self.left.push(DrainedWrite { media, bytes: *bytes, carries, in_the_clear: false });
     }
 }

@@ -1,5 +1,6 @@
 //! The result of a crash exploration: `crash --json`.
 
+use super::attack::AttackReport;
 use super::by_line::{ByLine, LineLosses};
 use super::cause::Cause;
 use crate::audit::{Rule, StageTally, Violation};
@@ -75,6 +76,9 @@ pub struct Reproduction {
     /// How many times in a row power fails again during recovery, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nested_depth: Option<usize>,
+    /// All attacks, if one is what breaks the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attack: Option<[&'static str; 1]>,
     /// Power fails after this event, counted from 1.
     pub at_event: u64,
 }
@@ -101,6 +105,7 @@ impl CrashRun {
             explore: self.schedule.is_none().then_some("legal"),
             schedule: self.schedule.filter(|&schedule| schedule > 0),
             nested_depth: Some(violation.nested_events.len()).filter(|&depth| depth > 0),
+            attack: (violation.rule == Rule::Integrity).then_some(["all"]),
             at_event: violation.crash_event,
         }
     }
@@ -208,6 +213,7 @@ pub(crate) struct Findings {
     pub stages: Vec<StageTally>,
     pub recoveries: Option<Recoveries>,
     pub by_line: Option<ByLine>,
+    pub attacks: Option<AttackReport>,
     pub internal_errors: Vec<String>,
     pub unjudged: Option<String>,
 }
@@ -375,6 +381,8 @@ pub struct CrashReport {
     /// What the images that fail lack, by places of the recorded program, those first that explain the failures best; null
     /// without places, without a recovery of the user's own, and for legal states.
     pub by_line: Option<Vec<LineLosses>>,
+    /// What an attacker achieved, if there was one; null otherwise.
+    pub attacks: Option<AttackReport>,
     /// The same before places have names.
     #[serde(skip)]
     pub(crate) lacks: Option<ByLine>,
@@ -432,6 +440,7 @@ impl CrashReport {
             causes: None,
             by_line: findings.by_line.as_ref().map(|_| Vec::new()),
             lacks: findings.by_line.map(|by_line| by_line.of_schedule(run.schedule.unwrap_or(0))),
+            attacks: findings.attacks,
             internal_errors: findings.internal_errors,
             host: HostFigures { seconds: run.seconds, points_per_second },
         }
@@ -454,6 +463,9 @@ impl CrashReport {
             all.runs += more.runs;
             all.failed += more.failed;
             all.timed_out += more.timed_out;
+        }
+        if let Some((all, more)) = self.attacks.as_mut().zip(other.attacks) {
+            all.and(more);
         }
         if let Some((all, more)) = self.lacks.as_mut().zip(other.lacks) {
             all.and(more);

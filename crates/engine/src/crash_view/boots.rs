@@ -36,6 +36,7 @@ enum Kind {
     Encrypted,
     Restored,
     PadRenewed,
+    CountersRecovered,
     Written,
 }
 
@@ -67,6 +68,7 @@ impl Gathered {
             Kind::Undone => format!("{lines} restored from the hardware's log"),
             Kind::Encrypted => format!("{lines} encrypted that had left in the clear"),
             Kind::Restored => format!("{lines} restored from the shadow cache"),
+            Kind::CountersRecovered => format!("counters of {} blocks found by trial", self.count),
             Kind::PadRenewed => format!("{lines} of the caches put under pads of the new boot counter"),
             Kind::Written => format!("{lines} written by the program's recovery"),
         };
@@ -101,6 +103,10 @@ impl Gathered {
             BootStep::Restored { line, .. } => self.one(Kind::Restored, Some(line)),
             BootStep::ShadowConsumed => self.say("the shadow cache is marked as consumed".into()),
             BootStep::CachePadRenewed(_) => self.one(Kind::PadRenewed, None),
+            BootStep::CountersRecovered(_) => self.one(Kind::CountersRecovered, None),
+            BootStep::TreeRebuilt => {
+                self.say("the integrity tree is computed, and its root is that of the register".into())
+            }
             BootStep::Written(line) => self.one(Kind::Written, Some(line)),
         }
     }

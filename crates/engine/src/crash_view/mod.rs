@@ -73,11 +73,12 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
     let loss = PowerLoss::new(design, &config.machine, codec);
     let cores = job.programs.len() as CoreId;
     let log = codec.and_then(|codec| codec.log()).map(|log| log.region);
-    let layout = design.media_layout(&config.machine.counters);
+    let layout = design.media_layout(&config.machine);
     let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, log);
     // Every new state is booted for real, because a window has few of them.
     let plan = CrashPlan::Between { first: *window.start(), last: *window.end() };
     let explorer = Explorer::new(auditor, plan, 0).full_check_every(1).drains(loss.drain.is_some());
+    let explorer = explorer.verifies(loss.codec.is_some_and(|codec| codec.integrity().is_some()));
     let mut system = System::new(config, design, job, (explorer, recorder))?;
     let mut judge = Judge::new(loss, cores);
     judge_window(case, &mut system, &mut judge, &window, schedule)?;

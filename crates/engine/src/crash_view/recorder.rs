@@ -166,17 +166,19 @@ impl Recorder {
                 line
             }
             MediaUnit::Counter(block) => self.layout.coverage.line(block, 0),
+            MediaUnit::Mac(block) => self.layout.macs.and_then(|macs| macs.lines(block).next()).unwrap_or_default(),
+            MediaUnit::Node(_) | MediaUnit::Table(_) => Line::default(),
         };
         let mark = self.add(self.cores + stage, kind)?;
         mark.line = Some(place.address());
-        mark.block = media.is_counter();
+        mark.block = media.is_metadata();
         Some(mark)
     }
 
     /// Records that `media` entered the queue (+1) or left it (-1). A counter that moves with its line has no separate
     /// entry.
     fn queue(&mut self, media: MediaLine, change: i64) {
-        if !(self.layout.inline && media.is_counter()) {
+        if !self.layout.moves_with_line(media) {
             self.queued += change;
         }
     }
@@ -267,7 +269,13 @@ impl Observer for Recorder {
     }
     fn persisted(&mut self, _now: Ps, media: MediaLine, _bytes: &LineBytes) {
         self.queue(media, 1);
-        let kind = if media.is_counter() { "counter persists" } else { "data persists" };
+        let kind = match media.unit() {
+            MediaUnit::Data(_) => "data persists",
+            MediaUnit::Counter(_) => "counter persists",
+            MediaUnit::Mac(_) => "MAC persists",
+            MediaUnit::Node(_) => "tree persists",
+            MediaUnit::Table(_) => "table persists",
+        };
         self.stage(WPQ, kind, media);
         if self.records() {
             self.persisted.insert(media);
@@ -279,7 +287,14 @@ impl Observer for Recorder {
     }
     fn bus_write(&mut self, _now: Ps, media: MediaLine, _bytes: &LineBytes) {
         self.queue(media, -1);
-        self.stage(WPQ, if media.is_counter() { "counter leaves" } else { "data leaves" }, media);
+        let kind = match media.unit() {
+            MediaUnit::Data(_) => "data leaves",
+            MediaUnit::Counter(_) => "counter leaves",
+            MediaUnit::Mac(_) => "MAC leaves",
+            MediaUnit::Node(_) => "tree leaves",
+            MediaUnit::Table(_) => "table leaves",
+        };
+        self.stage(WPQ, kind, media);
     }
     fn device_access(&mut self, now: Ps, bank: u16, media: MediaLine, op: MediaOp, until: Ps) {
         let kind = match op {

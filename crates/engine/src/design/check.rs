@@ -2,8 +2,9 @@
 
 use super::draft::Draft;
 use crate::parts::{
-    CachePads, Choice, CounterKind, CounterStore, DomainReach, DrainPath, EncryptionMode, LogLayout, LogMode,
-    ProgramForm, RestoreInto, StampSource, StepName, WritePath, WriteQueues,
+    CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode, GroupCommit,
+    IntegrityMode, LogLayout, LogMode, ProgramForm, RestoreInto, ShadowTable, StampSource, StepName, TreeLeaves,
+    TreePersistence, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -13,7 +14,59 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| ready_bits(draft))
         .or_else(|| hardware_log(draft))
         .or_else(|| cache_pads(draft))
+        .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
+}
+
+/// MACs and trees: what they protect, and what finds again what of them is lost.
+fn integrity(draft: &Draft) -> Option<String> {
+    let stop_loss = draft.encryption != EncryptionMode::None && draft.write_path == WritePath::StopLoss;
+    let with_data = draft.counter_update == CounterUpdate::WithData;
+    if stop_loss && (!with_data || draft.counters == CounterKind::Global || draft.integrity == IntegrityMode::None) {
+        return Some(
+            "write_path = \"stop-loss\" needs counter_update = \"with-data\", counters of the line's own and MACs, because a \
+             boot tries the counters that the MAC of a line can have"
+                .to_owned(),
+        );
+    }
+    if draft.integrity == IntegrityMode::None {
+        return None;
+    }
+    let name = draft.integrity.name();
+    let needs = [
+        (
+            draft.counter_store == CounterStore::Region,
+            "counter_store = \"region\", because counters have blocks of their own",
+        ),
+        (draft.log == LogMode::None, "log = \"none\", because the lines of a hardware log have no MACs"),
+        (draft.domain == DomainReach::Adr, "domain = \"adr\", because what leaves on battery has no MACs"),
+    ];
+    if let Some((_, needed)) = needs.into_iter().find(|(met, _)| !met) {
+        return Some(format!("integrity = \"{name}\" needs {needed}"));
+    }
+    if !draft.has_tree() {
+        return None;
+    }
+    let current = draft.tree_leaves == TreeLeaves::Current;
+    if current && !with_data {
+        return Some(
+            "tree_leaves = \"current\" needs counter_update = \"with-data\", because the counter cache must have no counter \
+             whose data is not queued"
+                .to_owned(),
+        );
+    }
+    let eager = draft.tree_update == TreeUpdate::Eager;
+    let listed = draft.shadow_table != ShadowTable::None;
+    if !eager && (listed || draft.tree_persistence != TreePersistence::Evicted || current) {
+        return Some(
+            "tree_update = \"lazy\" needs shadow_table = \"none\", tree_persistence = \"evicted\" and tree_leaves = \
+             \"persisted\", because nodes change only when what is below them leaves"
+                .to_owned(),
+        );
+    }
+    (listed && draft.group_commit != GroupCommit::Registers).then(|| {
+        "shadow_table needs group_commit = \"registers\", which hold the entries that a write adds to it".to_owned()
+    })
 }
 
 /// Parts that need encryption, with plaintext memory.
@@ -115,6 +168,9 @@ fn recovery(draft: &Draft) -> Option<String> {
         (StepName::UndoHardwareLog, draft.log != LogMode::None, "a hardware log"),
         (StepName::EncryptPlain, eadr && draft.drain == DrainPath::InTheClear, "drain = \"in-the-clear\""),
         (StepName::RestoreShadow, shadow, "a drain to a shadow cache"),
+        (StepName::RecoverCounters, draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
+        (StepName::RebuildTree, draft.has_tree(), "integrity = \"bonsai-tree\""),
+        (StepName::RestoreNodes, draft.has_tree() && draft.shadow_table != ShadowTable::None, "a shadow table"),
         (StepName::RenewCachePads, draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
     ];
     let without = needs.into_iter().find(|(step, has, _)| !has && draft.recovery.contains(step));

@@ -4,11 +4,13 @@
 use super::keys::KEYS;
 use crate::config::Variant;
 use crate::parts::{
-    AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore, CounterUpdate,
-    CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath, Encryption, EncryptionMode, HardwareLog,
-    LineAtomicity, LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MinorReset, PartsList, PersistenceDomain,
-    ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, ShadowPads, ShadowSlots, StampSource, StepName,
-    WritePath, WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore,
+    CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
+    Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
+    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, PartsList, PersistenceDomain,
+    ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowPads, ShadowSlots, ShadowTable,
+    StampSource, StepName, Tree, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has its first value.
@@ -26,6 +28,7 @@ pub(super) struct Draft {
     pub encryption: EncryptionMode,
     pub counters: CounterKind,
     pub counter_store: CounterStore,
+    pub counter_bank: CounterBank,
     pub write_path: WritePath,
     pub counter_update: CounterUpdate,
     pub write_queues: WriteQueues,
@@ -38,6 +41,17 @@ pub(super) struct Draft {
     pub log_write_path: WritePath,
     pub log_order: LogOrder,
     pub log_chains: LogChains,
+    pub integrity: IntegrityMode,
+    pub mac_inputs: MacInputs,
+    pub mac_write: MacWrite,
+    pub group_commit: GroupCommit,
+    pub tree_update: TreeUpdate,
+    pub tree_persistence: TreePersistence,
+    pub tree_leaves: TreeLeaves,
+    pub tree_order: TreeOrder,
+    pub root_update: RootUpdate,
+    pub counter_verification: CounterVerification,
+    pub shadow_table: ShadowTable,
     pub cache_pads: CachePads,
     pub domain: DomainReach,
     pub drain: DrainPath,
@@ -69,6 +83,7 @@ impl Draft {
             },
             encryption: self.encryption(),
             log: self.hardware_log(),
+            integrity: self.integrity(),
             cache_pads: self.cache_pads,
             domain: self.persistence_domain(),
             registers: self.registers,
@@ -87,6 +102,11 @@ impl Draft {
         self.domain == DomainReach::Eadr && self.drain.uses_shadow()
     }
 
+    /// Whether there is a tree over counter blocks.
+    pub(super) fn has_tree(&self) -> bool {
+        matches!(self.integrity, IntegrityMode::BonsaiTree)
+    }
+
     /// The place of `step` in the boot sequence.
     pub(super) fn place_of(&self, step: StepName) -> Option<usize> {
         self.recovery.iter().position(|other| *other == step)
@@ -96,6 +116,7 @@ impl Draft {
         (self.encryption == EncryptionMode::CounterMode).then_some(Encryption {
             counters: CounterPart::Kind(self.counters),
             store: self.counter_store,
+            bank: self.counter_bank,
             write_path: self.write_path,
             update: self.counter_update,
             queues: self.write_queues,
@@ -113,6 +134,24 @@ impl Draft {
             LogMode::CipherFeedback => LogEncryption::Feedback,
         };
         Some(HardwareLog { layout: self.log_layout, encryption, order: self.log_order, chains: self.log_chains })
+    }
+
+    fn integrity(&self) -> Option<Integrity> {
+        let tree = Tree {
+            update: self.tree_update,
+            persistence: self.tree_persistence,
+            leaves: self.tree_leaves,
+            root_update: self.root_update,
+            order: self.tree_order,
+            verification: self.counter_verification,
+            table: self.shadow_table,
+        };
+        (self.integrity != IntegrityMode::None).then_some(Integrity {
+            tree: (self.integrity != IntegrityMode::Macs).then_some(tree),
+            mac_inputs: self.mac_inputs,
+            mac_write: self.mac_write,
+            commit: self.group_commit,
+        })
     }
 
     fn persistence_domain(&self) -> PersistenceDomain {
@@ -140,6 +179,9 @@ impl Draft {
                 RecoveryStep::RestoreShadow { stamp: self.shadow_stamp, into: self.restore_into }
             }
             StepName::RenewCachePads => RecoveryStep::RenewCachePads,
+            StepName::RecoverCounters => RecoveryStep::RecoverCounters,
+            StepName::RebuildTree => RecoveryStep::RebuildTree,
+            StepName::RestoreNodes => RecoveryStep::RestoreNodes,
         }
     }
 }

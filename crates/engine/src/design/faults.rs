@@ -14,10 +14,10 @@
 
 use crate::config::{ConfigError, unknown_name};
 use crate::parts::{
-    Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CrashDrain, Design,
-    Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption, LogOrder,
-    MinorReset, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName, ShadowPads, StampSource, WritePath,
-    WritebackOrder,
+    Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
+    CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
+    LogOrder, MacInputs, MacWrite, MinorReset, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName, RootUpdate,
+    ShadowPads, ShadowTable, StampSource, TreePersistence, WritePath, WritebackOrder,
 };
 
 macro_rules! faults {
@@ -75,6 +75,18 @@ faults! {
     RestoreShadow "restore-shadow" "The boot takes nothing out of the shadow cache."
     ShadowConsumed "shadow-consumed" "The register that says that the shadow cache has been consumed does not survive a loss of power."
     EpochTag "epoch-tag" "Recovery does not look at the stamps of slots and goes by their places."
+    RootUpdate "root-update" "The register of the root never takes a new root."
+    IntegrityRoot "integrity-root" "The register of the root does not survive a loss of power."
+    MacAddress "mac-address" "The MAC of a line does not cover its address."
+    MacCounter "mac-counter" "The MAC of a line does not cover its counter."
+    MacWithData "mac-with-data" "A line of MACs persists when it is evicted, not with the data."
+    CounterVerification "counter-verification" "A counter block that is read is not verified against the tree."
+    TreePersistence "tree-persistence" "The nodes above a counter block persist when they are evicted."
+    RebuildTree "rebuild-tree" "The boot does not compute the nodes that did not persist."
+    StopLoss "stop-loss" "Counters stay in the counter cache, however often they have been incremented."
+    RecoverCounters "recover-counters" "The boot does not search for the counters that were only in the counter cache."
+    RestoreNodes "restore-nodes" "The boot does not compute the nodes that the shadow table lists."
+    ShadowEntry "shadow-entry" "An entry of the shadow table stays when another block takes its slot."
     EpochBits "epoch-bits" "The stamps of slots have one bit."
 }
 
@@ -116,7 +128,37 @@ impl Fault {
     fn without(self, design: &Design) -> Option<Design> {
         let mut broken = design.clone();
         let off = self.in_encryption(&mut broken).or_else(|| self.in_log(&mut broken));
-        off.or_else(|| self.in_drain(&mut broken)).or_else(|| self.in_boot(&mut broken)).map(|()| broken)
+        off.or_else(|| self.in_drain(&mut broken))
+            .or_else(|| self.in_integrity(&mut broken))
+            .or_else(|| self.in_boot(&mut broken))
+            .map(|()| broken)
+    }
+
+    /// MACs and the integrity tree.
+    fn in_integrity(self, design: &mut Design) -> Option<()> {
+        // What a boot recomputes, it verifies.
+        let computes = |step: &RecoveryStep| matches!(step, RecoveryStep::RebuildTree | RecoveryStep::RestoreNodes);
+        let rebuilds = design.recovery.iter().any(computes);
+        let parts = design.integrity.as_mut()?;
+        match self {
+            Fault::MacAddress => turn(&mut parts.mac_inputs, MacInputs::All, MacInputs::WithoutAddress),
+            Fault::MacCounter => turn(&mut parts.mac_inputs, MacInputs::All, MacInputs::WithoutCounter),
+            Fault::MacWithData => turn(&mut parts.mac_write, MacWrite::WithData, MacWrite::Deferred),
+            _ => {
+                let tree = parts.tree.as_mut()?;
+                match self {
+                    Fault::RootUpdate => turn(&mut tree.root_update, RootUpdate::WithWrite, RootUpdate::Never),
+                    Fault::CounterVerification if !rebuilds => {
+                        turn(&mut tree.verification, CounterVerification::OnFill, CounterVerification::Never)
+                    }
+                    Fault::ShadowEntry => turn(&mut tree.table, ShadowTable::OnDirty, ShadowTable::Stale),
+                    Fault::TreePersistence if !rebuilds => {
+                        turn(&mut tree.persistence, TreePersistence::AllLevels, TreePersistence::Evicted)
+                    }
+                    _ => None,
+                }
+            }
+        }
     }
 
     /// Counters, write paths and page re-encryption.
@@ -138,6 +180,7 @@ impl Fault {
             Fault::CwrAddressCheck => {
                 turn(&mut parts.coalescing, CounterCoalescing::InWpq, CounterCoalescing::AnyInWpq)
             }
+            Fault::StopLoss => turn(&mut parts.write_path, WritePath::StopLoss, WritePath::Deferred),
             Fault::OldMinors => turn(&mut parts.minor_reset, MinorReset::WithDoneBit, MinorReset::AtOnce),
             Fault::DoneBitWithPair => turn(&mut parts.minor_reset, MinorReset::WithDoneBit, MinorReset::BeforeDoneBit),
             Fault::ReadyBit => {
@@ -218,6 +261,10 @@ impl Fault {
             Fault::IncrCounter => lose(design, RegisterName::IncrCounter),
             Fault::BootCounter => lose(design, RegisterName::BootCounter),
             Fault::ShadowConsumed => lose(design, RegisterName::ShadowConsumed),
+            Fault::IntegrityRoot => lose(design, RegisterName::IntegrityRoot),
+            Fault::RestoreNodes => skip(design, RecoveryStep::RestoreNodes),
+            Fault::RebuildTree => skip(design, RecoveryStep::RebuildTree),
+            Fault::RecoverCounters => skip(design, RecoveryStep::RecoverCounters),
             Fault::UndoHardwareLog => skip(design, RecoveryStep::UndoHardwareLog),
             Fault::AdvanceBootCounter => skip(design, RecoveryStep::AdvanceBootCounter),
             Fault::RestoreShadow => stamp_from(design, StampSource::Nowhere),

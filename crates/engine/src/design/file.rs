@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use toml::Value;
 
 /// Name and text of each built-in design, in the order in which tables show them.
-const BUILT_IN: [(&str, &str); 21] = [
+const BUILT_IN: [(&str, &str); 32] = [
     ("unencrypted", include_str!("unencrypted.toml")),
     ("ideal", include_str!("ideal.toml")),
     ("write-back", include_str!("write-back.toml")),
@@ -33,6 +33,17 @@ const BUILT_IN: [(&str, &str); 21] = [
     ("eadr-all-operation", include_str!("eadr-all-operation.toml")),
     ("bbe", include_str!("bbe.toml")),
     ("sepencr", include_str!("sepencr.toml")),
+    ("write-back-tree", include_str!("write-back-tree.toml")),
+    ("rebuild", include_str!("rebuild.toml")),
+    ("strict", include_str!("strict.toml")),
+    ("triad-nvm", include_str!("triad-nvm.toml")),
+    ("osiris", include_str!("osiris.toml")),
+    ("anubis-agit-read", include_str!("anubis-agit-read.toml")),
+    ("anubis-agit-plus", include_str!("anubis-agit-plus.toml")),
+    ("secpm-tree", include_str!("secpm-tree.toml")),
+    ("supermem", include_str!("supermem.toml")),
+    ("supermem-tree", include_str!("supermem-tree.toml")),
+    ("plp", include_str!("plp.toml")),
 ];
 
 /// The machine of a design without a base that names no machine.

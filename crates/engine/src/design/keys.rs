@@ -4,10 +4,11 @@
 use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
-    AppendOrder, CachePads, Choice, CounterCoalescing, CounterDrain, CounterKind, CounterStore, CounterUpdate, Domain,
-    DomainReach, DrainCopies, DrainPath, EncryptionMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder,
-    MinorReset, ProgramForm, RegisterName, RestoreInto, ShadowPads, ShadowSlots, StampSource, StepName, WritePath,
-    WriteQueues, WritebackOrder,
+    AppendOrder, CachePads, Choice, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterStore,
+    CounterUpdate, CounterVerification, Domain, DomainReach, DrainCopies, DrainPath, EncryptionMode, GroupCommit,
+    IntegrityMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset,
+    ProgramForm, RegisterName, RestoreInto, RootUpdate, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName,
+    TreeLeaves, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -55,6 +56,8 @@ pub(super) enum Needs {
     Shadow,
     ShadowCounter,
     RestoreShadow,
+    Integrity,
+    Tree,
 }
 
 impl Needs {
@@ -72,6 +75,8 @@ impl Needs {
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
             }
+            Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or \"bonsai-tree\""),
+            Needs::Tree => (draft.has_tree(), "integrity = \"bonsai-tree\""),
             Needs::RestoreShadow => {
                 (draft.recovery.contains(&StepName::RestoreShadow), "\"restore-shadow\" in recovery")
             }
@@ -136,6 +141,7 @@ pub(super) const KEYS: &[Key] = &[
     one!("encryption", encryption: EncryptionMode, Nothing, "whether memory is encrypted"),
     one!("counters", counters: CounterKind, Encryption, "which counter a line has"),
     one!("counter_store", counter_store: CounterStore, Encryption, "where counters are stored and how a read finds them"),
+    one!("counter_bank", counter_bank: CounterBank, Encryption, "the bank in which counter blocks are stored"),
     one!("write_path", write_path: WritePath, Encryption, "how a counter becomes durable relative to its data"),
     one!("counter_update", counter_update: CounterUpdate, Encryption, "when the counter cache takes a new counter"),
     one!("write_queues", write_queues: WriteQueues, Encryption, "the queues through which writes leave"),
@@ -148,6 +154,17 @@ pub(super) const KEYS: &[Key] = &[
     one!("log_write_path", log_write_path: WritePath, LogCounters, "how the counter of a log line becomes durable"),
     one!("log_order", log_order: LogOrder, Log, "what a modified line waits for before it leaves for its place"),
     one!("log_chains", log_chains: LogChains, LogChains, "how chains of log lines begin and go on"),
+    one!("integrity", integrity: IntegrityMode, Encryption, "what protects memory against an attacker who writes to it"),
+    one!("mac_inputs", mac_inputs: MacInputs, Integrity, "what goes into the MAC of a data line"),
+    one!("mac_write", mac_write: MacWrite, Integrity, "when a MAC that lies in a line of MACs becomes durable"),
+    one!("group_commit", group_commit: GroupCommit, Integrity, "where a write and what persists with it find room"),
+    one!("tree_update", tree_update: TreeUpdate, Tree, "when the nodes above a counter block are updated on the chip"),
+    one!("tree_persistence", tree_persistence: TreePersistence, Tree, "which nodes persist with a write"),
+    one!("tree_leaves", tree_leaves: TreeLeaves, Tree, "which counters the tree protects"),
+    one!("tree_order", tree_order: TreeOrder, Tree, "in which order the updates of several writes go up the tree"),
+    one!("root_update", root_update: RootUpdate, Tree, "when the register of the root takes a new root"),
+    one!("counter_verification", counter_verification: CounterVerification, Tree, "whether a counter block that is read is verified"),
+    one!("shadow_table", shadow_table: ShadowTable, Tree, "the table in memory of what is in the metadata caches"),
     one!("cache_pads", cache_pads: CachePads, Nothing, "how a line is stored in the caches and what an access costs"),
     one!("domain", domain: DomainReach, Nothing, "how far the persistence domain reaches"),
     one!("drain", drain: DrainPath, Eadr, "where and in which form lines leave the caches after power is lost"),
@@ -183,6 +200,7 @@ pub(super) const KEYS: &[Key] = &[
         Shadow,
         "up to which stamp the shadow cache has been consumed"
     ),
+    register!("registers.integrity_root", IntegrityRoot, Tree, "the root of the integrity tree"),
     Key {
         path: "recovery",
         meaning: "the steps of the boot sequence, in order",

@@ -6,6 +6,8 @@
 
 use super::table::{PageTable, Slab};
 use crate::message::{BaseImage, Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Page};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 static ZERO: LineBytes = [0; 64];
@@ -22,6 +24,9 @@ pub struct Image {
     /// For each counter block its index in `counter_blocks`, plus one.
     counter_slots: PageTable,
     counter_blocks: Slab<LineBytes>,
+    /// For each line of MACs and tree node its index in `integrity`.
+    integrity_slots: BTreeMap<MediaLine, u32>,
+    integrity: Slab<LineBytes>,
     bytes: bool,
 }
 
@@ -41,6 +46,8 @@ impl Image {
             lines,
             counter_slots: PageTable::default(),
             counter_blocks: Slab::default(),
+            integrity_slots: BTreeMap::new(),
+            integrity: Slab::default(),
             bytes,
         }
     }
@@ -56,6 +63,10 @@ impl Image {
                 0 => Content::Never,
                 slot => Content::Stored(self.counter_blocks.get(slot - 1)),
             },
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => match self.integrity_slots.get(&media) {
+                None => Content::Never,
+                Some(slot) => Content::Stored(self.integrity.get(*slot)),
+            },
         }
     }
 
@@ -66,6 +77,10 @@ impl Image {
             MediaUnit::Counter(block) => {
                 store_in(self.counter_slots.get_mut(block.0), &mut self.counter_blocks, bytes);
             }
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => match self.integrity_slots.entry(media) {
+                Entry::Vacant(slot) => drop(slot.insert(self.integrity.push(*bytes))),
+                Entry::Occupied(slot) => *self.integrity.get_mut(*slot.get()) = *bytes,
+            },
         }
     }
 
@@ -74,8 +89,8 @@ impl Image {
         self.base.populated(line)
     }
 
-    /// Everything stored, in address order: data lines, then counter blocks. Does not include lines that are still in
-    /// the base.
+    /// Everything stored, in address order: data lines, counter blocks, lines of MACs, tree nodes. Does not include lines
+    /// that are still in the base.
     pub fn iter_stored(&self) -> impl Iterator<Item = (MediaLine, &LineBytes)> + '_ {
         let data = self.pages.iter().flat_map(move |(page, entry)| {
             let slots = self.slots.get(entry - 1).iter().enumerate();
@@ -88,7 +103,8 @@ impl Image {
             .counter_slots
             .iter()
             .map(move |(block, slot)| (MediaLine::counter(CounterBlock(block)), self.counter_blocks.get(slot - 1)));
-        data.chain(counters)
+        let integrity = self.integrity_slots.iter().map(move |(media, slot)| (*media, self.integrity.get(*slot)));
+        data.chain(counters).chain(integrity)
     }
 
     fn slot(&self, line: Line) -> u32 {
@@ -128,17 +144,20 @@ fn store_in(slot: &mut u32, slab: &mut Slab<LineBytes>, bytes: &LineBytes) {
 mod tests {
     use super::*;
     use crate::device::tests::TestBase;
+    use crate::message::{MacBlock, TreeNode};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     fn media() -> impl Strategy<Value = MediaLine> {
         // Few pages, some of them far apart, so that lines are accessed repeatedly and several leaves of the table are
         // used.
-        (prop_oneof![0..3u64, 1_022..1_026u64, Just(4_000_000)], 0..64usize, any::<bool>()).prop_map(
-            |(page, index, counter)| {
-                if counter { MediaLine::counter(CounterBlock(page)) } else { MediaLine::data(Page(page).line(index)) }
-            },
-        )
+        (prop_oneof![0..3u64, 1_022..1_026u64, Just(4_000_000)], 0..64usize, 0..4u8).prop_map(|(page, index, kind)| {
+            match kind {
+                0 => MediaLine::counter(CounterBlock(page)),
+                1 => MediaLine::mac(MacBlock(page)),
+                2 => MediaLine::node(TreeNode { level: 1 + index as u8 % 3, index: page }),
+                _ => MediaLine::data(Page(page).line(index)),
+            }
+        })
     }
 
     proptest! {
@@ -153,7 +172,7 @@ mod tests {
             let mut model = BTreeMap::new();
             for (media, value) in stores {
                 image.store(media, &[value; 64]);
-                let kept = if bytes || media.is_counter() { value } else { 0 };
+                let kept = if bytes || media.is_metadata() { value } else { 0 };
                 model.insert(media, [kept; 64]);
             }
             prop_assert_eq!(

@@ -2,7 +2,9 @@
 //! section 5). Pure arithmetic, no state.
 
 use crate::config::{AddressMapping, CounterPlacement, Geometry, Machine};
-use crate::message::{CounterBlock, LINES_PER_PAGE, Location, MediaLayout, MediaLine, MediaUnit, Page};
+use crate::message::{
+    CounterBlock, LINES_PER_PAGE, Location, MacBlock, MediaLayout, MediaLine, MediaUnit, Page, TreeShape,
+};
 
 /// The exact place of a media line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +35,10 @@ impl Mapping {
         Self {
             geometry,
             kind: machine.device.mapping,
-            placement: machine.controller.counter_placement,
+            placement: match machine.controller.counter_placement {
+                CounterPlacement::SameBank if layout.cross_bank => CounterPlacement::CrossBank,
+                placement => placement,
+            },
             layout,
             segments,
             segment_lines: geometry.pages_per_row * LINES_PER_PAGE / segments,
@@ -56,7 +61,45 @@ impl Mapping {
         match media.unit() {
             MediaUnit::Data(line) => self.in_page(line.page(), line.index_in_page() as u64),
             MediaUnit::Counter(block) => self.counter_block(block),
+            MediaUnit::Mac(block) => self.mac_block(block),
+            MediaUnit::Node(node) => self.in_tree_region(self.tree().number(node)),
+            MediaUnit::Table(number) => self.in_tree_region(self.tree().nodes_below_root() + number),
         }
+    }
+
+    /// Lines of MACs are in the bank of their page, in rows after those of the counters (decision: the capacity is that
+    /// of data and counters, and what protects their integrity is beyond it). A MAC beside its line is where the line is.
+    fn mac_block(&self, block: MacBlock) -> Place {
+        let Geometry { banks, rows, pages_per_row, .. } = self.geometry;
+        let macs = self.layout.macs.expect("only a layout with MACs has lines of them");
+        let first = macs.coverage.line(CounterBlock(block.0), 0);
+        let home = self.in_page(first.page(), first.index_in_page() as u64);
+        if macs.beside() {
+            return home;
+        }
+        let per_page = LINES_PER_PAGE / macs.coverage.lines() as u64;
+        let (bank, index) = if self.kind == AddressMapping::LineInterleaved {
+            (block.0 % banks, block.0 / banks)
+        } else {
+            let page_of_bank = home.row * pages_per_row + home.column / LINES_PER_PAGE;
+            (home.bank, page_of_bank * per_page + block.0 % per_page)
+        };
+        let blocks_per_row = pages_per_row * LINES_PER_PAGE;
+        Place { bank, row: rows + index / blocks_per_row, column: index % blocks_per_row }
+    }
+
+    fn tree(&self) -> TreeShape {
+        self.layout.tree.expect("only a layout with a tree has nodes and a shadow table")
+    }
+
+    /// Tree nodes and then the shadow table are after the lines of MACs, neighbours in neighbouring banks (decision).
+    fn in_tree_region(&self, number: u64) -> Place {
+        let Geometry { banks, rows, pages_per_row, .. } = self.geometry;
+        let lines_per_block = self.layout.macs.map_or(u64::MAX, |macs| macs.coverage.lines() as u64);
+        let rows_of_macs = if lines_per_block > 1 { rows.div_ceil(lines_per_block) } else { 0 };
+        let (bank, index) = (number % banks, number / banks);
+        let blocks_per_row = pages_per_row * LINES_PER_PAGE;
+        Place { bank, row: rows + rows_of_macs + index / blocks_per_row, column: index % blocks_per_row }
     }
 
     fn counter_block(&self, block: CounterBlock) -> Place {

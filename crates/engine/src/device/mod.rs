@@ -19,7 +19,7 @@ pub use image::Image;
 use crate::config::{ConfigError, Geometry, Machine};
 use crate::kernel::Ps;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLayout, MediaLine, MediaOp,
+    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLayout, MediaLine, MediaOp, MediaUnit,
 };
 use energy::Energy;
 use mapping::Mapping;
@@ -30,9 +30,9 @@ use wear::Wear;
 /// The counts of the device since the start or the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct DeviceStats {
-    /// Line reads: `data_reads` + `counter_reads`.
+    /// Line reads of all kinds.
     pub reads: u64,
-    /// Line writes: `data_writes` + `counter_writes`.
+    /// Line writes of all kinds.
     pub writes: u64,
     /// Reads of data lines.
     pub data_reads: u64,
@@ -42,6 +42,18 @@ pub struct DeviceStats {
     pub data_writes: u64,
     /// Writes of counter blocks.
     pub counter_writes: u64,
+    /// Reads of lines of MACs.
+    pub mac_reads: u64,
+    /// Writes of lines of MACs.
+    pub mac_writes: u64,
+    /// Reads of nodes of the integrity tree.
+    pub tree_reads: u64,
+    /// Writes of nodes of the integrity tree.
+    pub tree_writes: u64,
+    /// Reads of lines of the shadow table.
+    pub table_reads: u64,
+    /// Writes of lines of the shadow table.
+    pub table_writes: u64,
     /// Accesses that found their row open.
     pub row_hits: u64,
     /// Time during which banks worked on accesses or these waited for their command, summed over banks, in picoseconds.
@@ -159,11 +171,34 @@ impl DevicePort for Device {
         let issued = self.timing.issue(now, location, op, not_before);
         let busy = &mut self.busy_until[usize::from(location.bank)];
         let stats = &mut self.stats;
-        let (all, of_kind) = match (op, media.is_counter()) {
-            (MediaOp::Read, false) => (&mut stats.reads, &mut stats.data_reads),
-            (MediaOp::Read, true) => (&mut stats.reads, &mut stats.counter_reads),
-            (MediaOp::Write, false) => (&mut stats.writes, &mut stats.data_writes),
-            (MediaOp::Write, true) => (&mut stats.writes, &mut stats.counter_writes),
+        let (all, [data, counter, mac, tree, table]) = match op {
+            MediaOp::Read => (
+                &mut stats.reads,
+                [
+                    &mut stats.data_reads,
+                    &mut stats.counter_reads,
+                    &mut stats.mac_reads,
+                    &mut stats.tree_reads,
+                    &mut stats.table_reads,
+                ],
+            ),
+            MediaOp::Write => (
+                &mut stats.writes,
+                [
+                    &mut stats.data_writes,
+                    &mut stats.counter_writes,
+                    &mut stats.mac_writes,
+                    &mut stats.tree_writes,
+                    &mut stats.table_writes,
+                ],
+            ),
+        };
+        let of_kind = match media.unit() {
+            MediaUnit::Data(_) => data,
+            MediaUnit::Counter(_) => counter,
+            MediaUnit::Mac(_) => mac,
+            MediaUnit::Node(_) => tree,
+            MediaUnit::Table(_) => table,
         };
         *all += 1;
         *of_kind += 1;

@@ -1,7 +1,8 @@
 //! The memory that a run starts from, loaded by the other simulator in advance.
 
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, pieces};
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, pieces, ranges};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A page of lines, and which of them have been loaded.
 struct LoadedPage {
@@ -44,6 +45,15 @@ impl BaseImage for Loaded {
 
     fn populated(&self, line: Line) -> bool {
         self.line(line).is_some()
+    }
+
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        let mut pages: Vec<_> = self.pages.iter().map(|(number, page)| (*number, page.present)).collect();
+        pages.sort_unstable_by_key(|(number, _)| *number);
+        ranges(pages.into_iter().flat_map(|(number, present)| {
+            let lines = (0..LINES_PER_PAGE).filter(move |index| present >> index & 1 == 1);
+            lines.map(move |index| number * LINES_PER_PAGE + index)
+        }))
     }
 
     fn end(&self) -> u64 {

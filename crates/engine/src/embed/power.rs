@@ -39,10 +39,11 @@ impl Memory {
         let requests_lost = self.under_way.len() as u64;
         let Self { machine, design, seed, base, system, .. } = self;
         let system = system.as_mut().expect("there is one now");
-        let parts = encryption_parts(machine, design, *seed).expect("there has been a controller with them");
-        let codec = parts.map(|parts| boot_codec(parts, Arc::clone(base) as Arc<dyn BaseImage>, None));
+        let loaded = Arc::clone(base) as Arc<dyn BaseImage>;
+        let parts = encryption_parts(machine, design, *seed, &loaded).expect("there has been a controller with them");
+        let codec = parts.map(|parts| boot_codec(machine, parts, Arc::clone(&loaded), None));
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
-        let (drained, boot_writes, global_counter, mut stored) = {
+        let (drained, boot_writes, global_counter, root, mut stored) = {
             let media = system.device.image();
             let loss = PowerLoss::new(design, machine, codec);
             let drained = loss.strike(held(system.controller.snapshot()), media);
@@ -50,7 +51,7 @@ impl Memory {
             boot.finish();
             let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
             boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));
-            (drained.snapshot.wpq.len() as u64, boot.writes(), boot.global_counter(), stored)
+            (drained.snapshot.wpq.len() as u64, boot.writes(), boot.global_counter(), boot.root(), stored)
         };
         stored.sort_unstable_by_key(|(media, _)| *media);
         for (media, bytes) in &stored {
@@ -60,8 +61,9 @@ impl Memory {
             encrypt_base(&mut system.device, codec);
         }
         let mut controller =
-            assembly::controller(machine, design, *seed, &system.device).expect("there has been one like it");
+            assembly::controller(machine, design, *seed, &loaded, &system.device).expect("there has been one like it");
         controller.load_global_counter(global_counter);
+        controller.load_root(root);
         system.restart(machine, controller);
         self.forget_requests();
         self.power_failures += 1;
@@ -83,7 +85,7 @@ impl Memory {
 fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
     let written = |(media, _): (MediaLine, &LineBytes)| match media.unit() {
         MediaUnit::Counter(block) => Some(block),
-        MediaUnit::Data(_) => None,
+        MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => None,
     };
     let blocks: Vec<_> = device.image().iter_stored().filter_map(written).collect();
     for block in blocks {

@@ -3,7 +3,7 @@
 use super::{Kind, Memory};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
-use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
+use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
 use serde::Serialize;
 
 /// Figures since the beginning or since the last power failure.
@@ -49,6 +49,8 @@ pub struct MemoryReport {
     pub reencryptions: u64,
     /// Figures of the encryption.
     pub crypto: Crypto,
+    /// Figures of what protects integrity; null if nothing does.
+    pub integrity: Option<IntegrityReport>,
 }
 
 impl MemoryReport {
@@ -103,7 +105,7 @@ impl Memory {
         let (events, digest) = self.digest();
         let Self { machine, design, seed, power_failures, .. } = self;
         let system = self.system.as_mut().expect("its digest has been taken");
-        let Figures { nvm, counter_cache, wpq, reencryptions, crypto } =
+        let Figures { nvm, counter_cache, wpq, reencryptions, crypto, integrity } =
             Figures::of(machine, design, &mut system.controller, &system.device, since, now);
         let [reads, writes, counter_writebacks] = requests;
         MemoryReport {
@@ -127,6 +129,7 @@ impl Memory {
             wpq,
             reencryptions,
             crypto,
+            integrity,
         }
     }
 }

@@ -129,6 +129,7 @@ impl<'a> LegalExplorer<'a> {
                 stages: Vec::new(),
                 recoveries: None,
                 by_line: None,
+                attacks: None,
                 internal_errors: examiner.internal_errors,
                 unjudged,
             },

@@ -21,7 +21,7 @@ use super::space::{Candidate, Reading, Space};
 use crate::config::Machine;
 use crate::message::{CounterBlock, Line};
 use crate::parts::{
-    Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, RegisterName, WritePath,
+    Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, RecoveryStep, RegisterName, WritePath,
     WritebackOrder,
 };
 
@@ -76,7 +76,10 @@ impl Hardware {
         let Some(parts) = design.encryption else {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
         };
-        if parts.store != CounterStore::Region {
+        // A recovery that finds every counter by trial leaves none behind.
+        let recovered =
+            parts.write_path == WritePath::StopLoss && design.recovery.contains(&RecoveryStep::RecoverCounters);
+        if parts.store != CounterStore::Region || recovered {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
         }
         let scheme = parts.scheme(&machine.counters);

@@ -1,11 +1,11 @@
-//! Selects the counter scheme of a design on a machine.
+//! Selects the counter scheme of a design on a machine, and lays out its counters, MACs and tree.
 
 use super::global_counters::GlobalCounters;
 use super::line_counters::LineCounters;
 use super::split_counters::SplitCounters;
-use crate::config::{CounterOrganisation, Counters};
-use crate::message::MediaLayout;
-use crate::parts::{CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption};
+use crate::config::{CounterOrganisation, Counters, Geometry, Integrity, MacPlacement, Machine};
+use crate::message::{Coverage, LINES_PER_PAGE, MacLayout, MediaLayout, TreeShape};
+use crate::parts::{CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption};
 
 impl Encryption {
     /// The counter scheme on a machine with the settings `counters`.
@@ -32,12 +32,32 @@ impl Encryption {
     }
 }
 
+/// Where the MACs of data lines are on a machine with the settings `integrity`.
+fn mac_layout(integrity: &Integrity) -> MacLayout {
+    let Integrity { mac_bits: bits, mac_placement, .. } = *integrity;
+    let coverage = match (mac_placement, bits) {
+        (MacPlacement::Beside | MacPlacement::Ecc, _) => Coverage::LINE,
+        (MacPlacement::Region, 128) => Coverage::FOUR_LINES,
+        (MacPlacement::Region, _) => Coverage::EIGHT_LINES,
+    };
+    let beside_bytes = if mac_placement == MacPlacement::Beside { u64::from(bits).div_ceil(8) } else { 0 };
+    MacLayout { coverage, beside_bytes, bits }
+}
+
 impl Design {
-    /// How the design's counters are stored on the media of a machine with the settings `counters`.
-    pub fn media_layout(&self, counters: &Counters) -> MediaLayout {
-        self.encryption.map_or(MediaLayout::PLAIN, |encryption| MediaLayout {
-            coverage: encryption.scheme(counters).coverage(),
+    /// How the design's counters, MACs and tree are stored on the media of `machine`.
+    pub fn media_layout(&self, machine: &Machine) -> MediaLayout {
+        let Some(encryption) = self.encryption else { return MediaLayout::PLAIN };
+        let coverage = encryption.scheme(&machine.counters).coverage();
+        MediaLayout {
+            coverage,
             inline: encryption.store != CounterStore::Region,
-        })
+            cross_bank: encryption.bank == CounterBank::CrossBank,
+            macs: self.integrity.map(|_| mac_layout(&machine.integrity)),
+            tree: self.integrity.and_then(|integrity| integrity.tree).map(|_| {
+                let lines = Geometry::of(machine).data_pages * LINES_PER_PAGE;
+                TreeShape::new((lines / coverage.lines() as u64).max(1), machine.integrity.tree_arity)
+            }),
+        }
     }
 }

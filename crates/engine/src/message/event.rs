@@ -29,6 +29,14 @@ pub enum Event {
     ReadReady { slot: u32 },
     /// A counter block fetched from the media arrived.
     CounterFetched { slot: u32 },
+    /// A counter block that was fetched from the media is verified.
+    CounterVerified { slot: u32 },
+    /// A line of MACs or a tree node fetched from the media arrived.
+    MetadataFetched { slot: u32 },
+    /// A tree node that was fetched from the media is verified.
+    NodeVerified { slot: u32 },
+    /// The MAC of a write and its way up the integrity tree are computed.
+    Authenticated { slot: u32 },
     /// A bank took a queued write's data: the entry leaves the write pending queue.
     WriteAccepted { slot: u32 },
     /// A bank can take its next request.
@@ -80,6 +88,10 @@ impl EventCode for Event {
             Event::TransactionEndArrives { core } => (19, u64::from(core)),
             Event::TransactionBeginArrives { core } => (20, u64::from(core)),
             Event::CircuitFree { unit } => (21, u64::from(unit)),
+            Event::CounterVerified { slot } => (23, u64::from(slot)),
+            Event::MetadataFetched { slot } => (24, u64::from(slot)),
+            Event::NodeVerified { slot } => (25, u64::from(slot)),
+            Event::Authenticated { slot } => (26, u64::from(slot)),
             Event::ReencryptDone { index } => (13, u64::from(index)),
         };
         operand << 8 | kind

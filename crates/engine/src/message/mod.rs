@@ -11,10 +11,11 @@ mod op;
 mod port;
 mod program;
 mod shadow;
+mod tree;
 
 pub use address::{
-    CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, PAGE_BYTES,
-    Page, xor,
+    CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MacBlock, MacLayout, MediaLayout, MediaLine,
+    MediaUnit, PAGE_BYTES, Page, TreeNode, xor,
 };
 pub use event::Event;
 pub use hardware_log::{
@@ -27,9 +28,10 @@ pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
 };
 pub use program::{
-    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces,
+    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces, ranges,
 };
 pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};
+pub use tree::{TreePlace, TreeShape};
 
 /// Index of a core.
 pub type CoreId = u16;

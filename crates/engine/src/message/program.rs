@@ -1,6 +1,6 @@
 //! What a program tells the other stages about itself: where its memory is, its initial contents, and how it recovers.
 
-use super::{CoreId, Line, LineBytes};
+use super::{CoreId, LINE_BYTES, Line, LineBytes};
 use std::ops::Range;
 
 /// Which form of a workload a design runs (model.md section 2).
@@ -93,8 +93,24 @@ pub trait BaseImage: Send + Sync {
     fn line(&self, line: Line) -> Option<&LineBytes>;
     /// Whether `line` was populated: the same answer as [`BaseImage::line`], without reading the bytes.
     fn populated(&self, line: Line) -> bool;
+    /// All populated lines, by number, ascending and disjoint. The default asks line by line.
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        ranges((0..self.end().div_ceil(LINE_BYTES)).filter(|&line| self.populated(Line(line))))
+    }
     /// One past the highest byte address the program may use.
     fn end(&self) -> u64;
+}
+
+/// The ranges of the ascending numbers `lines`.
+pub fn ranges(lines: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for line in lines {
+        match ranges.last_mut() {
+            Some(last) if last.end == line => last.end += 1,
+            _ => ranges.push(line..line + 1),
+        }
+    }
+    ranges
 }
 
 /// Byte-wise access to a view of memory: the program's own, or what a recovery decrypts.

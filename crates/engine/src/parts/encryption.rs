@@ -164,6 +164,10 @@ pub enum WritePath {
     /// Counter-atomic lines are pairs without ready bits. The counters of other lines stay in the counter cache.
     #[strum(props(paper = "seeded fault"))]
     SelectiveEarlyPairs,
+    /// The counter stays in the counter cache, and its block is appended with the data when the counter has been
+    /// incremented as often as the machine's `integrity.stop_loss` says, or is the first under a new major counter.
+    #[strum(props(paper = "Ye et al., MICRO 2018 (Osiris)"))]
+    StopLoss,
     /// Only the data is appended. The counter is neither written nor kept dirty.
     #[strum(props(paper = "seeded fault"))]
     CounterDropped,
@@ -184,7 +188,7 @@ impl WritePath {
         use Admit::{Counter, Data, DataThenCounter, Inline, Nothing, Pair, Unready};
         let row = |at_bump, at_encrypted, defers| Admissions { at_bump, at_encrypted, defers };
         match self {
-            WritePath::Deferred => row(Nothing, [Data, Data], [true, true]),
+            WritePath::Deferred | WritePath::StopLoss => row(Nothing, [Data, Data], [true, true]),
             WritePath::WriteThrough => row(Counter, [Data, Data], [false, false]),
             WritePath::StagedPair => row(Nothing, [Pair, Pair], [false, false]),
             WritePath::FlushedPairs => row(Nothing, [Pair, Data], [false, true]),
@@ -232,6 +236,18 @@ pub enum CounterStore {
     /// Beside their line, with a counter cache of 8-byte entries. A read that misses in it fetches the 72 bytes again.
     #[strum(props(paper = "counter-atomicity, section 3.2.1, Figure 5b"))]
     InlineCached,
+}
+
+/// The bank in which counter blocks are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[strum(serialize_all = "kebab-case")]
+pub enum CounterBank {
+    /// Where the machine's `controller.counter_placement` says.
+    #[default]
+    OfMachine,
+    /// Half the number of banks away from the page's own bank, on a machine that stores them in the page's own bank.
+    #[strum(props(paper = "Zuo et al., MICRO 2019 (SuperMem)"))]
+    CrossBank,
 }
 
 /// The queues through which writes leave the controller.
@@ -331,6 +347,8 @@ pub struct Encryption {
     pub counters: CounterPart,
     /// Where counters are stored.
     pub store: CounterStore,
+    /// The bank in which counter blocks are stored.
+    pub bank: CounterBank,
     /// How a counter becomes durable.
     pub write_path: WritePath,
     /// When the counter cache receives a new counter.

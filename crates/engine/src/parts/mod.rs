@@ -4,6 +4,7 @@
 mod choice;
 mod encryption;
 mod hardware_log;
+mod integrity;
 mod persistence;
 
 use crate::config::Variant;
@@ -12,11 +13,15 @@ use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 pub use crate::message::{LogLayout, ProgramForm};
 pub use choice::Choice;
 pub use encryption::{
-    Admit, AppendOrder, Counter, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
+    Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
     CounterUpdate, Encryption, EncryptionMode, FeedbackSource, MinorReset, NextCounter, PadSource, WritePath,
     WriteQueues, WritebackOrder,
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
+pub use integrity::{
+    CounterVerification, GroupCommit, Integrity, IntegrityMode, MacInputs, MacSource, MacWrite, RootUpdate,
+    ShadowTable, Tree, TreeLeaves, TreeOrder, TreePersistence, TreeScheme, TreeUpdate,
+};
 pub use persistence::{
     Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
     DrainPath, Forbidden, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto, ShadowPads,
@@ -95,6 +100,8 @@ pub struct Design {
     pub encryption: Option<Encryption>,
     /// The undo log that hardware writes; `None` if hardware keeps none.
     pub log: Option<HardwareLog>,
+    /// How the integrity of memory is protected; `None` if it is not.
+    pub integrity: Option<Integrity>,
     /// How lines are stored in the caches.
     pub cache_pads: CachePads,
     /// What survives a power failure.

@@ -51,6 +51,9 @@ pub enum RegisterName {
     /// The newest stamp whose slots in the shadow cache have been restored.
     #[strum(props(paper = "hardened reading of sepencr"))]
     ShadowConsumed,
+    /// The root of the integrity tree.
+    #[strum(props(paper = "Rogers et al., MICRO 2007"))]
+    IntegrityRoot,
 }
 
 /// A step of the boot sequence.
@@ -73,6 +76,12 @@ pub enum RecoveryStep {
     },
     /// Encrypt the lines that were restored to the caches with the pads of the current boot counter, slot by slot.
     RenewCachePads,
+    /// Find the counters that were only in the counter cache: try one after another against each line's MAC.
+    RecoverCounters,
+    /// Compute the nodes of the integrity tree that did not persist, and compare the root with its register.
+    RebuildTree,
+    /// Compute the nodes of the integrity tree that the shadow table lists, and compare the root with its register.
+    RestoreNodes,
 }
 
 /// The name of a step of the boot sequence; a design file lists them in order.
@@ -97,6 +106,15 @@ pub enum StepName {
     /// Encrypt the lines that were restored to the caches with the pads of the current boot counter.
     #[strum(props(paper = "sepencr, section IV-D"))]
     RenewCachePads,
+    /// Find the counters that were only in the counter cache: try one after another against each line's MAC.
+    #[strum(props(paper = "Ye et al., MICRO 2018 (Osiris)"))]
+    RecoverCounters,
+    /// Compute the nodes of the integrity tree that did not persist, and compare the root with its register.
+    #[strum(props(paper = "Awad et al., ISCA 2019 (Triad-NVM)"))]
+    RebuildTree,
+    /// Compute the nodes of the integrity tree that the shadow table lists, and compare the root with its register.
+    #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis)"))]
+    RestoreNodes,
 }
 
 /// Where recovery gets the counter of a slot's pad from.

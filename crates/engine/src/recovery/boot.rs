@@ -6,10 +6,10 @@
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media};
+use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media};
 use crate::message::{
-    ByteView, CoreId, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
-    ShadowRegion, ShadowRegisters, pieces,
+    ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
+    RecoveryReport, ShadowRegion, ShadowRegisters, pieces,
 };
 use crate::parts::{RecoveryStep, RestoreInto};
 
@@ -47,6 +47,10 @@ pub enum BootStep {
     CachePadRenewed(u64),
     /// A line that the program wrote was written.
     Written(Line),
+    /// A counter block was written with the counters that the MACs of its lines belong to.
+    CountersRecovered(CounterBlock),
+    /// The nodes of the integrity tree that do not persist were computed, and the root compared with its register.
+    TreeRebuilt,
 }
 
 enum Phase {
@@ -56,6 +60,7 @@ enum Phase {
     Undo { step: usize, undo: Undo },
     Restore { step: usize, region: ShadowRegion, into: RestoreInto, left: Vec<LiveSlot> },
     RenewPads { step: usize, slot: u64 },
+    RecoverCounters { step: usize, left: std::vec::IntoIter<(CounterBlock, LineBytes)> },
     Ready,
 }
 
@@ -109,6 +114,9 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// Performs the next step. Returns `None` when memory is ready for the program and no write is in progress.
     pub fn step(&mut self) -> Option<BootStep> {
         loop {
+            if self.path.alarm.is_some() {
+                return None;
+            }
             if let Some(step) = self.write_step() {
                 return Some(step);
             }
@@ -154,6 +162,14 @@ impl<'a, O: Observer> Boot<'a, O> {
                     Some(renewed) => {
                         self.phase = Phase::RenewPads { step, slot: renewed + 1 };
                         return Some(BootStep::CachePadRenewed(renewed));
+                    }
+                    None => self.phase = Phase::Recovery { step: step + 1 },
+                },
+                Phase::RecoverCounters { step, ref mut left } => match left.next() {
+                    Some((block, bytes)) => {
+                        self.path.store(MediaLine::counter(block), &bytes);
+                        self.observer.persisted(0, MediaLine::counter(block), &bytes);
+                        return Some(BootStep::CountersRecovered(block));
                     }
                     None => self.phase = Phase::Recovery { step: step + 1 },
                 },
@@ -216,6 +232,7 @@ impl<'a, O: Observer> Boot<'a, O> {
             lines: self.cached.on_chip(),
             plain,
             registers: self.registers,
+            root: self.path.root,
         }
     }
 
@@ -234,6 +251,11 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.path.register
     }
 
+    /// The register of the root of the integrity tree; `None` if there is no tree.
+    pub fn root(&self) -> Option<LineBytes> {
+        self.path.root
+    }
+
     /// The current registers of the eADR designs.
     pub fn registers(&self) -> ShadowRegisters {
         self.registers
@@ -243,6 +265,27 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// [`MediaWriter::line`]).
     pub fn line(&self, line: Line) -> LineBytes {
         self.cached.line(line).copied().unwrap_or_else(|| self.path.line(line))
+    }
+
+    /// Checks `line` as a read of it would.
+    ///
+    /// # Errors
+    /// The check that fails: then nothing of the line is used.
+    pub fn verify(&self, line: Line) -> Result<(), Alarm> {
+        if self.cached.line(line).is_some() { Ok(()) } else { self.path.verify(line) }
+    }
+
+    /// Checks the counter block of `line` as a read of it would.
+    ///
+    /// # Errors
+    /// The check that fails.
+    pub fn verify_counter(&self, line: Line) -> Result<(), Alarm> {
+        self.path.verify_counter(line)
+    }
+
+    /// The check that failed, if one did: there the machine has stopped.
+    pub fn alarm(&self) -> Option<Alarm> {
+        self.path.alarm
     }
 
     /// Writes a whole line, including a page re-encryption if necessary. Memory must be ready.
@@ -279,6 +322,9 @@ impl<'a, O: Observer> Boot<'a, O> {
 
     /// The next step of the write in progress.
     fn write_step(&mut self) -> Option<BootStep> {
+        if self.path.alarm.is_some() {
+            self.writing = None;
+        }
         let Writing { line, plaintext, done } = self.writing.as_ref()?;
         let (line, done) = (*line, *done);
         self.writes += 1;
@@ -295,8 +341,16 @@ impl<'a, O: Observer> Boot<'a, O> {
         })
     }
 
+    /// Stops the machine if `line`, which is read, is refused.
+    fn check(&mut self, line: Line) {
+        if let Err(alarm) = self.verify(line) {
+            self.path.alarm.get_or_insert(alarm);
+        }
+    }
+
     fn load_registers(&mut self) {
         self.path.status = self.snapshot.status;
+        self.path.root = self.snapshot.root;
         self.path.in_the_clear.extend(&self.snapshot.plain);
         self.log.clone_from(&self.snapshot.log);
         self.registers = self.snapshot.registers;
@@ -343,6 +397,17 @@ impl<'a, O: Observer> Boot<'a, O> {
                     None => next,
                 };
             }
+            Some(RecoveryStep::RecoverCounters) => {
+                self.phase = Phase::RecoverCounters { step, left: self.path.recovered_blocks().into_iter() };
+            }
+            Some(step @ (RecoveryStep::RebuildTree | RecoveryStep::RestoreNodes)) => {
+                self.phase = next;
+                let whole = *step == RecoveryStep::RebuildTree;
+                match if whole { self.path.rebuild_tree() } else { self.path.restore_nodes() } {
+                    Ok(()) => return Some(BootStep::TreeRebuilt),
+                    Err(alarm) => self.path.alarm = Some(alarm),
+                }
+            }
             Some(RecoveryStep::RenewCachePads) => self.phase = Phase::RenewPads { step, slot: 0 },
             None => self.phase = Phase::Ready,
         }
@@ -387,6 +452,7 @@ fn told(step: WriteStep) -> BootStep {
 impl<O: Observer> ByteView for Boot<'_, O> {
     fn read(&mut self, address: u64, buffer: &mut [u8]) {
         for (line, offset, piece) in pieces(address, buffer.len()) {
+            self.check(line);
             let bytes = self.line(line);
             let length = piece.len();
             buffer[piece].copy_from_slice(&bytes[offset..offset + length]);
@@ -411,6 +477,7 @@ impl<O: Observer> ByteView for Watched<'_, '_, O> {
 
     fn write(&mut self, address: u64, data: &[u8]) {
         for (line, offset, piece) in pieces(address, data.len()) {
+            self.boot.check(line);
             let mut bytes = self.boot.line(line);
             bytes[offset..offset + piece.len()].copy_from_slice(&data[piece]);
             self.boot.write_line_watched(line, &bytes, self.after);

@@ -1,6 +1,6 @@
 //! The boot's access to the design's own mechanisms: the counter scheme and the pads that the controller used.
 
-use super::{LineCodec, LogCodec, ReencryptionStatus};
+use super::{IntegrityCodec, LineCodec, LogCodec, ReencryptionStatus};
 use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, ShadowRegion, xor};
 use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use rustc_hash::FxHashMap;
@@ -17,12 +17,22 @@ pub struct SchemeCodec {
     log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
     shadow: Option<ShadowRegion>,
     valid_flags: bool,
+    integrity: Option<IntegrityCodec>,
 }
 
 impl SchemeCodec {
     /// The codec of a design whose memory started as `base`.
     pub fn new(scheme: Box<dyn CounterScheme>, pads: Box<dyn PadSource>, base: Arc<dyn BaseImage>) -> Self {
-        Self { scheme, pads, base, base_blocks: RefCell::default(), log: None, shadow: None, valid_flags: false }
+        Self {
+            scheme,
+            pads,
+            base,
+            base_blocks: RefCell::default(),
+            log: None,
+            shadow: None,
+            valid_flags: false,
+            integrity: None,
+        }
     }
 
     /// Adds a hardware log in `region`; `feedback` has the log's key.
@@ -40,7 +50,12 @@ impl SchemeCodec {
         Self { valid_flags, ..self }
     }
 
-    fn counter(&self, line: Line, block: &LineBytes) -> Counter {
+    /// Adds MACs and, if it has one, the tree.
+    pub fn with_integrity(self, integrity: IntegrityCodec) -> Self {
+        Self { integrity: Some(integrity), ..self }
+    }
+
+    fn stored_counter(&self, line: Line, block: &LineBytes) -> Counter {
         self.scheme.counter(block, self.scheme.coverage().index(line))
     }
 }
@@ -63,9 +78,7 @@ impl LineCodec for SchemeCodec {
         block: &LineBytes,
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
-        let stored = self.counter(line, block);
-        let major = status.and_then(|status| status.major_of(line)).unwrap_or(stored.major);
-        let counter = Counter { major, ..stored };
+        let counter = self.counter(line, block, status);
         if counter == Counter::NEVER {
             return [0; 64];
         }
@@ -73,7 +86,28 @@ impl LineCodec for SchemeCodec {
     }
 
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
-        xor(plaintext, &self.pads.pad(line, self.counter(line, block)))
+        xor(plaintext, &self.pads.pad(line, self.stored_counter(line, block)))
+    }
+
+    fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter {
+        let stored = self.stored_counter(line, block);
+        let major = status.and_then(|status| status.major_of(line)).unwrap_or(stored.major);
+        Counter { major, ..stored }
+    }
+
+    fn integrity(&self) -> Option<&IntegrityCodec> {
+        self.integrity.as_ref()
+    }
+
+    fn first_ciphertext(&self, line: Line) -> Option<LineBytes> {
+        let plaintext = self.base.line(line)?;
+        Some(self.encrypt(line, plaintext, &self.base_block(self.coverage().block(line))))
+    }
+
+    fn first_mac(&self, line: Line) -> Option<u128> {
+        let (integrity, ciphertext) = (self.integrity.as_ref()?, self.first_ciphertext(line)?);
+        let counter = self.stored_counter(line, &self.base_block(self.coverage().block(line)));
+        Some(integrity.macs.mac(line, &ciphertext, counter))
     }
 
     fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
@@ -98,13 +132,17 @@ impl LineCodec for SchemeCodec {
         (0..self.scheme.coverage().lines()).map(|index| self.scheme.counter(block, index).major).max().unwrap_or(0)
     }
 
-    fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
+    fn advance(&self, old_major: u64, block: &mut LineBytes) {
         // More than once if a block was lost: the status register has a newer major counter than the media.
         while self.major(block) <= old_major {
             // A re-encryption that the boot itself begins still has the old minor counters on the chip, in both
             // readings.
             self.scheme.advance_major(block, MinorReset::WithDoneBit);
         }
+    }
+
+    fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
+        self.advance(old_major, block);
         self.scheme.restart_line(block, self.scheme.coverage().index(line));
     }
 

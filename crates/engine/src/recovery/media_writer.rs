@@ -2,9 +2,10 @@
 //! Used by a boot, and by a drain on a battery that supports all operations.
 
 use super::survivors::Memory;
-use super::{LineCodec, Media, ReencryptionStatus};
-use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page};
+use super::{Alarm, LineCodec, Media, ReencryptionStatus};
+use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page, TreePlace};
 use rustc_hash::FxHashSet;
+use std::cell::RefCell;
 
 /// A step of a write, or of the page re-encryption that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,12 +30,27 @@ pub struct MediaWriter<'a> {
     pub register: u64,
     /// Lines that are unencrypted and flagged so.
     pub in_the_clear: FxHashSet<Line>,
+    /// The register of the root of the integrity tree; `None` if there is no tree.
+    pub root: Option<LineBytes>,
+    /// The first check that failed. The machine has stopped there.
+    pub alarm: Option<Alarm>,
+    /// Counter blocks and nodes that are verified, so that each is once.
+    pub(super) verified: RefCell<FxHashSet<TreePlace>>,
 }
 
 impl<'a> MediaWriter<'a> {
     /// `media` behind `codec`; `None`: memory holds plaintext.
     pub fn new(media: &'a dyn Media, codec: Option<&'a dyn LineCodec>) -> Self {
-        Self { memory: Memory::new(media), codec, status: None, register: 0, in_the_clear: FxHashSet::default() }
+        Self {
+            memory: Memory::new(media),
+            codec,
+            status: None,
+            register: 0,
+            in_the_clear: FxHashSet::default(),
+            root: None,
+            alarm: None,
+            verified: RefCell::default(),
+        }
     }
 
     /// The encryption; `None` if memory holds plaintext.
@@ -47,8 +63,14 @@ impl<'a> MediaWriter<'a> {
         &self.memory
     }
 
-    /// Stores `bytes` without encryption.
+    /// Stores `bytes` without encryption. What was verified must be verified again.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
+        self.verified.borrow_mut().clear();
+        self.memory.store(media, bytes);
+    }
+
+    /// Stores `bytes` that what is above them vouches for.
+    pub(super) fn put(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.memory.store(media, bytes);
     }
 
@@ -90,6 +112,11 @@ impl<'a> MediaWriter<'a> {
         {
             return step;
         }
+        if let Err(alarm) = self.verify_counter(line) {
+            // Nothing is computed from a counter that may be an old one.
+            self.alarm.get_or_insert(alarm);
+            return WriteStep::Written(line);
+        }
         let mut block = self.block(line, codec);
         if codec.bump(line, &mut block, &mut self.register) {
             let ciphertext = codec.encrypt(line, plaintext, &block);
@@ -116,6 +143,10 @@ impl<'a> MediaWriter<'a> {
         }
         let index = status.done.trailing_ones() as usize;
         let line = status.page.line(index);
+        if let Err(alarm) = self.verify(line) {
+            self.alarm.get_or_insert(alarm);
+            return None;
+        }
         let plaintext = self.line(line);
         let mut block = self.block(line, codec);
         codec.renew(line, status.old_major, &mut block);
@@ -173,9 +204,10 @@ impl<'a> MediaWriter<'a> {
         self.memory.store(MediaLine::data(line), bytes);
         self.in_the_clear.remove(&line);
         observer.persisted(0, MediaLine::data(line), bytes);
+        self.protect(line, observer);
     }
 
-    fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
+    pub(super) fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(counter_of(line, codec)) {
             Content::Stored(block) | Content::Base(block) => *block,
             Content::Never => codec.base_block(codec.coverage().block(line)),
@@ -183,7 +215,7 @@ impl<'a> MediaWriter<'a> {
     }
 
     /// The stored bytes of `line`. A populated line that was never written is stored with its first counter.
-    fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
+    pub(super) fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) => *bytes,
             Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line))),
@@ -191,7 +223,7 @@ impl<'a> MediaWriter<'a> {
         }
     }
 
-    fn lacks_counter(&self, line: Line, codec: &dyn LineCodec) -> bool {
+    pub(super) fn lacks_counter(&self, line: Line, codec: &dyn LineCodec) -> bool {
         outside_counters(line, codec) || self.in_the_clear.contains(&line)
     }
 }

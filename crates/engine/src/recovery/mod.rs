@@ -12,6 +12,7 @@
 
 mod boot;
 mod codec;
+mod integrity;
 mod media_writer;
 mod restore;
 mod survivors;
@@ -21,6 +22,7 @@ mod undo;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
+pub use integrity::{Alarm, IntegrityCodec, TreeCodec};
 pub use media_writer::{MediaWriter, WriteStep};
 pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, ReencryptionStatus};
 pub use undo::LogCodec;
@@ -44,6 +46,20 @@ pub trait LineCodec {
         block: &LineBytes,
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes;
+    /// The counter of `line` in `block`; the status register has the major counter of its page.
+    fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter;
+    /// What protects integrity; `None` if nothing does.
+    fn integrity(&self) -> Option<&IntegrityCodec> {
+        None
+    }
+    /// The stored bytes of `line` before the run, if it was populated.
+    fn first_ciphertext(&self, _line: Line) -> Option<LineBytes> {
+        None
+    }
+    /// The MAC of `line` before the run, if it was populated and lines have MACs.
+    fn first_mac(&self, _line: Line) -> Option<u128> {
+        None
+    }
     /// Encrypts `line` with its counter in `block`. No re-encryption may be in progress.
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes;
     /// Gives `line` its next counter in `block`: for global counters, the one after `register`, which is updated.
@@ -53,6 +69,8 @@ pub trait LineCodec {
     fn major(&self, block: &LineBytes) -> u64;
     /// The largest global counter in `block`.
     fn largest(&self, block: &LineBytes) -> u64;
+    /// Advances the major counter of `block` to the one after `old_major`, if it is not there yet. Minor counters stay.
+    fn advance(&self, old_major: u64, block: &mut LineBytes);
     /// Gives `line` its first counter after an overflow: major counter `old_major` + 1, minor counter 0.
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
     /// The pad of `line`, which may be outside memory, with `counter`.

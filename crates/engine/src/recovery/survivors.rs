@@ -16,6 +16,10 @@ pub trait Media {
     fn changed(&self, _media: MediaLine) -> Option<&LineBytes> {
         None
     }
+    /// Calls `show` for everything that is stored, in any order. The default shows counter blocks alone.
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.counter_blocks(&mut |block, bytes| show(MediaLine::counter(block), bytes));
+    }
     /// Calls `show` for everything that the last boot has stored, in any order.
     fn last_changes(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {}
 }
@@ -72,6 +76,8 @@ pub struct AdrSnapshot {
     pub plain: Vec<Line>,
     /// The registers of the eADR designs.
     pub registers: ShadowRegisters,
+    /// The register of the root of the integrity tree; `None` if there is no tree.
+    pub root: Option<LineBytes>,
 }
 
 /// The complete state of a machine when power is lost, whether it survives or not.
@@ -93,6 +99,8 @@ pub struct HeldState {
     pub plain: Vec<Line>,
     /// The registers of the eADR designs.
     pub registers: ShadowRegisters,
+    /// The register of the root of the integrity tree; `None` if there is no tree.
+    pub root: Option<LineBytes>,
 }
 
 /// The media with everything that was written since.
@@ -122,6 +130,15 @@ impl Media for Memory<'_> {
 
     fn content(&self, media: MediaLine) -> Content<'_> {
         self.written.get(&media).map_or_else(|| self.media.content(media), Content::Stored)
+    }
+
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.media.stored(&mut |media, bytes| {
+            if !self.written.contains_key(&media) {
+                show(media, bytes);
+            }
+        });
+        self.written.iter().for_each(|(media, bytes)| show(*media, bytes));
     }
 
     fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {

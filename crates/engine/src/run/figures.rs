@@ -5,7 +5,7 @@ use crate::controller::Controller;
 use crate::device::Device;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::parts::Design;
-use crate::stats::{CounterCacheReport, Crypto, Nvm, WpqReport};
+use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
 
 /// Figures of one measurement period.
 pub(crate) struct Figures {
@@ -19,6 +19,8 @@ pub(crate) struct Figures {
     pub reencryptions: u64,
     /// Figures of the encryption.
     pub crypto: Crypto,
+    /// Figures of what protects integrity; `None` if nothing does.
+    pub integrity: Option<IntegrityReport>,
 }
 
 impl Figures {
@@ -34,9 +36,10 @@ impl Figures {
         let stats = controller.stats(now);
         let media = device.stats();
         let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        let transfer = design.media_layout(&machine.counters).transfer_bytes();
-        let writes = stats.data_writes + stats.log_writes + stats.counter_writes;
-        let reads = stats.data_reads + stats.counter_reads;
+        let transfer = design.media_layout(machine).transfer_bytes();
+        let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
+        let writes = stats.data_writes + stats.log_writes + metadata_writes;
+        let reads = stats.data_reads + stats.counter_reads + stats.mac_reads + stats.tree_reads;
         Self {
             nvm: Nvm {
                 reads,
@@ -44,9 +47,14 @@ impl Figures {
                 data_writes: stats.data_writes,
                 log_writes: stats.log_writes,
                 counter_writes: stats.counter_writes,
+                mac_writes: stats.mac_writes,
+                tree_writes: stats.tree_writes,
+                table_writes: stats.table_writes,
                 write_bytes: writes * transfer,
                 data_reads: stats.data_reads,
                 counter_reads: stats.counter_reads,
+                mac_reads: stats.mac_reads,
+                tree_reads: stats.tree_reads,
                 read_bytes: reads * transfer,
                 energy_nj: device.energy_fj(now - since) as f64 / 1e6,
                 max_line_writes: media.max_line_writes,
@@ -71,6 +79,15 @@ impl Figures {
             },
             reencryptions: stats.reencryptions,
             crypto: Crypto { pads: stats.pads, aes_busy_ns: ps_to_ns(stats.aes_busy_ps) },
+            integrity: design.integrity.map(|_| IntegrityReport {
+                hits: stats.metadata_hits,
+                misses: stats.metadata_misses,
+                hit_rate: ratio(stats.metadata_hits, stats.metadata_hits + stats.metadata_misses),
+                macs: stats.macs,
+                hashes: stats.hashes,
+                writes_coalesced: stats.integrity_writes_coalesced,
+                alarms: stats.alarms,
+            }),
         }
     }
 }

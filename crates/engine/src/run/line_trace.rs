@@ -19,6 +19,7 @@ use crate::parts::{Design, PartsList};
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -119,6 +120,9 @@ impl BaseImage for FilledBase {
     }
     fn populated(&self, line: Line) -> bool {
         line.0 < self.end / LINE_BYTES
+    }
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        std::iter::once(0..self.end / LINE_BYTES).collect()
     }
     fn end(&self) -> u64 {
         self.end

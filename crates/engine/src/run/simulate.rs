@@ -109,6 +109,7 @@ fn report<O: Observer>(
         },
         reencryptions: figures.reencryptions,
         crypto: figures.crypto,
+        integrity: figures.integrity,
         at_crash: AtCrash::default(),
         recorded: source
             .trace_summary()

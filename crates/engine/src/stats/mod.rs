@@ -67,6 +67,8 @@ pub struct RunReport {
     pub reencryptions: u64,
     /// Figures of the encryption.
     pub crypto: Crypto,
+    /// Figures of what protects integrity; null if nothing does.
+    pub integrity: Option<IntegrityReport>,
     /// What a power failure at the end would cost; nulls for designs that do not drain caches.
     pub at_crash: AtCrash,
     /// What a recorded program did, whether or not it has transactions; absent for a workload.
@@ -135,7 +137,7 @@ impl Latency {
 pub struct Nvm {
     /// Number of lines read.
     pub reads: u64,
-    /// Number of lines written: data, log and counter blocks.
+    /// Number of lines written of all kinds.
     pub writes: u64,
     /// Number of data lines written, without the log.
     pub data_writes: u64,
@@ -143,12 +145,22 @@ pub struct Nvm {
     pub log_writes: u64,
     /// Number of counter blocks written.
     pub counter_writes: u64,
+    /// Number of lines of MACs written; those that lie beside their lines move with these.
+    pub mac_writes: u64,
+    /// Number of nodes of the integrity tree written.
+    pub tree_writes: u64,
+    /// Number of lines of the shadow table written.
+    pub table_writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
     /// Number of data lines read.
     pub data_reads: u64,
     /// Number of counter blocks read.
     pub counter_reads: u64,
+    /// Number of lines of MACs read.
+    pub mac_reads: u64,
+    /// Number of nodes of the integrity tree read.
+    pub tree_reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Energy, including background.
@@ -216,6 +228,25 @@ pub struct Crypto {
     pub pads: u64,
     /// Time that AES circuits spent on pads, summed over all circuits.
     pub aes_busy_ns: f64,
+}
+
+/// Figures of MACs and the integrity tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct IntegrityReport {
+    /// Lookups that found a line of MACs or a tree node in its cache.
+    pub hits: u64,
+    /// Lookups that did not find it.
+    pub misses: u64,
+    /// Share of hits; null without lookups.
+    pub hit_rate: Option<f64>,
+    /// MACs of data lines computed and checked.
+    pub macs: u64,
+    /// Counter blocks and nodes hashed, to update the tree and to check it.
+    pub hashes: u64,
+    /// Queued lines of MACs and nodes that newer ones have replaced.
+    pub writes_coalesced: u64,
+    /// Checks that failed: none, because nobody tampers with memory in a run.
+    pub alarms: u64,
 }
 
 /// Cost of a power failure after the last transaction, when nothing is in flight and before the contents of the queues

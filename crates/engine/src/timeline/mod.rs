@@ -90,12 +90,17 @@ impl Timeline {
         ));
     }
 
-    /// A value that users can search for: the byte address of a data line, or of the first line whose counter a counter
-    /// block holds.
+    /// A value that users can search for: the byte address of a data line, of the first line whose counter or MAC the
+    /// unit holds, or the number of a tree node in its level.
     fn place(&self, media: MediaLine) -> u64 {
         match media.unit() {
             MediaUnit::Data(line) => line.address(),
             MediaUnit::Counter(block) => self.layout.coverage.line(block, 0).address(),
+            MediaUnit::Mac(block) => {
+                self.layout.macs.and_then(|macs| macs.lines(block).next()).map_or(0, Line::address)
+            }
+            MediaUnit::Node(node) => node.index,
+            MediaUnit::Table(number) => number,
         }
     }
 
@@ -109,7 +114,7 @@ impl Timeline {
     /// Records that `media` entered the queue (+1) or left it (-1). A counter that moves with its line has no separate
     /// entry.
     fn queue(&mut self, now: Ps, media: MediaLine, change: i64) {
-        if self.layout.inline && media.is_counter() {
+        if self.layout.moves_with_line(media) {
             return;
         }
         self.queued += change;
@@ -120,8 +125,9 @@ impl Timeline {
     }
 }
 
+/// The track of `media`: data, counters, or what protects integrity.
 fn kind(media: MediaLine) -> u32 {
-    u32::from(media.is_counter())
+    u32::from(media.is_metadata()) + u32::from(media.is_metadata() && !media.is_counter())
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> ConfigError {
@@ -154,27 +160,15 @@ impl Observer for Timeline {
         self.instant(now, CONTROLLER, 0, "write arrives", line.address());
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
-        self.instant(
-            now,
-            WPQ,
-            kind(media),
-            if media.is_counter() { "counter persists" } else { "data persists" },
-            self.place(media),
-        );
+        self.instant(now, WPQ, kind(media), &format!("{} persists", media.kind()), self.place(media));
         self.queue(now, media, 1);
     }
     fn coalesced(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
-        self.instant(now, WPQ, kind(media), "older counter entry removed", self.place(media));
+        self.instant(now, WPQ, kind(media), &format!("older {} entry removed", media.kind()), self.place(media));
         self.queue(now, media, -1);
     }
     fn bus_write(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
-        self.instant(
-            now,
-            DEVICE,
-            kind(media),
-            if media.is_counter() { "counter written" } else { "data written" },
-            self.place(media),
-        );
+        self.instant(now, DEVICE, kind(media), &format!("{} written", media.kind()), self.place(media));
         self.queue(now, media, -1);
     }
     fn logged(&mut self, now: Ps, core: CoreId, line: Line) {

@@ -139,6 +139,14 @@ impl BaseImage for Base {
             .is_some_and(|extent| extent.addresses.start <= address && address + LINE_BYTES <= extent.addresses.end)
     }
 
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        let lines = self
+            .extents
+            .iter()
+            .map(|Extent { addresses, .. }| addresses.start.div_ceil(LINE_BYTES)..addresses.end / LINE_BYTES);
+        lines.filter(|lines| !lines.is_empty()).collect()
+    }
+
     fn end(&self) -> u64 {
         self.regions.last().map_or(0, |(region, _)| region.end)
     }

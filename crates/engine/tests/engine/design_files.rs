@@ -128,7 +128,7 @@ fn parts_drawn_at_random_work_or_are_refused() {
     let mut random = Random::stream(1, "design files");
     let (parts, names) = (design::parts(), design::names().collect::<Vec<_>>());
     let mut pick = |count: usize| random.below(count as u64) as usize;
-    let cases: Vec<(String, PathBuf, &str)> = (0..600)
+    let cases: Vec<(String, PathBuf, &str)> = (0..900)
         .map(|case| {
             let mut stated = BTreeMap::new();
             for _ in 0..2 + pick(5) {

@@ -18,6 +18,7 @@ mod faulty_boots;
 mod function_length;
 mod hardware_log;
 mod hardware_logged_programs;
+mod integrity;
 mod interruption;
 mod layering;
 mod legal;

@@ -4,7 +4,7 @@
 use counterpoint_engine::Source;
 use counterpoint_engine::audit::Rule;
 use counterpoint_engine::config::{self, RunConfig, Variant};
-use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
+use counterpoint_engine::crash::{AttackPlan, CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design::faults::Fault;
 use counterpoint_engine::parts::Design;
 use counterpoint_engine::{CrashCase, design};
@@ -23,12 +23,14 @@ struct Row {
     transactions: u64,
     /// How many times in a row power fails again during recovery.
     nested: u32,
+    /// Whether an attacker changes the media.
+    attacked: bool,
     /// The rules, at least one of which is broken.
     rules: &'static [Rule],
 }
 
 const fn row(fault: Fault, design: &'static str, workload: &'static str, rules: &'static [Rule]) -> Row {
-    Row { fault, design, workload, sets: &[], transactions: 40, nested: 0, rules }
+    Row { fault, design, workload, sets: &[], transactions: 40, nested: 0, attacked: false, rules }
 }
 
 const fn with(row: Row, sets: &'static [&'static str]) -> Row {
@@ -40,12 +42,21 @@ const fn again(row: Row, nested: u32) -> Row {
     Row { nested, transactions: 4, ..row }
 }
 
+/// A run whose durable states an attacker changes.
+const fn attacked(row: Row) -> Row {
+    Row { attacked: true, transactions: 20, ..row }
+}
+
+const REFUSED: &[Rule] = &[Rule::FalseAlarm];
+const ACCEPTED: &[Rule] = &[Rule::Integrity];
 const LOST: &[Rule] = &[Rule::Line, Rule::Durability, Rule::Atomicity, Rule::Structure];
 const REUSED: &[Rule] = &[Rule::PadReuse];
 const CLEAR: &[Rule] = &[Rule::Plaintext];
 /// A counter cache of one block, so that counters are late.
 const ONE_BLOCK: &[&str] = &["controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
+/// Counter blocks stay in the cache, so that they fall behind.
+const COUNTERS_STAY: &[&str] = &["counters.minor_bits=7", "controller.counter_cache_size=4KiB"];
 const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
 const EARLY_OVERFLOW: &[&str] = &["counters.minor_bits=1"];
 
@@ -102,6 +113,22 @@ const ROWS: &[Row] = &[
     again(row(Fault::ShadowConsumed, "sepencr", "array", LOST), 1),
     row(Fault::EpochTag, "sepencr", "array", LOST),
     again(row(Fault::EpochBits, "sepencr", "array", LOST), 2),
+    row(Fault::RootUpdate, "rebuild", "array", REFUSED),
+    row(Fault::RootUpdate, "strict", "array", REFUSED),
+    row(Fault::IntegrityRoot, "secpm-tree", "array", REFUSED),
+    attacked(row(Fault::MacAddress, "rebuild", "array", ACCEPTED)),
+    attacked(row(Fault::MacAddress, "strict", "hash", ACCEPTED)),
+    attacked(row(Fault::MacCounter, "strict", "array", ACCEPTED)),
+    attacked(row(Fault::MacCounter, "triad-nvm", "queue", ACCEPTED)),
+    row(Fault::MacWithData, "rebuild", "array", REFUSED),
+    attacked(row(Fault::CounterVerification, "strict", "array", ACCEPTED)),
+    row(Fault::TreePersistence, "strict", "array", REFUSED),
+    row(Fault::RestoreNodes, "anubis-agit-plus", "array", REFUSED),
+    row(Fault::ShadowEntry, "anubis-agit-plus", "array", REFUSED),
+    row(Fault::RebuildTree, "rebuild", "array", REFUSED),
+    row(Fault::RebuildTree, "triad-nvm", "array", REFUSED),
+    with(row(Fault::StopLoss, "osiris", "linked-list", REFUSED), COUNTERS_STAY),
+    row(Fault::RecoverCounters, "osiris", "array", REFUSED),
 ];
 
 fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
@@ -123,7 +150,8 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
-    let exploration = Exploration { nested: row.nested, fault, ..Exploration::of(CrashPlan::All) };
+    let attack = row.attacked.then(|| AttackPlan::named(&["all".to_owned()], 1).unwrap());
+    let exploration = Exploration { nested: row.nested, attack, fault, ..Exploration::of(CrashPlan::All) };
     let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
     CrashCase { config: &config, design, source: &source, wrappers: &[], progress, cancel }
         .explore(&exploration)

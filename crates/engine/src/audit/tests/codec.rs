@@ -5,6 +5,7 @@ use super::fixture::{KEY, LOG_KEY, Populated};
 use crate::audit::CounterLayout;
 use crate::cipher::FeedbackCipher;
 use crate::message::{BaseImage, CipherBlock, CounterBlock, Coverage, Line, LineBytes, LogRegion, Page};
+use crate::parts::Counter;
 use crate::recovery::{LineCodec, LogCodec, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use std::sync::Arc;
@@ -183,6 +184,14 @@ impl LineCodec for TestCodec {
     }
     fn largest(&self, block: &LineBytes) -> u64 {
         block.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).max().unwrap()
+    }
+    fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter {
+        let (major, minor) = TestCodec::counter(self, line, block);
+        Counter { major: status.and_then(|status| status.major_of(line)).unwrap_or(major), minor }
+    }
+    fn advance(&self, old_major: u64, block: &mut LineBytes) {
+        let minors = self.minors(block);
+        *block = self.pack(old_major + 1, &minors);
     }
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
         let mut minors = self.minors(block);

@@ -248,7 +248,12 @@ impl Machine {
         AuditSetup {
             base: self.codec.base.clone(),
             cores: 1,
-            cipher: Some(CipherFacts { key: KEY.to_vec(), counters: self.codec.counters, valid_flags: false }),
+            cipher: Some(CipherFacts {
+                key: KEY.to_vec(),
+                counters: self.codec.counters,
+                valid_flags: false,
+                trial: None,
+            }),
             log: self.log_facts.clone(),
             line_atomic,
             secret: true,

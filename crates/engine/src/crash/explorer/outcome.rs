@@ -1,5 +1,6 @@
 //! The result of an exploration: its report, or why nothing was judged.
 
+use super::super::attack::Attacker;
 use super::super::plan::NestedExtent;
 use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
 use super::{CrashPlan, Explorer, Own, Region, Violation};
@@ -67,6 +68,7 @@ impl Explorer<'_> {
                 stages: self.auditor.stages(),
                 recoveries: own,
                 by_line: self.own.as_ref().map(Own::by_line).filter(|_| self.touched.is_some()),
+                attacks: self.attacker.as_ref().map(Attacker::report),
                 internal_errors,
                 unjudged: self.unjudged(),
             },

@@ -57,12 +57,24 @@ impl Observer for Explorer<'_> {
         if let Some(line) = media.as_line() {
             self.early.persisted(line, self.auditor.is_hardware_log(line));
         }
+        if self.verifies {
+            self.unverified.changed(media);
+        }
+        if let Some(attacker) = &mut self.attacker {
+            attacker.persisted(self.auditor.events() + 1, media, bytes);
+        }
         self.auditor.persisted(now, media, bytes);
     }
     fn coalesced(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        if self.verifies {
+            self.unverified.changed(media);
+        }
         self.auditor.coalesced(now, media, bytes);
     }
     fn bus_write(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        if let Some(attacker) = &mut self.attacker {
+            attacker.crossed(media, bytes);
+        }
         self.auditor.bus_write(now, media, bytes);
     }
     fn logged(&mut self, now: Ps, core: CoreId, line: Line) {

@@ -36,8 +36,14 @@ fn violation(rule: Rule, crash_event: u64, transaction: u64) -> ReportedViolatio
         explanation: String::new(),
         lost: Lost::default(),
     };
-    let reproduce =
-        Reproduction { shape: None, explore: None, schedule: None, nested_depth: None, at_event: crash_event };
+    let reproduce = Reproduction {
+        shape: None,
+        explore: None,
+        schedule: None,
+        nested_depth: None,
+        attack: None,
+        at_event: crash_event,
+    };
     ReportedViolation { violation, schedule: Some(0), reproduce, lines: Vec::new(), lost_lines: 0 }
 }
 
@@ -68,6 +74,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         stages: Vec::new(),
         recoveries: None,
         by_line: None,
+        attacks: None,
         lacks: None,
         causes: None,
         internal_errors: Vec::new(),

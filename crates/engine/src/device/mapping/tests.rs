@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::{ByteSize, CoreRegion};
 use crate::device::tests::test_machine;
-use crate::message::{Coverage, Line, PAGE_BYTES};
+use crate::message::{Coverage, Line, MacLayout, PAGE_BYTES, TreeShape};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -35,8 +35,14 @@ fn placements() -> impl Strategy<Value = CounterPlacement> {
 
 /// Split counters, 8-byte counters in blocks of their own, and 8-byte counters beside their lines.
 fn layouts() -> impl Strategy<Value = MediaLayout> {
-    let of = |coverage, inline| Just(MediaLayout { coverage, inline });
+    let of = |coverage, inline| Just(MediaLayout { coverage, inline, ..MediaLayout::PLAIN });
     prop_oneof![of(Coverage::PAGE, false), of(Coverage::EIGHT_LINES, false), of(Coverage::LINE, true)]
+}
+
+/// No MACs, MACs of 64 and of 128 bits in lines of their own, and MACs beside their lines.
+fn mac_layouts() -> impl Strategy<Value = Option<MacLayout>> {
+    let of = |coverage, bits| Just(Some(MacLayout { coverage, beside_bytes: 0, bits }));
+    prop_oneof![Just(None), of(Coverage::EIGHT_LINES, 64), of(Coverage::FOUR_LINES, 128), of(Coverage::LINE, 56)]
 }
 
 proptest! {
@@ -44,7 +50,7 @@ proptest! {
     #[test]
     fn every_media_line_has_a_place_of_its_own(
         channels in 0..2u32, ranks in 0..2u32, banks in 1..5u32, rows in 2..140u64, pages_per_row in 1..4u64,
-        kind in mappings(), placement in placements(), layout in layouts(),
+        kind in mappings(), placement in placements(), layout in layouts(), macs in mac_layouts(),
     ) {
         // Only an exclusive-or asks for a power of two of banks.
         let banks = if kind == AddressMapping::PageXor { 1 << (banks - 1).min(2) } else { banks };
@@ -52,9 +58,13 @@ proptest! {
         let of_page = matches!(placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
         prop_assume!(!(lines_apart && of_page));
         let shape = (1 << channels, 1 << ranks, banks, rows, pages_per_row);
-        let mapping = Mapping::new(&machine(shape, kind, placement), layout);
+        let machine = machine(shape, kind, placement);
+        let leaves = (Geometry::of(&machine).data_pages * 64 / layout.coverage.lines() as u64).max(1);
+        let tree = TreeShape::new(leaves, 8);
+        let layout = MediaLayout { macs, tree: Some(tree), ..layout };
+        let mapping = Mapping::new(&machine, layout);
         let Geometry { banks, data_pages, mapped_rows, .. } = *mapping.geometry();
-        let mut taken = HashSet::new();
+        let (mut taken, mut beyond) = (HashSet::new(), HashSet::new());
         for page in (0..data_pages).map(Page) {
             let home = mapping.place(MediaLine::data(page.line(0)));
             for index in 0..64 {
@@ -86,6 +96,25 @@ proptest! {
             }
         }
         prop_assert!(taken.iter().all(|p| p.bank < banks && p.row < rows && p.column < pages_per_row * 64));
+        // What protects integrity is beyond all rows of data and counters.
+        if let Some(macs) = macs {
+            for line in (0..data_pages).flat_map(|page| (0..64).map(move |index| Page(page).line(index))) {
+                let place = mapping.place(MediaLine::mac(macs.block(line)));
+                if macs.beside() {
+                    prop_assert_eq!(place, mapping.place(MediaLine::data(line)));
+                } else {
+                    prop_assert!(lines_apart || place.bank == mapping.place(MediaLine::data(line)).bank);
+                    prop_assert_eq!(beyond.insert(place), macs.coverage.index(line) == 0);
+                }
+            }
+        }
+        for level in 1..tree.top() {
+            for index in 0..tree.nodes(level) {
+                let node = MediaLine::node(crate::message::TreeNode { level, index });
+                prop_assert!(beyond.insert(mapping.place(node)));
+            }
+        }
+        prop_assert!(beyond.iter().all(|p| p.bank < banks && p.row >= rows && p.column < pages_per_row * 64));
         // Data takes nearly all that the largest counters leave: 8 parts of 9, less what rounding to rows costs;
         // and with everything in bank 0, what the other banks have beside its reserved rows.
         let shared_by = if placement == CounterPlacement::SingleBank { banks } else { 1 };

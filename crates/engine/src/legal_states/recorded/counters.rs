@@ -15,7 +15,7 @@ use crate::legal_states::hardware::Hardware;
 use crate::legal_states::history::History;
 use crate::legal_states::image::Encoder;
 use crate::legal_states::space::{Reading, Space};
-use crate::message::{CounterBlock, Coverage, Line, LineBytes, ProgramLayout, Site};
+use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, ProgramLayout, Site};
 use crate::parts::Design;
 use crate::recovery::{LineCodec, SchemeCodec};
 use crate::run::Annotated;
@@ -123,11 +123,12 @@ impl Rules {
         if hardware.keeps_counters() {
             return Ok(None);
         }
-        let Some(parts) = encryption_parts(&wide_minors(machine), design, seed)? else {
+        let (machine, base) = (wide_minors(machine), Arc::new(trace.base()));
+        let dynamic = Arc::clone(&base) as Arc<dyn BaseImage>;
+        let Some(parts) = encryption_parts(&machine, design, seed, &dynamic)? else {
             return Ok(None);
         };
-        let base = Arc::new(trace.base());
-        let codec = boot_codec(parts, Arc::clone(&base) as _, None);
+        let codec = boot_codec(&machine, parts, dynamic, None);
         Ok(Some(Self { hardware, codec, base }))
     }
 }

@@ -75,6 +75,7 @@ impl Outcome<'_> {
             stages: Vec::new(),
             recoveries: Some(recoveries),
             by_line: None,
+            attacks: None,
             internal_errors: Vec::new(),
             unjudged: self.unjudged,
         };

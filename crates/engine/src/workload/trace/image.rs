@@ -3,8 +3,9 @@
 
 use super::recording::{Expected, Populated};
 use super::summary::TraceFile;
-use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES};
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES, ranges};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The most pages with content: 4 GiB. A small recording can name more memory than the host has.
@@ -88,6 +89,14 @@ impl BaseImage for TraceBase {
     fn populated(&self, line: Line) -> bool {
         self.line(line).is_some()
     }
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        let mut pages: Vec<_> = self.pages.0.iter().map(|(number, page)| (*number, page.populated)).collect();
+        pages.sort_unstable_by_key(|(number, _)| *number);
+        ranges(pages.into_iter().flat_map(|(number, populated)| {
+            let lines = (0..LINES_PER_PAGE).filter(move |index| populated >> index & 1 == 1);
+            lines.map(move |index| number * LINES_PER_PAGE + index)
+        }))
+    }
     fn end(&self) -> u64 {
         self.end
     }
@@ -106,6 +115,9 @@ impl BaseImage for EmptyBase {
     }
     fn populated(&self, _line: Line) -> bool {
         false
+    }
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        Vec::new()
     }
     fn end(&self) -> u64 {
         self.end

@@ -1,0 +1,230 @@
+//! What the controller has for the integrity of memory: the root's register, the cache of MACs and nodes if it is apart,
+//! and the circuits that compute MACs and hashes. When they have computed what a write needs, nothing has changed yet:
+//! the event that admits the write changes MAC, nodes and root together (`metadata.rs`).
+
+use super::encrypted::EncryptionEngine;
+use super::interface::{IntegrityParts, TreeParts};
+use super::metadata_cache::MetadataCache;
+use super::request::{Cipher, MetadataFetch};
+use crate::config::{self, Machine};
+use crate::kernel::{Ps, Slab, ns_to_ps};
+use crate::message::{Line, LineBytes, MacBlock, MediaLine, TreeNode, TreePlace, TreeShape};
+use crate::parts::{
+    Counter, CounterVerification, MacWrite, ShadowTable, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate,
+};
+
+/// MACs and the tree.
+pub(super) struct Integrity {
+    pub parts: IntegrityParts,
+    /// The cache of MACs and nodes; `None` if they share the counter cache.
+    pub apart: Option<MetadataCache>,
+    /// The register of the root; zeros if there is no tree.
+    pub root: LineBytes,
+    pub fetches: Slab<MetadataFetch>,
+    /// Slots of the fetches in flight.
+    pub fetching: Vec<u32>,
+    /// The table of what is in the metadata caches, as the controller keeps it; empty if there is none.
+    pub table: Table,
+    /// Levels of the tree, from the first, that persist with a write.
+    persisted_levels: u8,
+    mac_latency: Ps,
+    hash_latency: Ps,
+    /// For each circuit, until when it is busy, in picoseconds.
+    busy_until: Vec<Ps>,
+    /// When the next update may begin to go up the tree, and when the last one reaches the root, in picoseconds.
+    next_update: Ps,
+    last_root: Ps,
+}
+
+/// The shadow table: eight entries to a line, one for each slot of the counter cache, then one for each slot of the cache
+/// of MACs and nodes. The controller has a copy of it on the chip (decision), so that an entry is written without reading.
+pub(super) struct Table {
+    kind: ShadowTable,
+    lines: Vec<LineBytes>,
+}
+
+/// Entries of the shadow table in a line.
+pub const TABLE_ENTRIES: usize = 8;
+
+impl Table {
+    fn new(kind: ShadowTable) -> Self {
+        Self { kind, lines: Vec::new() }
+    }
+
+    /// The line with the entry of `slot` that says `media`, if the entry is to be written when the block was brought into
+    /// the slot, or with `dirty` when it was first changed.
+    pub fn note(&mut self, slot: usize, media: MediaLine, dirty: bool) -> Option<(MediaLine, LineBytes)> {
+        let (line, first) = (slot / TABLE_ENTRIES, slot % TABLE_ENTRIES * 8);
+        let wanted = match self.kind {
+            ShadowTable::None => false,
+            ShadowTable::OnFill => !dirty,
+            ShadowTable::OnDirty | ShadowTable::Stale => dirty,
+        };
+        if !wanted {
+            return None;
+        }
+        if self.lines.len() <= line {
+            self.lines.resize(line + 1, [0; 64]);
+        }
+        let entry = &mut self.lines[line][first..first + 8];
+        if self.kind == ShadowTable::Stale && entry != [0; 8] || *entry == media.code().to_le_bytes() {
+            return None;
+        }
+        entry.copy_from_slice(&media.code().to_le_bytes());
+        Some((MediaLine::table(line as u64), self.lines[line]))
+    }
+}
+
+impl Integrity {
+    pub fn new(machine: &Machine, parts: IntegrityParts) -> Self {
+        let config = &machine.integrity;
+        let apart = config.metadata_cache == config::MetadataCache::Apart;
+        let root = parts.tree.as_ref().map_or([0; 64], |tree| tree.scheme.initial(tree.shape.root().into()));
+        Self {
+            apart: apart.then(|| MetadataCache::new(config.metadata_cache_size.0, 64, config.metadata_cache_ways)),
+            root,
+            fetches: Slab::default(),
+            fetching: Vec::with_capacity(32),
+            table: Table::new(parts.tree.as_ref().map_or(ShadowTable::None, |tree| tree.parts.table)),
+            persisted_levels: parts
+                .tree
+                .as_ref()
+                .map_or(0, |tree| persisted_levels(config, tree.parts.persistence, tree.shape)),
+            mac_latency: ns_to_ps(config.mac_latency_ns),
+            hash_latency: ns_to_ps(config.hash_latency_ns),
+            busy_until: vec![0; config.mac_units as usize],
+            next_update: 0,
+            last_root: 0,
+            parts,
+        }
+    }
+
+    /// The register of the root, if there is a tree.
+    pub fn root(&self) -> Option<LineBytes> {
+        self.parts.tree.as_ref().map(|_| self.root)
+    }
+
+    /// Whether MACs are in lines of their own, which are cached and fetched.
+    pub fn macs_apart(&self) -> bool {
+        !self.parts.mac_layout.beside()
+    }
+
+    /// The line of MACs that has the MAC of `line`.
+    pub fn mac_block(&self, line: Line) -> MacBlock {
+        self.parts.mac_layout.block(line)
+    }
+
+    /// Whether `node` persists with a write below it.
+    pub fn persists(&self, node: TreeNode) -> bool {
+        node.level <= self.persisted_levels
+    }
+
+    /// Number of entries that a write needs, beside data and counter: for its MAC, and for the nodes above its counter
+    /// block if the tree changes with the data.
+    pub fn entries_with_data(&self) -> usize {
+        let mac = self.macs_apart() && self.parts.parts.mac_write == MacWrite::WithData;
+        let leaves = self.parts.tree.as_ref().map(|tree| tree.parts.leaves);
+        let nodes = if leaves == Some(TreeLeaves::Current) { self.persisted_levels } else { 0 };
+        usize::from(mac) + usize::from(nodes)
+    }
+
+    /// Number of entries that a counter block needs for the nodes that persist with it.
+    pub fn entries_with_counter(&self) -> usize {
+        let leaves = self.parts.tree.as_ref().map(|tree| tree.parts.leaves);
+        if leaves == Some(TreeLeaves::Persisted) { usize::from(self.persisted_levels) } else { 0 }
+    }
+
+    /// Occupies the first free circuit for `latency`, not before `from`; returns when it is done.
+    fn circuit(&mut self, from: Ps, latency: Ps) -> Ps {
+        let busy = self.busy_until.iter_mut().min().expect("one circuit at least");
+        *busy = from.max(*busy) + latency;
+        *busy
+    }
+
+    /// When a hash that can begin now is computed.
+    pub fn hash_done(&mut self, now: Ps) -> Ps {
+        self.circuit(now, self.hash_latency)
+    }
+
+    /// When the MAC of a write and its way up the tree, which can begin now, are computed.
+    pub fn authenticated_at(&mut self, now: Ps) -> Ps {
+        let mac = self.circuit(now, self.mac_latency);
+        let Some(TreeParts { parts, shape, .. }) = self.parts.tree.as_ref() else { return mac };
+        let way = match parts.update {
+            TreeUpdate::Eager => Ps::from(shape.top()) * self.hash_latency,
+            // The node above the block, when the block leaves.
+            TreeUpdate::Lazy => 0,
+        };
+        let root = match parts.order {
+            TreeOrder::OutOfOrder => now + way,
+            TreeOrder::Sequential => {
+                let begun = now.max(self.next_update);
+                self.next_update = begun + way;
+                begun + way
+            }
+            TreeOrder::Pipelined => {
+                let begun = now.max(self.next_update);
+                self.next_update = begun + self.hash_latency.min(way);
+                begun + way
+            }
+        };
+        self.last_root = root.max(self.last_root);
+        mac.max(if parts.order == TreeOrder::OutOfOrder { root } else { self.last_root })
+    }
+}
+
+/// Levels of a tree of this shape, from the first, that persist with a write. The root is a register.
+pub fn persisted_levels(config: &config::Integrity, persistence: TreePersistence, shape: TreeShape) -> u8 {
+    let below_root = shape.top() - 1;
+    match persistence {
+        TreePersistence::Evicted => 0,
+        TreePersistence::LowestLevels => below_root.min(config.persisted_levels as u8),
+        TreePersistence::AllLevels => below_root,
+    }
+}
+
+impl EncryptionEngine {
+    /// The tree, if there is one.
+    pub fn tree(&self) -> Option<&TreeParts> {
+        self.integrity.as_ref()?.parts.tree.as_ref()
+    }
+
+    /// Whether counter blocks that are read from the media are verified.
+    pub fn verifies_counters(&self) -> bool {
+        self.tree().is_some_and(|tree| tree.parts.verification == CounterVerification::OnFill)
+    }
+
+    /// The node that vouches for `place`, and the place in it; `None` for the root, or without a tree.
+    pub fn parent_of(&self, place: TreePlace) -> Option<(TreeNode, usize)> {
+        self.tree()?.shape.parent(place)
+    }
+
+    /// When a hash that can begin now is computed.
+    pub fn hash_done(&mut self, now: Ps) -> Ps {
+        self.integrity.as_mut().map_or(now, |integrity| integrity.hash_done(now))
+    }
+
+    /// The cache of lines of MACs and tree nodes.
+    pub fn metadata_cache(&mut self) -> &mut MetadataCache {
+        let apart = self.integrity.as_mut().and_then(|integrity| integrity.apart.as_mut());
+        apart.unwrap_or(&mut self.counters.cache)
+    }
+
+    /// The MAC that moves with `line`, if MACs are stored beside their lines and the line has one.
+    pub fn mac_beside(
+        &self,
+        cipher: Cipher,
+        line: Line,
+        ciphertext: &LineBytes,
+        counter: Counter,
+        bytes: bool,
+    ) -> Option<(MediaLine, LineBytes)> {
+        let integrity = self.integrity.as_ref().filter(|integrity| !integrity.macs_apart())?;
+        let IntegrityParts { macs, mac_layout, .. } = &integrity.parts;
+        let mut block = [0; 64];
+        if bytes {
+            mac_layout.set(&mut block, line, macs.mac(line, ciphertext, counter));
+        }
+        (cipher == Cipher::Counter).then(|| (MediaLine::mac(mac_layout.block(line)), block))
+    }
+}

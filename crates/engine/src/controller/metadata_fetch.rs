@@ -1,0 +1,257 @@
+//! Lines of MACs and tree nodes that are fetched from the media. A node is used when the node above it vouches for it:
+//! that one is fetched, too, if it is not in the cache, and so on up to one that is, or to the root.
+
+use super::encrypted::Encrypted;
+use super::metadata_cache::Evicted;
+use super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
+use crate::message::{
+    Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode, TreePlace,
+};
+use crate::parts::{Counter, ShadowTable, TreeUpdate};
+
+impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+    /// Whether `media` is in its cache; if not, it is fetched, and then `waiter` is informed.
+    pub fn metadata_cached(&mut self, media: MediaLine, waiter: MetadataWaiter) -> bool {
+        let hit = self.engine.metadata_cache().get_mut(media).is_some();
+        let stats = &mut self.memory.meter.stats;
+        *(if hit { &mut stats.metadata_hits } else { &mut stats.metadata_misses }) += 1;
+        if !hit {
+            self.fetch_metadata(media, waiter);
+        }
+        hit
+    }
+
+    /// Whether `node`, which is to vouch for something, is the root or in its cache; if not, it is fetched, and then
+    /// `waiter` is informed.
+    pub fn vouching_node(&mut self, node: TreeNode, waiter: MetadataWaiter) -> bool {
+        let root = self.engine.tree().map(|tree| tree.shape.root());
+        root == Some(node) || self.metadata_cached(MediaLine::node(node), waiter)
+    }
+
+    fn fetch_metadata(&mut self, media: MediaLine, waiter: MetadataWaiter) {
+        let from_media = self.view().on_chip_metadata(media).is_none();
+        let now = self.memory.now();
+        let integrity = self.engine.integrity.as_mut().expect("only integrity has metadata");
+        let fetching = integrity.fetching.iter().copied();
+        if let Some(slot) = fetching.into_iter().find(|&slot| integrity.fetches[slot].media == media) {
+            return integrity.fetches[slot].waiters.push(waiter);
+        }
+        let slot = integrity.fetches.insert(MetadataFetch { media, from_media, waiters: vec![waiter] });
+        integrity.fetching.push(slot);
+        if !from_media {
+            let at = now + self.engine.counters.latency;
+            return self.memory.queue.schedule(at, Event::MetadataFetched { slot });
+        }
+        match media.unit() {
+            MediaUnit::Mac(_) => self.memory.meter.stats.mac_reads += 1,
+            _ => self.memory.meter.stats.tree_reads += 1,
+        }
+        self.memory.ask_bank(BankRead::Metadata(slot, media));
+    }
+
+    /// `Event::MetadataFetched`: a line of MACs or a node has arrived. A node from the media is verified first.
+    pub fn metadata_arrived(&mut self, slot: u32) {
+        let integrity = self.engine.integrity.as_ref().expect("only integrity has metadata");
+        let MetadataFetch { media, from_media, .. } = integrity.fetches[slot];
+        match media.unit() {
+            MediaUnit::Node(node) if from_media => {
+                let (parent, _) = self.engine.parent_of(node.into()).expect("the root is never fetched");
+                if self.vouching_node(parent, MetadataWaiter::Node(slot)) {
+                    self.verify_node(slot);
+                }
+            }
+            _ => self.metadata_fetched(slot),
+        }
+    }
+
+    fn verify_node(&mut self, slot: u32) {
+        let at = self.engine.hash_done(self.memory.now());
+        self.memory.queue.schedule(at, Event::NodeVerified { slot });
+    }
+
+    /// A line of MACs has arrived, or a node is verified: it goes into its cache, and what waits for it continues.
+    pub fn metadata_fetched(&mut self, slot: u32) {
+        let integrity = self.engine.integrity.as_mut().expect("only integrity has metadata");
+        let at = integrity.fetching.iter().position(|&other| other == slot).expect("a fetch under way");
+        integrity.fetching.remove(at);
+        let empty = MetadataFetch { media: MediaLine::with_code(0), from_media: false, waiters: Vec::new() };
+        let MetadataFetch { media, from_media, waiters } = std::mem::replace(&mut integrity.fetches[slot], empty);
+        integrity.fetches.release(slot);
+        if !self.engine.metadata_cache().contains(media) {
+            let block = self.newest_metadata(media);
+            // It may have been changed and evicted while it was on its way.
+            let still = from_media && self.view().on_chip_metadata(media).is_none();
+            if let (MediaUnit::Node(node), true) = (media.unit(), still) {
+                self.check_vouched(node.into(), &block);
+            }
+            self.put_in_metadata_cache(media, block, false);
+        }
+        for waiter in waiters {
+            match waiter {
+                MetadataWaiter::Write(write) => self.metadata_ready(write),
+                MetadataWaiter::Read(read) => self.mac_known(read),
+                MetadataWaiter::Counter(fetch) => self.verify_counter(fetch),
+                MetadataWaiter::Node(fetch) => self.verify_node(fetch),
+                MetadataWaiter::Eviction(media) => self.parent_ready(media),
+            }
+        }
+    }
+
+    /// Counts an alarm if the node above `place` does not vouch for `block`, which has come from the media.
+    pub fn check_vouched(&mut self, place: TreePlace, block: &LineBytes) {
+        self.memory.meter.stats.hashes += 1;
+        if !self.memory.bytes {
+            return;
+        }
+        let Some((parent, index)) = self.engine.parent_of(place) else { return };
+        let vouching = self.newest_node(parent);
+        let tree = self.engine.tree().expect("there is a parent");
+        self.memory.meter.stats.alarms += u64::from(!tree.scheme.vouches(&vouching, index, place, block));
+    }
+
+    /// The newest copy of `node`: the root's register, in its cache, elsewhere on the chip, or on the media.
+    pub fn newest_node(&mut self, node: TreeNode) -> LineBytes {
+        match &self.engine.integrity {
+            Some(integrity) if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) => integrity.root,
+            _ => self.newest_metadata(MediaLine::node(node)),
+        }
+    }
+
+    /// The newest copy of `media`: in its cache, elsewhere on the chip, or on the media.
+    pub fn newest_metadata(&mut self, media: MediaLine) -> LineBytes {
+        if let Some(block) = self.engine.metadata_cache().peek(media) {
+            return *block;
+        }
+        if let Some(block) = self.view().on_chip_metadata(media) {
+            return *block;
+        }
+        match self.memory.device.content(media) {
+            Content::Stored(block) => *block,
+            Content::Base(_) | Content::Never if !self.memory.bytes => [0; 64],
+            Content::Base(_) | Content::Never => match media.unit() {
+                MediaUnit::Node(node) => self.engine.tree().map_or([0; 64], |tree| tree.scheme.initial(node.into())),
+                _ => self.initial_macs(media),
+            },
+        }
+    }
+
+    /// A line of MACs before the run has written any of its lines: those that were populated are encrypted with their
+    /// first counters.
+    fn initial_macs(&mut self, media: MediaLine) -> LineBytes {
+        let mut block = [0; 64];
+        let (Some(integrity), MediaUnit::Mac(id)) = (&self.engine.integrity, media.unit()) else { return block };
+        let layout = integrity.parts.mac_layout;
+        for line in layout.lines(id) {
+            if let Some(mac) = self.initial_mac(line) {
+                layout.set(&mut block, line, mac);
+            }
+        }
+        block
+    }
+
+    /// The MAC of `line` before the run, if it was populated.
+    fn initial_mac(&self, line: Line) -> Option<u128> {
+        let counters = &self.engine.counters;
+        if !self.memory.device.populated(line) {
+            return None;
+        }
+        let first = counters.initial(counters.block(line), |line| self.memory.device.populated(line));
+        let counter = counters.scheme.counter(&first, counters.index(line));
+        let ciphertext = match self.memory.device.content(MediaLine::data(line)) {
+            Content::Base(plaintext) => crate::message::xor(plaintext, &self.engine.pads.pad(line, counter)),
+            Content::Stored(ciphertext) => *ciphertext,
+            Content::Never => return None,
+        };
+        Some(self.engine.integrity.as_ref()?.parts.macs.mac(line, &ciphertext, counter))
+    }
+
+    /// Counts an alarm if the stored MAC of `line` is not that of its bytes on the media under `counter`.
+    pub fn check_mac(&mut self, line: Line, counter: Counter) {
+        let layout = self.engine.integrity.as_ref().expect("only integrity has MACs").parts.mac_layout;
+        let block = self.newest_metadata(MediaLine::mac(layout.block(line)));
+        if let (Content::Stored(ciphertext), Some(integrity)) =
+            (self.memory.device.content(MediaLine::data(line)), &self.engine.integrity)
+        {
+            let computed = integrity.parts.macs.mac(line, ciphertext, counter);
+            self.memory.meter.stats.alarms += u64::from(computed != layout.get(&block, line));
+        }
+    }
+
+    /// Puts a line of MACs or a node into its cache. `dirty`: it is newer than memory.
+    pub fn put_in_metadata_cache(&mut self, media: MediaLine, block: LineBytes, dirty: bool) {
+        let cache = self.engine.metadata_cache();
+        let (was_there, was_dirty) = (cache.contains(media), cache.is_dirty(media));
+        let evicted = match cache.peek_mut(media) {
+            Some(cached) => {
+                *cached = block;
+                None
+            }
+            None => cache.insert(media, block),
+        };
+        if dirty {
+            cache.set_dirty(media);
+        } else {
+            cache.set_clean(media);
+        }
+        self.evicted(evicted);
+        if !was_there {
+            self.note_in_table(media, false);
+        }
+        if dirty && !was_dirty {
+            self.note_in_table(media, true);
+        }
+    }
+
+    /// Writes the entry of the shadow table for the slot of `media`, if there is a table and the entry is due: when the
+    /// block has been brought into the slot, or with `dirty` when it has first been changed. What finds no entry of the
+    /// queue is in the registers beside it.
+    pub fn note_in_table(&mut self, media: MediaLine, dirty: bool) {
+        let Some(integrity) = &mut self.engine.integrity else { return };
+        let counters = &self.engine.counters.cache;
+        let slot = match (media.unit(), &integrity.apart) {
+            (MediaUnit::Mac(_), _) => None,
+            (MediaUnit::Node(_), Some(apart)) => apart.slot(media).map(|slot| counters.slots() + slot),
+            _ => counters.slot(media),
+        };
+        if let Some((line, bytes)) = slot.and_then(|slot| integrity.table.note(slot, media, dirty)) {
+            self.append_block(line, bytes, 0);
+        }
+    }
+
+    /// Handles what was evicted from a cache. A dirty block requests an entry of the queue, in a lazy tree when the node
+    /// above it is there to vouch for it.
+    pub fn evicted(&mut self, evicted: Option<Evicted>) {
+        let Some(Evicted { media, block, dirty }) = evicted else { return };
+        if let MediaUnit::Counter(id) = media.unit() {
+            self.memory.meter.stats.counter_evictions += 1;
+            self.memory.observer.counter_cache(self.memory.queue.now(), id, CounterCacheAct::Evicted { dirty });
+        }
+        if !dirty {
+            return;
+        }
+        let bump = self.memory.writes.last_bump();
+        if self.engine.tree().is_some_and(|tree| tree.parts.table != ShadowTable::None) {
+            // Its entry of the shadow table is about to be replaced, so it must persist before.
+            self.memory.meter.stats.counter_writes_asked += u64::from(media.is_counter());
+            return self.append_block(media, block, bump);
+        }
+        let place = match media.unit() {
+            MediaUnit::Counter(id) => Some(TreePlace::leaf(id)),
+            MediaUnit::Node(node) => Some(node.into()),
+            _ => None,
+        };
+        let lazy = self.engine.tree().is_some_and(|tree| tree.parts.update == TreeUpdate::Lazy);
+        let parent = place.filter(|_| lazy).and_then(|place| self.engine.parent_of(place));
+        let waits_for_parent =
+            parent.is_some_and(|(node, _)| !self.vouching_node(node, MetadataWaiter::Eviction(media)));
+        self.memory.admission.evict(Eviction { media, block, bump, waits_for_parent });
+    }
+
+    /// The node that vouches for the evicted block `media` is there.
+    fn parent_ready(&mut self, media: MediaLine) {
+        for eviction in self.memory.admission.evictions.iter_mut().filter(|eviction| eviction.media == media) {
+            eviction.waits_for_parent = false;
+        }
+        self.memory.admission.look_again();
+    }
+}

@@ -1,0 +1,110 @@
+//! Every version of every unit that the attacker may have: those that have crossed the bus.
+
+use crate::message::{LineBytes, MediaLine, MediaUnit};
+use rustc_hash::FxHashMap;
+
+/// Most versions of a unit that are kept: the first, and the newest.
+const KEPT: usize = 16;
+
+/// A version of a unit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Version {
+    /// The event in which it entered the persistence domain.
+    pub event: u64,
+    pub bytes: LineBytes,
+    /// Whether it has crossed the bus.
+    seen: bool,
+}
+
+/// The versions of all units.
+#[derive(Default)]
+pub(super) struct Versions {
+    of: FxHashMap<MediaLine, Vec<Version>>,
+    /// The units of each kind, in the order in which they were first written.
+    data: Vec<MediaLine>,
+    counters: Vec<MediaLine>,
+    macs: Vec<MediaLine>,
+    nodes: Vec<MediaLine>,
+    table: Vec<MediaLine>,
+    count: u64,
+}
+
+impl Versions {
+    pub fn persisted(&mut self, event: u64, media: MediaLine, bytes: &LineBytes) {
+        let versions = self.of.entry(media).or_default();
+        if versions.is_empty() {
+            match media.unit() {
+                MediaUnit::Data(_) => self.data.push(media),
+                MediaUnit::Counter(_) => self.counters.push(media),
+                MediaUnit::Mac(_) => self.macs.push(media),
+                MediaUnit::Node(_) => self.nodes.push(media),
+                MediaUnit::Table(_) => self.table.push(media),
+            }
+        }
+        if versions.len() == KEPT {
+            versions.remove(1);
+        }
+        versions.push(Version { event, bytes: *bytes, seen: false });
+        self.count += 1;
+    }
+
+    pub fn crossed(&mut self, media: MediaLine, bytes: &LineBytes) {
+        let versions = self.of.get_mut(&media);
+        if let Some(version) =
+            versions.and_then(|versions| versions.iter_mut().find(|version| !version.seen && version.bytes == *bytes))
+        {
+            version.seen = true;
+        }
+    }
+
+    /// The units of the kind of `like`, in the order in which they were first written.
+    pub fn units_like(&self, kind: Kind) -> &[MediaLine] {
+        match kind {
+            Kind::Data => &self.data,
+            Kind::Counter => &self.counters,
+            Kind::Mac => &self.macs,
+            Kind::Node => &self.nodes,
+            Kind::Table => &self.table,
+        }
+    }
+
+    /// The versions of `media` that have crossed the bus, oldest first.
+    pub fn seen(&self, media: MediaLine) -> impl DoubleEndedIterator<Item = &Version> {
+        self.of.get(&media).into_iter().flatten().filter(|version| version.seen)
+    }
+
+    /// `media` as it was after `event`: `Some(None)` if it had never been written then, `None` if the attacker does not
+    /// have what it was.
+    pub fn at(&self, media: MediaLine, event: u64) -> Option<Option<LineBytes>> {
+        let Some(versions) = self.of.get(&media) else { return Some(None) };
+        match versions.iter().rev().find(|version| version.event <= event) {
+            None => Some(None),
+            Some(version) => version.seen.then_some(Some(version.bytes)),
+        }
+    }
+
+    /// All units.
+    pub fn all(&self) -> impl Iterator<Item = MediaLine> {
+        [&self.data, &self.counters, &self.macs, &self.nodes, &self.table].into_iter().flatten().copied()
+    }
+
+    /// Number of units.
+    pub fn units(&self) -> u64 {
+        self.of.len() as u64
+    }
+
+    /// Number of versions so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// A kind of unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Data,
+    Counter,
+    Mac,
+    Node,
+    Table,
+}

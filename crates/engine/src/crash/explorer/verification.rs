@@ -1,0 +1,89 @@
+//! Whether a boot, or a read after it, refuses memory that nobody has tampered with. Every new durable state is booted.
+//! Of its lines, those are verified that have changed since the last boot, whose counter block has, or whose line of MACs
+//! has, and all counter blocks up to the root; now and then, all lines.
+
+use super::super::path::refusal;
+use super::super::power::Survivors;
+use super::Explorer;
+use crate::audit::Rule;
+use crate::message::{CounterBlock, Line, MediaLine, MediaUnit, NoObserver};
+use crate::recovery::{Alarm, LineCodec};
+use std::collections::BTreeSet;
+
+/// What has changed since the last boot.
+#[derive(Default)]
+pub(super) struct Unverified {
+    changed: BTreeSet<MediaLine>,
+    /// All counter blocks of lines that have changed since the begin of the run.
+    blocks: BTreeSet<CounterBlock>,
+}
+
+impl Unverified {
+    /// Handles that what is durable of `media` has changed.
+    pub fn changed(&mut self, media: MediaLine) {
+        self.changed.insert(media);
+    }
+
+    /// The lines to verify, with the counter blocks of all lines that have ever changed.
+    fn take(&mut self, codec: &dyn LineCodec) -> (BTreeSet<Line>, &BTreeSet<CounterBlock>) {
+        let coverage = codec.coverage();
+        let mut lines = BTreeSet::new();
+        for media in std::mem::take(&mut self.changed) {
+            match media.unit() {
+                MediaUnit::Data(line) => drop(lines.insert(line)),
+                MediaUnit::Counter(block) => {
+                    self.blocks.insert(block);
+                    lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
+                }
+                MediaUnit::Mac(block) => {
+                    lines.extend(codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)));
+                }
+                MediaUnit::Node(_) | MediaUnit::Table(_) => {}
+            }
+        }
+        self.blocks.extend(lines.iter().map(|line| coverage.block(*line)));
+        (lines, &self.blocks)
+    }
+}
+
+impl Explorer<'_> {
+    /// Has the attacker change what the power failure after the last event has left. What a design with MACs accepts
+    /// breaks its promise; one without them makes none.
+    pub(super) fn attack(&mut self, survivors: &Survivors<'_>) {
+        let Some(attacker) = &mut self.attacker else { return };
+        let mut accepted = attacker.attack(&self.auditor, survivors);
+        accepted.retain(|_| self.verifies);
+        self.point_broken_by(!accepted.is_empty());
+        let auditor = &self.auditor;
+        for (line, told) in accepted {
+            self.found.add(Rule::Integrity, Some(line), || auditor.broken(Rule::Integrity, None, Some(line), told));
+        }
+    }
+
+    /// Boots from the true survivors of the last event: nobody has tampered with memory, so a refusal is a false alarm.
+    pub(super) fn check_verification(&mut self, survivors: &Survivors<'_>) {
+        let Some(codec) = survivors.loss.codec else { return };
+        let mut boot = survivors.boot(NoObserver);
+        boot.finish();
+        let (lines, blocks) = self.unverified.take(codec);
+        let mut refused: Vec<(Option<Line>, Alarm)> = boot.alarm().map(|alarm| (None, alarm)).into_iter().collect();
+        if refused.is_empty() {
+            let of_block = |block: &CounterBlock| boot.verify_counter(codec.coverage().line(*block, 0)).err();
+            refused.extend(blocks.iter().filter_map(of_block).map(|alarm| (None, alarm)));
+            let whole = self.states.is_multiple_of(self.full_check_every);
+            let all = self.auditor.durable_view().map(|(line, _)| line).filter(|_| whole);
+            let known = lines.into_iter().filter(|line| self.auditor.knows(*line));
+            refused.extend(known.chain(all).filter_map(|line| Some((Some(line), boot.verify(line).err()?))));
+            refused.sort_unstable();
+            refused.dedup();
+        }
+        self.point_broken_by(!refused.is_empty());
+        if let Some(&(line, alarm)) = refused.first() {
+            let auditor = &self.auditor;
+            self.found.add(Rule::FalseAlarm, line, || {
+                let told = refusal(auditor.events(), alarm, refused.len());
+                auditor.broken(Rule::FalseAlarm, None, line, told)
+            });
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A Bonsai Merkle tree (Rogers et al., MICRO 2007): a hash tree whose leaves are the counter blocks. A node has, side by
+//! side, the hashes of its children; its 64 bytes are divided among them, so a hash has 512 bits divided by the arity. A
+//! node follows from the counter blocks below it alone.
+
+use crate::cipher::MacCipher;
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, TreeNode, TreePlace, TreeShape};
+use crate::parts::{CounterScheme, TreeScheme};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// A tree of hashes with one key.
+pub struct BonsaiTree {
+    shape: TreeShape,
+    cipher: MacCipher,
+    counters: Box<dyn CounterScheme>,
+    /// The lines that were populated before the run, ascending and disjoint.
+    populated: Vec<Range<u64>>,
+    /// For a node above blocks all of whose lines were populated, and for one above none: its bytes, by level from 0.
+    uniform: [Vec<LineBytes>; 2],
+    /// Other nodes before the run, as far as they were asked for.
+    mixed: Mutex<FxHashMap<TreePlace, LineBytes>>,
+}
+
+/// Indices of [`BonsaiTree::uniform`].
+const FULL: usize = 0;
+const BLANK: usize = 1;
+
+impl BonsaiTree {
+    /// A tree of this shape over the blocks of `counters`, of a memory that starts as `base`.
+    pub fn new(shape: TreeShape, cipher: MacCipher, counters: Box<dyn CounterScheme>, base: &dyn BaseImage) -> Self {
+        let mut tree = Self {
+            shape,
+            cipher,
+            counters,
+            populated: base.populated_lines(),
+            uniform: [Vec::new(), Vec::new()],
+            mixed: Mutex::default(),
+        };
+        let all = u64::MAX >> (u64::BITS as usize - tree.counters.coverage().lines());
+        tree.uniform = [all, 0].map(|populated| {
+            let grown = |child: &LineBytes| {
+                let mut node = [0; 64];
+                (0..shape.arity()).for_each(|place| tree.put(&mut node, place, child));
+                Some(node)
+            };
+            let leaf = tree.counters.initial(populated);
+            std::iter::successors(Some(leaf), grown).take(usize::from(shape.top()) + 1).collect()
+        });
+        tree
+    }
+
+    fn hash_bytes(&self) -> usize {
+        64 / self.shape.arity()
+    }
+
+    /// Puts the hash of `child` at place `index` of `parent`.
+    fn put(&self, parent: &mut LineBytes, index: usize, child: &LineBytes) {
+        let bytes = self.hash_bytes();
+        parent[index * bytes..][..bytes].copy_from_slice(&self.cipher.node(child).to_le_bytes()[..bytes]);
+    }
+
+    /// Which of the two kinds of uniform node the one at `place` is, if it is one: all of its blocks exist, and all or
+    /// none of their lines were populated.
+    fn kind(&self, place: TreePlace) -> Option<usize> {
+        let leaves = self.shape.leaves_below(place);
+        let all = 1 << (self.shape.arity().trailing_zeros() * u32::from(place.level)).min(63);
+        if leaves.end - leaves.start < all {
+            return None;
+        }
+        let [first, end] =
+            [leaves.start, leaves.end].map(|leaf| self.counters.coverage().line(CounterBlock(leaf), 0).0);
+        let next = self.populated.partition_point(|lines| lines.end <= first);
+        match self.populated.get(next) {
+            Some(lines) if lines.start <= first && end <= lines.end => Some(FULL),
+            Some(lines) if lines.start < end => None,
+            _ => Some(BLANK),
+        }
+    }
+}
+
+impl BonsaiTree {
+    /// A counter block before the run.
+    fn leaf(&self, block: CounterBlock) -> LineBytes {
+        let populated = |line: Line| {
+            let next = self.populated.partition_point(|lines| lines.end <= line.0);
+            self.populated.get(next).is_some_and(|lines| lines.start <= line.0)
+        };
+        self.counters.initial(self.counters.coverage().mask(block, populated))
+    }
+}
+
+impl TreeScheme for BonsaiTree {
+    fn vouch(&self, parent: &mut LineBytes, index: usize, _place: TreePlace, child: &mut LineBytes) {
+        self.put(parent, index, child);
+    }
+
+    fn vouches(&self, parent: &LineBytes, index: usize, _place: TreePlace, child: &LineBytes) -> bool {
+        let mut computed = *parent;
+        self.put(&mut computed, index, child);
+        computed == *parent
+    }
+
+    fn initial(&self, place: TreePlace) -> LineBytes {
+        if let Some(kind) = self.kind(place) {
+            return self.uniform[kind][usize::from(place.level)];
+        }
+        if place.level == 0 {
+            return self.leaf(CounterBlock(place.index));
+        }
+        // Not held while children are asked for.
+        let known = |mixed: &Mutex<FxHashMap<TreePlace, LineBytes>>| {
+            mixed.lock().unwrap_or_else(PoisonError::into_inner).get(&place).copied()
+        };
+        if let Some(node) = known(&self.mixed) {
+            return node;
+        }
+        let mut node = [0; 64];
+        for (index, child) in self.shape.children(TreeNode { level: place.level, index: place.index }).enumerate() {
+            self.put(&mut node, index, &self.initial(child));
+        }
+        self.mixed.lock().unwrap_or_else(PoisonError::into_inner).insert(place, node);
+        node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cipher::Keys;
+    use crate::mechanism::line_counters::LineCounters;
+    use crate::mechanism::split_counters::SplitCounters;
+    use crate::message::ranges;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Memory of which these lines were populated.
+    struct Populated(BTreeSet<u64>);
+
+    impl BaseImage for Populated {
+        fn line(&self, line: Line) -> Option<&LineBytes> {
+            self.populated(line).then_some(&[7; 64])
+        }
+        fn populated(&self, line: Line) -> bool {
+            self.0.contains(&line.0)
+        }
+        fn end(&self) -> u64 {
+            self.0.last().map_or(0, |line| (line + 1) * 64)
+        }
+    }
+
+    /// A tree computed from nothing but all its leaves: a vector of nodes for each level.
+    fn reference(cipher: &MacCipher, arity: usize, mut below: Vec<LineBytes>) -> Vec<Vec<LineBytes>> {
+        let mut levels = vec![below.clone()];
+        loop {
+            let hash = |child: &LineBytes| cipher.node(child).to_le_bytes()[..64 / arity].to_vec();
+            let node = |children: &[LineBytes]| {
+                let mut bytes: Vec<u8> = children.iter().flat_map(hash).collect();
+                bytes.resize(64, 0);
+                LineBytes::try_from(bytes).unwrap()
+            };
+            below = below.chunks(arity).map(node).collect();
+            levels.push(below.clone());
+            if below.len() == 1 {
+                return levels;
+            }
+        }
+    }
+
+    fn scheme(split: bool) -> Box<dyn CounterScheme> {
+        let machine = crate::config::preset("secpm").unwrap();
+        if split { Box::new(SplitCounters::of(&machine.counters)) } else { Box::new(LineCounters) }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_tree_before_the_run_is_that_of_all_its_leaves(
+            leaves in 1..600u64, arity in prop::sample::select(vec![8u32, 16, 32]), split: bool,
+            extents in prop::collection::vec((0..40_000u64, 0..3_000u64), 0..4), changes in prop::collection::vec((any::<u64>(), any::<u8>()), 0..20),
+        ) {
+            let counters = scheme(split);
+            let coverage = counters.coverage();
+            let lines = leaves * coverage.lines() as u64;
+            let base = Populated(extents.iter().flat_map(|(first, length)| *first..first + length).filter(|line| *line < lines).collect());
+            let shape = TreeShape::new(leaves, arity);
+            let cipher = MacCipher::new(&Keys::from_seed(3).tree);
+            let tree = BonsaiTree::new(shape, cipher.clone(), scheme(split), &base);
+            prop_assert_eq!(&tree.populated, &ranges(base.0.iter().copied()));
+            let leaf = |block| counters.initial(coverage.mask(block, |line| base.populated(line)));
+            let mut all: Vec<LineBytes> = (0..leaves).map(|block| leaf(CounterBlock(block))).collect();
+            let nodes = |level: u8| (0..shape.nodes(level)).map(move |index| TreePlace { level, index });
+            let expected = reference(&cipher, arity as usize, all.clone());
+            prop_assert_eq!(expected.len(), usize::from(shape.top()) + 1);
+            let mut kept: Vec<Vec<LineBytes>> = (0..=shape.top()).map(|level| nodes(level).map(|place| tree.initial(place)).collect()).collect();
+            prop_assert_eq!(&kept, &expected);
+            // Changed leaves, each with its way to the root, give the tree of the changed leaves; and every node
+            // vouches for its children and for nothing else.
+            for (block, byte) in changes {
+                let block = block % leaves;
+                all[block as usize][7] ^= byte;
+                kept[0][block as usize] = all[block as usize];
+                let mut below = TreePlace::leaf(CounterBlock(block));
+                for (node, index) in shape.path(below) {
+                    let mut child = kept[usize::from(below.level)][below.index as usize];
+                    let parent = &mut kept[usize::from(node.level)][node.index as usize];
+                    tree.vouch(parent, index, below, &mut child);
+                    prop_assert!(tree.vouches(parent, index, below, &child));
+                    child[63] ^= 1;
+                    prop_assert!(!tree.vouches(parent, index, below, &child));
+                    below = node.into();
+                }
+            }
+            prop_assert_eq!(&kept, &reference(&cipher, arity as usize, all));
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! MACs of data lines, with the inputs that a design's part names.
+
+use crate::cipher::MacCipher;
+use crate::message::{Line, LineBytes};
+use crate::parts::{Counter, MacInputs, MacSource};
+
+/// MACs with one key.
+pub struct Macs {
+    /// The cipher.
+    pub cipher: MacCipher,
+    /// What a MAC covers.
+    pub inputs: MacInputs,
+    /// Bits that are stored.
+    pub bits: u32,
+}
+
+impl MacSource for Macs {
+    fn mac(&self, line: Line, ciphertext: &LineBytes, counter: Counter) -> u128 {
+        let counter = (self.inputs != MacInputs::WithoutCounter).then_some((counter.major, counter.minor));
+        let line = (self.inputs != MacInputs::WithoutAddress).then_some(line);
+        self.cipher.line(ciphertext, line, counter) & u128::MAX >> (u128::BITS - self.bits)
+    }
+}

@@ -1,0 +1,371 @@
+//! The integrity of memory at a boot: what is checked of a line that is read, and what the boot computes before.
+
+use super::LineCodec;
+use super::media_writer::MediaWriter;
+use crate::message::{
+    Content, CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, Observer, TreeNode, TreePlace, TreeShape,
+};
+use crate::parts::{Counter, MacSource, TreeScheme};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What a check found wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Alarm {
+    /// The MAC of this line does not belong to its bytes, its address and its counter.
+    Mac(Line),
+    /// The node above this counter block does not vouch for it.
+    Counter(CounterBlock),
+    /// The node above this node does not vouch for it.
+    Node(TreeNode),
+    /// The tree that the boot computed does not have the root that the register holds.
+    Root,
+}
+
+/// What a boot needs of the integrity of memory.
+pub struct IntegrityCodec {
+    /// The MACs of data lines.
+    pub macs: Arc<dyn MacSource>,
+    /// Where they are stored.
+    pub mac_layout: MacLayout,
+    /// The tree over counter blocks; `None` if counters are not protected.
+    pub tree: Option<TreeCodec>,
+    /// How far a counter may be behind the one that its line is encrypted with, if recovery finds it by trial.
+    pub stop_loss: u64,
+    /// The MAC of each line that was computed last, because boots ask for the same ones repeatedly.
+    pub known: RefCell<FxHashMap<Line, KnownMac>>,
+}
+
+/// A MAC, and what it is of.
+pub struct KnownMac {
+    ciphertext: LineBytes,
+    counter: Counter,
+    mac: u128,
+}
+
+impl IntegrityCodec {
+    /// The MAC of `line`, which is stored as `ciphertext` under `counter`.
+    fn mac(&self, line: Line, ciphertext: &LineBytes, counter: Counter) -> u128 {
+        let mut known = self.known.borrow_mut();
+        match known.get(&line) {
+            Some(last) if last.counter == counter && last.ciphertext == *ciphertext => last.mac,
+            _ => {
+                let mac = self.macs.mac(line, ciphertext, counter);
+                known.insert(line, KnownMac { ciphertext: *ciphertext, counter, mac });
+                mac
+            }
+        }
+    }
+}
+
+/// What a boot needs of the tree.
+pub struct TreeCodec {
+    /// The tree's shape.
+    pub shape: TreeShape,
+    /// How a node vouches for its children.
+    pub scheme: Arc<dyn TreeScheme>,
+    /// Levels, from the first, that persist with each write.
+    pub persisted_levels: u8,
+    /// Whether a table in memory lists what may be behind.
+    pub has_table: bool,
+    /// Whether counter blocks that are read are verified.
+    pub verifies_counters: bool,
+    /// Whether the root's register takes new roots.
+    pub root_follows: bool,
+}
+
+impl<'a> MediaWriter<'a> {
+    /// Checks `line` as a read of it would: its counter block up to the root, and its MAC.
+    ///
+    /// # Errors
+    /// The first check that fails: then nothing of the line is used.
+    pub fn verify(&self, line: Line) -> Result<(), Alarm> {
+        let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) else {
+            return Ok(());
+        };
+        if self.lacks_counter(line, codec) {
+            return Ok(());
+        }
+        self.verify_counter(line)?;
+        let status = self.status.as_ref().filter(|status| status.page == line.page());
+        let counter = codec.counter(line, &self.block(line, codec), status);
+        // A line that was never written reads as zero, whatever is stored.
+        if counter == Counter::NEVER
+            || self.stored_mac(line, codec, integrity) == self.mac_of(line, counter, codec, integrity)
+        {
+            return Ok(());
+        }
+        Err(Alarm::Mac(line))
+    }
+
+    /// Checks the counter block of `line` up to the root.
+    ///
+    /// # Errors
+    /// The first check that fails: then nothing is computed from the counter.
+    pub fn verify_counter(&self, line: Line) -> Result<(), Alarm> {
+        let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) else {
+            return Ok(());
+        };
+        match integrity.tree.as_ref().filter(|tree| tree.verifies_counters && !self.lacks_counter(line, codec)) {
+            Some(tree) => self.verify_place(tree, TreePlace::leaf(codec.coverage().block(line))),
+            None => Ok(()),
+        }
+    }
+
+    /// The MAC that `line`, as it is stored, has under `counter`.
+    fn mac_of(&self, line: Line, counter: Counter, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
+        integrity.mac(line, &self.ciphertext(line, codec), counter)
+    }
+
+    fn stored_mac(&self, line: Line, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
+        match self.memory().content(MediaLine::mac(integrity.mac_layout.block(line))) {
+            Content::Stored(block) => integrity.mac_layout.get(block, line),
+            Content::Base(_) | Content::Never => codec.first_mac(line).unwrap_or(0),
+        }
+    }
+
+    /// Checks that the nodes above `place` vouch for it, up to the root.
+    fn verify_place(&self, tree: &TreeCodec, place: TreePlace) -> Result<(), Alarm> {
+        let Some(root) = &self.root else { return Ok(()) };
+        if self.verified.borrow().contains(&place) {
+            return Ok(());
+        }
+        let Some((parent, index)) = tree.shape.parent(place) else { return Ok(()) };
+        let vouching = if parent == tree.shape.root() {
+            *root
+        } else {
+            self.verify_place(tree, parent.into())?;
+            self.tree_bytes(tree, parent.into())
+        };
+        if !tree.scheme.vouches(&vouching, index, place, &self.tree_bytes(tree, place)) {
+            return Err(match place.media().unit() {
+                MediaUnit::Node(node) => Alarm::Node(node),
+                _ => Alarm::Counter(CounterBlock(place.index)),
+            });
+        }
+        self.verified.borrow_mut().insert(place);
+        Ok(())
+    }
+
+    /// The counter block or node at `place`, as it is stored.
+    fn tree_bytes(&self, tree: &TreeCodec, place: TreePlace) -> LineBytes {
+        match self.memory().content(place.media()) {
+            Content::Stored(bytes) => *bytes,
+            Content::Base(_) | Content::Never => tree.scheme.initial(place),
+        }
+    }
+
+    /// Computes the nodes that do not persist with each write, from the highest level that does, or from the counter
+    /// blocks, and compares the root with its register. A boot without a register takes the computed root.
+    ///
+    /// # Errors
+    /// The root differs from its register.
+    pub fn rebuild_tree(&mut self) -> Result<(), Alarm> {
+        let Some(tree) = self.codec().and_then(|codec| codec.integrity()).and_then(|codec| codec.tree.as_ref()) else {
+            return Ok(());
+        };
+        let mut below: BTreeMap<TreePlace, LineBytes> = BTreeMap::new();
+        let mut stale: BTreeSet<TreePlace> = BTreeSet::new();
+        self.memory().stored(&mut |media, bytes| {
+            let place = match media.unit() {
+                MediaUnit::Counter(id) => TreePlace::leaf(id),
+                MediaUnit::Node(node) => TreePlace::from(node),
+                MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) => return,
+            };
+            if place.level == tree.persisted_levels {
+                below.insert(place, *bytes);
+            } else if place.level > tree.persisted_levels {
+                stale.insert(place);
+            }
+        });
+        let root = TreePlace::from(tree.shape.root());
+        let mut computed = tree.scheme.initial(root);
+        while !below.is_empty() {
+            let mut above: BTreeMap<TreePlace, LineBytes> = BTreeMap::new();
+            for (place, mut child) in below {
+                let Some((parent, index)) = tree.shape.parent(place) else { continue };
+                let parent = TreePlace::from(parent);
+                let node = above.entry(parent).or_insert_with(|| tree.scheme.initial(parent));
+                tree.scheme.vouch(node, index, place, &mut child);
+            }
+            if let Some(node) = above.remove(&root) {
+                computed = node;
+            }
+            for (place, node) in &above {
+                stale.remove(place);
+                self.store(place.media(), node);
+            }
+            below = above;
+        }
+        for place in stale {
+            self.store(place.media(), &tree.scheme.initial(place));
+        }
+        match self.root {
+            Some(root) if root != computed => Err(Alarm::Root),
+            _ => {
+                self.root = Some(computed);
+                Ok(())
+            }
+        }
+    }
+
+    /// The counter blocks and nodes that the shadow table lists. It is not protected: an entry that says nothing sensible
+    /// is passed over, and what it should have said is missed when the root is compared.
+    fn listed(&self) -> BTreeSet<TreePlace> {
+        let mut listed = BTreeSet::new();
+        let Some(tree) = self.codec().and_then(|codec| codec.integrity()).and_then(|codec| codec.tree.as_ref()) else {
+            return listed;
+        };
+        self.memory().stored(&mut |media, bytes| {
+            let MediaUnit::Table(_) = media.unit() else { return };
+            for entry in bytes.as_chunks::<8>().0 {
+                let place = match MediaLine::with_code(u64::from_le_bytes(*entry)).unit() {
+                    MediaUnit::Counter(id) => TreePlace::leaf(id),
+                    MediaUnit::Node(node) => TreePlace::from(node),
+                    _ => continue,
+                };
+                if place.level < tree.shape.top() && place.index < tree.shape.nodes(place.level) {
+                    listed.insert(place);
+                }
+            }
+        });
+        listed
+    }
+
+    /// Computes the nodes that the shadow table lists from what is below them, the lowest first, and compares the root with
+    /// its register. A boot without a register takes the computed root.
+    ///
+    /// # Errors
+    /// The root differs from its register.
+    pub fn restore_nodes(&mut self) -> Result<(), Alarm> {
+        let Some(tree) = self.codec().and_then(|codec| codec.integrity()).and_then(|codec| codec.tree.as_ref()) else {
+            return Ok(());
+        };
+        for place in self.listed().into_iter().filter(|place| place.level > 0) {
+            let node = self.from_children(tree, TreeNode { level: place.level, index: place.index });
+            if node != self.tree_bytes(tree, place) {
+                self.store(place.media(), &node);
+            }
+        }
+        let computed = self.from_children(tree, tree.shape.root());
+        match self.root {
+            Some(root) if root != computed => Err(Alarm::Root),
+            _ => {
+                self.root = Some(computed);
+                Ok(())
+            }
+        }
+    }
+
+    /// The node that vouches for what is stored below it.
+    fn from_children(&self, tree: &TreeCodec, node: TreeNode) -> LineBytes {
+        let mut computed = [0; 64];
+        for (index, child) in tree.shape.children(node).enumerate() {
+            tree.scheme.vouch(&mut computed, index, child, &mut self.tree_bytes(tree, child));
+        }
+        computed
+    }
+
+    /// The counter blocks whose counters are behind their lines, in order, with the counters that the MACs of the lines
+    /// belong to: recovery tries one counter after another. A line that no counter fits keeps its counter. The block of a
+    /// page under re-encryption has the new major counter, as the status register says.
+    pub fn recovered_blocks(&self) -> Vec<(CounterBlock, LineBytes)> {
+        let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) else {
+            return Vec::new();
+        };
+        let mut blocks: BTreeMap<CounterBlock, Vec<Line>> = BTreeMap::new();
+        self.memory().stored(&mut |media, _| {
+            if let Some(line) = media.as_line() {
+                blocks.entry(codec.coverage().block(line)).or_default().push(line);
+            }
+        });
+        if integrity.tree.as_ref().is_some_and(|tree| tree.has_table) {
+            let listed = self.listed();
+            blocks.retain(|id, _| listed.contains(&TreePlace::leaf(*id)));
+        }
+        let recovered = blocks.into_iter().filter_map(|(id, lines)| {
+            let page = lines.first()?.page();
+            let before = self.block(*lines.first()?, codec);
+            let mut block = before;
+            if let Some(status) = self.status.filter(|status| status.page == page) {
+                codec.advance(status.old_major, &mut block);
+            }
+            for line in lines {
+                if let Some(found) = self.tried(line, &block, codec, integrity) {
+                    block = found;
+                }
+            }
+            (block != before).then_some((id, block))
+        });
+        recovered.collect()
+    }
+
+    /// `block` with the counter that the MAC of `line` belongs to, if it is among the next ones.
+    fn tried(
+        &self,
+        line: Line,
+        block: &LineBytes,
+        codec: &dyn LineCodec,
+        integrity: &IntegrityCodec,
+    ) -> Option<LineBytes> {
+        let status = self.status.as_ref().filter(|status| status.page == line.page());
+        let stored = self.stored_mac(line, codec, integrity);
+        let (mut block, mut register) = (*block, 0);
+        for _ in 0..=integrity.stop_loss {
+            let counter = codec.counter(line, &block, status);
+            if counter != Counter::NEVER && self.mac_of(line, counter, codec, integrity) == stored {
+                return Some(block);
+            }
+            if !codec.bump(line, &mut block, &mut register) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The MAC of `line`, and the nodes above its counter block, follow what has just been stored.
+    pub(super) fn protect(&mut self, line: Line, observer: &mut impl Observer) {
+        let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) else { return };
+        let block = self.block(line, codec);
+        let status = None;
+        let mac = self.mac_of(line, codec.counter(line, &block, status), codec, integrity);
+        let layout = integrity.mac_layout;
+        let media = MediaLine::mac(layout.block(line));
+        let mut macs = match self.memory().content(media) {
+            Content::Stored(block) => *block,
+            Content::Base(_) | Content::Never => {
+                let mut macs = [0; 64];
+                for other in layout.lines(layout.block(line)) {
+                    codec.first_mac(other).into_iter().for_each(|mac| layout.set(&mut macs, other, mac));
+                }
+                macs
+            }
+        };
+        layout.set(&mut macs, line, mac);
+        self.put(media, &macs);
+        observer.persisted(0, media, &macs);
+        if let Some(tree) = &integrity.tree {
+            self.climb(tree, TreePlace::leaf(codec.coverage().block(line)), observer);
+        }
+    }
+
+    /// Has the nodes above `place` vouch for what is stored there, up to the root.
+    pub(super) fn climb(&mut self, tree: &TreeCodec, place: TreePlace, observer: &mut impl Observer) {
+        let Some(root) = self.root else { return };
+        let (mut below, mut child) = (place, self.tree_bytes(tree, place));
+        for (node, index) in tree.shape.path(place) {
+            let is_root = node == tree.shape.root();
+            let mut parent = if is_root { root } else { self.tree_bytes(tree, node.into()) };
+            tree.scheme.vouch(&mut parent, index, below, &mut child);
+            if !is_root {
+                self.put(MediaLine::node(node), &parent);
+                observer.persisted(0, MediaLine::node(node), &parent);
+            } else if tree.root_follows {
+                self.root = Some(parent);
+            }
+            (below, child) = (node.into(), parent);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! MACs and integrity trees through the public entry point: what is not tampered with is never refused, whatever is lost;
+//! what is tampered with is never accepted; and no check of a run fails.
+
+use crate::common::judge::{assert_holds, assert_reproduces, count, crash, everywhere, with};
+use counterpoint_engine::api;
+use counterpoint_engine::workload::WORKLOADS;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Designs that protect the integrity of memory and survive a power failure at every event.
+const DESIGNS: [&str; 9] = [
+    "rebuild",
+    "strict",
+    "triad-nvm",
+    "osiris",
+    "anubis-agit-read",
+    "anubis-agit-plus",
+    "plp",
+    "secpm-tree",
+    "supermem-tree",
+];
+
+/// Requests for each design on each workload, with these options.
+fn all(options: &Value) -> Vec<Value> {
+    let of = |design: &str| {
+        let request = |workload: &str| with(options, json!({"design": design, "workload": workload}));
+        WORKLOADS.iter().map(|workload| request(workload.name)).collect::<Vec<_>>()
+    };
+    DESIGNS.iter().flat_map(|design| of(design)).collect()
+}
+
+/// The attacks of one kind, added over targets and power cuts.
+fn outcomes(report: &Value, attack: &str, outcome: &str) -> u64 {
+    let rows = report["attacks"]["rows"].as_array().unwrap().iter();
+    rows.filter(|row| row["attack"] == attack).map(|row| count(row, outcome)).sum()
+}
+
+/// All attacks with this outcome.
+fn sum(report: &Value, outcome: &str) -> u64 {
+    report["attacks"]["rows"].as_array().unwrap().iter().map(|row| count(row, outcome)).sum()
+}
+
+#[test]
+fn what_protects_integrity_survives_every_event_on_the_small_machine() {
+    for (request, report) in everywhere(all(&json!({"machine": "small", "transactions": 60}))) {
+        assert!(count(&report, "distinct_states") > 200, "{request}: {}", report["distinct_states"]);
+    }
+}
+
+#[test]
+fn it_survives_with_other_macs_trees_and_caches() {
+    let sets = [
+        json!(["integrity.mac_placement=beside", "integrity.mac_bits=128"]),
+        json!(["integrity.mac_placement=ecc", "integrity.mac_bits=56", "integrity.tree_arity=16"]),
+        json!(["integrity.mac_bits=128", "integrity.metadata_cache=shared", "integrity.tree_arity=32"]),
+        json!([
+            "integrity.metadata_cache=shared",
+            "controller.counter_cache_size=64B",
+            "controller.counter_cache_ways=1"
+        ]),
+        json!(["integrity.metadata_cache_size=64B", "integrity.metadata_cache_ways=1", "integrity.mac_units=1"]),
+        json!(["integrity.persisted_levels=3", "integrity.stop_loss=2", "controller.policy=gem5"]),
+        json!(["integrity.mac_latency_ns=0", "integrity.hash_latency_ns=900", "counters.minor_bits=1"]),
+    ];
+    let requests = sets.iter().flat_map(|set| {
+        let base = json!({"machine": "small", "transactions": 30, "set": set});
+        DESIGNS.map(|design| with(&base, json!({"design": design, "workload": "hash"})))
+    });
+    everywhere(requests.collect());
+}
+
+#[test]
+fn it_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
+    let again = json!({"machine": "small", "transactions": 4, "nested": true});
+    let requests = DESIGNS.iter().flat_map(|design| {
+        [
+            with(&again, json!({"design": design, "workload": "array"})),
+            with(&again, json!({"design": design, "workload": "linked-list"})),
+        ]
+    });
+    requests.collect::<Vec<_>>().par_iter().for_each(|request| drop(assert_holds(request)));
+    everywhere(DESIGNS.map(|design| json!({"design": design, "workload": "btree", "transactions": 40})).to_vec());
+}
+
+#[test]
+fn no_attack_is_accepted() {
+    let base = json!({"machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 4});
+    for (request, report) in everywhere(all(&base)) {
+        assert_eq!((sum(&report, "accepted"), sum(&report, "late")), (0, 0), "{request}");
+        for attack in ["spoof", "splice", "replay-with-mac", "replay-with-counter", "replay-page", "rollback"] {
+            let attacked = outcomes(&report, attack, "attacked");
+            assert!(attacked > 0, "{request}: no {attack}");
+            assert!(outcomes(&report, attack, "detected") > 0, "{request}: {attack}");
+        }
+    }
+}
+
+#[test]
+fn without_macs_every_attack_passes_and_no_promise_is_broken() {
+    let request =
+        json!({"design": "secpm", "workload": "array", "machine": "small", "transactions": 10, "attack": ["all"]});
+    let report = assert_holds(&request);
+    for row in report["attacks"]["rows"].as_array().unwrap() {
+        assert!(count(row, "accepted") > 0, "{row}");
+        assert!(row["example"]["told"].as_str().unwrap().contains("nothing notices"), "{row}");
+    }
+    assert_eq!(sum(&report, "detected") + sum(&report, "denied"), 0);
+}
+
+/// MACs alone: what changes, exchanges or ages a line is found, and an old line with its MAC and its counter is not.
+#[test]
+fn without_a_tree_an_old_line_with_its_mac_and_counter_is_accepted() {
+    let set = json!(["design.integrity=macs"]);
+    let request = json!({"design": "secpm", "workload": "hash", "machine": "small", "transactions": 20, "set": set, "attack": ["all"]});
+    let report = crash(&request);
+    assert_eq!(report["violations"][0]["rule"], "integrity", "{}", report["violations"]);
+    for attack in ["replay-with-counter", "replay-page", "rollback"] {
+        assert!(outcomes(&report, attack, "accepted") > 0, "{attack}");
+    }
+    let rows = report["attacks"]["rows"].as_array().unwrap().iter();
+    for row in rows.filter(|row| row["target"] == "data" || row["attack"] == "replay-with-mac") {
+        assert_eq!(count(row, "accepted"), 0, "{row}");
+    }
+    assert_reproduces(&request, &report);
+}
+
+#[test]
+fn what_is_used_before_it_is_verified_is_found_too_late() {
+    let set = json!(["integrity.read_verification=speculative"]);
+    let request = json!({"design": "strict", "workload": "array", "machine": "small", "transactions": 10, "set": set, "attack": ["all"]});
+    let report = assert_holds(&request);
+    assert!(outcomes(&report, "spoof", "late") > 0 && outcomes(&report, "splice", "late") > 0);
+    assert_eq!(sum(&report, "accepted"), 0);
+}
+
+fn run(request: &Value) -> Value {
+    let batch = json!({"runs": [request]}).to_string();
+    let reports = api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap();
+    let reports: Value = serde_json::from_str(&reports).unwrap();
+    reports["results"][0].clone()
+}
+
+#[test]
+fn no_check_of_a_run_fails_and_bytes_change_no_time() {
+    let mut designs = DESIGNS.to_vec();
+    designs.push("write-back-tree");
+    designs.par_iter().for_each(|design| {
+        for machine in ["small", "secpm"] {
+            let request = json!({"design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": 300});
+            let report = run(&request);
+            let integrity = &report["integrity"];
+            assert_eq!(count(integrity, "alarms"), 0, "{request}");
+            assert!(count(integrity, "macs") > 100 && count(integrity, "hashes") > 100, "{request}: {integrity}");
+            assert_eq!(run(&request)["event_digest"], report["event_digest"], "{request}");
+            let timed = run(&with(&request, json!({"set": ["engine.bytes=false"]})));
+            assert_eq!(timed["event_digest"], report["event_digest"], "{request}");
+        }
+    });
+}
