@@ -23,7 +23,14 @@ _ATTACKS = {
 }
 """What the attacker does, in words."""
 
-_TARGETS = {"data": "data line", "counter": "counter block", "mac": "line of MACs", "tree": "tree node", "table": "shadow-table line", "several": ""}
+_TARGETS = {
+    "data": "data line",
+    "counter": "counter block",
+    "mac": "line of MACs",
+    "tree": "tree node",
+    "table": "shadow-table line",
+    "several": "",
+}
 """What he changes, in words."""
 
 _OUTCOMES = (

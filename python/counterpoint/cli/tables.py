@@ -18,7 +18,7 @@ from ..frame import along, mean, steps
 from ..litmus import HOLDS, LitmusReport
 from ..litmus import Verdict as LitmusVerdict
 from ..papers.model import Reproduction
-from ..results import AtCrash, Crash, Part, Run, Violation
+from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 
@@ -204,8 +204,7 @@ def one_run(run: Run) -> RenderableType:
     figures.add(
         "line writes",
         f"{units.number(nvm.writes)}: {units.number(nvm.data_writes)} data, {units.number(nvm.log_writes)} log, "
-        f"{units.number(nvm.counter_writes)} counters"
-        + (f", {units.number(nvm.mac_writes)} MACs, {units.number(nvm.tree_writes)} tree, {units.number(nvm.table_writes)} table" if stats.integrity else ""),
+        f"{units.number(nvm.counter_writes)} counters" + (_protection(nvm) if stats.integrity else ""),
     )
     figures.add(
         "line reads",
@@ -284,6 +283,12 @@ class _Figures:
 
     def add(self, name: str, value: str) -> None:
         self.table.add_row(f"  {name}", value)
+
+
+def _protection(nvm: Nvm) -> str:
+    """The writes that protect integrity, by kind."""
+    kinds = ((nvm.mac_writes, "MACs"), (nvm.tree_writes, "tree"), (nvm.table_writes, "table"))
+    return "".join(f", {units.number(count)} {kind}" for count, kind in kinds)
 
 
 def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:

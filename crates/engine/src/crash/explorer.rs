@@ -219,18 +219,6 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// `verifies`: whether something protects the integrity of memory, so that a boot may refuse it.
-    pub fn verifies(mut self, verifies: bool) -> Self {
-        self.verifies = verifies;
-        self
-    }
-
-    /// An attacker changes the media in some durable states.
-    pub fn attacked_by(mut self, attacker: Option<Attacker>) -> Self {
-        self.attacker = attacker;
-        self
-    }
-
     /// Fails power again `depth` times in a row during the recovery from every distinct state that recovers.
     pub fn nested(mut self, depth: u32) -> Self {
         self.nested = depth;

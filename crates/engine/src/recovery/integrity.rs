@@ -244,12 +244,12 @@ impl<'a> MediaWriter<'a> {
             return Ok(());
         };
         for place in self.listed().into_iter().filter(|place| place.level > 0) {
-            let node = self.from_children(tree, TreeNode { level: place.level, index: place.index });
+            let node = self.vouching_for_children(tree, TreeNode { level: place.level, index: place.index });
             if node != self.tree_bytes(tree, place) {
                 self.store(place.media(), &node);
             }
         }
-        let computed = self.from_children(tree, tree.shape.root());
+        let computed = self.vouching_for_children(tree, tree.shape.root());
         match self.root {
             Some(root) if root != computed => Err(Alarm::Root),
             _ => {
@@ -260,7 +260,7 @@ impl<'a> MediaWriter<'a> {
     }
 
     /// The node that vouches for what is stored below it.
-    fn from_children(&self, tree: &TreeCodec, node: TreeNode) -> LineBytes {
+    fn vouching_for_children(&self, tree: &TreeCodec, node: TreeNode) -> LineBytes {
         let mut computed = [0; 64];
         for (index, child) in tree.shape.children(node).enumerate() {
             tree.scheme.vouch(&mut computed, index, child, &mut self.tree_bytes(tree, child));

@@ -2,6 +2,7 @@
 //! Of its lines, those are verified that have changed since the last boot, whose counter block has, or whose line of MACs
 //! has, and all counter blocks up to the root; now and then, all lines.
 
+use super::super::attack::Attacker;
 use super::super::path::refusal;
 use super::super::power::Survivors;
 use super::Explorer;
@@ -47,6 +48,18 @@ impl Unverified {
 }
 
 impl Explorer<'_> {
+    /// `verifies`: whether something protects the integrity of memory, so that a boot may refuse it.
+    pub fn verifies(mut self, verifies: bool) -> Self {
+        self.verifies = verifies;
+        self
+    }
+
+    /// An attacker changes the media in some durable states.
+    pub fn attacked_by(mut self, attacker: Option<Attacker>) -> Self {
+        self.attacker = attacker;
+        self
+    }
+
     /// Has the attacker change what the power failure after the last event has left. What a design with MACs accepts
     /// breaks its promise; one without them makes none.
     pub(super) fn attack(&mut self, survivors: &Survivors<'_>) {
