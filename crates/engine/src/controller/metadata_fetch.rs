@@ -233,7 +233,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if self.engine.tree().is_some_and(|tree| tree.parts.table != ShadowTable::None) {
             // Its entry of the shadow table is about to be replaced, so it must persist before.
             self.memory.meter.stats.counter_writes_asked += u64::from(media.is_counter());
-            return self.append_block(media, block, bump);
+            self.append_block(media, block, bump);
+            // A write-back of it that has no entry yet has nothing left to write.
+            return self.memory.admission.look_again();
         }
         let place = match media.unit() {
             MediaUnit::Counter(id) => Some(TreePlace::leaf(id)),

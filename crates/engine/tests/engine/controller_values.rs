@@ -271,6 +271,38 @@ fn a_line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
     assert!(reencryptions > 1_000, "{reencryptions}");
 }
 
+/// A block is evicted from a small counter cache while its write-back waits for an entry of a full queue: the write-back
+/// has nothing left to write, and completes in that event.
+#[test]
+fn a_write_back_completes_when_its_block_is_evicted() {
+    let request = |gap, kind, line| Request { gap, kind, line };
+    let requests = [
+        request(0, Kind::Write, 192),
+        request(710_001, Kind::Read, 0),
+        request(0, Kind::CounterWriteback, 192),
+        request(0, Kind::Read, 64),
+        request(0, Kind::Read, 128),
+    ];
+    for (entries, size, ways) in
+        [2, 3, 4, 6].into_iter().flat_map(|entries| [(entries, 64, 1), (entries, 128, 2), (entries, 256, 2)])
+    {
+        let mut machine = config::preset("small").unwrap();
+        machine.device.t_wr_ns = 3_000.0;
+        let controller = &mut machine.controller;
+        controller.wpq_entries = entries;
+        (controller.wpq_high_watermark, controller.wpq_low_watermark) = (entries, 0);
+        controller.counter_wpq_entries = 1;
+        (controller.counter_wpq_high_watermark, controller.counter_wpq_low_watermark) = (1, 0);
+        (controller.counter_cache_size, controller.counter_cache_ways) = (ByteSize(size), ways);
+        config::validate(&machine).unwrap();
+        for name in design::names() {
+            if let Err(error) = compare(&machine, name, Variant::Hardened, &requests) {
+                panic!("{name}, {entries} entries, a cache of {size} bytes: {error}");
+            }
+        }
+    }
+}
+
 /// The number of cases; more on request.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
