@@ -6,12 +6,17 @@ use crate::config::{self, ConfigError, Geometry, Machine};
 use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreeParts};
 use crate::kernel::Random;
 use crate::mechanism::bonsai_tree::BonsaiTree;
+use crate::mechanism::counter_tree::{CounterTree, Counting};
+use crate::mechanism::low_bits::LowBits;
+use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
 use crate::mechanism::pads::LogAndDataPads;
-use crate::message::{BaseImage, LogRegion, MediaLayout, ShadowRegion};
+use crate::mechanism::table_contents::TableContents;
+use crate::message::{BaseImage, LogRegion, MediaLayout, MetadataShape, ShadowRegion, TreeShape};
 use crate::parts::{
     Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LogEncryption,
-    MacWrite, PadSource, RootUpdate, ShadowTable, WritePath,
+    LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowTable, TableScheme, Tree, TreeNodes, TreeScheme,
+    WritePath,
 };
 use crate::recovery::{IntegrityCodec, SchemeCodec, TreeCodec};
 use std::cell::RefCell;
@@ -56,16 +61,61 @@ fn integrity_parts(machine: &Machine, design: &Design, keys: &Keys, base: &dyn B
     let counters = || encryption.scheme(&machine.counters);
     let MediaLayout { macs, tree, .. } = design.media_layout(machine);
     let (inputs, bits) = (parts.mac_inputs, machine.integrity.mac_bits);
+    let low = LowBits { bits: machine.integrity.low_bits };
+    let has_low_bits = parts.tree.is_some_and(|tree| tree.node_mac == NodeMac::WithLowBits);
     Some(IntegrityParts {
         parts,
-        macs: Arc::new(Macs { cipher: MacCipher::new(&keys.mac), inputs, bits }),
+        macs: Arc::new(Macs { cipher: MacCipher::new(&keys.mac), inputs, bits, low: has_low_bits.then_some(low) }),
         mac_layout: macs?,
         tree: parts.tree.zip(tree).map(|(parts, shape)| TreeParts {
             parts,
             shape,
-            scheme: Arc::new(BonsaiTree::new(shape, MacCipher::new(&keys.tree), counters(), base)),
+            scheme: tree_scheme(parts, shape, MacCipher::new(&keys.tree), low, counters(), base),
+            table: parts
+                .table
+                .has_contents()
+                .then(|| Arc::new(TableContents { cipher: MacCipher::new(&keys.tree) }) as Arc<dyn TableScheme>),
+            low_bits: has_low_bits
+                .then(|| Arc::new(LowBitsBlocks { cipher: MacCipher::new(&keys.tree), low }) as Arc<dyn LowBitsScheme>),
         }),
     })
+}
+
+fn tree_scheme(
+    parts: Tree,
+    shape: TreeShape,
+    cipher: MacCipher,
+    low: LowBits,
+    counters: Box<dyn CounterScheme>,
+    base: &dyn BaseImage,
+) -> Arc<dyn TreeScheme> {
+    let counting = match parts.nodes {
+        TreeNodes::Hashes => return Arc::new(BonsaiTree::new(shape, cipher, counters, base)),
+        TreeNodes::Counters => Counting::Departures,
+        TreeNodes::Sums => Counting::Sums,
+    };
+    Arc::new(CounterTree::new(shape, cipher, (counting, parts.node_mac, low), counters, base))
+}
+
+/// Refuses nodes that have no room for what they count, or for what a table has of them.
+fn room_in_nodes(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    let tree = design.integrity.and_then(|integrity| integrity.tree);
+    let low_bits = tree.is_some_and(|tree| tree.node_mac == NodeMac::WithLowBits);
+    let whole = low_bits || tree.is_some_and(|tree| tree.nodes == TreeNodes::Sums || tree.table.has_contents());
+    let (arity, bits) = (machine.integrity.tree_arity, machine.integrity.mac_bits);
+    if low_bits && bits != 64 {
+        return Err(ConfigError(format!(
+            "integrity.mac_bits = {bits} must be 64 for design '{}', whose MACs have 54 bits beside 10 of the counter",
+            design.name
+        )));
+    }
+    if !whole || arity == 8 {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "integrity.tree_arity = {arity} must be 8 for design '{}', because its nodes have eight whole counters of 56 bits",
+        design.name
+    )))
 }
 
 /// Refuses parts of `design` that cannot be combined with the counters of `machine`.
@@ -73,6 +123,7 @@ pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
     room_for_group(machine, design)?;
+    room_in_nodes(machine, design)?;
     let log_path = design.log.and_then(|log| match log.encryption {
         LogEncryption::Counter { write_path } => Some(write_path),
         LogEncryption::Feedback => None,
@@ -103,19 +154,21 @@ fn room_for_group(machine: &Machine, design: &Design) -> Result<(), ConfigError>
     )))
 }
 
-/// The encryption that a boot over `base` needs, including the shadow cache if there is one.
+/// The encryption that a boot over `base` needs, on a machine with `cores` cores, including the shadow cache if there is one.
 pub(crate) fn boot_codec(
     machine: &Machine,
+    cores: u16,
     parts: EncryptionParts,
     base: Arc<dyn BaseImage>,
     shadow: Option<ShadowRegion>,
 ) -> SchemeCodec {
+    let caches = controller::metadata_shape(machine, parts.parts.store, cores);
     let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base).with_valid_flags(parts.valid_flags);
     if let Some(region) = shadow {
         codec = codec.with_shadow(region);
     }
     if let Some(integrity) = parts.integrity {
-        codec = codec.with_integrity(integrity_of_boot(&machine.integrity, integrity));
+        codec = codec.with_integrity(integrity_of_boot(&machine.integrity, caches, integrity));
     }
     if let Some(log) = parts.log {
         codec = codec.with_log(log.region, log.feedback);
@@ -124,18 +177,20 @@ pub(crate) fn boot_codec(
 }
 
 /// What a boot needs of the integrity of memory.
-fn integrity_of_boot(config: &config::Integrity, integrity: IntegrityParts) -> IntegrityCodec {
+fn integrity_of_boot(config: &config::Integrity, caches: MetadataShape, integrity: IntegrityParts) -> IntegrityCodec {
     let persisted_levels = integrity
         .tree
         .as_ref()
         .map_or(0, |tree| controller::persisted_levels(config, tree.parts.persistence, tree.shape));
-    let tree = integrity.tree.map(|TreeParts { parts, shape, scheme }| TreeCodec {
+    let tree = integrity.tree.map(|TreeParts { parts, shape, scheme, table, low_bits }| TreeCodec {
         shape,
         scheme,
         persisted_levels,
         has_table: parts.table != ShadowTable::None,
         verifies_counters: parts.verification == CounterVerification::OnFill,
         root_follows: parts.root_update != RootUpdate::Never,
+        table: table.map(|scheme| (scheme, caches.slots())),
+        low_bits: low_bits.map(|scheme| (scheme, caches)),
     });
     let stop_loss = u64::from(config.stop_loss);
     IntegrityCodec {

@@ -66,8 +66,9 @@ impl CounterCipher {
             CounterLayout::Split { minor_bits } => {
                 assert!((1..=7).contains(&minor_bits), "minor counters have 1 to 7 bits, not {minor_bits}");
             }
-            CounterLayout::Words { coverage } => {
-                assert!(coverage.lines() <= 8, "64 bytes hold 8 counters, not {}", coverage.lines());
+            CounterLayout::Words { coverage, bytes } => {
+                let bytes = coverage.lines() * bytes;
+                assert!(bytes <= 64, "a block of 64 bytes does not hold counters of {bytes} bytes");
             }
         }
         Self { aes: Aes::new(key), layout }
@@ -82,7 +83,7 @@ impl CounterCipher {
     pub fn coverage(&self) -> Coverage {
         match self.layout {
             CounterLayout::Split { .. } => Coverage::PAGE,
-            CounterLayout::Words { coverage } => coverage,
+            CounterLayout::Words { coverage, .. } => coverage,
         }
     }
 
@@ -113,15 +114,19 @@ impl CounterCipher {
     }
 
     /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and 64
-    /// minor counters, packed from the least significant bit. Global counters are little-endian words.
+    /// minor counters, packed from the least significant bit. Other counters are little-endian words of 8 or 7 bytes.
     pub fn unpack(&self, block: &LineBytes, index: usize) -> AuditedCounter {
         let word = |n: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&block[n * 8..n * 8 + 8]);
             u64::from_le_bytes(bytes)
         };
-        let CounterLayout::Split { minor_bits } = self.layout else {
-            return AuditedCounter { major: word(index), minor: 0 };
+        let minor_bits = match self.layout {
+            CounterLayout::Split { minor_bits } => minor_bits,
+            CounterLayout::Words { bytes, .. } => {
+                let value = block[index * bytes..(index + 1) * bytes].iter().rev();
+                return AuditedCounter { major: value.fold(0, |value, byte| value << 8 | u64::from(*byte)), minor: 0 };
+            }
         };
         let bits = minor_bits as usize;
         let bit = index * bits;
@@ -178,10 +183,17 @@ pub(super) mod tests {
             let block: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let block: LineBytes = block.try_into().unwrap();
             for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
-                let cipher = CounterCipher::new(&[7; 16], CounterLayout::Words { coverage });
+                let cipher = CounterCipher::new(&[7; 16], CounterLayout::Words { coverage, bytes: 8 });
                 for (index, &major) in values.iter().enumerate().take(coverage.lines()) {
                     prop_assert_eq!(cipher.unpack(&block, index), AuditedCounter { major, minor: 0 });
                 }
+            }
+            let wide: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()[..7].to_vec()).chain([0xff; 8]).collect();
+            let wide: LineBytes = wide.try_into().unwrap();
+            let layout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 7 };
+            for (index, &major) in values.iter().enumerate() {
+                let major = major & ((1 << 56) - 1);
+                prop_assert_eq!(CounterCipher::new(&[7; 16], layout).unpack(&wide, index), AuditedCounter { major, minor: 0 });
             }
         }
     }

@@ -15,10 +15,8 @@
 use super::CounterLayout;
 use super::counter::{AuditedCounter, CounterCipher, xor};
 use super::lines::{Id, Lines, Role};
-use super::mac::AuditedMacs;
-use crate::message::{
-    CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MacBlock, MediaLine, MediaUnit, Page,
-};
+use super::recovered::Recovered;
+use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
 use rustc_hash::FxHashMap;
 
 /// What leaves on battery for one unit.
@@ -93,10 +91,8 @@ pub(super) struct Durable {
     cipher: Option<CounterCipher>,
     /// The cipher of the hardware's log, if its lines have counters.
     log: Option<CounterCipher>,
-    /// The MACs that counters are found by, if a recovery tries them.
-    macs: Option<AuditedMacs>,
-    /// The lines of MACs that have persisted, if counters are found by them.
-    mac_lines: FxHashMap<MacBlock, LineBytes>,
+    /// How a boot recovers counters.
+    recovered: Recovered,
     status_survives: bool,
     valid_flags: bool,
     /// The register as last reported, if it survives.
@@ -127,15 +123,14 @@ impl Durable {
     pub fn new(
         cipher: Option<CounterCipher>,
         log: Option<CounterCipher>,
-        macs: Option<AuditedMacs>,
+        recovered: Recovered,
         status_survives: bool,
         valid_flags: bool,
     ) -> Self {
         Self {
             cipher,
             log,
-            macs,
-            mac_lines: FxHashMap::default(),
+            recovered,
             status_survives,
             valid_flags,
             told_status: None,
@@ -177,7 +172,9 @@ impl Durable {
                 self.touch_line(lines, id);
             }
             MediaUnit::Counter(block) => {
-                let Some(cipher) = &self.cipher else { return };
+                if self.cipher.is_none() {
+                    return;
+                }
                 let slot = lines.slot(block);
                 let row = &mut lines.rows[slot];
                 self.hash ^= row.hash ^ hash;
@@ -186,46 +183,62 @@ impl Durable {
                 row.queued.push_back(*bytes);
                 row.stored = Some(*bytes);
                 row.left = None;
-                self.largest = self.largest.max(unpack_row(cipher, lines, slot, bytes));
+                self.largest = self.largest.max(self.unpack(lines, slot));
                 self.touch_row(lines, slot);
             }
             MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {
-                self.mac_persisted(lines, media, bytes);
+                self.recovered_otherwise(lines, media, bytes);
                 let before = self.integrity.insert(media, hash).unwrap_or(0);
                 self.hash ^= before ^ hash;
             }
         }
     }
 
-    /// If a recovery tries counters: the lines whose MACs are in `media` may have others from now on.
-    fn mac_persisted(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
-        let (Some(macs), MediaUnit::Mac(block)) = (&self.macs, media.unit()) else { return };
-        let layout = macs.layout;
-        self.mac_lines.insert(block, *bytes);
-        for id in layout.lines(block).filter_map(|line| lines.find(line)).collect::<Vec<_>>() {
-            self.touch_line(lines, id);
+    /// If a boot recovers counters: the lines whose MACs are in `media`, and the blocks whose entry is or was there, may have
+    /// others from now on.
+    fn recovered_otherwise(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
+        for line in self.recovered.mac_persisted(media, bytes) {
+            if let Some(id) = lines.find(line) {
+                self.touch_line(lines, id);
+            }
+        }
+        for block in self.recovered.entry_persisted(media, bytes) {
+            let row = lines.slot(block);
+            self.unpack(lines, row);
+            self.touch_row(lines, row);
         }
     }
 
-    /// The counter that a recovery finds for the line of `id`: the first from its durable one on that its MAC belongs to.
-    fn tried(&self, lines: &Lines, id: Id) -> Option<AuditedCounter> {
-        let (macs, record) = (self.macs.as_ref()?, lines.record(id));
-        let (line, stored) = (record.line, record.durable.stored.as_ref()?);
-        let mac = macs.layout.get(self.mac_lines.get(&macs.layout.block(line))?, line);
-        let first = lines.cell(line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
-        let split = matches!(self.cipher.as_ref()?.layout(), CounterLayout::Split { .. });
-        let counters = (0..=macs.steps).map(|step| match split {
-            true => AuditedCounter { minor: first.minor.saturating_add(step as u8), ..first },
-            false => AuditedCounter { major: first.major + step, ..first },
-        });
-        counters
-            .filter(|counter| *counter != AuditedCounter::NEVER)
-            .find(|counter| macs.of(line, stored, *counter) == mac)
+    /// Stores the counters that a boot finds for the block of row `slot` in its cells; returns the largest major counter.
+    fn unpack(&self, lines: &mut Lines, slot: usize) -> u64 {
+        let Some(cipher) = &self.cipher else { return 0 };
+        let row = &lines.rows[slot];
+        let (block, stored) = (row.block, row.left.as_ref().map(|left| left.bytes).or(row.stored));
+        let mut largest = 0;
+        match stored {
+            Some(stored) => largest = unpack_row(cipher, lines, slot, &stored),
+            None => lines.forget_block(slot),
+        }
+        for (index, at) in lines.cells_of(slot).enumerate() {
+            let cell = &mut lines.cells[at];
+            cell.stored.major = self.recovered.in_block(block, index, cell.stored.major);
+            largest = largest.max(cell.stored.major);
+        }
+        largest
     }
 
-    /// Whether a recovery finds counters by trial.
-    pub fn tries_counters(&self) -> bool {
-        self.macs.is_some()
+    /// The counter that a boot finds for the line of `id` by its MAC, if it does.
+    fn found_by_mac(&self, lines: &Lines, id: Id) -> Option<AuditedCounter> {
+        let record = lines.record(id);
+        let stored = record.durable.stored.as_ref()?;
+        let first = lines.cell(record.line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
+        let split = matches!(self.cipher.as_ref()?.layout(), CounterLayout::Split { .. });
+        self.recovered.by_mac(record.line, stored, first, split)
+    }
+
+    /// Whether counters are only known after a boot has recovered them.
+    pub fn recovers_counters(&self) -> bool {
+        self.recovered.any()
     }
 
     /// Handles that the queued entry of a counter block with these `bytes` was removed because a newer entry, of any
@@ -265,10 +278,7 @@ impl Durable {
             let hash = row.stored.map_or(0, |bytes| unit_hash(MediaLine::counter(row.block), &bytes));
             self.hash ^= row.hash ^ hash;
             row.hash = hash;
-            match (&self.cipher, row.stored) {
-                (Some(cipher), Some(stored)) => drop(unpack_row(cipher, lines, slot, &stored)),
-                _ => lines.forget_block(slot),
-            }
+            self.unpack(lines, slot);
             self.touch_row(lines, slot);
         }
     }
@@ -301,10 +311,7 @@ impl Durable {
             self.left_rows.drain(..rows_before).filter(|&slot| gone(&lines.rows[slot].left)).collect();
         for slot in rows {
             lines.rows[slot].left = None;
-            match (&self.cipher, lines.rows[slot].stored) {
-                (Some(cipher), Some(stored)) => drop(unpack_row(cipher, lines, slot, &stored)),
-                _ => lines.forget_block(slot),
-            }
+            self.unpack(lines, slot);
             self.touch_row(lines, slot);
         }
         let of_lines = self.left_lines.iter().map(|&id| {
@@ -340,7 +347,9 @@ impl Durable {
     }
 
     fn block_left(&mut self, lines: &mut Lines, block: CounterBlock, write: &DrainedWrite) {
-        let Some(cipher) = &self.cipher else { return };
+        if self.cipher.is_none() {
+            return;
+        }
         let slot = lines.slot(block);
         let left = &mut lines.rows[slot].left;
         if left.as_ref().is_none_or(|left| left.loss != self.losses) {
@@ -350,7 +359,7 @@ impl Durable {
             Some(left) if left.is(write) => left.loss = self.losses,
             _ => {
                 *left = Some(Left::new(write, self.losses));
-                self.largest = self.largest.max(unpack_row(cipher, lines, slot, &write.bytes));
+                self.largest = self.largest.max(self.unpack(lines, slot));
                 self.touch_row(lines, slot);
             }
         }
@@ -402,7 +411,7 @@ impl Durable {
                 _ => &self.cipher,
             };
             let plain = match cipher {
-                Some(cipher) => match self.tried(lines, id).zip(record.durable.stored.as_ref()) {
+                Some(cipher) => match self.found_by_mac(lines, id).zip(record.durable.stored.as_ref()) {
                     Some((counter, stored)) => cipher.apply(record.line, counter, stored),
                     None => decode(cipher, lines, id, self.valid_flags),
                 },

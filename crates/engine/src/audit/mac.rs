@@ -18,6 +18,23 @@ pub struct TrialFacts {
     pub steps: u64,
 }
 
+/// What an auditor must know of a boot that takes the lowest bits of a line's counter from beside its MAC: they are above the 54
+/// bits of the MAC.
+#[derive(Clone, Copy, Debug)]
+pub struct LowBitsFacts {
+    /// Where MACs are stored.
+    pub layout: MacLayout,
+    /// How many bits there are.
+    pub bits: u32,
+}
+
+impl LowBitsFacts {
+    /// The counter whose block in memory says `stored`, of a line with this MAC.
+    pub(super) fn counter(&self, stored: u64, mac: u128) -> u64 {
+        stored - stored % (1 << self.bits) + (mac >> 54) as u64 % (1 << self.bits)
+    }
+}
+
 /// The MACs of data lines.
 pub(super) struct AuditedMacs {
     aes: Aes,

@@ -26,11 +26,13 @@ mod ledger;
 mod line;
 mod lines;
 mod mac;
+mod recovered;
 mod report;
 mod secrecy;
 mod shadow;
 mod stages;
 mod stream;
+mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transaction;
@@ -41,7 +43,8 @@ pub use boot::BootWatch;
 pub use hardware_log::LogFacts;
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub(crate) use lines::BYTES_PER_LINE;
-pub use mac::TrialFacts;
+pub use mac::{LowBitsFacts, TrialFacts};
+pub use recovered::CounterRecovery;
 pub use stages::{PartTally, StageTally};
 pub use view::LineView;
 pub(crate) use violation::Collector;
@@ -60,7 +63,7 @@ use hardware_log::HardwareLog;
 use image::ImageDigest;
 use line::LineRule;
 use lines::{Id, Lines, Role};
-use mac::AuditedMacs;
+use recovered::Recovered;
 use secrecy::{Leak, Secrecy};
 use shadow::{ShadowCache, registers_hash};
 use stages::Stages;
@@ -78,8 +81,8 @@ pub struct CipherFacts {
     /// Whether each line has a flag on the media that shows whether it was ever written. Otherwise only the counter 0
     /// shows it.
     pub valid_flags: bool,
-    /// Present if a recovery finds counters by trial.
-    pub trial: Option<TrialFacts>,
+    /// How a boot recovers counters that were only in the counter cache.
+    pub recovery: CounterRecovery,
 }
 
 /// How counters are laid out in a block of 64 bytes.
@@ -90,11 +93,13 @@ pub enum CounterLayout {
         /// Bits of a minor counter, 1 to 7.
         minor_bits: u32,
     },
-    /// An 8-byte value for each of `coverage` lines, at most eight: of a global counter (counter-atomicity section
-    /// 5.2.1), or of the line's own counter (easy-pm section II-B).
+    /// A value for each of `coverage` lines, at most eight: of a global counter (counter-atomicity section 5.2.1), or of
+    /// the line's own counter (easy-pm section II-B).
     Words {
         /// Lines per block.
         coverage: Coverage,
+        /// Bytes of a value: 8, or 7 if the block also has a MAC.
+        bytes: usize,
     },
 }
 
@@ -176,7 +181,7 @@ impl Auditor {
         let log_cipher = setup.log.as_ref().zip(setup.cipher.as_ref());
         let log_cipher = log_cipher.and_then(|(log, facts)| log.counter_cipher(facts.counters));
         let valid_flags = setup.cipher.as_ref().is_some_and(|facts| facts.valid_flags);
-        let macs = setup.cipher.as_ref().and_then(|facts| facts.trial.as_ref()).map(AuditedMacs::new);
+        let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
         let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters));
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
@@ -184,7 +189,7 @@ impl Auditor {
         let base_counter = cipher.as_ref().map_or(AuditedCounter::NEVER, CounterCipher::base);
         Self {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
-            durable: Durable::new(cipher, log_cipher, macs, setup.status_survives, valid_flags),
+            durable: Durable::new(cipher, log_cipher, Recovered::new(&recovery), setup.status_survives, valid_flags),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
             line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
             transactions: setup
@@ -359,8 +364,8 @@ impl Auditor {
 
     /// Whether a recovery finds counters by trial: then lines do not decrypt before that, and the views are of what they
     /// hold after it.
-    pub fn tries_counters(&self) -> bool {
-        self.durable.tries_counters()
+    pub fn recovers_counters(&self) -> bool {
+        self.durable.recovers_counters()
     }
 
     /// The lines of [`Auditor::durable_view`] with what they would hold after the boot sequence: transactions of the

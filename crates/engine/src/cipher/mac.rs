@@ -3,10 +3,11 @@
 //!
 //! The input of a line's MAC is, in this order: the ciphertext (64 bytes), the line number (8 bytes), the major counter
 //! (8 bytes) and the minor counter (1 byte), all little-endian. The input of a node's hash is its 64 bytes: the place in
-//! the parent says which node it is.
+//! the parent says which node it is. The input of the MAC of a node of a tree of counters is its 56 bytes of counters, its
+//! level (1 byte), its number in the level (8 bytes) and its counter in its parent (8 bytes).
 
 use super::Key;
-use crate::message::{Line, LineBytes};
+use crate::message::{Line, LineBytes, TreePlace};
 use aes::Aes128;
 use aes::cipher::Array;
 use cmac::{Cmac, KeyInit, Mac};
@@ -37,6 +38,16 @@ impl MacCipher {
     /// The hash of a counter block or of a tree node.
     pub fn node(&self, bytes: &LineBytes) -> u128 {
         self.of(&[bytes])
+    }
+
+    /// The MAC of a node of a tree of counters, or of a counter block: over its `counters`, its place and its counter in
+    /// its parent.
+    pub fn child(&self, counters: &[u8], place: TreePlace, counter: u64) -> u128 {
+        let mut tail = [0; 17];
+        tail[0] = place.level;
+        tail[1..9].copy_from_slice(&place.index.to_le_bytes());
+        tail[9..].copy_from_slice(&counter.to_le_bytes());
+        self.of(&[counters, &tail])
     }
 
     fn of(&self, parts: &[&[u8]]) -> u128 {

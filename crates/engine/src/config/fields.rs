@@ -162,6 +162,7 @@ pub(super) const FIELDS: &[Field] = &[
         "a design that persists levels persists one at least, and no tree has 20",
     ),
     whole("integrity.stop_loss", 1, 64, "a recovery tries this many counters for each line"),
+    whole("integrity.low_bits", 1, 10, "a MAC of 64 bits leaves 10 beside its own 54"),
     whole("log.transactions", 1, 32, "the controller has registers for 32 concurrent transactions"),
     whole("log.buckets", 1, 65_536, "a transaction needs a bucket, and free ones are kept in a list"),
     whole("log.bucket_records", 1, 256, "a bucket holds at least one record, and a recovery reads all of them"),

@@ -32,6 +32,9 @@ pub struct Integrity {
     /// A counter persists when it has been incremented this many times, in designs whose recovery finds the others by
     /// trial (Osiris).
     pub stop_loss: u32,
+    /// Bits of a counter that are also stored with what it counts, in designs that compute blocks from what is below them
+    /// (STAR). A counter persists when they wrap.
+    pub low_bits: u32,
 }
 
 /// Where the MACs of data lines are stored.

@@ -130,7 +130,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             }
             Claim::Eviction => {
                 let oldest = self.next_eviction().map(|place| self.memory.admission.evictions[place].media);
-                oldest.is_some_and(|media| self.fits_group(0, self.entries_of(media)))
+                // Beside a shadow table it must leave in the event that evicts it: the registers hold it.
+                oldest.is_some_and(|media| self.engine.leaves_at_once() || self.fits_group(0, self.entries_of(media)))
             }
             Claim::Counter(claim) => {
                 let media = MediaLine::counter(self.block_asked(claim));
@@ -216,7 +217,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 self.append_data(slot, true);
                 let id = self.engine.counters.block(line);
                 let block = self.present_block(id);
-                self.engine.counters.cache.set_clean(MediaLine::counter(id));
+                self.counter_clean(id);
                 self.append_counter(id, block, bump);
                 self.finish_write(slot);
             }
@@ -342,10 +343,10 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     }
 
     /// Puts a counter block into its queue, and what of the tree persists with it.
-    pub fn append_counter(&mut self, id: CounterBlock, block: LineBytes, bump: u64) {
+    pub fn append_counter(&mut self, id: CounterBlock, mut block: LineBytes, bump: u64) {
         self.memory.meter.stats.counter_writes_asked += 1;
+        self.counter_leaves(id, &mut block);
         self.append_block(MediaLine::counter(id), block, bump);
-        self.counter_left(id, &block);
     }
 
     /// Puts a block of metadata into its queue.

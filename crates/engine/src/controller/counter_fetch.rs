@@ -3,6 +3,7 @@
 
 use super::encrypted::Encrypted;
 use super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
+use super::shadow_table::Noted;
 use crate::message::{
     CounterBlock, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, Observer, TreePlace,
 };
@@ -62,7 +63,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.observer.counter_cache(now, id, CounterCacheAct::Filled);
         let evicted = self.engine.counters.cache.insert(MediaLine::counter(id), block);
         self.evicted(evicted);
-        self.note_in_table(MediaLine::counter(id), false);
+        self.note(MediaLine::counter(id), Noted::Filled);
     }
 
     /// The counter block `id`, which is in the counter cache, is newer than memory from now on.
@@ -70,8 +71,15 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let media = MediaLine::counter(id);
         let was_dirty = self.engine.counters.cache.is_dirty(media);
         self.engine.counters.cache.set_dirty(media);
-        if !was_dirty {
-            self.note_in_table(media, true);
+        self.note(media, if was_dirty { Noted::ChangedAgain } else { Noted::FirstChanged });
+    }
+
+    /// The counter block `id`, if it is in the counter cache, enters the persistence domain as it is.
+    pub fn counter_clean(&mut self, id: CounterBlock) {
+        let media = MediaLine::counter(id);
+        if self.engine.counters.cache.is_dirty(media) {
+            self.engine.counters.cache.set_clean(media);
+            self.note(media, Noted::Written);
         }
     }
 

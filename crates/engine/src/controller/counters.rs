@@ -2,9 +2,9 @@
 
 use super::metadata_cache::MetadataCache;
 use super::request::Fetch;
-use crate::config::Machine;
+use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
-use crate::message::{CounterBlock, Coverage, Line, LineBytes};
+use crate::message::{CounterBlock, Coverage, Line, LineBytes, MetadataShape};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
 
 /// The counters on the chip.
@@ -43,6 +43,15 @@ fn cache_shape(machine: &Machine, store: CounterStore, cores: u16) -> (u64, u64)
 pub fn counter_cache_host_bytes(machine: &Machine, store: CounterStore, cores: u16) -> u64 {
     let (bytes, entry_bytes) = cache_shape(machine, store, cores);
     MetadataCache::host_bytes(bytes, entry_bytes)
+}
+
+/// The shape of the metadata caches.
+pub fn metadata_shape(machine: &Machine, store: CounterStore, cores: u16) -> MetadataShape {
+    let (bytes, entry_bytes) = cache_shape(machine, store, cores);
+    let config = &machine.integrity;
+    let apart = config.metadata_cache == MetadataPlacement::Apart;
+    let apart = apart.then(|| MetadataCache::shape(config.metadata_cache_size.0, 64, config.metadata_cache_ways));
+    MetadataShape { counters: MetadataCache::shape(bytes, entry_bytes, machine.controller.counter_cache_ways), apart }
 }
 
 /// Latency of the counter cache, in picoseconds.

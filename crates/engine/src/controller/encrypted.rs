@@ -50,7 +50,7 @@ impl Rules {
             coalescing,
             writeback_order: choices.writeback_order,
             minor_reset: choices.minor_reset,
-            stop_loss: u64::from(machine.integrity.stop_loss),
+            stop_loss: parts.integrity.as_ref().map_or(1, |integrity| integrity.stop_loss(&machine.integrity)),
         }
     }
 }
@@ -73,6 +73,7 @@ pub(super) struct EncryptionEngine {
 
 impl EncryptionEngine {
     pub fn new(machine: &Machine, parts: EncryptionParts, cores: u16) -> Self {
+        let caches = super::counters::metadata_shape(machine, parts.parts.store, cores);
         Self {
             rules: Rules::new(machine, &parts),
             units: AesUnits::new(machine),
@@ -80,7 +81,7 @@ impl EncryptionEngine {
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
-            integrity: parts.integrity.map(|parts| Integrity::new(machine, parts)),
+            integrity: parts.integrity.map(|parts| Integrity::new(machine, parts, caches)),
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
             pads: parts.pads,
         }

@@ -6,25 +6,29 @@ use super::encrypted::EncryptionEngine;
 use super::interface::{IntegrityParts, TreeParts};
 use super::metadata_cache::MetadataCache;
 use super::request::{Cipher, MetadataFetch};
+use super::shadow_table::Table;
+use super::stale_blocks::StaleBlocks;
 use crate::config::{self, Machine};
 use crate::kernel::{Ps, Slab, ns_to_ps};
-use crate::message::{Line, LineBytes, MacBlock, MediaLine, TreeNode, TreePlace, TreeShape};
-use crate::parts::{
-    Counter, CounterVerification, MacWrite, ShadowTable, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate,
-};
+use crate::message::{Line, LineBytes, MacBlock, MediaLine, MetadataShape, TreeNode, TreePlace, TreeShape};
+use crate::parts::{Counter, CounterVerification, MacWrite, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate};
 
 /// MACs and the tree.
 pub(super) struct Integrity {
     pub parts: IntegrityParts,
     /// The cache of MACs and nodes; `None` if they share the counter cache.
     pub apart: Option<MetadataCache>,
-    /// The register of the root; zeros if there is no tree.
+    /// The root against which nodes are verified; zeros if there is no tree.
     pub root: LineBytes,
+    /// The root of the counter blocks that have persisted, if it is updated by a shortcut past the nodes between.
+    pub shortcut: LineBytes,
     pub fetches: Slab<MetadataFetch>,
     /// Slots of the fetches in flight.
     pub fetching: Vec<u32>,
-    /// The table of what is in the metadata caches, as the controller keeps it; empty if there is none.
-    pub table: Table,
+    /// The table of what is in the metadata caches, as the controller keeps it; `None` if there is none.
+    pub table: Option<Table>,
+    /// What is kept about blocks that are newer on the chip, if a boot computes them from what is below them.
+    pub stale: Option<StaleBlocks>,
     /// Levels of the tree, from the first, that persist with a write.
     persisted_levels: u8,
     mac_latency: Ps,
@@ -36,56 +40,21 @@ pub(super) struct Integrity {
     last_root: Ps,
 }
 
-/// The shadow table: eight entries to a line, one for each slot of the counter cache, then one for each slot of the cache
-/// of MACs and nodes. The controller has a copy of it on the chip (decision), so that an entry is written without reading.
-pub(super) struct Table {
-    kind: ShadowTable,
-    lines: Vec<LineBytes>,
-}
-
-/// Entries of the shadow table in a line.
-pub const TABLE_ENTRIES: usize = 8;
-
-impl Table {
-    fn new(kind: ShadowTable) -> Self {
-        Self { kind, lines: Vec::new() }
-    }
-
-    /// The line with the entry of `slot` that says `media`, if the entry is to be written when the block was brought into
-    /// the slot, or with `dirty` when it was first changed.
-    pub fn note(&mut self, slot: usize, media: MediaLine, dirty: bool) -> Option<(MediaLine, LineBytes)> {
-        let (line, first) = (slot / TABLE_ENTRIES, slot % TABLE_ENTRIES * 8);
-        let wanted = match self.kind {
-            ShadowTable::None => false,
-            ShadowTable::OnFill => !dirty,
-            ShadowTable::OnDirty | ShadowTable::Stale => dirty,
-        };
-        if !wanted {
-            return None;
-        }
-        if self.lines.len() <= line {
-            self.lines.resize(line + 1, [0; 64]);
-        }
-        let entry = &mut self.lines[line][first..first + 8];
-        if self.kind == ShadowTable::Stale && entry != [0; 8] || *entry == media.code().to_le_bytes() {
-            return None;
-        }
-        entry.copy_from_slice(&media.code().to_le_bytes());
-        Some((MediaLine::table(line as u64), self.lines[line]))
-    }
-}
-
 impl Integrity {
-    pub fn new(machine: &Machine, parts: IntegrityParts) -> Self {
+    /// `caches`: the shape of the metadata caches.
+    pub fn new(machine: &Machine, parts: IntegrityParts, caches: MetadataShape) -> Self {
         let config = &machine.integrity;
         let apart = config.metadata_cache == config::MetadataCache::Apart;
         let root = parts.tree.as_ref().map_or([0; 64], |tree| tree.scheme.initial(tree.shape.root().into()));
+        let apart = apart.then(|| MetadataCache::new(config.metadata_cache_size.0, 64, config.metadata_cache_ways));
         Self {
-            apart: apart.then(|| MetadataCache::new(config.metadata_cache_size.0, 64, config.metadata_cache_ways)),
+            apart,
             root,
+            shortcut: root,
             fetches: Slab::default(),
             fetching: Vec::with_capacity(32),
-            table: Table::new(parts.tree.as_ref().map_or(ShadowTable::None, |tree| tree.parts.table)),
+            table: parts.tree.as_ref().and_then(|tree| Table::new(tree, caches.slots())),
+            stale: parts.tree.as_ref().and_then(|tree| StaleBlocks::new(tree, caches)),
             persisted_levels: parts
                 .tree
                 .as_ref()
@@ -101,7 +70,18 @@ impl Integrity {
 
     /// The register of the root, if there is a tree.
     pub fn root(&self) -> Option<LineBytes> {
-        self.parts.tree.as_ref().map(|_| self.root)
+        let tree = self.parts.tree.as_ref()?;
+        Some(if tree.parts.update == TreeUpdate::Shortcut { self.shortcut } else { self.root })
+    }
+
+    /// The register of the root of the tree over the shadow table, or over what is newer in the metadata caches.
+    pub fn table_root(&self) -> Option<LineBytes> {
+        self.table.as_ref().and_then(Table::root).or_else(|| self.stale.as_ref().map(StaleBlocks::root))
+    }
+
+    /// Sets the register of the root, and the root on the chip, to what a boot has left.
+    pub fn load_root(&mut self, root: LineBytes) {
+        (self.root, self.shortcut) = (root, root);
     }
 
     /// Whether MACs are in lines of their own, which are cached and fetched.
@@ -114,9 +94,9 @@ impl Integrity {
         self.parts.mac_layout.block(line)
     }
 
-    /// Whether `node` persists with a write below it.
-    pub fn persists(&self, node: TreeNode) -> bool {
-        node.level <= self.persisted_levels
+    /// Whether the node at `place` persists with a write below it.
+    pub fn persists(&self, place: TreePlace) -> bool {
+        place.level <= self.persisted_levels
     }
 
     /// Number of entries that a write needs, beside data and counter: for its MAC, and for the nodes above its counter
@@ -152,8 +132,14 @@ impl Integrity {
         let Some(TreeParts { parts, shape, .. }) = self.parts.tree.as_ref() else { return mac };
         let way = match parts.update {
             TreeUpdate::Eager => Ps::from(shape.top()) * self.hash_latency,
-            // The node above the block, when the block leaves.
-            TreeUpdate::Lazy => 0,
+            // The node above the block, when the block leaves. The entry of a table and the nodes above it, at once.
+            TreeUpdate::Lazy => {
+                let table = self.table.as_ref().map(Table::levels_with_change);
+                let levels = table.or_else(|| self.stale.as_ref().map(StaleBlocks::levels_with_change));
+                levels.unwrap_or(0) as Ps * self.hash_latency
+            }
+            // The MAC of the block.
+            TreeUpdate::Shortcut => self.hash_latency,
         };
         let root = match parts.order {
             TreeOrder::OutOfOrder => now + way,
@@ -187,6 +173,11 @@ impl EncryptionEngine {
     /// The tree, if there is one.
     pub fn tree(&self) -> Option<&TreeParts> {
         self.integrity.as_ref()?.parts.tree.as_ref()
+    }
+
+    /// Whether memory says what is in the metadata caches, so that a block which is evicted from them must leave in that event.
+    pub fn leaves_at_once(&self) -> bool {
+        self.integrity.as_ref().is_some_and(|integrity| integrity.table.is_some() || integrity.stale.is_some())
     }
 
     /// Whether counter blocks that are read from the media are verified.

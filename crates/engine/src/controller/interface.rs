@@ -6,8 +6,8 @@ use crate::message::{
     WriteToken,
 };
 use crate::parts::{
-    CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, MacSource, PadSource,
-    Tree, TreeScheme,
+    CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, LowBitsScheme, MacSource,
+    PadSource, TableScheme, Tree, TreeScheme,
 };
 use std::sync::Arc;
 
@@ -67,6 +67,11 @@ pub struct ControllerSnapshot {
     pub counters: Vec<(CounterBlock, LineBytes)>,
     /// The register of the root of the integrity tree, if there is a tree.
     pub root: Option<LineBytes>,
+    /// The register of the root of the tree over the shadow table, or over what is newer in the metadata caches, if there
+    /// is one.
+    pub table_root: Option<LineBytes>,
+    /// The lines on the chip with bits for what is newer there than in memory.
+    pub bit_lines: Vec<(MediaLine, LineBytes)>,
 }
 
 /// Everything that encryption needs, built once from the design's parts.
@@ -107,6 +112,18 @@ pub struct TreeParts {
     pub shape: TreeShape,
     /// How a node vouches for its children.
     pub scheme: Arc<dyn TreeScheme>,
+    /// The entries of the shadow table, if they have the contents of blocks.
+    pub table: Option<Arc<dyn TableScheme>>,
+    /// How blocks are computed from what is below them, if they are.
+    pub low_bits: Option<Arc<dyn LowBitsScheme>>,
+}
+
+impl IntegrityParts {
+    /// At which multiples of a counter its block persists, with [`WritePath::StopLoss`](crate::parts::WritePath::StopLoss).
+    pub fn stop_loss(&self, config: &crate::config::Integrity) -> u64 {
+        let low_bits = self.tree.as_ref().is_some_and(|tree| tree.low_bits.is_some());
+        if low_bits { 1 << config.low_bits } else { u64::from(config.stop_loss) }
+    }
 }
 
 /// Everything that the log manager needs, built once from the design's parts.

@@ -3,13 +3,15 @@
 
 use super::encrypted::Encrypted;
 use super::interface::IntegrityParts;
-use super::request::{Cipher, MetadataWaiter, Read, Stage, Write};
-use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, Observer, TreePlace};
-use crate::parts::{MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
+use super::request::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
+use crate::message::{
+    CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer, TreePlace, TreeShape,
+};
+use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
-    /// Looks up what the write in `slot`, of `line`, needs beside its counter: its line of MACs, and in an eager tree the
-    /// nodes above its counter block.
+    /// Looks up what the write in `slot`, of `line`, needs beside its counter: its line of MACs, and the nodes above its
+    /// counter block that change with it.
     pub fn look_up_metadata(&mut self, slot: u32, line: Line) {
         let Some(integrity) = &self.engine.integrity else { return };
         let mut awaits = 0;
@@ -17,9 +19,14 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             let media = MediaLine::mac(integrity.mac_block(line));
             awaits += u8::from(!self.metadata_cached(media, MetadataWaiter::Write(slot)));
         }
-        let tree = self.engine.tree().filter(|tree| tree.parts.update == TreeUpdate::Eager);
-        if let Some(shape) = tree.map(|tree| tree.shape) {
-            for (node, _) in shape.path(TreePlace::leaf(self.engine.counters.block(line))) {
+        let looked_up = self.engine.tree().map(|tree| (tree.shape, tree.parts.update));
+        let levels = looked_up.map_or(0, |(shape, update)| match update {
+            TreeUpdate::Eager => usize::from(shape.top()),
+            TreeUpdate::Shortcut => 1,
+            TreeUpdate::Lazy => 0,
+        });
+        if let Some((shape, _)) = looked_up {
+            for (node, _) in shape.path(TreePlace::leaf(self.engine.counters.block(line))).take(levels) {
                 awaits += u8::from(!self.vouching_node(node, MetadataWaiter::Write(slot)));
             }
         }
@@ -112,8 +119,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         if self.engine.tree().is_some_and(|tree| tree.parts.leaves == TreeLeaves::Current) {
             let id = self.engine.counters.block(line);
-            let block = self.present_block(id);
-            self.update_tree(id, &block);
+            let mut block = self.present_block(id);
+            self.update_tree(id, &mut block);
         }
     }
 
@@ -127,80 +134,153 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// changes with the register if it protects current counters.
     pub fn major_advanced(&mut self, id: CounterBlock, block: &LineBytes) {
         if self.engine.tree().is_some_and(|tree| tree.parts.leaves == TreeLeaves::Current) {
-            self.update_tree(id, block);
+            let mut block = *block;
+            self.update_tree(id, &mut block);
         }
     }
 
-    /// The counter block `id` has entered the persistence domain as `block`: the tree changes if that is what it
-    /// protects.
-    pub fn counter_left(&mut self, id: CounterBlock, block: &LineBytes) {
+    /// The counter block `id` enters the persistence domain as `block`: the tree changes if that is what it protects, and
+    /// nodes with counters mark the block.
+    pub fn counter_leaves(&mut self, id: CounterBlock, block: &mut LineBytes) {
         if self.engine.tree().is_some_and(|tree| tree.parts.leaves == TreeLeaves::Persisted) {
             self.update_tree(id, block);
         }
     }
 
-    /// Puts a line of MACs or a node into its queue. In a lazy tree, the node above it vouches for it from now on.
-    pub fn append_metadata(&mut self, media: MediaLine, block: LineBytes) {
-        self.append_block(media, block, 0);
-        if let crate::message::MediaUnit::Node(node) = media.unit()
-            && self.engine.tree().is_some_and(|tree| tree.parts.update == TreeUpdate::Lazy)
+    /// Puts a line of MACs or a node into its queue. In a tree that is not eager, the node above it vouches for it from now
+    /// on.
+    pub fn append_metadata(&mut self, media: MediaLine, mut block: LineBytes) {
+        if let MediaUnit::Node(node) = media.unit()
+            && self.engine.tree().is_some_and(|tree| tree.parts.update != TreeUpdate::Eager)
         {
-            self.vouch_once(node.into(), &block);
+            self.vouch_once(node.into(), &mut block);
         }
+        self.append_block(media, block, 0);
     }
 
     /// Has the nodes above the counter block `id`, which is now `block`, vouch for it: all to the root in an eager tree,
-    /// the next one in a lazy tree.
-    fn update_tree(&mut self, id: CounterBlock, block: &LineBytes) {
+    /// the next one in a lazy tree, the next one and the root's register by a shortcut.
+    fn update_tree(&mut self, id: CounterBlock, block: &mut LineBytes) {
         let Some(tree) = self.engine.tree() else { return };
         let (shape, update) = (tree.shape, tree.parts.update);
         let place = TreePlace::leaf(id);
-        if update == TreeUpdate::Lazy {
-            return self.vouch_once(place, block);
+        match update {
+            TreeUpdate::Eager => self.vouch_to_root(shape, place, block),
+            TreeUpdate::Lazy => self.vouch_once(place, block),
+            TreeUpdate::Shortcut => {
+                let Some((parent, _)) = shape.parent(place) else { return };
+                let before = self.newest_node(parent);
+                self.vouch_once(place, block);
+                let after = self.newest_node(parent);
+                let place_in_root = shape.path(place).last().map_or(0, |(_, index)| index);
+                self.carry_to_root(place_in_root, &before, &after);
+            }
         }
+    }
+
+    fn carry_to_root(&mut self, index: usize, before: &LineBytes, after: &LineBytes) {
+        let Some(integrity) = &mut self.engine.integrity else { return };
+        if let Some(tree) = integrity.parts.tree.as_ref().filter(|tree| tree.parts.root_update != RootUpdate::Never) {
+            tree.scheme.carry(&mut integrity.shortcut, index, before, after);
+        }
+    }
+
+    /// Has every node above `place`, which is now `block`, vouch for the one below it.
+    fn vouch_to_root(&mut self, shape: TreeShape, place: TreePlace, block: &mut LineBytes) {
         let (mut below, mut child) = (place, *block);
         for (node, index) in shape.path(place) {
-            if node == shape.root() {
-                return self.vouch_in_root(index, below, &mut child);
-            }
             let mut parent = self.newest_node(node);
             self.vouch(&mut parent, index, below, &mut child);
-            let media = MediaLine::node(node);
-            let persists = self.engine.integrity.as_ref().is_some_and(|integrity| integrity.persists(node));
-            self.put_in_metadata_cache(media, parent, !persists);
-            if persists {
-                self.append_block(media, parent, 0);
+            if below == place {
+                *block = child;
+            } else {
+                self.keep_node(below, child);
             }
             (below, child) = (node.into(), parent);
+        }
+        self.set_root(child);
+    }
+
+    /// The node at `place` has changed: it is in the cache, and persists if it is one of those that do.
+    fn keep_node(&mut self, place: TreePlace, node: LineBytes) {
+        let persists = self.engine.integrity.as_ref().is_some_and(|integrity| integrity.persists(place));
+        self.put_in_metadata_cache(place.media(), node, !persists);
+        if persists {
+            self.append_block(place.media(), node, 0);
         }
     }
 
     /// Has the node above `place`, which is now `block`, vouch for it.
-    fn vouch_once(&mut self, place: TreePlace, block: &LineBytes) {
+    fn vouch_once(&mut self, place: TreePlace, block: &mut LineBytes) {
         let Some((node, index)) = self.engine.parent_of(place) else { return };
-        let mut child = *block;
-        if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) {
-            return self.vouch_in_root(index, place, &mut child);
+        if self.engine.leaves_at_once() {
+            self.read_behind(node);
         }
         let mut parent = self.newest_node(node);
-        self.vouch(&mut parent, index, place, &mut child);
-        self.put_in_metadata_cache(MediaLine::node(node), parent, true);
+        let counted = self.vouch(&mut parent, index, place, block);
+        if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) {
+            return self.set_root(parent);
+        }
+        let media = MediaLine::node(node);
+        self.put_in_metadata_cache(media, parent, true);
+        if counted == Counted::LowBitsWrapped {
+            self.put_in_metadata_cache(media, parent, false);
+            let bump = self.memory.writes.last_bump();
+            self.memory.admission.evict(Eviction { media, block: parent, bump, waits_for_parent: false });
+        }
     }
 
-    fn vouch_in_root(&mut self, index: usize, place: TreePlace, child: &mut LineBytes) {
-        let Some(integrity) = &self.engine.integrity else { return };
-        let mut root = integrity.root;
-        self.vouch(&mut root, index, place, child);
+    fn set_root(&mut self, root: LineBytes) {
         let kept = self.engine.tree().is_some_and(|tree| tree.parts.root_update == RootUpdate::Never);
         if let Some(integrity) = self.engine.integrity.as_mut().filter(|_| !kept) {
             integrity.root = root;
         }
     }
 
-    fn vouch(&mut self, parent: &mut LineBytes, index: usize, place: TreePlace, child: &mut LineBytes) {
+    /// Has `parent` vouch for `child` at `place`. If the counters of all its children change with that, the others are marked
+    /// again.
+    fn vouch(&mut self, parent: &mut LineBytes, index: usize, place: TreePlace, child: &mut LineBytes) -> Counted {
         self.memory.meter.stats.hashes += 1;
-        if let Some(tree) = self.engine.tree().filter(|_| self.memory.bytes) {
-            tree.scheme.vouch(parent, index, place, child);
+        let Some(tree) = self.engine.tree() else { return Counted::Alone };
+        let counted = tree.scheme.count(parent, index, child);
+        if self.memory.bytes {
+            tree.scheme.mark(parent, index, place, child);
+        }
+        if counted == Counted::AllChanged {
+            self.mark_others(parent, index, place);
+        }
+        counted
+    }
+
+    /// Marks all children of `parent` again but the one at `index`, which is `place`: those on the chip where they are, and
+    /// those in memory with a read and a write of each.
+    fn mark_others(&mut self, parent: &mut LineBytes, index: usize, place: TreePlace) {
+        let Some(shape) = self.engine.tree().map(|tree| tree.shape) else { return };
+        let Some((node, _)) = shape.parent(place) else { return };
+        for (other, child) in shape.children(node).enumerate().filter(|(other, _)| *other != index) {
+            let media = child.media();
+            let mut block = match media.unit() {
+                MediaUnit::Counter(id) => self.present_block(id),
+                _ => self.newest_metadata(media),
+            };
+            self.memory.meter.stats.hashes += 1;
+            if let Some(tree) = self.engine.tree().filter(|_| self.memory.bytes) {
+                tree.scheme.mark(parent, other, child, &mut block);
+            }
+            let cache = if child.level == 0 { &mut self.engine.counters.cache } else { self.engine.metadata_cache() };
+            let dirty = cache.is_dirty(media);
+            if let Some(cached) = cache.peek_mut(media) {
+                *cached = block;
+            } else {
+                self.memory.meter.stats.tree_reads += u64::from(child.level > 0);
+                self.memory.meter.stats.counter_reads += u64::from(child.level == 0);
+            }
+            let waiting = self.memory.admission.evictions.iter_mut().find(|eviction| eviction.media == media);
+            match waiting {
+                Some(eviction) => eviction.block = block,
+                None if !dirty => self.append_block(media, block, self.memory.writes.last_bump()),
+                None => {}
+            }
         }
     }
 }

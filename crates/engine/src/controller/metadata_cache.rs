@@ -1,7 +1,7 @@
 //! The cache of security metadata: counter blocks, lines of MACs and tree nodes, set-associative, true LRU, with their
 //! real bytes. A machine may have one for all of them, or one for counter blocks and one for the others.
 
-use crate::message::{LineBytes, MediaLine, MediaUnit};
+use crate::message::{LineBytes, MediaLine};
 
 const EMPTY: u64 = u64::MAX;
 
@@ -30,8 +30,8 @@ pub struct MetadataCache {
 impl MetadataCache {
     /// A cache of `bytes` in entries of `entry_bytes` with `ways` ways, at least one set.
     pub fn new(bytes: u64, entry_bytes: u64, ways: u32) -> Self {
+        let (sets, ways) = Self::shape(bytes, entry_bytes, ways);
         let ways = ways as usize;
-        let sets = (bytes / entry_bytes / ways as u64).max(1);
         let slots = sets as usize * ways;
         Self {
             ways,
@@ -44,25 +44,27 @@ impl MetadataCache {
         }
     }
 
+    /// The sets and ways of a cache of `bytes` in entries of `entry_bytes` with `ways` ways.
+    pub fn shape(bytes: u64, entry_bytes: u64, ways: u32) -> (u64, u64) {
+        ((bytes / entry_bytes / u64::from(ways)).max(1), u64::from(ways))
+    }
+
     /// Bytes of the host's memory that [`MetadataCache::new`] allocates.
     pub const fn host_bytes(bytes: u64, entry_bytes: u64) -> u64 {
         let slot = size_of::<u64>() + size_of::<u64>() + size_of::<bool>() + size_of::<LineBytes>();
         bytes / entry_bytes * slot as u64
     }
 
-    /// The first slot of the set of `media`. A cache that grows with the cores may have a number of sets that is no power
-    /// of two.
+    /// The first slot of the set of `media`.
     fn first_of(&self, media: MediaLine) -> usize {
-        let number = match media.unit() {
-            MediaUnit::Data(line) => line.0,
-            MediaUnit::Counter(block) => block.0,
-            MediaUnit::Mac(block) => block.0,
-            MediaUnit::Table(number) => number,
-            // The first nodes of all levels are used most; they go to different sets.
-            MediaUnit::Node(node) => node.index + u64::from(node.level),
-        };
-        let set = if self.sets.is_power_of_two() { number & (self.sets - 1) } else { number % self.sets };
-        set as usize * self.ways
+        media.cache_set(self.sets) as usize * self.ways
+    }
+
+    /// The blocks in the set of `media` that are newer than memory, by slot.
+    pub fn dirty_beside(&self, media: MediaLine) -> impl Iterator<Item = (MediaLine, &LineBytes)> {
+        let first = self.first_of(media);
+        let dirty = (first..first + self.ways).filter(|&slot| self.dirty[slot] && self.tags[slot] != EMPTY);
+        dirty.map(|slot| (self.media_of(slot), &self.blocks[slot]))
     }
 
     fn media_of(&self, slot: usize) -> MediaLine {

@@ -4,10 +4,11 @@
 use super::encrypted::Encrypted;
 use super::metadata_cache::Evicted;
 use super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
+use super::shadow_table::Noted;
 use crate::message::{
     Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode, TreePlace,
 };
-use crate::parts::{Counter, ShadowTable, TreeUpdate};
+use crate::parts::{Counter, TreeUpdate};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Whether `media` is in its cache; if not, it is fetched, and then `waiter` is informed.
@@ -16,7 +17,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let stats = &mut self.memory.meter.stats;
         *(if hit { &mut stats.metadata_hits } else { &mut stats.metadata_misses }) += 1;
         if !hit {
-            self.fetch_metadata(media, waiter);
+            self.fetch_metadata(media, Some(waiter));
         }
         hit
     }
@@ -28,15 +29,33 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         root == Some(node) || self.metadata_cached(MediaLine::node(node), waiter)
     }
 
-    fn fetch_metadata(&mut self, media: MediaLine, waiter: MetadataWaiter) {
+    /// Reads the nodes from `node` up that are not on the chip, for a block that leaves at once beside a shadow table and does
+    /// not wait for them: what leaves is in the registers meanwhile.
+    pub fn read_behind(&mut self, node: TreeNode) {
+        let mut media = MediaLine::node(node);
+        while self.engine.tree().is_some_and(|tree| MediaLine::node(tree.shape.root()) != media)
+            && !self.engine.metadata_cache().contains(media)
+            && self.view().on_chip_metadata(media).is_none()
+        {
+            self.fetch_metadata(media, None);
+            let Some(place) = TreePlace::of(media) else { return };
+            let block = self.newest_metadata(media);
+            self.check_vouched(place, &block);
+            let Some((parent, _)) = self.engine.parent_of(place) else { return };
+            media = MediaLine::node(parent);
+        }
+    }
+
+    /// Fetches `media` from memory, and then informs `waiter`.
+    pub fn fetch_metadata(&mut self, media: MediaLine, waiter: Option<MetadataWaiter>) {
         let from_media = self.view().on_chip_metadata(media).is_none();
         let now = self.memory.now();
         let integrity = self.engine.integrity.as_mut().expect("only integrity has metadata");
         let fetching = integrity.fetching.iter().copied();
         if let Some(slot) = fetching.into_iter().find(|&slot| integrity.fetches[slot].media == media) {
-            return integrity.fetches[slot].waiters.push(waiter);
+            return integrity.fetches[slot].waiters.extend(waiter);
         }
-        let slot = integrity.fetches.insert(MetadataFetch { media, from_media, waiters: vec![waiter] });
+        let slot = integrity.fetches.insert(MetadataFetch { media, from_media, waiters: Vec::from_iter(waiter) });
         integrity.fetching.push(slot);
         if !from_media {
             let at = now + self.engine.counters.latency;
@@ -77,7 +96,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let empty = MetadataFetch { media: MediaLine::with_code(0), from_media: false, waiters: Vec::new() };
         let MetadataFetch { media, from_media, waiters } = std::mem::replace(&mut integrity.fetches[slot], empty);
         integrity.fetches.release(slot);
-        if !self.engine.metadata_cache().contains(media) {
+        let is_table = matches!(media.unit(), MediaUnit::Table(_));
+        if !is_table && !self.engine.metadata_cache().contains(media) {
             let block = self.newest_metadata(media);
             // It may have been changed and evicted while it was on its way.
             let still = from_media && self.view().on_chip_metadata(media).is_none();
@@ -129,6 +149,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             Content::Stored(block) => *block,
             Content::Base(_) | Content::Never if !self.memory.bytes => [0; 64],
             Content::Base(_) | Content::Never => match media.unit() {
+                MediaUnit::Table(_) => [0; 64],
                 MediaUnit::Node(node) => self.engine.tree().map_or([0; 64], |tree| tree.scheme.initial(node.into())),
                 _ => self.initial_macs(media),
             },
@@ -195,26 +216,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         self.evicted(evicted);
         if !was_there {
-            self.note_in_table(media, false);
+            self.note(media, Noted::Filled);
         }
-        if dirty && !was_dirty {
-            self.note_in_table(media, true);
-        }
-    }
-
-    /// Writes the entry of the shadow table for the slot of `media`, if there is a table and the entry is due: when the
-    /// block has been brought into the slot, or with `dirty` when it has first been changed. What finds no entry of the
-    /// queue is in the registers beside it.
-    pub fn note_in_table(&mut self, media: MediaLine, dirty: bool) {
-        let Some(integrity) = &mut self.engine.integrity else { return };
-        let counters = &self.engine.counters.cache;
-        let slot = match (media.unit(), &integrity.apart) {
-            (MediaUnit::Mac(_), _) => None,
-            (MediaUnit::Node(_), Some(apart)) => apart.slot(media).map(|slot| counters.slots() + slot),
-            _ => counters.slot(media),
-        };
-        if let Some((line, bytes)) = slot.and_then(|slot| integrity.table.note(slot, media, dirty)) {
-            self.append_block(line, bytes, 0);
+        match (was_dirty, dirty) {
+            (false, true) => self.note(media, Noted::FirstChanged),
+            (true, true) => self.note(media, Noted::ChangedAgain),
+            (true, false) => self.note(media, Noted::Written),
+            (false, false) => {}
         }
     }
 
@@ -229,23 +237,18 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if !dirty {
             return;
         }
-        let bump = self.memory.writes.last_bump();
-        if self.engine.tree().is_some_and(|tree| tree.parts.table != ShadowTable::None) {
-            // Its entry of the shadow table is about to be replaced, so it must persist before.
-            self.memory.meter.stats.counter_writes_asked += u64::from(media.is_counter());
-            self.append_block(media, block, bump);
-            // A write-back of it that has no entry yet has nothing left to write.
-            return self.memory.admission.look_again();
+        if self.engine.leaves_at_once() {
+            self.mark_stale(media, false);
         }
-        let place = match media.unit() {
-            MediaUnit::Counter(id) => Some(TreePlace::leaf(id)),
-            MediaUnit::Node(node) => Some(node.into()),
-            _ => None,
-        };
-        let lazy = self.engine.tree().is_some_and(|tree| tree.parts.update == TreeUpdate::Lazy);
-        let parent = place.filter(|_| lazy).and_then(|place| self.engine.parent_of(place));
-        let waits_for_parent =
-            parent.is_some_and(|(node, _)| !self.vouching_node(node, MetadataWaiter::Eviction(media)));
+        let bump = self.memory.writes.last_bump();
+        let lazy = self.engine.tree().is_some_and(|tree| tree.parts.update != TreeUpdate::Eager);
+        let parent = TreePlace::of(media).filter(|_| lazy).and_then(|place| self.engine.parent_of(place));
+        // Beside a shadow table it leaves in this event, because its entry is about to be replaced.
+        let parent = parent.filter(|_| !self.engine.leaves_at_once());
+        // An older copy that waits is queued first, although the node may be there since.
+        let mut older = self.memory.admission.evictions.iter().filter(|eviction| eviction.media == media);
+        let waits_for_parent = older.any(|eviction| eviction.waits_for_parent)
+            || parent.is_some_and(|(node, _)| !self.vouching_node(node, MetadataWaiter::Eviction(media)));
         self.memory.admission.evict(Eviction { media, block, bump, waits_for_parent });
     }
 

@@ -29,6 +29,7 @@ mod metadata;
 mod metadata_cache;
 mod metadata_fetch;
 mod meter;
+mod notes;
 mod pairs;
 mod plain;
 mod policy;
@@ -38,6 +39,8 @@ mod reencrypt;
 mod request;
 mod resident;
 mod schedule;
+mod shadow_table;
+mod stale_blocks;
 mod state;
 mod view;
 mod wpq;
@@ -45,7 +48,7 @@ mod write_path;
 mod writeback;
 mod writes;
 
-pub use counters::counter_cache_host_bytes;
+pub use counters::{counter_cache_host_bytes, metadata_shape};
 pub use integrity::persisted_levels;
 pub use interface::{
     Context, ControllerSnapshot, EncryptionParts, IntegrityParts, LogParts, Response, RsrSnapshot, TreeParts,

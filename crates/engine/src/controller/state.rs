@@ -172,7 +172,7 @@ impl Controller {
     pub fn load_root(&mut self, root: Option<LineBytes>) {
         let integrity = self.engine.as_mut().and_then(|engine| engine.integrity.as_mut());
         if let Some((integrity, root)) = integrity.zip(root) {
-            integrity.root = root;
+            integrity.load_root(root);
         }
     }
 
@@ -199,6 +199,8 @@ impl Controller {
             log: Vec::new(),
             counters: Vec::new(),
             root: None,
+            table_root: None,
+            bit_lines: Vec::new(),
         };
         if let Some(engine) = &self.engine {
             let counters = &engine.counters;
@@ -213,6 +215,9 @@ impl Controller {
             snapshot.log = engine.log.as_ref().map_or(Vec::new(), |log| log.snapshot());
             snapshot.counters = blocks.filter_map(counter).collect();
             snapshot.root = engine.integrity.as_ref().and_then(Integrity::root);
+            snapshot.table_root = engine.integrity.as_ref().and_then(Integrity::table_root);
+            let stale = engine.integrity.as_ref().and_then(|integrity| integrity.stale.as_ref());
+            snapshot.bit_lines = stale.map_or(Vec::new(), |stale| stale.lines().collect());
         }
         snapshot
     }

@@ -4,7 +4,7 @@ use super::encrypted::EncryptionEngine;
 use super::request::{Eviction, Origin};
 use super::wpq::Wpq;
 use super::writes::Writes;
-use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
+use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine, TreePlace};
 use crate::parts::{Counter, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
@@ -53,7 +53,11 @@ impl View<'_> {
         }
         match device.content(MediaLine::counter(id)) {
             Content::Stored(block) => *block,
-            Content::Base(_) | Content::Never => self.engine.counters.initial(id, |line| device.populated(line)),
+            // A tree of counters has marked it.
+            Content::Base(_) | Content::Never => match self.engine.tree() {
+                Some(tree) => tree.scheme.initial(TreePlace::leaf(id)),
+                None => self.engine.counters.initial(id, |line| device.populated(line)),
+            },
         }
     }
 

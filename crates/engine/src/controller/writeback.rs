@@ -87,7 +87,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         // The block was evicted, or written with a pair, while the write-back waited: there is nothing left to write.
         if counters.cache.is_dirty(MediaLine::counter(id)) {
             let block = *counters.cache.peek(MediaLine::counter(id)).expect("a dirty block is in the cache");
-            counters.cache.set_clean(MediaLine::counter(id));
+            self.counter_clean(id);
             let bump = self.memory.writes.next_bump();
             self.append_counter(id, block, bump);
             self.block_went_alone(id, bump);

@@ -5,10 +5,12 @@ use super::{CrashCase, Survival};
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, boot_codec, encryption_parts};
 use crate::audit::{
-    AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, Ledger, LogFacts, ProgramFacts, TrialFacts,
-    ledger_channel,
+    AuditSetup, Auditor, CipherFacts, CounterLayout, CounterRecovery, EadrFacts, Ledger, LogFacts, LowBitsFacts,
+    ProgramFacts, TrialFacts, ledger_channel,
 };
 use crate::cipher::Keys;
+use crate::config::RunConfig;
+use crate::controller::EncryptionParts;
 use crate::message::{CoreId, Coverage, OpSource};
 use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::recovery::SchemeCodec;
@@ -51,14 +53,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             key: keys.data[..key_bytes].to_vec(),
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
             valid_flags: parts.valid_flags,
-            trial: parts.integrity.as_ref().filter(|_| design.recovery.contains(&RecoveryStep::RecoverCounters)).map(
-                |integrity| TrialFacts {
-                    key: keys.mac[..16].to_vec(),
-                    layout: integrity.mac_layout,
-                    inputs: integrity.parts.mac_inputs,
-                    steps: u64::from(config.machine.integrity.stop_loss),
-                },
-            ),
+            recovery: counter_recovery(config, design, parts),
         }),
         log,
         line_atomic: design.promise.line_atomic,
@@ -67,8 +62,29 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
-    let codec = encryption.map(|parts| boot_codec(&config.machine, parts, base, shadow));
+    let codec = encryption.map(|parts| boot_codec(&config.machine, cores as u16, parts, base, shadow));
     Ok(Audited { job, auditor, codec })
+}
+
+/// How a boot of `design` recovers counters.
+fn counter_recovery(config: &RunConfig, design: &Design, parts: &EncryptionParts) -> CounterRecovery {
+    let has = |step| design.recovery.contains(&step);
+    let Some(integrity) = &parts.integrity else { return CounterRecovery::None };
+    let layout = integrity.mac_layout;
+    if has(RecoveryStep::RestoreContents) {
+        CounterRecovery::Table
+    } else if has(RecoveryStep::RestoreStale) {
+        CounterRecovery::LowBits(LowBitsFacts { layout, bits: config.machine.integrity.low_bits })
+    } else if has(RecoveryStep::RecoverCounters) {
+        CounterRecovery::Trial(TrialFacts {
+            key: Keys::from_seed(config.seed).mac[..16].to_vec(),
+            layout,
+            inputs: integrity.parts.mac_inputs,
+            steps: u64::from(config.machine.integrity.stop_loss),
+        })
+    } else {
+        CounterRecovery::None
+    }
 }
 
 /// Where the recovery of `design` takes the counters of the shadow cache from.
@@ -83,7 +99,7 @@ fn stamp_of(design: &Design) -> Option<StampSource> {
 fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
     match scheme.coverage() {
         Coverage::PAGE => CounterLayout::Split { minor_bits },
-        coverage => CounterLayout::Words { coverage },
+        coverage => CounterLayout::Words { coverage, bytes: scheme.counter_bytes() },
     }
 }
 

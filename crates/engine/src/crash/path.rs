@@ -88,6 +88,10 @@ pub(super) fn alarm_told(alarm: Alarm) -> String {
         ),
         Alarm::Counter(block) => format!("the tree does not vouch for counter block {:#x}", block.0),
         Alarm::Node(node) => format!("the tree does not vouch for node {} of level {}", node.index, node.level),
+        Alarm::TableRoot => "what was in the metadata caches does not have the root that its register holds".to_owned(),
+        Alarm::Table(entry) => {
+            format!("entry {entry} of the shadow table does not belong to what is stored of its block")
+        }
         Alarm::Root => "the tree that it computes does not have the root that the register holds".to_owned(),
     }
 }
@@ -130,6 +134,9 @@ fn told(step: BootStep) -> String {
         BootStep::ShadowConsumed => "the shadow cache was declared consumed".to_owned(),
         BootStep::CachePadRenewed(slot) => format!("slot {slot} of the caches got its new pad"),
         BootStep::CountersRecovered(block) => format!("the counters of block {:#x} were recovered", block.0),
+        BootStep::ContentsRestored => {
+            "the counter blocks and nodes that were only in the metadata caches were restored to them".to_owned()
+        }
         BootStep::TreeRebuilt => "the integrity tree was rebuilt".to_owned(),
         BootStep::Written(line) => format!("the program wrote {}", at(line)),
     }

@@ -48,6 +48,10 @@ pub struct Survival {
     pub consumed: bool,
     /// The root of the integrity tree.
     pub root: bool,
+    /// The root of the tree over the shadow table, or over what is newer in the metadata caches.
+    pub table_root: bool,
+    /// The lines on the chip with bits for what is newer there.
+    pub bit_lines: bool,
 }
 
 impl Survival {
@@ -60,6 +64,8 @@ impl Survival {
         boot_counter: true,
         consumed: true,
         root: true,
+        table_root: true,
+        bit_lines: true,
     };
 
     /// Which registers of `design` survive, on a machine that treats the global counter as `global_register` says.
@@ -81,11 +87,16 @@ impl Survival {
             boot_counter: survives(RegisterName::BootCounter),
             consumed: survives(RegisterName::ShadowConsumed),
             root: survives(RegisterName::IntegrityRoot),
+            table_root: survives(RegisterName::TableRoot),
+            bit_lines: survives(RegisterName::BitLines),
         }
     }
 
     /// What survives of `held` without the caches: the write pending queue and these registers.
-    fn keep(&self, held: HeldState) -> AdrSnapshot {
+    fn keep(&self, mut held: HeldState) -> AdrSnapshot {
+        if self.bit_lines {
+            held.wpq.append(&mut held.bit_lines);
+        }
         let first = ShadowRegisters::default();
         let kept = |survives: bool, value: u64, first: u64| if survives { value } else { first };
         AdrSnapshot {
@@ -104,6 +115,7 @@ impl Survival {
                 consumed: kept(self.consumed, held.registers.consumed, first.consumed),
             },
             root: held.root.map(|root| if self.root { root } else { [0; 64] }),
+            table_root: held.table_root.map(|root| if self.table_root { root } else { [0; 64] }),
         }
     }
 }
@@ -275,6 +287,8 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
         }),
         global_counter: controller.global_counter,
         root: controller.root,
+        table_root: controller.table_root,
+        bit_lines: controller.bit_lines,
         log: controller.log,
         ..HeldState::default()
     }

@@ -107,6 +107,9 @@ impl Gathered {
             BootStep::TreeRebuilt => {
                 self.say("the integrity tree is computed, and its root is that of the register".into())
             }
+            BootStep::ContentsRestored => {
+                self.say("the counter blocks and nodes that were only in the metadata caches are there again".into())
+            }
             BootStep::Written(line) => self.one(Kind::Written, Some(line)),
         }
     }

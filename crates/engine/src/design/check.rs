@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use crate::parts::{
     CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode, GroupCommit,
-    IntegrityMode, LogLayout, LogMode, ProgramForm, RestoreInto, ShadowTable, StampSource, StepName, TreeLeaves,
-    TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowTable, StampSource, StepName,
+    TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -44,9 +44,27 @@ fn integrity(draft: &Draft) -> Option<String> {
     if let Some((_, needed)) = needs.into_iter().find(|(met, _)| !met) {
         return Some(format!("integrity = \"{name}\" needs {needed}"));
     }
-    if !draft.has_tree() {
-        return None;
+    tree(draft)
+}
+
+/// The tree: which counters it protects, when its nodes change, and what finds again those that are lost.
+fn tree(draft: &Draft) -> Option<String> {
+    let nodes = draft.tree_nodes()?;
+    let name = draft.integrity.name();
+    if nodes != TreeNodes::Hashes && (draft.counters != CounterKind::Wide || draft.tree_leaves != TreeLeaves::Persisted)
+    {
+        return Some(format!(
+            "integrity = \"{name}\" needs counters = \"wide\" and tree_leaves = \"persisted\", because a counter block gets its MAC \
+             when it leaves the chip"
+        ));
     }
+    if draft.tree_update == TreeUpdate::Shortcut && nodes != TreeNodes::Sums {
+        return Some(format!(
+            "tree_update = \"shortcut\" needs integrity = \"summing-tree\", because only sums can be added to the root past the nodes \
+             between: integrity = \"{name}\""
+        ));
+    }
+    let with_data = draft.counter_update == CounterUpdate::WithData;
     let current = draft.tree_leaves == TreeLeaves::Current;
     if current && !with_data {
         return Some(
@@ -57,9 +75,26 @@ fn integrity(draft: &Draft) -> Option<String> {
     }
     let eager = draft.tree_update == TreeUpdate::Eager;
     let listed = draft.shadow_table != ShadowTable::None;
-    if !eager && (listed || draft.tree_persistence != TreePersistence::Evicted || current) {
+    let stale_bits = draft.shadow_table == ShadowTable::StaleBits;
+    if stale_bits != (draft.node_mac == NodeMac::WithLowBits) {
         return Some(
-            "tree_update = \"lazy\" needs shadow_table = \"none\", tree_persistence = \"evicted\" and tree_leaves = \
+            "shadow_table = \"stale-bits\" and node_mac = \"with-low-bits\" need each other, because the bits say what is to be computed \
+             from the lowest bits of counters"
+                .to_owned(),
+        );
+    }
+    let contents = draft.shadow_table.has_contents() || stale_bits;
+    if contents && (draft.tree_update != TreeUpdate::Lazy || nodes != TreeNodes::Counters || !with_data) {
+        return Some(format!(
+            "shadow_table = \"{}\" needs integrity = \"counter-tree\", tree_update = \"lazy\" and counter_update = \"with-data\", because \
+             it is about counters that are in the caches alone",
+            draft.shadow_table.name()
+        ));
+    }
+    let listed_alone = listed && !contents;
+    if !eager && (listed_alone || draft.tree_persistence != TreePersistence::Evicted || current) {
+        return Some(
+            "tree_update = \"lazy\" or \"shortcut\" needs no shadow_table that names blocks, tree_persistence = \"evicted\" and tree_leaves = \
              \"persisted\", because nodes change only when what is below them leaves"
                 .to_owned(),
         );
@@ -163,14 +198,33 @@ fn recovery(draft: &Draft) -> Option<String> {
     let eadr = draft.domain == DomainReach::Eadr;
     let shadow = draft.has_shadow();
     let encrypts = draft.encryption == EncryptionMode::CounterMode;
+    let computable = matches!(draft.tree_nodes(), Some(TreeNodes::Hashes | TreeNodes::Sums));
     let needs = [
         (StepName::ResumeReencryption, encrypts, "encryption = \"counter-mode\""),
         (StepName::UndoHardwareLog, draft.log != LogMode::None, "a hardware log"),
         (StepName::EncryptPlain, eadr && draft.drain == DrainPath::InTheClear, "drain = \"in-the-clear\""),
         (StepName::RestoreShadow, shadow, "a drain to a shadow cache"),
         (StepName::RecoverCounters, draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
-        (StepName::RebuildTree, draft.has_tree(), "integrity = \"bonsai-tree\""),
-        (StepName::RestoreNodes, draft.has_tree() && draft.shadow_table != ShadowTable::None, "a shadow table"),
+        (
+            StepName::RebuildTree,
+            computable,
+            "integrity = \"bonsai-tree\" or \"summing-tree\", whose nodes follow from the counters",
+        ),
+        (
+            StepName::RestoreNodes,
+            computable && draft.shadow_table != ShadowTable::None,
+            "such a tree, and a shadow table that names blocks",
+        ),
+        (
+            StepName::RestoreStale,
+            draft.has_tree() && draft.shadow_table == ShadowTable::StaleBits,
+            "shadow_table = \"stale-bits\"",
+        ),
+        (
+            StepName::RestoreContents,
+            draft.has_tree() && draft.shadow_table.has_contents(),
+            "shadow_table = \"contents\" or \"kept-contents\"",
+        ),
         (StepName::RenewCachePads, draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
     ];
     let without = needs.into_iter().find(|(step, has, _)| !has && draft.recovery.contains(step));

@@ -7,10 +7,10 @@ use crate::parts::{
     AppendOrder, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore,
     CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
     Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
-    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, PartsList, PersistenceDomain,
-    ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowPads, ShadowSlots, ShadowTable,
-    StampSource, StepName, Tree, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues,
-    WritebackOrder,
+    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PartsList,
+    PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowPads, ShadowSlots,
+    ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeUpdate, WritePath,
+    WriteQueues, WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has its first value.
@@ -45,6 +45,7 @@ pub(super) struct Draft {
     pub mac_inputs: MacInputs,
     pub mac_write: MacWrite,
     pub group_commit: GroupCommit,
+    pub node_mac: NodeMac,
     pub tree_update: TreeUpdate,
     pub tree_persistence: TreePersistence,
     pub tree_leaves: TreeLeaves,
@@ -104,7 +105,17 @@ impl Draft {
 
     /// Whether there is a tree over counter blocks.
     pub(super) fn has_tree(&self) -> bool {
-        matches!(self.integrity, IntegrityMode::BonsaiTree)
+        self.tree_nodes().is_some()
+    }
+
+    /// What the nodes of the tree have of their children.
+    pub(super) fn tree_nodes(&self) -> Option<TreeNodes> {
+        match self.integrity {
+            IntegrityMode::None | IntegrityMode::Macs => None,
+            IntegrityMode::BonsaiTree => Some(TreeNodes::Hashes),
+            IntegrityMode::CounterTree => Some(TreeNodes::Counters),
+            IntegrityMode::SummingTree => Some(TreeNodes::Sums),
+        }
     }
 
     /// The place of `step` in the boot sequence.
@@ -137,7 +148,9 @@ impl Draft {
     }
 
     fn integrity(&self) -> Option<Integrity> {
-        let tree = Tree {
+        let tree = |nodes| Tree {
+            nodes,
+            node_mac: self.node_mac,
             update: self.tree_update,
             persistence: self.tree_persistence,
             leaves: self.tree_leaves,
@@ -147,7 +160,7 @@ impl Draft {
             table: self.shadow_table,
         };
         (self.integrity != IntegrityMode::None).then_some(Integrity {
-            tree: (self.integrity != IntegrityMode::Macs).then_some(tree),
+            tree: self.tree_nodes().map(tree),
             mac_inputs: self.mac_inputs,
             mac_write: self.mac_write,
             commit: self.group_commit,
@@ -182,6 +195,8 @@ impl Draft {
             StepName::RecoverCounters => RecoveryStep::RecoverCounters,
             StepName::RebuildTree => RecoveryStep::RebuildTree,
             StepName::RestoreNodes => RecoveryStep::RestoreNodes,
+            StepName::RestoreStale => RecoveryStep::RestoreStale,
+            StepName::RestoreContents => RecoveryStep::RestoreContents,
         }
     }
 }

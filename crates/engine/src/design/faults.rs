@@ -16,8 +16,8 @@ use crate::config::{ConfigError, unknown_name};
 use crate::parts::{
     Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
     CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
-    LogOrder, MacInputs, MacWrite, MinorReset, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName, RootUpdate,
-    ShadowPads, ShadowTable, StampSource, TreePersistence, WritePath, WritebackOrder,
+    LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName,
+    RootUpdate, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, WritePath, WritebackOrder,
 };
 
 macro_rules! faults {
@@ -79,6 +79,7 @@ faults! {
     IntegrityRoot "integrity-root" "The register of the root does not survive a loss of power."
     MacAddress "mac-address" "The MAC of a line does not cover its address."
     MacCounter "mac-counter" "The MAC of a line does not cover its counter."
+    NodeMac "node-mac" "The MAC of a node, and of a counter block, does not cover its counter in its parent."
     MacWithData "mac-with-data" "A line of MACs persists when it is evicted, not with the data."
     CounterVerification "counter-verification" "A counter block that is read is not verified against the tree."
     TreePersistence "tree-persistence" "The nodes above a counter block persist when they are evicted."
@@ -86,6 +87,10 @@ faults! {
     StopLoss "stop-loss" "Counters stay in the counter cache, however often they have been incremented."
     RecoverCounters "recover-counters" "The boot does not search for the counters that were only in the counter cache."
     RestoreNodes "restore-nodes" "The boot does not compute the nodes that the shadow table lists."
+    RestoreContents "restore-contents" "The boot does not restore the blocks that the shadow table has."
+    RestoreStale "restore-stale" "The boot does not compute the blocks whose bit says that they were newer on the chip."
+    TableRoot "table-root" "The register of the root over what is in the metadata caches does not survive a loss of power."
+    BitLines "bit-lines" "The lines of bits on the chip do not survive a loss of power."
     ShadowEntry "shadow-entry" "An entry of the shadow table stays when another block takes its slot."
     EpochBits "epoch-bits" "The stamps of slots have one bit."
 }
@@ -148,10 +153,14 @@ impl Fault {
                 let tree = parts.tree.as_mut()?;
                 match self {
                     Fault::RootUpdate => turn(&mut tree.root_update, RootUpdate::WithWrite, RootUpdate::Never),
+                    Fault::NodeMac if tree.nodes != TreeNodes::Hashes && !rebuilds => {
+                        turn(&mut tree.node_mac, NodeMac::UnderParent, NodeMac::UnderItself)
+                    }
                     Fault::CounterVerification if !rebuilds => {
                         turn(&mut tree.verification, CounterVerification::OnFill, CounterVerification::Never)
                     }
-                    Fault::ShadowEntry => turn(&mut tree.table, ShadowTable::OnDirty, ShadowTable::Stale),
+                    Fault::ShadowEntry => turn(&mut tree.table, ShadowTable::OnDirty, ShadowTable::Stale)
+                        .or_else(|| turn(&mut tree.table, ShadowTable::Contents, ShadowTable::KeptContents)),
                     Fault::TreePersistence if !rebuilds => {
                         turn(&mut tree.persistence, TreePersistence::AllLevels, TreePersistence::Evicted)
                     }
@@ -262,6 +271,10 @@ impl Fault {
             Fault::BootCounter => lose(design, RegisterName::BootCounter),
             Fault::ShadowConsumed => lose(design, RegisterName::ShadowConsumed),
             Fault::IntegrityRoot => lose(design, RegisterName::IntegrityRoot),
+            Fault::TableRoot => lose(design, RegisterName::TableRoot),
+            Fault::BitLines => lose(design, RegisterName::BitLines),
+            Fault::RestoreContents => skip(design, RecoveryStep::RestoreContents),
+            Fault::RestoreStale => skip(design, RecoveryStep::RestoreStale),
             Fault::RestoreNodes => skip(design, RecoveryStep::RestoreNodes),
             Fault::RebuildTree => skip(design, RecoveryStep::RebuildTree),
             Fault::RecoverCounters => skip(design, RecoveryStep::RecoverCounters),

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use toml::Value;
 
 /// Name and text of each built-in design, in the order in which tables show them.
-const BUILT_IN: [(&str, &str); 32] = [
+const BUILT_IN: [(&str, &str); 36] = [
     ("unencrypted", include_str!("unencrypted.toml")),
     ("ideal", include_str!("ideal.toml")),
     ("write-back", include_str!("write-back.toml")),
@@ -36,10 +36,14 @@ const BUILT_IN: [(&str, &str); 32] = [
     ("write-back-tree", include_str!("write-back-tree.toml")),
     ("rebuild", include_str!("rebuild.toml")),
     ("strict", include_str!("strict.toml")),
+    ("strict-counter-tree", include_str!("strict-counter-tree.toml")),
     ("triad-nvm", include_str!("triad-nvm.toml")),
     ("osiris", include_str!("osiris.toml")),
     ("anubis-agit-read", include_str!("anubis-agit-read.toml")),
     ("anubis-agit-plus", include_str!("anubis-agit-plus.toml")),
+    ("anubis-asit", include_str!("anubis-asit.toml")),
+    ("star", include_str!("star.toml")),
+    ("scue", include_str!("scue.toml")),
     ("secpm-tree", include_str!("secpm-tree.toml")),
     ("supermem", include_str!("supermem.toml")),
     ("supermem-tree", include_str!("supermem-tree.toml")),

@@ -6,9 +6,9 @@ use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
     AppendOrder, CachePads, Choice, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterStore,
     CounterUpdate, CounterVerification, Domain, DomainReach, DrainCopies, DrainPath, EncryptionMode, GroupCommit,
-    IntegrityMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset,
+    IntegrityMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac,
     ProgramForm, RegisterName, RestoreInto, RootUpdate, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName,
-    TreeLeaves, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
+    TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -58,6 +58,9 @@ pub(super) enum Needs {
     RestoreShadow,
     Integrity,
     Tree,
+    CounterNodes,
+    Contents,
+    StaleBits,
 }
 
 impl Needs {
@@ -75,8 +78,21 @@ impl Needs {
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
             }
-            Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or \"bonsai-tree\""),
-            Needs::Tree => (draft.has_tree(), "integrity = \"bonsai-tree\""),
+            Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
+            Needs::Tree => {
+                (draft.has_tree(), "a tree, integrity = \"bonsai-tree\", \"counter-tree\" or \"summing-tree\"")
+            }
+            Needs::Contents => (
+                draft.has_tree() && (draft.shadow_table.has_contents() || draft.shadow_table == ShadowTable::StaleBits),
+                "shadow_table = \"contents\", \"kept-contents\" or \"stale-bits\"",
+            ),
+            Needs::StaleBits => {
+                (draft.has_tree() && draft.shadow_table == ShadowTable::StaleBits, "shadow_table = \"stale-bits\"")
+            }
+            Needs::CounterNodes => (
+                matches!(draft.tree_nodes(), Some(TreeNodes::Counters | TreeNodes::Sums)),
+                "integrity = \"counter-tree\" or \"summing-tree\"",
+            ),
             Needs::RestoreShadow => {
                 (draft.recovery.contains(&StepName::RestoreShadow), "\"restore-shadow\" in recovery")
             }
@@ -158,6 +174,7 @@ pub(super) const KEYS: &[Key] = &[
     one!("mac_inputs", mac_inputs: MacInputs, Integrity, "what goes into the MAC of a data line"),
     one!("mac_write", mac_write: MacWrite, Integrity, "when a MAC that lies in a line of MACs becomes durable"),
     one!("group_commit", group_commit: GroupCommit, Integrity, "where a write and what persists with it find room"),
+    one!("node_mac", node_mac: NodeMac, CounterNodes, "what the MAC of a node with counters covers"),
     one!("tree_update", tree_update: TreeUpdate, Tree, "when the nodes above a counter block are updated on the chip"),
     one!("tree_persistence", tree_persistence: TreePersistence, Tree, "which nodes persist with a write"),
     one!("tree_leaves", tree_leaves: TreeLeaves, Tree, "which counters the tree protects"),
@@ -201,6 +218,13 @@ pub(super) const KEYS: &[Key] = &[
         "up to which stamp the shadow cache has been consumed"
     ),
     register!("registers.integrity_root", IntegrityRoot, Tree, "the root of the integrity tree"),
+    register!(
+        "registers.table_root",
+        TableRoot,
+        Contents,
+        "the root of the tree over the shadow table, or over what is newer in the metadata caches"
+    ),
+    register!("registers.bit_lines", BitLines, StaleBits, "the lines of bits in use"),
     Key {
         path: "recovery",
         meaning: "the steps of the boot sequence, in order",

@@ -41,7 +41,7 @@ impl Memory {
         let system = system.as_mut().expect("there is one now");
         let loaded = Arc::clone(base) as Arc<dyn BaseImage>;
         let parts = encryption_parts(machine, design, *seed, &loaded).expect("there has been a controller with them");
-        let codec = parts.map(|parts| boot_codec(machine, parts, Arc::clone(&loaded), None));
+        let codec = parts.map(|parts| boot_codec(machine, 1, parts, Arc::clone(&loaded), None));
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let (drained, boot_writes, global_counter, root, mut stored) = {
             let media = system.device.image();
@@ -49,6 +49,7 @@ impl Memory {
             let drained = loss.strike(held(system.controller.snapshot()), media);
             let mut boot = loss.boot(media, &drained.snapshot, NoObserver);
             boot.finish();
+            boot.write_back_metadata();
             let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
             boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));
             (drained.snapshot.wpq.len() as u64, boot.writes(), boot.global_counter(), boot.root(), stored)

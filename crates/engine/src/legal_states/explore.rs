@@ -37,7 +37,7 @@ pub fn explore_legal(
     let facts = keep_ledgers(&mut job, source).expect("what is no trace can recover");
     let machine = wide_minors(&config.machine);
     let codec = encryption_parts(&machine, design, config.seed, &base)?;
-    let codec = codec.map(|parts| boot_codec(&machine, parts, Arc::clone(&base), None));
+    let codec = codec.map(|parts| boot_codec(&machine, 1, parts, Arc::clone(&base), None));
     let explorer = LegalExplorer::new(LegalSetup {
         hardware,
         line_atomic: design.promise.line_atomic,

@@ -2,20 +2,18 @@
 //! side, the hashes of its children; its 64 bytes are divided among them, so a hash has 512 bits divided by the arity. A
 //! node follows from the counter blocks below it alone.
 
+use super::first_blocks::FirstBlocks;
 use crate::cipher::MacCipher;
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes, TreeNode, TreePlace, TreeShape};
-use crate::parts::{CounterScheme, TreeScheme};
+use crate::message::{BaseImage, CounterBlock, LineBytes, TreeNode, TreePlace, TreeShape};
+use crate::parts::{Counted, CounterScheme, TreeScheme};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// A tree of hashes with one key.
 pub struct BonsaiTree {
     shape: TreeShape,
     cipher: MacCipher,
-    counters: Box<dyn CounterScheme>,
-    /// The lines that were populated before the run, ascending and disjoint.
-    populated: Vec<Range<u64>>,
+    first: FirstBlocks,
     /// For a node above blocks all of whose lines were populated, and for one above none: its bytes, by level from 0.
     uniform: [Vec<LineBytes>; 2],
     /// Other nodes before the run, as far as they were asked for.
@@ -32,19 +30,18 @@ impl BonsaiTree {
         let mut tree = Self {
             shape,
             cipher,
-            counters,
-            populated: base.populated_lines(),
+            first: FirstBlocks::new(counters, base),
             uniform: [Vec::new(), Vec::new()],
             mixed: Mutex::default(),
         };
-        let all = u64::MAX >> (u64::BITS as usize - tree.counters.coverage().lines());
+        let all = u64::MAX >> (u64::BITS as usize - tree.first.counters.coverage().lines());
         tree.uniform = [all, 0].map(|populated| {
             let grown = |child: &LineBytes| {
                 let mut node = [0; 64];
                 (0..shape.arity()).for_each(|place| tree.put(&mut node, place, child));
                 Some(node)
             };
-            let leaf = tree.counters.initial(populated);
+            let leaf = tree.first.counters.initial(populated);
             std::iter::successors(Some(leaf), grown).take(usize::from(shape.top()) + 1).collect()
         });
         tree
@@ -68,31 +65,27 @@ impl BonsaiTree {
         if leaves.end - leaves.start < all {
             return None;
         }
-        let [first, end] =
-            [leaves.start, leaves.end].map(|leaf| self.counters.coverage().line(CounterBlock(leaf), 0).0);
-        let next = self.populated.partition_point(|lines| lines.end <= first);
-        match self.populated.get(next) {
-            Some(lines) if lines.start <= first && end <= lines.end => Some(FULL),
-            Some(lines) if lines.start < end => None,
+        let all_lines = self.first.lines(&leaves);
+        let next = self.first.populated.partition_point(|lines| lines.end <= all_lines.start);
+        match self.first.populated.get(next) {
+            Some(lines) if lines.start <= all_lines.start && all_lines.end <= lines.end => Some(FULL),
+            Some(lines) if lines.start < all_lines.end => None,
             _ => Some(BLANK),
         }
     }
 }
 
-impl BonsaiTree {
-    /// A counter block before the run.
-    fn leaf(&self, block: CounterBlock) -> LineBytes {
-        let populated = |line: Line| {
-            let next = self.populated.partition_point(|lines| lines.end <= line.0);
-            self.populated.get(next).is_some_and(|lines| lines.start <= line.0)
-        };
-        self.counters.initial(self.counters.coverage().mask(block, populated))
-    }
-}
-
 impl TreeScheme for BonsaiTree {
-    fn vouch(&self, parent: &mut LineBytes, index: usize, _place: TreePlace, child: &mut LineBytes) {
+    fn count(&self, _parent: &mut LineBytes, _index: usize, _child: &LineBytes) -> Counted {
+        Counted::Alone
+    }
+
+    fn mark(&self, parent: &mut LineBytes, index: usize, _place: TreePlace, child: &mut LineBytes) {
         self.put(parent, index, child);
+    }
+
+    fn carry(&self, _root: &mut LineBytes, _index: usize, _before: &LineBytes, _after: &LineBytes) {
+        unreachable!("hashes are not carried");
     }
 
     fn vouches(&self, parent: &LineBytes, index: usize, _place: TreePlace, child: &LineBytes) -> bool {
@@ -106,7 +99,7 @@ impl TreeScheme for BonsaiTree {
             return self.uniform[kind][usize::from(place.level)];
         }
         if place.level == 0 {
-            return self.leaf(CounterBlock(place.index));
+            return self.first.block(CounterBlock(place.index));
         }
         // Not held while children are asked for.
         let known = |mixed: &Mutex<FxHashMap<TreePlace, LineBytes>>| {
@@ -130,7 +123,7 @@ mod tests {
     use crate::cipher::Keys;
     use crate::mechanism::line_counters::LineCounters;
     use crate::mechanism::split_counters::SplitCounters;
-    use crate::message::ranges;
+    use crate::message::{Line, ranges};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -186,7 +179,7 @@ mod tests {
             let shape = TreeShape::new(leaves, arity);
             let cipher = MacCipher::new(&Keys::from_seed(3).tree);
             let tree = BonsaiTree::new(shape, cipher.clone(), scheme(split), &base);
-            prop_assert_eq!(&tree.populated, &ranges(base.0.iter().copied()));
+            prop_assert_eq!(&tree.first.populated, &ranges(base.0.iter().copied()));
             let leaf = |block| counters.initial(coverage.mask(block, |line| base.populated(line)));
             let mut all: Vec<LineBytes> = (0..leaves).map(|block| leaf(CounterBlock(block))).collect();
             let nodes = |level: u8| (0..shape.nodes(level)).map(move |index| TreePlace { level, index });
@@ -204,7 +197,7 @@ mod tests {
                 for (node, index) in shape.path(below) {
                     let mut child = kept[usize::from(below.level)][below.index as usize];
                     let parent = &mut kept[usize::from(node.level)][node.index as usize];
-                    tree.vouch(parent, index, below, &mut child);
+                    tree.mark(parent, index, below, &mut child);
                     prop_assert!(tree.vouches(parent, index, below, &child));
                     child[63] ^= 1;
                     prop_assert!(!tree.vouches(parent, index, below, &child));

@@ -3,6 +3,7 @@
 use super::global_counters::GlobalCounters;
 use super::line_counters::LineCounters;
 use super::split_counters::SplitCounters;
+use super::wide_counters::WideCounters;
 use crate::config::{CounterOrganisation, Counters, Geometry, Integrity, MacPlacement, Machine};
 use crate::message::{Coverage, LINES_PER_PAGE, MacLayout, MediaLayout, TreeShape};
 use crate::parts::{CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption};
@@ -23,6 +24,7 @@ impl Encryption {
                     GlobalCounters::inline()
                 })
             }
+            (CounterKind::Wide, _) => Box::new(WideCounters),
             (CounterKind::Split, _) => Box::new(SplitCounters::of(counters)),
             (CounterKind::OfMachine | CounterKind::OwnOfMachine, _) if split_on_machine => {
                 Box::new(SplitCounters::of(counters))

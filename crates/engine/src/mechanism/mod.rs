@@ -2,10 +2,16 @@
 //! belong to the stages.
 
 pub mod bonsai_tree;
+pub mod counter_tree;
 mod counters;
 pub mod drain;
+mod first_blocks;
 pub mod global_counters;
 pub mod line_counters;
+pub mod low_bits;
+pub mod low_bits_blocks;
 pub mod macs;
 pub mod pads;
 pub mod split_counters;
+pub mod table_contents;
+pub mod wide_counters;

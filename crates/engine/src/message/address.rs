@@ -246,6 +246,19 @@ impl MediaLine {
     pub fn is_counter(self) -> bool {
         self.0 >> KIND_SHIFT == COUNTER
     }
+    /// The set of a cache with `sets` sets that it belongs to. A cache that grows with the cores may have a number of sets that
+    /// is no power of two.
+    pub fn cache_set(self, sets: u64) -> u64 {
+        let number = match self.unit() {
+            MediaUnit::Data(line) => line.0,
+            MediaUnit::Counter(block) => block.0,
+            MediaUnit::Mac(block) => block.0,
+            MediaUnit::Table(number) => number,
+            // The first nodes of all levels are used most; they go to different sets.
+            MediaUnit::Node(node) => node.index + u64::from(node.level),
+        };
+        if sets.is_power_of_two() { number & (sets - 1) } else { number % sets }
+    }
     /// The name of its kind: "data", "counter", "MAC", "tree" or "table".
     pub fn kind(self) -> &'static str {
         match self.unit() {

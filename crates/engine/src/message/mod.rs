@@ -5,12 +5,16 @@
 mod address;
 mod event;
 mod hardware_log;
+mod line_tree;
+mod metadata_shape;
 mod observer;
 mod omission;
 mod op;
 mod port;
 mod program;
 mod shadow;
+mod stale_bits;
+mod table_entry;
 mod tree;
 
 pub use address::{
@@ -21,6 +25,8 @@ pub use event::Event;
 pub use hardware_log::{
     BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot,
 };
+pub use line_tree::{LineHash, LineTree};
+pub use metadata_shape::MetadataShape;
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
 pub use omission::{Omission, ProtocolStep};
 pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE};
@@ -31,6 +37,8 @@ pub use program::{
     Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces, ranges,
 };
 pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};
+pub use stale_bits::{StaleBit, StaleBits};
+pub use table_entry::{ENTRY_COUNTER_BITS, TableEntry};
 pub use tree::{TreePlace, TreeShape};
 
 /// Index of a core.

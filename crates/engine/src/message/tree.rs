@@ -1,6 +1,6 @@
 //! The shape of an integrity tree over counter blocks: pure arithmetic on node numbers.
 
-use super::{CounterBlock, MediaLine, TreeNode};
+use super::{CounterBlock, MediaLine, MediaUnit, TreeNode};
 
 /// What a node covers, or the node itself: a counter block is at level 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -15,6 +15,15 @@ impl TreePlace {
     /// The place of a counter block.
     pub fn leaf(block: CounterBlock) -> Self {
         Self { level: 0, index: block.0 }
+    }
+
+    /// The place of what `media` holds; `None` if it is neither a counter block nor a node.
+    pub fn of(media: MediaLine) -> Option<Self> {
+        match media.unit() {
+            MediaUnit::Counter(block) => Some(Self::leaf(block)),
+            MediaUnit::Node(node) => Some(node.into()),
+            MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) => None,
+        }
     }
 
     /// The unit on the media that holds it.
@@ -76,6 +85,11 @@ impl TreeShape {
     /// Number of nodes on the media: all below the root.
     pub fn nodes_below_root(self) -> u64 {
         (1..self.top).map(|level| self.nodes(level)).sum()
+    }
+
+    /// Whether there is something at `place` on the media: a counter block, or a node below the root.
+    pub fn has(self, place: TreePlace) -> bool {
+        place.level < self.top && place.index < self.nodes(place.level)
     }
 
     /// The number of `node` among all nodes on the media, level by level from the first.

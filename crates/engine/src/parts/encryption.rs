@@ -32,6 +32,10 @@ pub enum CounterKind {
     /// Each line has an 8-byte counter of its own writes. Eight counters share a block.
     #[strum(props(paper = "easy-pm, section II-B"))]
     PerLine,
+    /// Each line has a 56-bit counter of its own writes. Eight counters share a block with the 64-bit MAC that a tree of
+    /// counters gives it.
+    #[strum(props(paper = "Gueron, 2016 (SGX)"))]
+    Wide,
     /// The organisation that the machine sets with `counters.organisation`.
     OfMachine,
     /// Split counters if the machine has them, else per-line counters: a hardware log needs counters that belong to the
@@ -43,6 +47,10 @@ pub enum CounterKind {
 pub trait CounterScheme: Send + Sync {
     /// How many lines share a block.
     fn coverage(&self) -> Coverage;
+    /// Bytes of a line's counter, in blocks with a whole counter for each line.
+    fn counter_bytes(&self) -> usize {
+        8
+    }
     /// Whether counters come from the global register, so that a write gets its counter without a block.
     fn global(&self) -> bool;
     /// The block before the run has written to it. Bit `i` of `populated` says that its line `i` holds data.

@@ -1,7 +1,7 @@
 //! The integrity of memory: which MACs and trees a design has, what of them persists, and when.
 
 use super::Counter;
-use crate::message::{Line, LineBytes, TreePlace};
+use crate::message::{Line, LineBytes, LineHash, TableEntry, TreePlace};
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// What protects memory against an attacker who writes to it.
@@ -17,6 +17,32 @@ pub enum IntegrityMode {
     /// Nodes can be computed from the counter blocks alone.
     #[strum(props(paper = "Rogers et al., MICRO 2007"))]
     BonsaiTree,
+    /// Data lines have MACs, and counter blocks are the leaves of a tree of counters: each node has a counter for each
+    /// child, which counts how often the child left the chip, and a MAC under its own counter in its parent. Nodes cannot
+    /// be computed from the counter blocks.
+    #[strum(props(paper = "Gueron, 2016 (SGX)"))]
+    CounterTree,
+    /// As a tree of counters, but each counter is the sum of the counters in the child, so that nodes can be computed from
+    /// the counter blocks alone.
+    #[strum(props(paper = "Huang and Hua, HPCA 2023 (SCUE)"))]
+    SummingTree,
+}
+
+/// What the MAC of a node in a tree of counters, or of a counter block below one, covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[strum(serialize_all = "kebab-case")]
+pub enum NodeMac {
+    /// Its counters, its place and its counter in its parent.
+    #[default]
+    #[strum(props(paper = "Gueron, 2016 (SGX)"))]
+    UnderParent,
+    /// As above, in 54 bits. The other 10 bits of its place are the lowest of the counter in its parent, of which the
+    /// machine's `integrity.low_bits` are used. MACs of data lines have the lowest bits of the line's counter.
+    #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
+    WithLowBits,
+    /// Its own counters and its place.
+    #[strum(props(paper = "seeded fault"))]
+    UnderItself,
 }
 
 /// What goes into the MAC of a data line.
@@ -55,6 +81,10 @@ pub enum TreeUpdate {
     Eager,
     /// Each node when what is below it leaves the chip.
     Lazy,
+    /// The register of the root with the counter block that persists, the nodes between when what is below them leaves the
+    /// chip.
+    #[strum(props(paper = "Huang and Hua, HPCA 2023 (SCUE)"))]
+    Shortcut,
 }
 
 /// Which nodes persist with a write.
@@ -137,9 +167,27 @@ pub enum ShadowTable {
     /// A slot's entry is written when the block in it is first changed.
     #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis, AGIT-Plus)"))]
     OnDirty,
+    /// A slot's entry has the lowest bits of the counters of the block in it, and is written when the block is changed. It is
+    /// cleared when the block leaves. A small tree protects the table.
+    #[strum(props(paper = "hardened reading of Anubis, ASIT"))]
+    Contents,
+    /// As above, but an entry stays when its block leaves, until the next block in the slot is changed.
+    #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis, ASIT)"))]
+    KeptContents,
+    /// Not by slot: a bit for each counter block and node says whether it is newer on the chip than in memory. Lines of bits
+    /// have layers of bits above them, which say which lines are not zero.
+    #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
+    StaleBits,
     /// A slot's entry is written when the first block in it is changed, and never again.
     #[strum(props(paper = "seeded fault"))]
     Stale,
+}
+
+impl ShadowTable {
+    /// Whether entries have the contents of blocks, so that the table is protected by a tree of its own.
+    pub fn has_contents(self) -> bool {
+        matches!(self, ShadowTable::Contents | ShadowTable::KeptContents)
+    }
 }
 
 /// How many entries of the write pending queue a write with its metadata needs.
@@ -168,9 +216,24 @@ pub struct Integrity {
     pub commit: GroupCommit,
 }
 
+/// What the nodes of a tree have of their children.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TreeNodes {
+    /// Hashes.
+    Hashes,
+    /// Counters of departures.
+    Counters,
+    /// Sums of their counters.
+    Sums,
+}
+
 /// The tree of a design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tree {
+    /// Whether nodes have counters or hashes of their children.
+    pub nodes: TreeNodes,
+    /// What the MAC of a node covers, if nodes have counters.
+    pub node_mac: NodeMac,
     /// When nodes are updated on the chip.
     pub update: TreeUpdate,
     /// Which nodes persist with a write.
@@ -193,12 +256,52 @@ pub trait MacSource: Send + Sync {
     fn mac(&self, line: Line, ciphertext: &LineBytes, counter: Counter) -> u128;
 }
 
+/// What else follows when a node has counted a change of a child.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Nothing.
+    Alone,
+    /// The counters of all its children have changed: each must be marked again.
+    AllChanged,
+    /// The lowest bits of the counter, which the child also has, are zero again: memory must get the node with its other bits.
+    LowBitsWrapped,
+}
+
 /// An integrity tree: how a node vouches for its children.
 pub trait TreeScheme: Send + Sync {
-    /// Has `parent` vouch for `child`, the child at place `index` in it. The child may be changed, too.
-    fn vouch(&self, parent: &mut LineBytes, index: usize, place: TreePlace, child: &mut LineBytes);
+    /// Counts in `parent` that `child`, the child at place `index` in it, has changed, if nodes have counters.
+    fn count(&self, parent: &mut LineBytes, index: usize, child: &LineBytes) -> Counted;
+    /// Marks the child at place `index` as the one that `parent` vouches for: with a hash in the parent, or with a MAC in the
+    /// child.
+    fn mark(&self, parent: &mut LineBytes, index: usize, place: TreePlace, child: &mut LineBytes);
     /// Whether `parent` vouches for `child`, the child at place `index` in it.
     fn vouches(&self, parent: &LineBytes, index: usize, place: TreePlace, child: &LineBytes) -> bool;
     /// What is at `place` before the run has written anything below it.
     fn initial(&self, place: TreePlace) -> LineBytes;
+    /// Adds to the counter at place `index` of `root` what the counters of a node far below have grown from `before` to
+    /// `after`. Only sums are carried.
+    fn carry(&self, root: &mut LineBytes, index: usize, before: &LineBytes, after: &LineBytes);
+}
+
+/// The entries of a shadow table that has the contents of blocks.
+pub trait TableScheme: LineHash + Send + Sync {
+    /// The entry of the block or node at `place`, which is now `block`.
+    fn entry(&self, place: TreePlace, block: &LineBytes) -> LineBytes;
+    /// The block or node that `entry` speaks of, from what of it is stored; `None` if the two do not belong together.
+    fn restored(&self, entry: &TableEntry, place: TreePlace, stored: &LineBytes) -> Option<LineBytes>;
+    /// Whether `block` is an older version than `other` of the same block.
+    fn is_older(&self, block: &LineBytes, other: &LineBytes) -> bool;
+}
+
+/// Nodes and MACs with the lowest bits of the counter above them, so that a block can be computed from what is below it.
+pub trait LowBitsScheme: LineHash + Send + Sync {
+    /// The lowest bits that a child, as it is stored, has of its counter in its parent.
+    fn of_child(&self, child: &LineBytes) -> u64;
+    /// The lowest bits that the MAC of a data line has of its counter.
+    fn of_mac(&self, mac: u128) -> u64;
+    /// `stored` with these lowest bits of its counters.
+    fn restored(&self, stored: &LineBytes, low: &[u64; 8]) -> LineBytes;
+    /// What protects the blocks of a set of a cache that are newer than memory, which come in the order of their places; zeros
+    /// if there are none.
+    fn set(&self, blocks: &mut dyn Iterator<Item = (TreePlace, LineBytes)>) -> LineBytes;
 }

@@ -19,8 +19,9 @@ pub use encryption::{
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
-    CounterVerification, GroupCommit, Integrity, IntegrityMode, MacInputs, MacSource, MacWrite, RootUpdate,
-    ShadowTable, Tree, TreeLeaves, TreeOrder, TreePersistence, TreeScheme, TreeUpdate,
+    Counted, CounterVerification, GroupCommit, Integrity, IntegrityMode, LowBitsScheme, MacInputs, MacSource, MacWrite,
+    NodeMac, RootUpdate, ShadowTable, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeScheme,
+    TreeUpdate,
 };
 pub use persistence::{
     Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,

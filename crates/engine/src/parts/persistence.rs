@@ -54,6 +54,13 @@ pub enum RegisterName {
     /// The root of the integrity tree.
     #[strum(props(paper = "Rogers et al., MICRO 2007"))]
     IntegrityRoot,
+    /// The root of the tree over the shadow table, if its entries have contents, or over what is newer in the metadata caches
+    /// than in memory.
+    #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis, ASIT); Huang and Hua, HPCA 2021 (STAR)"))]
+    TableRoot,
+    /// The lines in use with bits for what is newer on the chip than in memory.
+    #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
+    BitLines,
 }
 
 /// A step of the boot sequence.
@@ -82,6 +89,12 @@ pub enum RecoveryStep {
     RebuildTree,
     /// Compute the nodes of the integrity tree that the shadow table lists, and compare the root with its register.
     RestoreNodes,
+    /// Compare the shadow table with the root of its tree, and restore the blocks and nodes that it has to the metadata
+    /// caches.
+    RestoreContents,
+    /// Compute the blocks and nodes whose bit says that they were newer on the chip from what is below them, into the metadata
+    /// caches, and compare the root over them with its register.
+    RestoreStale,
 }
 
 /// The name of a step of the boot sequence; a design file lists them in order.
@@ -115,6 +128,14 @@ pub enum StepName {
     /// Compute the nodes of the integrity tree that the shadow table lists, and compare the root with its register.
     #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis)"))]
     RestoreNodes,
+    /// Compare the shadow table with the root of its tree, and restore the blocks and nodes that it has to the metadata
+    /// caches.
+    #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis, ASIT)"))]
+    RestoreContents,
+    /// Compute the blocks and nodes whose bit says that they were newer on the chip from what is below them, into the metadata
+    /// caches, and compare the root over them with its register.
+    #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
+    RestoreStale,
 }
 
 /// Where recovery gets the counter of a slot's pad from.

@@ -51,6 +51,8 @@ pub enum BootStep {
     CountersRecovered(CounterBlock),
     /// The nodes of the integrity tree that do not persist were computed, and the root compared with its register.
     TreeRebuilt,
+    /// The counter blocks and nodes that were only in the metadata caches were restored to them.
+    ContentsRestored,
 }
 
 enum Phase {
@@ -233,12 +235,20 @@ impl<'a, O: Observer> Boot<'a, O> {
             plain,
             registers: self.registers,
             root: self.path.root,
+            table_root: self.path.table_root(),
+            bit_lines: Vec::new(),
         }
     }
 
     /// The media with everything that the boot has written.
     pub fn memory(&self) -> &dyn Media {
         self.path.memory()
+    }
+
+    /// Writes the counter blocks and nodes that were restored to the metadata caches back to memory, for a machine that
+    /// begins with empty caches.
+    pub fn write_back_metadata(&mut self) {
+        self.path.write_back_restored(&mut self.observer);
     }
 
     /// Number of steps that wrote to memory or to a restored line in the caches.
@@ -351,6 +361,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     fn load_registers(&mut self) {
         self.path.status = self.snapshot.status;
         self.path.root = self.snapshot.root;
+        self.path.load_table(self.snapshot.table_root);
         self.path.in_the_clear.extend(&self.snapshot.plain);
         self.log.clone_from(&self.snapshot.log);
         self.registers = self.snapshot.registers;
@@ -405,6 +416,14 @@ impl<'a, O: Observer> Boot<'a, O> {
                 let whole = *step == RecoveryStep::RebuildTree;
                 match if whole { self.path.rebuild_tree() } else { self.path.restore_nodes() } {
                     Ok(()) => return Some(BootStep::TreeRebuilt),
+                    Err(alarm) => self.path.alarm = Some(alarm),
+                }
+            }
+            Some(step @ (RecoveryStep::RestoreContents | RecoveryStep::RestoreStale)) => {
+                self.phase = next;
+                let entries = *step == RecoveryStep::RestoreContents;
+                match if entries { self.path.restore_contents() } else { self.path.restore_stale() } {
+                    Ok(()) => return Some(BootStep::ContentsRestored),
                     Err(alarm) => self.path.alarm = Some(alarm),
                 }
             }

@@ -3,9 +3,10 @@
 use super::LineCodec;
 use super::media_writer::MediaWriter;
 use crate::message::{
-    Content, CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, Observer, TreeNode, TreePlace, TreeShape,
+    Content, CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, MetadataShape, Observer, TreeNode,
+    TreePlace, TreeShape,
 };
-use crate::parts::{Counter, MacSource, TreeScheme};
+use crate::parts::{Counted, Counter, LowBitsScheme, MacSource, TableScheme, TreeScheme};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,10 @@ pub enum Alarm {
     Node(TreeNode),
     /// The tree that the boot computed does not have the root that the register holds.
     Root,
+    /// The shadow table, or what was newer in the metadata caches, does not have the root that its register holds.
+    TableRoot,
+    /// This entry of the shadow table does not belong to what is stored of its block.
+    Table(u64),
 }
 
 /// What a boot needs of the integrity of memory.
@@ -74,6 +79,19 @@ pub struct TreeCodec {
     pub verifies_counters: bool,
     /// Whether the root's register takes new roots.
     pub root_follows: bool,
+    /// The entries of the shadow table, and how many there are, if they have the contents of blocks.
+    pub table: Option<(Arc<dyn TableScheme>, u64)>,
+    /// How blocks are computed from what is below them, if they are, and the shape of the metadata caches.
+    pub low_bits: Option<(Arc<dyn LowBitsScheme>, MetadataShape)>,
+}
+
+impl TreeCodec {
+    /// Has `parent` vouch for `child`, the child at place `index`. Returns whether the other children must be marked again.
+    fn vouch(&self, parent: &mut LineBytes, index: usize, place: TreePlace, child: &mut LineBytes) -> bool {
+        let counted = self.scheme.count(parent, index, child);
+        self.scheme.mark(parent, index, place, child);
+        counted == Counted::AllChanged
+    }
 }
 
 impl<'a> MediaWriter<'a> {
@@ -119,7 +137,7 @@ impl<'a> MediaWriter<'a> {
         integrity.mac(line, &self.ciphertext(line, codec), counter)
     }
 
-    fn stored_mac(&self, line: Line, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
+    pub(super) fn stored_mac(&self, line: Line, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
         match self.memory().content(MediaLine::mac(integrity.mac_layout.block(line))) {
             Content::Stored(block) => integrity.mac_layout.get(block, line),
             Content::Base(_) | Content::Never => codec.first_mac(line).unwrap_or(0),
@@ -129,7 +147,7 @@ impl<'a> MediaWriter<'a> {
     /// Checks that the nodes above `place` vouch for it, up to the root.
     fn verify_place(&self, tree: &TreeCodec, place: TreePlace) -> Result<(), Alarm> {
         let Some(root) = &self.root else { return Ok(()) };
-        if self.verified.borrow().contains(&place) {
+        if self.verified.borrow().contains(&place) || self.restored.get(place).is_some() {
             return Ok(());
         }
         let Some((parent, index)) = tree.shape.parent(place) else { return Ok(()) };
@@ -151,10 +169,12 @@ impl<'a> MediaWriter<'a> {
 
     /// The counter block or node at `place`, as it is stored.
     fn tree_bytes(&self, tree: &TreeCodec, place: TreePlace) -> LineBytes {
-        match self.memory().content(place.media()) {
-            Content::Stored(bytes) => *bytes,
-            Content::Base(_) | Content::Never => tree.scheme.initial(place),
-        }
+        self.restored.get(place).copied().unwrap_or_else(|| self.stored_block(tree, place))
+    }
+
+    /// What the boot needs of the tree; `None` if there is none.
+    pub(super) fn tree_codec(&self) -> Option<&'a TreeCodec> {
+        self.codec()?.integrity()?.tree.as_ref()
     }
 
     /// Computes the nodes that do not persist with each write, from the highest level that does, or from the counter
@@ -163,9 +183,7 @@ impl<'a> MediaWriter<'a> {
     /// # Errors
     /// The root differs from its register.
     pub fn rebuild_tree(&mut self) -> Result<(), Alarm> {
-        let Some(tree) = self.codec().and_then(|codec| codec.integrity()).and_then(|codec| codec.tree.as_ref()) else {
-            return Ok(());
-        };
+        let Some(tree) = self.tree_codec() else { return Ok(()) };
         let mut below: BTreeMap<TreePlace, LineBytes> = BTreeMap::new();
         let mut stale: BTreeSet<TreePlace> = BTreeSet::new();
         self.memory().stored(&mut |media, bytes| {
@@ -188,14 +206,14 @@ impl<'a> MediaWriter<'a> {
                 let Some((parent, index)) = tree.shape.parent(place) else { continue };
                 let parent = TreePlace::from(parent);
                 let node = above.entry(parent).or_insert_with(|| tree.scheme.initial(parent));
-                tree.scheme.vouch(node, index, place, &mut child);
+                tree.vouch(node, index, place, &mut child);
+                if place.level > tree.persisted_levels {
+                    stale.remove(&place);
+                    self.store(place.media(), &child);
+                }
             }
             if let Some(node) = above.remove(&root) {
                 computed = node;
-            }
-            for (place, node) in &above {
-                stale.remove(place);
-                self.store(place.media(), node);
             }
             below = above;
         }
@@ -215,9 +233,7 @@ impl<'a> MediaWriter<'a> {
     /// is passed over, and what it should have said is missed when the root is compared.
     fn listed(&self) -> BTreeSet<TreePlace> {
         let mut listed = BTreeSet::new();
-        let Some(tree) = self.codec().and_then(|codec| codec.integrity()).and_then(|codec| codec.tree.as_ref()) else {
-            return listed;
-        };
+        let Some(tree) = self.tree_codec() else { return listed };
         self.memory().stored(&mut |media, bytes| {
             let MediaUnit::Table(_) = media.unit() else { return };
             for entry in bytes.as_chunks::<8>().0 {
@@ -226,7 +242,7 @@ impl<'a> MediaWriter<'a> {
                     MediaUnit::Node(node) => TreePlace::from(node),
                     _ => continue,
                 };
-                if place.level < tree.shape.top() && place.index < tree.shape.nodes(place.level) {
+                if tree.shape.has(place) {
                     listed.insert(place);
                 }
             }
@@ -240,9 +256,7 @@ impl<'a> MediaWriter<'a> {
     /// # Errors
     /// The root differs from its register.
     pub fn restore_nodes(&mut self) -> Result<(), Alarm> {
-        let Some(tree) = self.codec().and_then(|codec| codec.integrity()).and_then(|codec| codec.tree.as_ref()) else {
-            return Ok(());
-        };
+        let Some(tree) = self.tree_codec() else { return Ok(()) };
         for place in self.listed().into_iter().filter(|place| place.level > 0) {
             let node = self.vouching_for_children(tree, TreeNode { level: place.level, index: place.index });
             if node != self.tree_bytes(tree, place) {
@@ -263,7 +277,7 @@ impl<'a> MediaWriter<'a> {
     fn vouching_for_children(&self, tree: &TreeCodec, node: TreeNode) -> LineBytes {
         let mut computed = [0; 64];
         for (index, child) in tree.shape.children(node).enumerate() {
-            tree.scheme.vouch(&mut computed, index, child, &mut self.tree_bytes(tree, child));
+            tree.vouch(&mut computed, index, child, &mut self.tree_bytes(tree, child));
         }
         computed
     }
@@ -351,21 +365,38 @@ impl<'a> MediaWriter<'a> {
         }
     }
 
-    /// Has the nodes above `place` vouch for what is stored there, up to the root.
+    /// Has the nodes above `place` vouch for what is stored there, up to the root or to one in the metadata caches. What is
+    /// in them needs nothing before it leaves.
     pub(super) fn climb(&mut self, tree: &TreeCodec, place: TreePlace, observer: &mut impl Observer) {
         let Some(root) = self.root else { return };
         let (mut below, mut child) = (place, self.tree_bytes(tree, place));
         for (node, index) in tree.shape.path(place) {
-            let is_root = node == tree.shape.root();
-            let mut parent = if is_root { root } else { self.tree_bytes(tree, node.into()) };
-            tree.scheme.vouch(&mut parent, index, below, &mut child);
-            if !is_root {
-                self.put(MediaLine::node(node), &parent);
-                observer.persisted(0, MediaLine::node(node), &parent);
-            } else if tree.root_follows {
-                self.root = Some(parent);
+            if self.restored.get(below).is_some() {
+                return;
             }
+            let mut parent = if node == tree.shape.root() { root } else { self.tree_bytes(tree, node.into()) };
+            let unmarked = child;
+            let renewed = tree.vouch(&mut parent, index, below, &mut child);
+            if below != place || child != unmarked {
+                self.put_vouched(below, &child, observer);
+            }
+            if renewed {
+                for (other, sibling) in tree.shape.children(node).enumerate().filter(|(other, _)| *other != index) {
+                    let mut block = self.tree_bytes(tree, sibling);
+                    tree.scheme.mark(&mut parent, other, sibling, &mut block);
+                    self.put_vouched(sibling, &block, observer);
+                }
+            }
+            self.change_restored(node.into(), &parent, observer);
             (below, child) = (node.into(), parent);
         }
+        if tree.root_follows {
+            self.root = Some(child);
+        }
+    }
+
+    fn put_vouched(&mut self, place: TreePlace, bytes: &LineBytes, observer: &mut impl Observer) {
+        self.put(place.media(), bytes);
+        observer.persisted(0, place.media(), bytes);
     }
 }

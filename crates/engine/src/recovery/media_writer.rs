@@ -1,6 +1,7 @@
 //! The ordinary write path without its pipeline: encrypted memory, read and written line by line in indivisible steps.
 //! Used by a boot, and by a drain on a battery that supports all operations.
 
+use super::restored::Restored;
 use super::survivors::Memory;
 use super::{Alarm, LineCodec, Media, ReencryptionStatus};
 use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page, TreePlace};
@@ -32,6 +33,8 @@ pub struct MediaWriter<'a> {
     pub in_the_clear: FxHashSet<Line>,
     /// The register of the root of the integrity tree; `None` if there is no tree.
     pub root: Option<LineBytes>,
+    /// The counter blocks and nodes that were restored to the metadata caches, with the table that has them.
+    pub(super) restored: Restored,
     /// The first check that failed. The machine has stopped there.
     pub alarm: Option<Alarm>,
     /// Counter blocks and nodes that are verified, so that each is once.
@@ -48,6 +51,7 @@ impl<'a> MediaWriter<'a> {
             register: 0,
             in_the_clear: FxHashSet::default(),
             root: None,
+            restored: Restored::default(),
             alarm: None,
             verified: RefCell::default(),
         }
@@ -197,9 +201,7 @@ impl<'a> MediaWriter<'a> {
     ) {
         observer.write_arrived(0, line, plaintext);
         if let (Some(codec), Some(block)) = (self.codec, block) {
-            let media = counter_of(line, codec);
-            self.memory.store(media, block);
-            observer.persisted(0, media, block);
+            self.put_counter(codec.coverage().block(line), block, observer);
         }
         self.memory.store(MediaLine::data(line), bytes);
         self.in_the_clear.remove(&line);
@@ -208,6 +210,9 @@ impl<'a> MediaWriter<'a> {
     }
 
     pub(super) fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
+        if let Some(block) = self.restored.get(TreePlace::leaf(codec.coverage().block(line))) {
+            return *block;
+        }
         match self.memory.content(counter_of(line, codec)) {
             Content::Stored(block) | Content::Base(block) => *block,
             Content::Never => codec.base_block(codec.coverage().block(line)),

@@ -15,6 +15,7 @@ mod codec;
 mod integrity;
 mod media_writer;
 mod restore;
+mod restored;
 mod survivors;
 #[cfg(test)]
 mod tests;

@@ -78,6 +78,9 @@ pub struct AdrSnapshot {
     pub registers: ShadowRegisters,
     /// The register of the root of the integrity tree; `None` if there is no tree.
     pub root: Option<LineBytes>,
+    /// The register of the root of the tree over the shadow table, or over what was newer in the metadata caches; `None` if
+    /// there is no such tree.
+    pub table_root: Option<LineBytes>,
 }
 
 /// The complete state of a machine when power is lost, whether it survives or not.
@@ -101,6 +104,11 @@ pub struct HeldState {
     pub registers: ShadowRegisters,
     /// The register of the root of the integrity tree; `None` if there is no tree.
     pub root: Option<LineBytes>,
+    /// The register of the root of the tree over the shadow table, or over what was newer in the metadata caches; `None` if
+    /// there is no such tree.
+    pub table_root: Option<LineBytes>,
+    /// The lines on the chip with bits for what is newer there than in memory.
+    pub bit_lines: Vec<(MediaLine, LineBytes)>,
 }
 
 /// The media with everything that was written since.

@@ -6,7 +6,7 @@ use counterpoint_engine::config::{self, AesHold, ByteSize, CounterOrganisation, 
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
+use counterpoint_engine::message::{BaseImage, Coverage, Line, LineBytes, NoObserver};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -322,7 +322,7 @@ fn the_requests_meet_re_encryption_in_every_design_with_split_counters() {
     for name in design::names() {
         let reencryptions = compare(&machine, name, Variant::Hardened, &requests).unwrap();
         let design = design::find(name, Variant::Hardened).unwrap();
-        let split = design.encryption.is_some_and(|parts| !parts.scheme(&machine.counters).global());
+        let split = design.encryption.is_some_and(|parts| parts.scheme(&machine.counters).coverage() == Coverage::PAGE);
         assert_eq!(reencryptions > 4, split, "{name}: {reencryptions}");
     }
 }

@@ -128,6 +128,17 @@ const ROWS: &[Row] = &[
     row(Fault::RebuildTree, "rebuild", "array", REFUSED),
     row(Fault::RebuildTree, "triad-nvm", "array", REFUSED),
     with(row(Fault::StopLoss, "osiris", "linked-list", REFUSED), COUNTERS_STAY),
+    with(row(Fault::StopLoss, "star", "linked-list", REFUSED), COUNTERS_STAY),
+    row(Fault::RootUpdate, "scue", "array", REFUSED),
+    attacked(row(Fault::NodeMac, "strict-counter-tree", "array", ACCEPTED)),
+    attacked(row(Fault::NodeMac, "anubis-asit", "array", ACCEPTED)),
+    attacked(row(Fault::CounterVerification, "star", "array", ACCEPTED)),
+    row(Fault::RestoreContents, "anubis-asit", "array", REFUSED),
+    row(Fault::RestoreStale, "star", "array", REFUSED),
+    row(Fault::TableRoot, "anubis-asit", "array", REFUSED),
+    row(Fault::TableRoot, "star", "array", REFUSED),
+    row(Fault::BitLines, "star", "array", REFUSED),
+    row(Fault::ShadowEntry, "anubis-asit", "array", LOST),
     row(Fault::RecoverCounters, "osiris", "array", REFUSED),
 ];
 

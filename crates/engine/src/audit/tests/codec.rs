@@ -103,7 +103,7 @@ impl TestCodec {
     pub fn counter(&self, line: Line, block: &LineBytes) -> (u64, u8) {
         match self.counters {
             CounterLayout::Split { .. } => (self.major(block), self.minors(block)[line.index_in_page()]),
-            CounterLayout::Words { coverage } => {
+            CounterLayout::Words { coverage, .. } => {
                 let at = (line.0 % coverage.lines() as u64) as usize;
                 (u64::from_le_bytes(block[at * 8..at * 8 + 8].try_into().unwrap()), 0)
             }
@@ -124,7 +124,7 @@ impl LineCodec for TestCodec {
     fn coverage(&self) -> Coverage {
         match self.counters {
             CounterLayout::Split { .. } => Coverage::PAGE,
-            CounterLayout::Words { coverage } => coverage,
+            CounterLayout::Words { coverage, .. } => coverage,
         }
     }
     fn base_block(&self, block: CounterBlock) -> LineBytes {
@@ -133,7 +133,7 @@ impl LineCodec for TestCodec {
                 let page = Page(block.0);
                 self.pack(0, &std::array::from_fn(|n| u8::from(self.base.populated(page.line(n)))))
             }
-            CounterLayout::Words { coverage } => {
+            CounterLayout::Words { coverage, .. } => {
                 let lines = coverage.lines() as u64;
                 let values: Vec<u64> =
                     (0..lines).map(|n| u64::from(self.base.populated(Line(block.0 * lines + n)))).collect();
@@ -164,7 +164,7 @@ impl LineCodec for TestCodec {
         crypt_under(self.key(line), line, major, minor, plaintext)
     }
     fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
-        if let CounterLayout::Words { coverage } = self.counters {
+        if let CounterLayout::Words { coverage, .. } = self.counters {
             *register = (*register).max(1) + 1;
             let at = (line.0 % coverage.lines() as u64) as usize;
             block[at * 8..at * 8 + 8].copy_from_slice(&register.to_le_bytes());

@@ -31,7 +31,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
             key: KEY.to_vec(),
             counters: CounterLayout::Split { minor_bits: 2 },
             valid_flags: false,
-            trial: None,
+            recovery: crate::audit::CounterRecovery::None,
         }),
         log: None,
         line_atomic: LineAtomicity::Every,

@@ -252,7 +252,7 @@ impl Machine {
                 key: KEY.to_vec(),
                 counters: self.codec.counters,
                 valid_flags: false,
-                trial: None,
+                recovery: crate::audit::CounterRecovery::None,
             }),
             log: self.log_facts.clone(),
             line_atomic,

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
-const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 8 };
 
 /// Five transactions, so that buckets are reused; power fails after every event, and every distinct state is booted.
 fn explore(layout: LogLayout, counters: CounterLayout, fault: LogFault) -> Explorer<'static> {

@@ -397,7 +397,7 @@ proptest! {
         steps in proptest::collection::vec((global_step(), any::<bool>()), 1..120), line_atomic in promise(), beside: bool
     ) {
         let coverage = if beside { Coverage::LINE } else { Coverage::EIGHT_LINES };
-        let counters = CounterLayout::Words { coverage };
+        let counters = CounterLayout::Words { coverage, bytes: 8 };
         let machine = Machine::with_counters(counters);
         let base = machine.codec.base.clone();
         let mut both = Both {

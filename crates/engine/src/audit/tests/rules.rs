@@ -11,7 +11,7 @@ use crate::parts::LineAtomicity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 8 };
 
 /// Runs the test program, judging after every event, and returns the broken rules in order of discovery.
 fn explore(
@@ -241,7 +241,7 @@ fn what_was_stored_before_the_marking_is_not_promised_until_a_fence_covers_it() 
 
 #[test]
 fn a_counter_that_lies_beside_its_line_needs_no_counter_region() {
-    let counters = CounterLayout::Words { coverage: Coverage::LINE };
+    let counters = CounterLayout::Words { coverage: Coverage::LINE, bytes: 8 };
     for (style, holds) in [(WriteStyle::Pair, true), (WriteStyle::CounterFirst, false)] {
         let mut machine = Machine::with_counters(counters);
         let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());

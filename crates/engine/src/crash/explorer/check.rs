@@ -47,7 +47,7 @@ impl Explorer<'_> {
         let mut broken = Vec::new();
         let mut boot = survivors.boot(self.auditor.boot_watch());
         boot.load();
-        for (line, expected) in self.auditor.durable_view().filter(|_| !self.auditor.tries_counters()) {
+        for (line, expected) in self.auditor.durable_view().filter(|_| !self.auditor.recovers_counters()) {
             if boot.line(line) != *expected {
                 disagreements.push((line, "as the power failure left it"));
             }

@@ -59,7 +59,7 @@ fn explore_global(
     style: impl FnMut(u64) -> WriteStyle,
     found: impl Fn(u64) -> GlobalCounter,
 ) -> Explorer<'static> {
-    let mut machine = Machine::with_counters(CounterLayout::Words { coverage });
+    let mut machine = Machine::with_counters(CounterLayout::Words { coverage, bytes: 8 });
     let (mut program, facts) = undo_pair(&machine.codec.base, 5, ProgramFault::default());
     let mut explorer = Explorer::new(machine.audited(false, true, Some(facts)), CrashPlan::All, 0);
     let snapshot =

@@ -32,7 +32,7 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
 }
 
 const SPLIT: CounterLayout = CounterLayout::Split { minor_bits: 2 };
-const WORDS: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+const WORDS: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 8 };
 
 #[test]
 fn recovery_survives_power_failures_after_every_step_of_it() {

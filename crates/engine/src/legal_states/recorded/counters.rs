@@ -128,7 +128,7 @@ impl Rules {
         let Some(parts) = encryption_parts(&machine, design, seed, &dynamic)? else {
             return Ok(None);
         };
-        let codec = boot_codec(&machine, parts, dynamic, None);
+        let codec = boot_codec(&machine, 1, parts, dynamic, None);
         Ok(Some(Self { hardware, codec, base }))
     }
 }

@@ -209,7 +209,7 @@ fn plaintext_memory_boots_as_it_lies() {
 fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
     for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
-        let codec = TestCodec::new(base.clone(), CounterLayout::Words { coverage });
+        let codec = TestCodec::new(base.clone(), CounterLayout::Words { coverage, bytes: 8 });
         let mut image = Image { base: base.clone(), stored: BTreeMap::new() };
         let block = |line| MediaLine::counter(coverage.block(Line(line)));
         let holding = |line: u64, value| {

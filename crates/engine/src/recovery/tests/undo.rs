@@ -10,7 +10,7 @@ use crate::recovery::*;
 use std::collections::BTreeMap;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
-const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES };
+const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 8 };
 /// Minor counters that overflow while lines are restored.
 const NARROW: CounterLayout = CounterLayout::Split { minor_bits: 2 };
 const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];

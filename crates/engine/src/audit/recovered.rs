@@ -1,0 +1,113 @@
+//! The auditor's own way to the counters that a boot recovers, because they were only in the counter cache: by trial against
+//! the MACs of lines, from the lowest bits beside those MACs, or from a shadow table.
+
+use super::counter::AuditedCounter;
+use super::mac::{AuditedMacs, LowBitsFacts, TrialFacts};
+use super::table::AuditedTable;
+use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MacLayout, MediaLine, MediaUnit};
+use rustc_hash::FxHashMap;
+
+/// What an auditor must know of how a boot recovers counters.
+#[derive(Clone, Debug, Default)]
+pub enum CounterRecovery {
+    /// It does not.
+    #[default]
+    None,
+    /// It tries one counter after another against the MAC of a line.
+    Trial(TrialFacts),
+    /// It takes the lowest bits of a counter from beside the MAC of its line.
+    LowBits(LowBitsFacts),
+    /// It restores counter blocks from a shadow table with their contents.
+    Table,
+}
+
+enum Way {
+    Trial(AuditedMacs),
+    LowBits(LowBitsFacts),
+    Table(AuditedTable),
+}
+
+/// How counters are recovered, and what has persisted that this needs.
+pub(super) struct Recovered {
+    way: Option<Way>,
+    /// The lines of MACs that have persisted.
+    mac_lines: FxHashMap<MacBlock, LineBytes>,
+}
+
+impl Recovered {
+    pub fn new(recovery: &CounterRecovery) -> Self {
+        let way = match recovery {
+            CounterRecovery::None => None,
+            CounterRecovery::Trial(facts) => Some(Way::Trial(AuditedMacs::new(facts))),
+            CounterRecovery::LowBits(facts) => Some(Way::LowBits(*facts)),
+            CounterRecovery::Table => Some(Way::Table(AuditedTable::default())),
+        };
+        Self { way, mac_lines: FxHashMap::default() }
+    }
+
+    /// Whether a boot recovers counters.
+    pub fn any(&self) -> bool {
+        self.way.is_some()
+    }
+
+    fn layout(&self) -> Option<MacLayout> {
+        match &self.way {
+            Some(Way::Trial(macs)) => Some(macs.layout),
+            Some(Way::LowBits(facts)) => Some(facts.layout),
+            Some(Way::Table(_)) | None => None,
+        }
+    }
+
+    /// `media` has persisted. Returns the lines that may have other counters from now on because of their MACs.
+    pub fn mac_persisted(&mut self, media: MediaLine, bytes: &LineBytes) -> impl Iterator<Item = Line> + use<> {
+        let of = self.layout().and_then(|layout| match media.unit() {
+            MediaUnit::Mac(block) => Some((layout, block)),
+            _ => None,
+        });
+        if let Some((_, block)) = of {
+            self.mac_lines.insert(block, *bytes);
+        }
+        of.into_iter().flat_map(|(layout, block)| layout.lines(block))
+    }
+
+    /// `media` has persisted. Returns the counter blocks that may have other counters from now on because of their entries.
+    pub fn entry_persisted(&mut self, media: MediaLine, bytes: &LineBytes) -> Vec<CounterBlock> {
+        match (&mut self.way, media.unit()) {
+            (Some(Way::Table(table)), MediaUnit::Table(slot)) => table.write(slot, bytes),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The counter at place `index` of `block` that a boot finds, if memory has `stored`.
+    pub fn in_block(&self, block: CounterBlock, index: usize, stored: u64) -> u64 {
+        match &self.way {
+            Some(Way::Table(table)) => table.counter(block, index, stored),
+            _ => stored,
+        }
+    }
+
+    /// The counter that a boot finds for `line`, which is stored as `ciphertext`, by its MAC, if its block says `first`;
+    /// `None` if it does not look there, or finds nothing. `split`: counters have minors.
+    pub fn by_mac(
+        &self,
+        line: Line,
+        ciphertext: &LineBytes,
+        first: AuditedCounter,
+        split: bool,
+    ) -> Option<AuditedCounter> {
+        let layout = self.layout()?;
+        let mac = layout.get(self.mac_lines.get(&layout.block(line))?, line);
+        match self.way.as_ref()? {
+            Way::LowBits(facts) => Some(AuditedCounter { major: facts.counter(first.major, mac), ..first }),
+            Way::Trial(macs) => {
+                let counters = (0..=macs.steps).map(|step| match split {
+                    true => AuditedCounter { minor: first.minor.saturating_add(step as u8), ..first },
+                    false => AuditedCounter { major: first.major + step, ..first },
+                });
+                let mut used = counters.filter(|counter| *counter != AuditedCounter::NEVER);
+                used.find(|counter| macs.of(line, ciphertext, *counter) == mac)
+            }
+            Way::Table(_) => None,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What memory and registers are told about the metadata caches, so that a boot finds again what was only in them: entries of a
+//! shadow table, or bits for what is newer on the chip, with the root over it. Both change in the event of what they tell.
+
+use super::encrypted::Encrypted;
+use super::shadow_table::Noted;
+use crate::message::{DevicePort, LineBytes, MediaLine, MediaUnit, Observer, TreePlace};
+
+/// Most blocks that a set holds for which their order is found without allocating.
+const WAYS: usize = 64;
+
+impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+    /// Tells that what is `noted` has happened to the slot of `media`.
+    pub fn note(&mut self, media: MediaLine, noted: Noted) {
+        if !self.engine.leaves_at_once() {
+            return;
+        }
+        self.note_in_table(media, noted);
+        match noted {
+            Noted::FirstChanged => self.mark_stale(media, true),
+            Noted::Written => self.mark_stale(media, false),
+            Noted::Filled | Noted::ChangedAgain => {}
+        }
+        self.note_set(media);
+    }
+
+    /// Writes the entry of the shadow table for the slot of `media`, if there is a table and the entry is due. What finds no
+    /// entry of the queue is in the registers beside it.
+    fn note_in_table(&mut self, media: MediaLine, noted: Noted) {
+        let Some(integrity) = &mut self.engine.integrity else { return };
+        let Some(table) = &mut integrity.table else { return };
+        let counters = &self.engine.counters.cache;
+        let (cache, first) = match (media.unit(), &integrity.apart) {
+            (MediaUnit::Counter(_), _) | (_, None) => (counters, 0),
+            (_, Some(apart)) => (apart, counters.slots()),
+        };
+        let Some((slot, block)) = cache.slot(media).zip(cache.peek(media)) else { return };
+        if let Some((line, bytes)) = table.note(first + slot, media, block, noted, self.memory.bytes) {
+            self.append_block(line, bytes, 0);
+        }
+    }
+
+    /// The root over what is newer in the caches changes with the set of `media`.
+    fn note_set(&mut self, media: MediaLine) {
+        let Some(integrity) = &mut self.engine.integrity else { return };
+        let Some(stale) = integrity.stale.as_mut().filter(|_| self.memory.bytes) else { return };
+        let cache = match (media.unit(), &integrity.apart) {
+            (MediaUnit::Counter(_), _) | (_, None) => &self.engine.counters.cache,
+            (_, Some(apart)) => apart,
+        };
+        let mut blocks: [Option<(TreePlace, &LineBytes)>; WAYS] = [None; WAYS];
+        let found = cache.dirty_beside(media).filter_map(|(media, block)| Some((TreePlace::of(media)?, block)));
+        let count = blocks.iter_mut().zip(found).map(|(to, from)| *to = Some(from)).count();
+        let blocks = &mut blocks[..count];
+        blocks.sort_unstable_by_key(|block| block.map(|(place, _)| place));
+        stale.set_changed(media, &mut blocks.iter().flatten().map(|(place, block)| (*place, **block)));
+    }
+
+    /// Sets or clears the bit that says that the copy of `media` in memory is stale, and those above it.
+    pub fn mark_stale(&mut self, media: MediaLine, stale: bool) {
+        let Some(bits) =
+            self.engine.integrity.as_ref().and_then(|integrity| integrity.stale.as_ref()).map(|stale| stale.bits)
+        else {
+            return;
+        };
+        let Some(place) = TreePlace::of(media) else { return };
+        let mut set = stale;
+        for (number, bit) in bits.path(place) {
+            self.bring_bit_line(number);
+            let integrity = self.engine.integrity.as_mut().and_then(|integrity| integrity.stale.as_mut());
+            let Some((bytes, [was_zero, is_zero])) = integrity.and_then(|stale| stale.put_bit(number, bit, set)) else {
+                return;
+            };
+            let now = self.memory.now();
+            self.memory.observer.persisted(now, MediaLine::table(number), &bytes);
+            if was_zero == is_zero {
+                return;
+            }
+            set = !is_zero;
+        }
+    }
+
+    /// Brings line `number` of the bits to the chip. It is read from memory if it is there; nothing waits for that, because bits
+    /// are only set and cleared.
+    fn bring_bit_line(&mut self, number: u64) {
+        let Some(stale) = self.engine.integrity.as_mut().and_then(|integrity| integrity.stale.as_mut()) else { return };
+        if stale.line(number).is_some() {
+            return;
+        }
+        let media = MediaLine::table(number);
+        let bytes = self.newest_metadata(media);
+        if bytes != [0; 64] {
+            self.fetch_metadata(media, None);
+        }
+        let stale = self.engine.integrity.as_mut().and_then(|integrity| integrity.stale.as_mut());
+        if let Some((media, bytes)) = stale.and_then(|stale| stale.bring(number, bytes)) {
+            self.append_block(media, bytes, 0);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Counter blocks before the run: each line that was populated has been written once.
+
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes};
+use crate::parts::CounterScheme;
+use std::ops::Range;
+
+/// The counter blocks of a memory before the run.
+pub(super) struct FirstBlocks {
+    pub counters: Box<dyn CounterScheme>,
+    /// The lines that were populated, ascending and disjoint.
+    pub populated: Vec<Range<u64>>,
+}
+
+impl FirstBlocks {
+    /// The blocks of `counters`, of a memory that starts as `base`.
+    pub fn new(counters: Box<dyn CounterScheme>, base: &dyn BaseImage) -> Self {
+        Self { counters, populated: base.populated_lines() }
+    }
+
+    /// The block `id`.
+    pub fn block(&self, id: CounterBlock) -> LineBytes {
+        let populated = |line: Line| {
+            let next = self.populated.partition_point(|lines| lines.end <= line.0);
+            self.populated.get(next).is_some_and(|lines| lines.start <= line.0)
+        };
+        self.counters.initial(self.counters.coverage().mask(id, populated))
+    }
+
+    /// The lines of a range of blocks, which is not empty.
+    pub fn lines(&self, blocks: &Range<u64>) -> Range<u64> {
+        let [first, end] =
+            [blocks.start, blocks.end].map(|block| self.counters.coverage().line(CounterBlock(block), 0).0);
+        first..end
+    }
+
+    /// Number of lines in a range of blocks that were populated.
+    pub fn populated_in(&self, blocks: &Range<u64>) -> u64 {
+        let lines = self.lines(blocks);
+        let next = self.populated.partition_point(|populated| populated.end <= lines.start);
+        let overlapping = self.populated[next..].iter().take_while(|populated| populated.start < lines.end);
+        overlapping.map(|populated| populated.end.min(lines.end) - populated.start.max(lines.start)).sum()
+    }
+}

@@ -1,0 +1,108 @@
+//! A hash tree over numbered lines of which few differ from zeros, for what is small enough to be hashed on the chip: the lines
+//! of a shadow table. Only what differs from a tree over zeros is kept.
+
+use super::LineBytes;
+use rustc_hash::FxHashMap;
+
+const ARITY: u64 = 8;
+
+/// Hashes a line to 8 bytes.
+pub trait LineHash {
+    /// The hash of `bytes`.
+    fn hash(&self, bytes: &LineBytes) -> [u8; 8];
+}
+
+/// The tree's nodes above its lines.
+#[derive(Clone, Debug)]
+pub struct LineTree {
+    /// For each level from the one above the lines: a node over zeros.
+    blank: Vec<LineBytes>,
+    /// For each level, the other nodes.
+    nodes: Vec<FxHashMap<u64, LineBytes>>,
+}
+
+impl LineTree {
+    /// A tree over `lines` lines of zeros, at least one.
+    pub fn new(lines: u64, hash: &dyn LineHash) -> Self {
+        let mut blank = Vec::new();
+        let (mut below, mut left) = ([0; 64], lines.max(1));
+        loop {
+            let node: Vec<u8> = std::iter::repeat_n(hash.hash(&below), ARITY as usize).flatten().collect();
+            below = node.try_into().expect("eight hashes of 8 bytes");
+            blank.push(below);
+            left = left.div_ceil(ARITY);
+            if left == 1 {
+                break;
+            }
+        }
+        Self { nodes: vec![FxHashMap::default(); blank.len()], blank }
+    }
+
+    /// Levels of nodes, with the root.
+    pub fn levels(&self) -> usize {
+        self.blank.len()
+    }
+
+    /// The root.
+    pub fn root(&self) -> LineBytes {
+        let top = self.blank.len() - 1;
+        self.nodes[top].get(&0).copied().unwrap_or(self.blank[top])
+    }
+
+    /// Line `number` is now `bytes`.
+    pub fn set(&mut self, number: u64, bytes: &LineBytes, hash: &dyn LineHash) {
+        let (mut index, mut child) = (number, *bytes);
+        for (level, nodes) in self.nodes.iter_mut().enumerate() {
+            let node = nodes.entry(index / ARITY).or_insert(self.blank[level]);
+            node[(index % ARITY) as usize * 8..][..8].copy_from_slice(&hash.hash(&child));
+            (index, child) = (index / ARITY, *node);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Sum;
+
+    impl LineHash for Sum {
+        fn hash(&self, bytes: &LineBytes) -> [u8; 8] {
+            let word = bytes.iter().fold(7u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+            word.to_le_bytes()
+        }
+    }
+
+    /// The root over all lines, level by level.
+    fn reference(mut lines: Vec<LineBytes>) -> LineBytes {
+        loop {
+            // A node has a place for every child that it could have; those that do not exist are as zeros would be.
+            let node = |children: &[LineBytes]| {
+                let mut bytes: Vec<u8> = children.iter().flat_map(|child| Sum.hash(child)).collect();
+                bytes.resize(64, 0);
+                LineBytes::try_from(bytes).unwrap()
+            };
+            lines = lines.chunks(ARITY as usize).map(node).collect();
+            if lines.len() == 1 {
+                return lines[0];
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_root_is_that_of_all_lines(levels in 1..4u32, writes in prop::collection::vec((any::<u64>(), any::<u8>()), 0..30)) {
+            let lines = ARITY.pow(levels);
+            let mut all = vec![[0; 64]; lines as usize];
+            let mut tree = LineTree::new(lines, &Sum);
+            prop_assert_eq!(tree.levels(), levels as usize);
+            for (number, byte) in writes {
+                let number = number % lines;
+                all[number as usize][9] = byte;
+                tree.set(number, &all[number as usize], &Sum);
+                prop_assert_eq!(tree.root(), reference(all.clone()));
+            }
+        }
+    }
+}
