@@ -14,6 +14,7 @@ use crate::parts::{
 };
 
 /// MACs and the tree.
+#[derive(Clone)]
 pub(super) struct Integrity {
     pub parts: IntegrityParts,
     /// The cache of MACs and nodes; `None` if they share the counter cache.
@@ -38,6 +39,7 @@ pub(super) struct Integrity {
 
 /// The shadow table: eight entries to a line, one for each slot of the counter cache, then one for each slot of the cache
 /// of MACs and nodes. The controller has a copy of it on the chip (decision), so that an entry is written without reading.
+#[derive(Clone)]
 pub(super) struct Table {
     kind: ShadowTable,
     lines: Vec<LineBytes>,

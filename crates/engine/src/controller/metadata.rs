@@ -163,7 +163,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             if node == shape.root() {
                 return self.vouch_in_root(index, below, &mut child);
             }
-            let mut parent = self.newest_node(node);
+            let mut parent = self.trusted_node(node);
             self.vouch(&mut parent, index, below, &mut child);
             let media = MediaLine::node(node);
             let persists = self.engine.integrity.as_ref().is_some_and(|integrity| integrity.persists(node));
@@ -182,7 +182,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) {
             return self.vouch_in_root(index, place, &mut child);
         }
-        let mut parent = self.newest_node(node);
+        let mut parent = self.trusted_node(node);
         self.vouch(&mut parent, index, place, &mut child);
         self.put_in_metadata_cache(MediaLine::node(node), parent, true);
     }

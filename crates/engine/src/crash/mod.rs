@@ -34,7 +34,7 @@ mod shrink;
 pub(crate) mod tests;
 mod touched;
 
-pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Target, Verdict};
+pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Moment, Target, Verdict};
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
 pub use by_line::LineLosses;

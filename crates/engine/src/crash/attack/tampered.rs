@@ -1,10 +1,17 @@
 //! The media after a power failure, with what the attacker has changed.
 
 use super::Changes;
-use crate::crash::Survivors;
 use crate::message::{Content, CounterBlock, LineBytes, MediaLine, MediaUnit};
-use crate::recovery::Media;
+use crate::recovery::{AdrSnapshot, Media};
 use rustc_hash::FxHashMap;
+
+/// What is stored for `unit`; `None` if it was never written.
+pub(super) fn stored(media: &dyn Media, unit: MediaLine) -> Option<LineBytes> {
+    match media.content(unit) {
+        Content::Stored(bytes) => Some(*bytes),
+        Content::Base(_) | Content::Never => None,
+    }
+}
 
 /// The media with everything that the persistence domain has drained to them.
 pub(super) struct Drained<'a> {
@@ -13,16 +20,9 @@ pub(super) struct Drained<'a> {
 }
 
 impl<'a> Drained<'a> {
-    pub fn new(survivors: &'a Survivors<'_>) -> Self {
-        Self { media: survivors.media, drained: survivors.drained.snapshot.wpq.iter().copied().collect() }
-    }
-
-    /// What is stored for `media`; `None` if it was never written.
-    pub fn stored(&self, media: MediaLine) -> Option<LineBytes> {
-        match self.content(media) {
-            Content::Stored(bytes) => Some(*bytes),
-            Content::Base(_) | Content::Never => None,
-        }
+    /// `media` with what the persistence domain drains to them.
+    pub fn new(media: &'a dyn Media, snapshot: &AdrSnapshot) -> Self {
+        Self { media, drained: snapshot.wpq.iter().copied().collect() }
     }
 }
 
