@@ -338,7 +338,7 @@ impl<'a> Nested<'a> {
                 (MediaUnit::Data(line), _) => drop(lines.insert(line)),
                 (MediaUnit::Counter(block), Some(codec)) => {
                     let coverage = codec.coverage();
-                    lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
+                    lines.extend(coverage.lines_of(block));
                 }
                 (MediaUnit::Counter(_), None) | (MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_), _) => {}
             }

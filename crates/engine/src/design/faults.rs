@@ -148,7 +148,7 @@ impl Fault {
                 let tree = parts.tree.as_mut()?;
                 match self {
                     Fault::RootUpdate => turn(&mut tree.root_update, RootUpdate::WithWrite, RootUpdate::Never),
-                    Fault::CounterVerification if !rebuilds => {
+                    Fault::CounterVerification => {
                         turn(&mut tree.verification, CounterVerification::OnFill, CounterVerification::Never)
                     }
                     Fault::ShadowEntry => turn(&mut tree.table, ShadowTable::OnDirty, ShadowTable::Stale),

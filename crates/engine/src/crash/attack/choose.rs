@@ -174,9 +174,8 @@ impl Reach<'_> {
         let units: Vec<MediaLine> = match kind {
             // Its page, because all of it is read if a counter overflows; the line itself half of the time.
             Kind::Data => {
-                let page: Vec<Line> = (0..coverage.lines()).map(|index| coverage.line(block, index)).collect();
-                let itself = std::iter::repeat_n(line, page.len());
-                page.iter().copied().chain(itself).map(MediaLine::data).collect()
+                let itself = std::iter::repeat_n(line, coverage.lines());
+                coverage.lines_of(block).chain(itself).map(MediaLine::data).collect()
             }
             Kind::Counter => vec![MediaLine::counter(block)],
             Kind::Mac => self.macs().map(|layout| MediaLine::mac(layout.block(line))).into_iter().collect(),
@@ -242,7 +241,7 @@ impl Reach<'_> {
         let coverage = self.codec.coverage();
         let block = coverage.block(line);
         let lines: Vec<Line> = match attack {
-            Attack::ReplayPage => (0..coverage.lines()).map(|index| coverage.line(block, index)).collect(),
+            Attack::ReplayPage => coverage.lines_of(block).collect(),
             _ => vec![line],
         };
         let mut units: Changes = Vec::new();

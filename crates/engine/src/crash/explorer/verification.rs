@@ -35,7 +35,7 @@ impl Unverified {
                 MediaUnit::Data(line) => drop(lines.insert(line)),
                 MediaUnit::Counter(block) => {
                     self.blocks.insert(block);
-                    lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
+                    lines.extend(coverage.lines_of(block));
                 }
                 MediaUnit::Mac(block) => {
                     lines.extend(codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)));
