@@ -16,6 +16,7 @@ mod audited;
 mod blame;
 mod by_line;
 mod cause;
+mod covered;
 mod disturbance;
 mod explore;
 mod explorer;

@@ -18,6 +18,7 @@ mod versions;
 pub use plan::AttackPlan;
 pub use tally::{AttackExample, AttackReport, AttackRow};
 
+use super::covered::covered;
 use super::path::alarm_told;
 use super::power::Survivors;
 use crate::audit::Auditor;
@@ -30,7 +31,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tally::Tallies;
-use tampered::{Drained, Tampered};
+use tampered::{Tampered, drained};
 use versions::Versions;
 
 /// What the attacker does.
@@ -204,7 +205,7 @@ impl Attacker {
         moments: &[Moment],
     ) -> Vec<(Line, String)> {
         let Some(codec) = survivors.loss.codec else { return Vec::new() };
-        let drained = Drained::new(media, snapshot);
+        let drained = drained(media, snapshot);
         let mut empty = snapshot.clone();
         empty.wpq.clear();
         let event = auditor.events();
@@ -341,12 +342,8 @@ fn concerned(auditor: &Auditor, codec: &dyn LineCodec, changes: &Changes) -> BTr
     let mut lines = BTreeSet::new();
     for (media, _) in changes {
         match media.unit() {
-            MediaUnit::Data(line) => drop(lines.insert(line)),
-            MediaUnit::Counter(block) => {
-                lines.extend(coverage.lines_of(block));
-            }
-            MediaUnit::Mac(block) => {
-                lines.extend(codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)));
+            MediaUnit::Data(_) | MediaUnit::Counter(_) | MediaUnit::Mac(_) => {
+                lines.extend(covered(*media, Some(codec)))
             }
             MediaUnit::Node(node) => {
                 let tree = codec.integrity().and_then(|codec| codec.tree.as_ref());

@@ -3,12 +3,13 @@
 //! has, and all counter blocks up to the root; now and then, all lines.
 
 use super::super::attack::Attacker;
+use super::super::covered::covered;
 use super::super::path::refusal;
 use super::super::power::Survivors;
 use super::Explorer;
 use crate::assembly::System;
 use crate::audit::Rule;
-use crate::message::{CounterBlock, Line, MediaLine, MediaUnit, NoObserver};
+use crate::message::{CounterBlock, Line, MediaLine, NoObserver};
 use crate::recovery::{Alarm, LineCodec};
 use std::collections::BTreeSet;
 
@@ -31,17 +32,7 @@ impl Unverified {
         let coverage = codec.coverage();
         let mut lines = BTreeSet::new();
         for media in std::mem::take(&mut self.changed) {
-            match media.unit() {
-                MediaUnit::Data(line) => drop(lines.insert(line)),
-                MediaUnit::Counter(block) => {
-                    self.blocks.insert(block);
-                    lines.extend(coverage.lines_of(block));
-                }
-                MediaUnit::Mac(block) => {
-                    lines.extend(codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)));
-                }
-                MediaUnit::Node(_) | MediaUnit::Table(_) => {}
-            }
+            lines.extend(covered(media, Some(codec)));
         }
         self.blocks.extend(lines.iter().map(|line| coverage.block(*line)));
         (lines, &self.blocks)
