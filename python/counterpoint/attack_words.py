@@ -74,6 +74,7 @@ class Cell:
     attacked: int
 
     def __str__(self) -> str:
+        """The verdict, and how many attacks had it."""
         count = "" if self.count == self.attacked else f"{units.number(self.count)} of "
         return f"{VERDICTS[self.verdict]}, {count}{units.number(self.attacked)}"
 
@@ -123,20 +124,20 @@ def conclusion(attacks: Attacks) -> str:
     made = units.count_of(attacks.attacked, "attack")
     if accepted:
         return (
-            f"Of {made}, {units.number(accepted)} were not detected: the program was given bytes that it had not stored, and "
-            "nothing noticed."
+            f"Of {made}, {units.number(accepted)} were not detected: "
+            "the program was given bytes that it had not stored, and nothing noticed."
         )
     if late:
         return f"Of {made}, {units.number(late)} were detected late, after the program had used wrong bytes."
     return (
-        f"No attack gave the program a wrong byte: of {made}, {units.number(detected)} were detected before anything wrong was "
-        f"used, {units.number(denied)} made memory unavailable, and the others had no effect."
+        f"No attack gave the program a wrong byte: of {made}, {units.number(detected)} were detected before anything "
+        f"wrong was used, {units.number(denied)} made memory unavailable, and the others had no effect."
     )
 
 
 def examples(attacks: Attacks) -> Iterator[AttackRow]:
-    """For each verdict that lets wrong bytes through, the first attack of each class; if there are none, one attack that
-    was detected at each moment."""
+    """The first attack of each class that was not detected in time; if there are none, one that was detected at each
+    moment."""
     told = [row for row in attacks.rows if row.verdict in ("accepted", "late")]
     chosen = told or [row for row in attacks.rows if row.verdict == "detected"]
     seen: set[tuple[str, ...]] = set()

@@ -16,7 +16,7 @@ _STYLES = {"accepted": "bold red", "late": "red", "detected": "green", "denied":
 
 
 def attack_table(crash: Crash) -> Iterable[RenderableType]:
-    """The worst verdict of each class of attack on each kind of unit; then an example of what was not detected in time."""
+    """The worst verdict of each class of attack on each kind of unit; then what was not detected in time."""
     attacks = crash.attacks
     if attacks is None:
         return

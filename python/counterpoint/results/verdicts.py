@@ -335,8 +335,8 @@ class AttackRow:
         attack: what the attacker does: `spoof`, `splice`, `replay`, `replay-with-mac`, `replay-with-counter`,
             `replay-page`, `replay-subtree`, `rollback` or `erase`.
         target: what he changes: `data`, `counter`, `mac`, `tree`, `table` or `several`.
-        when: `power-off`; `before-cut-boot`: power is off, and he cuts it again during the boot; `after-cut-boot`: he has
-            cut power during a boot; or `running`.
+        when: `power-off`; `before-cut-boot`: power is off, and he cuts it again during the boot; `after-cut-boot`: he
+            has cut power during a boot; or `running`.
         verdict: the worst of the outcomes that follow: `accepted`, `late`, `detected`, `denied` or `harmless`.
         attacked: attacked states.
         accepted: attacks that give the program wrong bytes and that nothing notices.
