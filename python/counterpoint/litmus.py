@@ -51,6 +51,8 @@ _RUN = (
     "points",
     "at_event",
     "nested",
+    "attack",
+    "attack_every",
 )
 _MEETS = tuple(field.name for field in dataclasses.fields(Exercised))
 _PULSE = 0.1

@@ -178,9 +178,10 @@ class CrashOptions(RunOptions, total=False):
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
             programs have it.
         omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
-        attack: what an attacker does to the media while power is off: names of attacks, or `"all"`. He tries one change
-            of each kind in each durable state, with and without another power cut during the boot.
-        attack_every: he attacks one of so many distinct states; default each.
+        attack: what an attacker does to the media: names of attacks, or `"all"`. He tries one change of each kind in
+            each durable state, with and without another power cut during the boot, and before each access of the
+            running machine to memory.
+        attack_every: he attacks one of so many distinct states and accesses; default each.
         stages: count the crashes by the stage of the transaction in flight; needs every event of one schedule.
         shrink: look for the smallest run that breaks the same rules. It needs every event as a crash point, and is then
             the default.

@@ -49,6 +49,77 @@ def test_the_trace_has_every_lane_and_its_times_run_forwards(page: Path) -> None
     assert verdicts[0]["name"] == "recovers"
 
 
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of attacks on a design without MACs, with MACs alone, and with a tree."""
+    shape: dict[str, Any] = {"machine": "small", "tx_size": 128, "footprint": "16KiB", "transactions": 20}
+    pages = {}
+    for name, design, sets in (
+        ("nothing", "secpm", []),
+        ("macs", "secpm", ["design.integrity=macs"]),
+        ("tree", "secpm-tree", []),
+    ):
+        verdict = cp.crash(
+            design, "btree", attack=["all"], attack_every=8, shrink=False, blame=False, set=sets, **shape
+        )
+        pages[name] = cp.write_crash_page(verdict, tmp_path_factory.mktemp(name), set=sets, **shape)
+    return pages
+
+
+def _cells(tab: Page, moment: str, attack: str) -> dict[str, str]:
+    table = tab.get_by_role("region", name=f"Verdicts: {moment}").get_by_role("table")
+    heads = table.locator("thead th").all_inner_texts()
+    row = table.locator("tbody tr").filter(has=tab.get_by_role("rowheader", name=attack, exact=True))
+    return dict(zip(heads[1:], row.locator("td").all_inner_texts(), strict=True))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("name", "moment", "attack", "kind", "verdict"),
+    [
+        ("nothing", "power is off", "changes a bit", "data", "not detected"),
+        ("nothing", "the machine runs", "changes a bit", "data", "not detected"),
+        ("nothing", "power is off", "puts back the whole memory", "several together", "not detected"),
+        ("macs", "power is off", "changes a bit", "data", "detected"),
+        ("macs", "power is off", "puts back a line with its MAC", "several together", "detected"),
+        ("macs", "power is off", "puts back a line with its MAC and its counter", "several together", "not detected"),
+        ("macs", "the machine runs", "puts back the whole memory", "several together", "not detected"),
+        ("tree", "power is off", "puts back a line with its MAC and its counter", "several together", "detected"),
+        ("tree", "power is off", "changes a bit", "MACs", "denial only"),
+        ("tree", "the machine runs", "puts back the whole memory", "several together", "detected"),
+        ("tree", "the machine runs", "changes a bit", "data", "detected"),
+    ],
+)
+def test_the_page_says_which_attacks_are_detected(
+    browser: Browser, attacked: dict[str, Path], name: str, moment: str, attack: str, kind: str, verdict: str
+) -> None:
+    shown = Opened(browser, attacked[name], 1280)
+    assert _cells(shown.tab, moment, attack)[kind].startswith(f"{verdict}, ")
+    assert shown.complaints == []
+    shown.tab.close()
+
+
+@pytest.mark.browser
+def test_the_page_says_in_words_what_an_attacker_achieves(browser: Browser, attacked: dict[str, Path]) -> None:
+    told = {}
+    for name, page in attacked.items():
+        shown = Opened(browser, page, 360)
+        told[name] = shown.tab.inner_text("#attacks")
+        assert shown.tab.evaluate("document.documentElement.scrollWidth") == 360, "nothing sticks out at the side"
+        assert shown.complaints == []
+        shown.tab.close()
+    assert "were not detected: the program was given bytes that it had not stored" in told["nothing"]
+    assert "with its MAC and its counter block, as it was after event" in told["macs"]
+    assert "the program reads the old value, and no check fails" in told["macs"]
+    assert "No attack gave the program a wrong byte" in told["tree"]
+    assert "Detected before any wrong byte is used" in told["tree"]
+    assert "One of 8 distinct durable states was attacked" in told["tree"]
+
+
+def test_a_page_without_attacks_does_not_speak_of_them(page: Path) -> None:
+    assert 'id="attacks"' not in page.read_text()
+
+
 @pytest.mark.usefixtures("fake")
 def test_text_of_the_run_is_no_markup(tmp_path: Path) -> None:
     verdict = cp.crash("write-back", "a<b>c")

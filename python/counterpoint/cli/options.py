@@ -108,10 +108,10 @@ OPTIONS: Mapping[str, Any] = {
     "attack": Annotated[
         list[str] | None,
         typer.Option(
-            "--attack", metavar="ATTACK", help="Change the media before the boot: all, or a kind; repeatable."
+            "--attack", metavar="ATTACK", help="Change the media, off or running: all, or a kind; repeatable."
         ),
     ],
-    "attack_every": _number("--attack-every", "Attack one of N distinct states; default each."),
+    "attack_every": _number("--attack-every", "Attack one of N states and accesses; default each."),
     "stages": _switch("--stages", "Count crashes by the stage of the transaction in flight."),
     "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
     "no_preflight": _switch("--no-preflight", "Do not run that command first where no power has failed."),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from .. import api, units
+from .. import api, attack_words, units
 from ..results import Crash
 from . import colours
 from .templates import template
@@ -44,6 +44,8 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
     return template("crash.html").render(
         title=f"{scene['design']} on {PurePath(scene['workload']).name}",
         outcome=outcome(verdict),
+        attacks=verdict.attacks,
+        words=attack_words,
         scene=document,
         open=(first + last) // 2 if asked is None else asked,
         first=first,

@@ -319,7 +319,7 @@ class AttackExample:
     """An attack, described.
 
     Attributes:
-        crash_event: the event after which power fails.
+        crash_event: the event after which power fails, or after which the running machine is attacked.
         told: what the attacker does, and what becomes of it.
     """
 
@@ -333,9 +333,11 @@ class AttackRow:
 
     Attributes:
         attack: what the attacker does: `spoof`, `splice`, `replay`, `replay-with-mac`, `replay-with-counter`,
-            `replay-page`, `rollback` or `erase`.
+            `replay-page`, `replay-subtree`, `rollback` or `erase`.
         target: what he changes: `data`, `counter`, `mac`, `tree`, `table` or `several`.
-        power_cut: he also cuts power during the boot.
+        when: `power-off`; `before-cut-boot`: power is off, and he cuts it again during the boot; `after-cut-boot`: he
+            has cut power during a boot; or `running`.
+        verdict: the worst of the outcomes that follow: `accepted`, `late`, `detected`, `denied` or `harmless`.
         attacked: attacked states.
         accepted: attacks that give the program wrong bytes and that nothing notices.
         late: attacks that a check finds after wrong bytes have been used.
@@ -347,7 +349,8 @@ class AttackRow:
 
     attack: str
     target: str
-    power_cut: bool
+    when: str
+    verdict: str
     attacked: int
     accepted: int
     late: int
@@ -359,17 +362,19 @@ class AttackRow:
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """What an attacker achieved who changed the media while power was off.
+    """What an attacker achieved who changed the media.
 
     Attributes:
-        attacked: attacked states.
+        attacked: attacks.
         states: durable states that were attacked.
+        accesses: accesses to memory before which the running machine was attacked.
         rows: the attacks by kind.
         coverage: what was covered, in a sentence or two.
     """
 
     attacked: int
     states: int
+    accesses: int
     rows: tuple[AttackRow, ...]
     coverage: str
 

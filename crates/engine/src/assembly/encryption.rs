@@ -43,7 +43,7 @@ pub(crate) fn encryption_parts(
             encryption: part.encryption,
             order: part.order,
             chains: part.chains,
-            feedback: Box::new(FeedbackCipher::new(&keys.log, key_bits)?),
+            feedback: Arc::new(FeedbackCipher::new(&keys.log, key_bits)?),
             random: Random::stream(seed, "log.initial-vectors"),
         });
     }

@@ -44,6 +44,8 @@ pub struct System<O> {
     warmup: u64,
     measuring_since: Option<Ps>,
     flushed: bool,
+    /// When the core of the last event continues, if it does: a step that is not in the queue yet.
+    next_step: Option<(Ps, CoreId)>,
     responses: Vec<Response>,
     wakes: Vec<(CoreId, crate::message::Wake)>,
 }
@@ -66,9 +68,43 @@ impl<O: Observer> System<O> {
             warmup: config.warmup,
             measuring_since: (config.warmup == 0).then_some(0),
             flushed: false,
+            next_step: None,
             responses: Vec::new(),
             wakes: Vec::new(),
         })
+    }
+
+    /// A copy of the machine in its present state, which runs on by itself and tells `observer`. Cores do not check what
+    /// they load: somebody may change what the copy has. The machine itself must not run while the copy does.
+    pub(crate) fn copy<P: Observer>(&self, observer: P) -> System<P> {
+        let unchecked = |core: &Core| core.clone().unchecked();
+        let mut queue = self.queue.clone();
+        if let Some((at, core)) = self.next_step {
+            queue.schedule(at, Event::CoreStep { core });
+        }
+        System {
+            queue,
+            cores: self.cores.iter().map(unchecked).collect(),
+            cache: self.cache.clone(),
+            controller: self.controller.clone(),
+            device: self.device.clone(),
+            observer,
+            warmup: self.warmup,
+            measuring_since: self.measuring_since,
+            flushed: self.flushed,
+            next_step: None,
+            responses: Vec::new(),
+            wakes: Vec::new(),
+        }
+    }
+
+    /// The line of the request that reaches the controller in the next event, if one does.
+    pub(crate) fn next_access(&self) -> Option<Line> {
+        let (at, event) = self.queue.peek()?;
+        if self.next_step.is_some_and(|(step, _)| step < at) {
+            return None;
+        }
+        self.controller.arriving(event)
     }
 
     /// The dirty lines of the caches as stored there if power fails now, in the order of their slots.
@@ -108,18 +144,19 @@ impl<O: Observer> System<O> {
 
     /// Runs like [`Self::run`], and calls `rest` when the programs have ended and nothing is in flight, before the
     /// contents of the queues are written out.
-    pub fn run_noting_rest(
-        &mut self,
-        mut after: impl FnMut(&mut Self) -> ControlFlow<()>,
-        mut rest: impl FnMut(&Self),
-    ) {
+    pub fn run_noting_rest(&mut self, after: impl FnMut(&mut Self) -> ControlFlow<()>, rest: impl FnMut(&Self)) {
         for core in &mut self.cores {
             core.start(&mut self.queue);
         }
+        self.run_on(after, rest);
+    }
+
+    /// Runs on from the present state, like [`Self::run_noting_rest`].
+    pub(crate) fn run_on(&mut self, mut after: impl FnMut(&mut Self) -> ControlFlow<()>, mut rest: impl FnMut(&Self)) {
         while let Some(event) = self.next_event(&mut rest) {
             let mut event = event;
             loop {
-                let next_step = self.handle(event);
+                self.next_step = self.handle(event);
                 self.route();
                 if self.measuring_since.is_none() {
                     self.begin_measuring_if_warm();
@@ -128,7 +165,7 @@ impl<O: Observer> System<O> {
                 if after(self).is_break() {
                     return;
                 }
-                let (Some(at), Event::CoreStep { core }) = (next_step, event) else { break };
+                let Some((at, core)) = self.next_step else { break };
                 event = Event::CoreStep { core };
                 if !self.queue.take_if_next(at, event) {
                     break;
@@ -161,12 +198,13 @@ impl<O: Observer> System<O> {
         }
     }
 
-    /// Handles one event. Returns when a core that can continue wants to.
-    fn handle(&mut self, event: Event) -> Option<Ps> {
+    /// Handles one event. Returns when a core that can continue wants to, and which.
+    fn handle(&mut self, event: Event) -> Option<(Ps, CoreId)> {
         let Self { queue, cores, cache, controller, device, observer, .. } = self;
         match event {
             Event::CoreStep { core } => {
-                return cores[usize::from(core)].step(&mut CoreContext { queue, cache, observer });
+                let at = cores[usize::from(core)].step(&mut CoreContext { queue, cache, observer })?;
+                return Some((at, core));
             }
             Event::LoadIssue { core, slot } => {
                 cores[usize::from(core)].load_issue(&mut CoreContext { queue, cache, observer }, slot);

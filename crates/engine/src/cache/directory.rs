@@ -15,7 +15,7 @@ struct Entry {
 }
 
 /// The directory of all private caches.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Directory {
     entries: FxHashMap<u64, Entry>,
 }

@@ -21,6 +21,7 @@ use rustc_hash::FxHashSet;
 pub(super) const NO_LINE: Line = Line(u64::MAX);
 
 /// The caches of all cores.
+#[derive(Clone)]
 pub struct Hierarchy {
     pub(super) l1: Vec<Level>,
     pub(super) l2: Vec<Level>,

@@ -39,6 +39,7 @@ impl Resting {
 }
 
 /// One cache. A slot is the number of a way in the whole cache: set times ways plus way.
+#[derive(Clone)]
 pub(super) struct Level {
     set_mask: u64,
     /// The number of sets if it is not a power of two; otherwise 0, and the mask selects the set.

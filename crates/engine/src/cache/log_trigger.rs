@@ -13,7 +13,7 @@ use crate::kernel::Ps;
 use crate::message::{Access, CoreId, Line, MemoryRequest, Wake};
 
 /// The state of one core's trigger, except the log bits.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct LogTrigger {
     /// Whether the core is between `tx_begin` and `tx_end`.
     active: bool,

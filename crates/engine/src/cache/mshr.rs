@@ -48,6 +48,7 @@ pub(super) enum Phase {
 }
 
 /// A miss register.
+#[derive(Clone)]
 pub(super) struct Mshr {
     pub(super) line: Line,
     pub(super) phase: Phase,
@@ -62,6 +63,7 @@ pub(super) struct Mshr {
 }
 
 /// Registers in use and the limit, for each cache of a level.
+#[derive(Clone)]
 struct Limit {
     used: Vec<u32>,
     limit: u32,
@@ -75,6 +77,7 @@ impl Limit {
 }
 
 /// All miss registers.
+#[derive(Clone)]
 pub(super) struct Mshrs {
     registers: Vec<Mshr>,
     free: Vec<u32>,

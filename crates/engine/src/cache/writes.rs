@@ -5,7 +5,7 @@ use crate::message::{CoreId, Line};
 use rustc_hash::FxHashMap;
 
 /// One write in flight.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct InFlight {
     /// The line that is written; with `counters`, the line whose counters alone are written.
     pub(super) line: Line,
@@ -17,7 +17,7 @@ pub(super) struct InFlight {
 }
 
 /// All writes in flight.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Writes {
     records: Vec<InFlight>,
     free: Vec<u32>,

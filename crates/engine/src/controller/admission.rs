@@ -9,7 +9,7 @@ use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore,
 use std::collections::VecDeque;
 
 /// The requests for entries of the write pending queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Admission {
     /// Writes that claim an entry for their data or for their counter block.
     pub asking: Vec<u32>,

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 const BLOCKS_PER_LINE: Ps = 4;
 
 /// The circuits and the writes that wait for one.
+#[derive(Clone)]
 pub(super) struct AesUnits {
     /// The free circuits for writes.
     idle: Vec<u32>,

@@ -6,10 +6,12 @@ use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, MetadataShape};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
+use std::sync::Arc;
 
 /// The counters on the chip.
+#[derive(Clone)]
 pub(super) struct Counters {
-    pub scheme: Box<dyn CounterScheme>,
+    pub scheme: Arc<dyn CounterScheme>,
     /// Where counters are stored.
     pub store: CounterStore,
     /// When the cache takes a new counter.
@@ -66,7 +68,7 @@ impl Counters {
         let (bytes, entry_bytes) = cache_shape(machine, store, cores);
         Self {
             coverage: scheme.coverage(),
-            scheme,
+            scheme: Arc::from(scheme),
             store,
             update: parts.update,
             cache: MetadataCache::new(bytes, entry_bytes, machine.controller.counter_cache_ways),

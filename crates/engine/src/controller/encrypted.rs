@@ -17,8 +17,10 @@ use crate::parts::{
     AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, WritePath, WritebackOrder,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A design's decisions about the order of writes.
+#[derive(Clone)]
 pub(super) struct Rules {
     /// How the counter of a data line becomes durable.
     write_path: WritePath,
@@ -56,9 +58,10 @@ impl Rules {
 }
 
 /// The memory encryption engine: what only a machine with encryption has.
+#[derive(Clone)]
 pub(super) struct EncryptionEngine {
     pub rules: Rules,
-    pub pads: Box<dyn PadSource>,
+    pub pads: Arc<dyn PadSource>,
     pub counters: Counters,
     pub units: AesUnits,
     pub rsr: Rsr,
@@ -83,7 +86,7 @@ impl EncryptionEngine {
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
             integrity: parts.integrity.map(|parts| Integrity::new(machine, parts, caches)),
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
-            pads: parts.pads,
+            pads: Arc::from(parts.pads),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::message::{Line, LineBytes, MacBlock, MediaLine, MetadataShape, TreeNo
 use crate::parts::{Counter, CounterVerification, MacWrite, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate};
 
 /// MACs and the tree.
+#[derive(Clone)]
 pub(super) struct Integrity {
     pub parts: IntegrityParts,
     /// The cache of MACs and nodes; `None` if they share the counter cache.

@@ -127,6 +127,7 @@ impl IntegrityParts {
 }
 
 /// Everything that the log manager needs, built once from the design's parts.
+#[derive(Clone)]
 pub struct LogParts {
     /// The region of the log.
     pub region: LogRegion,
@@ -137,7 +138,7 @@ pub struct LogParts {
     /// How chains begin and continue.
     pub chains: LogChains,
     /// Cipher feedback mode with the log's key.
-    pub feedback: Box<dyn FeedbackSource>,
+    pub feedback: Arc<dyn FeedbackSource>,
     /// The origin of initial vectors: a hardware random number generator, repeatable in the simulation.
     pub random: Random,
 }

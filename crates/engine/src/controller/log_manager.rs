@@ -34,6 +34,7 @@ struct Entry {
 }
 
 /// The registers of all transactions, and the free buckets.
+#[derive(Clone)]
 pub(super) struct LogManager {
     pub parts: LogParts,
     sets: Vec<LogSet>,

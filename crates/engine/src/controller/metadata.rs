@@ -189,7 +189,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     fn vouch_to_root(&mut self, shape: TreeShape, place: TreePlace, block: &mut LineBytes) {
         let (mut below, mut child) = (place, *block);
         for (node, index) in shape.path(place) {
-            let mut parent = self.newest_node(node);
+            let mut parent = self.trusted_node(node);
             self.vouch(&mut parent, index, below, &mut child);
             if below == place {
                 *block = child;
@@ -216,7 +216,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if self.engine.leaves_at_once() {
             self.read_behind(node);
         }
-        let mut parent = self.newest_node(node);
+        let mut parent = self.trusted_node(node);
         let counted = self.vouch(&mut parent, index, place, block);
         if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) {
             return self.set_root(parent);

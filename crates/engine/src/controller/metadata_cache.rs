@@ -17,6 +17,7 @@ pub struct Evicted {
 }
 
 /// The cache. The controller adds its latency.
+#[derive(Clone)]
 pub struct MetadataCache {
     ways: usize,
     sets: u64,

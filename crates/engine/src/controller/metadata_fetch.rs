@@ -7,6 +7,7 @@ use super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
 use super::shadow_table::Noted;
 use crate::message::{
     Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode, TreePlace,
+    xor,
 };
 use crate::parts::{Counter, TreeUpdate};
 
@@ -29,20 +30,15 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         root == Some(node) || self.metadata_cached(MediaLine::node(node), waiter)
     }
 
-    /// Reads the nodes from `node` up that are not on the chip, for a block that leaves at once beside a shadow table and does
-    /// not wait for them: what leaves is in the registers meanwhile.
+    /// Reads the nodes from `node` up that are not on the chip, for a block that leaves at once and does not wait for them: what
+    /// leaves is in the registers meanwhile.
     pub fn read_behind(&mut self, node: TreeNode) {
-        let mut media = MediaLine::node(node);
-        while self.engine.tree().is_some_and(|tree| MediaLine::node(tree.shape.root()) != media)
-            && !self.engine.metadata_cache().contains(media)
-            && self.view().on_chip_metadata(media).is_none()
+        let mut place = TreePlace::from(node);
+        while let Some((parent, _)) = self.engine.parent_of(place)
+            && self.is_only_on_media(place.media())
         {
-            self.fetch_metadata(media, None);
-            let Some(place) = TreePlace::of(media) else { return };
-            let block = self.newest_metadata(media);
-            self.check_vouched(place, &block);
-            let Some((parent, _)) = self.engine.parent_of(place) else { return };
-            media = MediaLine::node(parent);
+            self.fetch_metadata(place.media(), None);
+            place = parent.into();
         }
     }
 
@@ -124,9 +120,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             return;
         }
         let Some((parent, index)) = self.engine.parent_of(place) else { return };
-        let vouching = self.newest_node(parent);
+        let vouching = self.trusted_node(parent);
         let tree = self.engine.tree().expect("there is a parent");
-        self.memory.meter.stats.alarms += u64::from(!tree.scheme.vouches(&vouching, index, place, block));
+        if !tree.scheme.vouches(&vouching, index, place, block) {
+            self.refuse(place.media());
+        }
     }
 
     /// The newest copy of `node`: the root's register, in its cache, elsewhere on the chip, or on the media.
@@ -135,6 +133,29 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             Some(integrity) if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) => integrity.root,
             _ => self.newest_metadata(MediaLine::node(node)),
         }
+    }
+
+    /// The newest copy of `node`. Where it comes from the media, because its cache has evicted it since it was fetched, it is
+    /// verified again up to what is on the chip: time is not counted for this, because hardware keeps what it has
+    /// verified until it has used it.
+    pub fn trusted_node(&mut self, node: TreeNode) -> LineBytes {
+        let newest = self.newest_node(node);
+        let (mut place, mut block) = (TreePlace::from(node), newest);
+        while self.memory.bytes && self.is_only_on_media(place.media()) {
+            let Some((parent, index)) = self.engine.parent_of(place) else { break };
+            let vouching = self.newest_node(parent);
+            let tree = self.engine.tree().expect("there is a parent");
+            if !tree.scheme.vouches(&vouching, index, place, &block) {
+                self.refuse(place.media());
+            }
+            (place, block) = (parent.into(), vouching);
+        }
+        newest
+    }
+
+    /// Whether no copy of `media` is on the chip.
+    fn is_only_on_media(&mut self, media: MediaLine) -> bool {
+        !self.engine.metadata_cache().contains(media) && self.view().on_chip_metadata(media).is_none()
     }
 
     /// The newest copy of `media`: in its cache, elsewhere on the chip, or on the media.
@@ -173,16 +194,10 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// The MAC of `line` before the run, if it was populated.
     fn initial_mac(&self, line: Line) -> Option<u128> {
         let counters = &self.engine.counters;
-        if !self.memory.device.populated(line) {
-            return None;
-        }
+        let plaintext = self.memory.device.base(line)?;
         let first = counters.initial(counters.block(line), |line| self.memory.device.populated(line));
         let counter = counters.scheme.counter(&first, counters.index(line));
-        let ciphertext = match self.memory.device.content(MediaLine::data(line)) {
-            Content::Base(plaintext) => crate::message::xor(plaintext, &self.engine.pads.pad(line, counter)),
-            Content::Stored(ciphertext) => *ciphertext,
-            Content::Never => return None,
-        };
+        let ciphertext = xor(plaintext, &self.engine.pads.pad(line, counter));
         Some(self.engine.integrity.as_ref()?.parts.macs.mac(line, &ciphertext, counter))
     }
 
@@ -194,8 +209,16 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             (self.memory.device.content(MediaLine::data(line)), &self.engine.integrity)
         {
             let computed = integrity.parts.macs.mac(line, ciphertext, counter);
-            self.memory.meter.stats.alarms += u64::from(computed != layout.get(&block, line));
+            if computed != layout.get(&block, line) {
+                self.refuse(MediaLine::data(line));
+            }
         }
+    }
+
+    /// Counts an alarm: a check of `media` fails.
+    pub fn refuse(&mut self, media: MediaLine) {
+        self.memory.meter.stats.alarms += 1;
+        self.memory.observer.refused(self.memory.queue.now(), media);
     }
 
     /// Puts a line of MACs or a node into its cache. `dirty`: it is newer than memory.

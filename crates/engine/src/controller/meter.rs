@@ -71,6 +71,7 @@ pub struct ControllerStats {
 }
 
 /// The counts of the current measurement period, and the state that they are computed from.
+#[derive(Clone)]
 pub(super) struct Meter {
     pub stats: ControllerStats,
     /// The number of the measurement period. Entries of the write pending queue that were admitted in an earlier period

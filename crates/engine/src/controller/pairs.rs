@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 
 /// The pairs of each core in the order in which their turns in their lines came. The first is on its way, the others
 /// wait for it. Empty if pairs overlap.
+#[derive(Clone)]
 pub(super) struct PairOrder {
     of_core: Vec<VecDeque<u32>>,
 }

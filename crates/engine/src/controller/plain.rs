@@ -98,7 +98,7 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
     fn start_read(&mut self, slot: u32) {
         let line = self.memory.reads[slot].line;
         let now = self.memory.now();
-        self.memory.observer.read_arrived(now, line);
+        self.memory.observer.read_arrived(now, line, true);
         if let Some(write) = self.memory.writes.newest_of(&self.memory.writes.active, line) {
             return self.memory.forward(slot, write);
         }
@@ -117,9 +117,10 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
     }
 
     fn read_ready(&mut self, slot: u32) {
-        let (origin, _, bytes) = self.memory.reads.finish(slot);
+        let (origin, line, bytes) = self.memory.reads.finish(slot);
         self.start_waiting_reads();
         let Origin::Caches(token) = origin else { unreachable!("only the caches read here") };
+        self.memory.observer.read_answered(self.memory.queue.now(), line, &bytes);
         self.memory.responses.push(Response::Read { token, bytes });
     }
 }

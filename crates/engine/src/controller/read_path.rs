@@ -27,7 +27,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     fn start_read(&mut self, slot: u32) {
         let Read { line, origin, .. } = self.memory.reads[slot];
-        self.memory.observer.read_arrived(self.memory.queue.now(), line);
+        let answered = matches!(origin, Origin::Caches(_));
+        self.memory.observer.read_arrived(self.memory.queue.now(), line, answered);
         if let Some(write) = self.view().newest_write(line, origin) {
             return self.memory.forward(slot, write);
         }
@@ -43,6 +44,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             if queued.is_none() && self.engine.integrity.is_some() {
                 self.check_mac(line, counter);
             }
+        }
+        if self.memory.bytes && blank && self.engine.integrity.is_some() {
+            self.check_blank(line, origin);
         }
         self.memory.reads[slot].blank = blank;
         if !blank && queued.is_none() && self.engine.integrity.is_some() {
@@ -86,6 +90,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         };
         *counted += 1;
         self.memory.observer.counter_cache(self.memory.queue.now(), id, act);
+    }
+
+    /// `line` looks as if it had never been written: its counter must say so, too.
+    fn check_blank(&mut self, line: Line, origin: Origin) {
+        if self.counter_for_read(line, origin) != Counter::NEVER {
+            self.refuse(MediaLine::data(line));
+        }
     }
 
     /// The counter that the stored copy of `line` is encrypted with.
@@ -138,7 +149,10 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let (origin, line, bytes) = self.memory.reads.finish(slot);
         self.start_waiting_reads();
         match origin {
-            Origin::Caches(token) => self.memory.responses.push(Response::Read { token, bytes }),
+            Origin::Caches(token) => {
+                self.memory.observer.read_answered(self.memory.queue.now(), line, &bytes);
+                self.memory.responses.push(Response::Read { token, bytes });
+            }
             Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => unreachable!("these read nothing"),
             Origin::Reencryption(index) => {
                 // The log does not concern the caches.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 /// The reads in flight, by slot.
+#[derive(Clone)]
 pub(super) struct Reads {
     slots: Slab<Read>,
     /// Number of reads that have room in the read queue.
@@ -24,6 +25,7 @@ pub(super) struct Reads {
 }
 
 /// How the MAC of a read is checked.
+#[derive(Clone)]
 pub(super) struct ReadCheck {
     /// Time that a check takes, in picoseconds.
     latency: Ps,

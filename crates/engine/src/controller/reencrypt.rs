@@ -15,7 +15,7 @@ const LINES: usize = LINES_PER_PAGE as usize;
 
 /// The status register: page, old major counter, 64 done bits (secpm section 3.5). The other fields (the old block, the
 /// lines in flight) are volatile.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Rsr {
     pub active: bool,
     pub page: Page,

@@ -18,6 +18,7 @@ pub(super) struct WaitingRead {
 }
 
 /// A bank as the controller sees it.
+#[derive(Clone)]
 pub(super) struct Bank {
     /// Whether it cannot take a request yet; an event reports when it can.
     pub busy: bool,
@@ -33,6 +34,7 @@ pub(super) fn waiting_reads(banks: &[Bank]) -> usize {
 }
 
 /// The banks, and what waits for them.
+#[derive(Clone)]
 pub(super) struct Banks {
     pub wpq: Wpq,
     banks: Vec<Bank>,

@@ -26,6 +26,7 @@ pub(super) enum Noted {
 }
 
 /// The table.
+#[derive(Clone)]
 pub(super) struct Table {
     kind: ShadowTable,
     lines: Vec<LineBytes>,
@@ -33,6 +34,7 @@ pub(super) struct Table {
 }
 
 /// What a table with the contents of blocks has in addition.
+#[derive(Clone)]
 struct Contents {
     scheme: Arc<dyn TableScheme>,
     tree: LineTree,

@@ -19,6 +19,7 @@ struct BitLine {
 }
 
 /// Bits and tree.
+#[derive(Clone)]
 pub(super) struct StaleBlocks {
     pub bits: StaleBits,
     lines: Vec<BitLine>,

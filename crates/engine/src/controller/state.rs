@@ -25,6 +25,7 @@ use crate::parts::{CounterStore, GroupCommit, WriteQueues};
 use std::ops::Range;
 
 /// The memory controller.
+#[derive(Clone)]
 pub struct Controller {
     bytes: bool,
     reads: Reads,
@@ -103,6 +104,15 @@ impl Controller {
             MemoryRequest::EndTransaction { at, core } => (at, Event::TransactionEndArrives { core }),
         };
         queue.schedule(at, event);
+    }
+
+    /// The line of the request that arrives with `event`, if one does.
+    pub fn arriving(&self, event: Event) -> Option<Line> {
+        match event {
+            Event::ReadArrives { slot } => Some(self.reads[slot].line),
+            Event::WriteArrives { slot } => Some(self.writes[slot].line),
+            _ => None,
+        }
     }
 
     /// Handles an event of the controller.

@@ -101,6 +101,7 @@ impl Room {
 }
 
 /// The write pending queue.
+#[derive(Clone)]
 pub struct Wpq {
     /// Entries for data (or for everything), and entries for counters if they are separate.
     rooms: [Option<Room>; 2],

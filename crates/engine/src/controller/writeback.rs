@@ -11,7 +11,7 @@ use crate::parts::WritebackOrder;
 use std::collections::VecDeque;
 
 /// Write-backs in flight.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Writebacks {
     pub slots: Slab<Writeback>,
     /// Write-backs that wait for earlier writes.

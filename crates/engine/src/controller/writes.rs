@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 /// The writes that are not yet admitted, by slot.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Writes {
     slots: Slab<Write>,
     /// Writes that have arrived, in order.

@@ -1,6 +1,7 @@
 //! The store buffer: committed stores and flushes go to the cache in program order.
 
-use super::core::{Core, CoreContext, StoreWait};
+use super::core::{Core, CoreContext};
+use super::store_queue::StoreWait;
 use super::store_queue::{Action, CombiningBuffer, Entry};
 use crate::config::FlushOverlap;
 use crate::kernel::{Ps, Queue};

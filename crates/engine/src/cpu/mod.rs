@@ -14,6 +14,7 @@ mod clock;
 mod core;
 mod drain;
 mod loads;
+mod operations;
 mod retire;
 mod stats;
 mod store_queue;

@@ -59,7 +59,20 @@ pub struct Entry {
     pub site: Site,
 }
 
+/// What the store at the head of the store buffer waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum StoreWait {
+    No,
+    /// The line of the store.
+    Line,
+    /// A miss register.
+    Register,
+    /// The log manager, or a counter.
+    Preparation,
+}
+
 /// The queue of stores and flushes. Its committed part, at the front, is usually called the store buffer.
+#[derive(Clone)]
 pub struct StoreQueue {
     entries: VecDeque<Entry>,
     committed: usize,

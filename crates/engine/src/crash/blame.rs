@@ -80,6 +80,14 @@ struct Inquiry<'a, 'e> {
 impl Inquiry<'_, '_> {
     /// Who is to blame; `seeded`: whether a mechanism of the design is switched off.
     fn who(&mut self, seeded: bool) -> Result<Blamed, Failure> {
+        if matches!(self.rule, Rule::Integrity | Rule::FalseAlarm) {
+            self.why = format!(
+                "What is verified, and what recovery makes of it, is a matter of the design alone: no program could keep the rule \
+                 '{}'.",
+                self.rule.name()
+            );
+            return Ok(Blamed::Design);
+        }
         if self.design.encryption.is_none() && !seeded {
             self.why = format!(
                 "Design '{}' has no encryption that could lose anything, so the program itself does not survive.",

@@ -19,6 +19,7 @@ use crate::recovery::LineCodec;
 use crate::run::{Bases, Failure, Source, Watch};
 use crate::user_recovery::OwnRecovery;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -111,6 +112,7 @@ impl CrashCase<'_> {
         let Audited { job, auditor, codec } = audited(self, &bases)?;
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
         let loss = PowerLoss::new(self.design, &self.config.machine, codec);
+        let base = Arc::clone(&job.base);
         let mut explorer = Explorer::new(auditor, exploration.plan, total)
             .within(exploration.region, before)
             .knowing(std::mem::take(known))
@@ -118,7 +120,7 @@ impl CrashCase<'_> {
             .verifies(loss.codec.is_some_and(|codec| codec.integrity().is_some()))
             .attacked_by(exploration.attack.map(|plan| {
                 let verification = self.config.machine.integrity.read_verification;
-                Attacker::new(self.config.seed, plan, verification == ReadVerification::Speculative)
+                Attacker::new(self.config.seed, plan, verification == ReadVerification::Speculative, base)
             }))
             .nested(exploration.nested)
             .tally_stages(exploration.stages)
@@ -186,6 +188,9 @@ impl CrashCase<'_> {
                 return ControlFlow::Break(());
             }
             disturbance.after(system);
+            if let Some(codec) = loss.codec {
+                Explorer::attack_running(system, codec);
+            }
             watch.after(system)
         });
         if let Err(Failure::Config(why)) = outcome {

@@ -53,7 +53,7 @@ fn of_line(media: MediaLine, bytes: &LineBytes) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Content, CounterBlock, Line, ShadowRegisters};
+    use crate::message::{Content, Line, ShadowRegisters};
     use crate::recovery::AdrSnapshot;
     use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ mod tests {
         fn content(&self, _media: MediaLine) -> Content<'_> {
             Content::Never
         }
-        fn counter_blocks(&self, _show: &mut dyn FnMut(CounterBlock, &LineBytes)) {}
+        fn stored(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {}
         fn changed(&self, media: MediaLine) -> Option<&LineBytes> {
             self.own.get(&media).or_else(|| self.below.and_then(|below| below.changed(media)))
         }

@@ -16,6 +16,7 @@ mod audited;
 mod blame;
 mod by_line;
 mod cause;
+mod covered;
 mod disturbance;
 mod explore;
 mod explorer;
@@ -34,7 +35,7 @@ mod shrink;
 pub(crate) mod tests;
 mod touched;
 
-pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Target, Verdict};
+pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Moment, Target, Verdict};
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
 pub use by_line::LineLosses;

@@ -8,12 +8,13 @@
 //! judged every line. So only those lines are compared that the undisturbed recovery or one of the recoveries on the
 //! path writes, or that left the caches.
 
+use super::covered::covered;
 use super::met::{Met, digest};
 use super::next_writes::watch_next_writes;
 use super::path::{Path, Touching, alarm_told, battery_gave_up};
 use super::power::{Drained, PowerLoss, Survivors};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
-use crate::message::{Line, MediaLine, MediaUnit, OnChipLine, ProgramRecovery, xor};
+use crate::message::{Line, MediaLine, OnChipLine, ProgramRecovery, xor};
 use crate::parts::Counter;
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
@@ -330,20 +331,9 @@ impl<'a> Nested<'a> {
         watch_next_writes(boot, |observer| &mut observer.watch, lines.into_iter());
     }
 
-    /// The data lines in `touched`, and the lines of the counter blocks in it.
+    /// The data lines in `touched`, and those of the counter blocks and lines of MACs in it.
     fn lines_of(&self, touched: &BTreeSet<MediaLine>) -> BTreeSet<Line> {
-        let mut lines = BTreeSet::new();
-        for media in touched {
-            match (media.unit(), self.loss.codec) {
-                (MediaUnit::Data(line), _) => drop(lines.insert(line)),
-                (MediaUnit::Counter(block), Some(codec)) => {
-                    let coverage = codec.coverage();
-                    lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
-                }
-                (MediaUnit::Counter(_), None) | (MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_), _) => {}
-            }
-        }
-        lines
+        touched.iter().flat_map(|media| covered(*media, self.loss.codec)).collect()
     }
 
     fn touching(&self, watch: BootWatch<'a>) -> Touching<'a> {

@@ -10,8 +10,7 @@ use crate::controller::ControllerSnapshot;
 use crate::device::Image;
 use crate::kernel::Ps;
 use crate::message::{
-    Content, CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, ShadowRegion,
-    ShadowRegisters, xor,
+    Content, DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, ShadowRegion, ShadowRegisters, xor,
 };
 use crate::parts::{
     Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RecoveryStep, RegisterName,
@@ -264,14 +263,6 @@ impl Media for Image {
 
     fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
         self.iter_stored().for_each(|(media, bytes)| show(media, bytes));
-    }
-
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        for (media, bytes) in self.iter_stored() {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        }
     }
 }
 

@@ -231,7 +231,7 @@ impl Observer for Recorder {
     fn evicted(&mut self, _now: Ps, line: Line) {
         self.stage(CACHES, "evict", MediaLine::data(line));
     }
-    fn read_arrived(&mut self, _now: Ps, line: Line) {
+    fn read_arrived(&mut self, _now: Ps, line: Line, _answered: bool) {
         if let Some(mark) = self.stage(CACHES, "read", MediaLine::data(line)) {
             mark.text = "the controller gets the read".into();
         }

@@ -156,7 +156,7 @@ impl Fault {
                     Fault::NodeMac if tree.nodes != TreeNodes::Hashes && !rebuilds => {
                         turn(&mut tree.node_mac, NodeMac::UnderParent, NodeMac::UnderItself)
                     }
-                    Fault::CounterVerification if !rebuilds => {
+                    Fault::CounterVerification => {
                         turn(&mut tree.verification, CounterVerification::OnFill, CounterVerification::Never)
                     }
                     Fault::ShadowEntry => turn(&mut tree.table, ShadowTable::OnDirty, ShadowTable::Stale)

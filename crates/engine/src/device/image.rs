@@ -84,9 +84,28 @@ impl Image {
         }
     }
 
+    /// Makes `media` look as if it had never been written. Its place is not used again.
+    pub fn forget(&mut self, media: MediaLine) {
+        match media.unit() {
+            MediaUnit::Data(line) => {
+                let entry = self.pages.get(line.page().0);
+                if entry != 0 {
+                    self.slots.get_mut(entry - 1)[line.index_in_page()] = 0;
+                }
+            }
+            MediaUnit::Counter(block) => *self.counter_slots.get_mut(block.0) = 0,
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => drop(self.integrity_slots.remove(&media)),
+        }
+    }
+
     /// Whether `line` belongs to the populated base.
     pub fn populated(&self, line: Line) -> bool {
         self.base.populated(line)
+    }
+
+    /// What `line` held before the run, if it was populated.
+    pub fn base(&self, line: Line) -> Option<&LineBytes> {
+        self.base.line(line)
     }
 
     /// Everything stored, in address order: data lines, counter blocks, lines of MACs, tree nodes. Does not include lines
@@ -171,6 +190,11 @@ mod tests {
             let mut image = Image::new(base, bytes);
             let mut model = BTreeMap::new();
             for (media, value) in stores {
+                if value % 8 == 7 {
+                    image.forget(media);
+                    model.remove(&media);
+                    continue;
+                }
                 image.store(media, &[value; 64]);
                 let kept = if bytes || media.is_metadata() { value } else { 0 };
                 model.insert(media, [kept; 64]);

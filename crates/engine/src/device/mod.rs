@@ -127,6 +127,15 @@ impl Device {
         &self.image
     }
 
+    /// Changes what is stored for `media`, as somebody does who writes to the module himself; `None`: it looks as if it had
+    /// never been written.
+    pub fn tamper(&mut self, media: MediaLine, bytes: Option<&LineBytes>) {
+        match bytes {
+            Some(bytes) => self.image.store(media, bytes),
+            None => self.image.forget(media),
+        }
+    }
+
     /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
         DeviceStats { max_line_writes: self.wear.max(), ..self.stats }
@@ -227,5 +236,9 @@ impl DevicePort for Device {
 
     fn populated(&self, line: Line) -> bool {
         self.image.populated(line)
+    }
+
+    fn base(&self, line: Line) -> Option<&LineBytes> {
+        self.image.base(line)
     }
 }

@@ -91,7 +91,7 @@ fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
     let blocks: Vec<_> = device.image().iter_stored().filter_map(written).collect();
     for block in blocks {
         let first = codec.base_block(block);
-        for line in (0..codec.coverage().lines()).map(|index| codec.coverage().line(block, index)) {
+        for line in codec.coverage().lines_of(block) {
             let media = MediaLine::data(line);
             if let Content::Base(plaintext) = device.content(media) {
                 let ciphertext = codec.encrypt(line, plaintext, &first);

@@ -37,6 +37,7 @@ impl<E> Ord for Pending<E> {
 }
 
 /// The queue of one simulation. It owns simulated time: `now` moves only here.
+#[derive(Clone)]
 pub struct Queue<E> {
     heap: BinaryHeap<Pending<E>>,
     now: Ps,
@@ -99,6 +100,11 @@ impl<E: EventCode> Queue<E> {
     /// Removes all scheduled events. Past events stay in the digest.
     pub fn forget(&mut self) {
         self.heap.clear();
+    }
+
+    /// The next event in the queue, and its time.
+    pub fn peek(&self) -> Option<(Ps, E)> {
+        self.heap.peek().map(|next| (next.at, next.event))
     }
 
     /// Schedules `event` at `at`. A time in the past is a bug of the caller.

@@ -6,7 +6,7 @@
 
 use super::history::LineHistory;
 use super::space::Reading;
-use crate::message::{BaseImage, Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit};
+use crate::message::{BaseImage, Content, Line, LineBytes, MediaLine};
 use crate::recovery::{LineCodec, Media};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -110,11 +110,7 @@ impl Media for StateImage {
         media.as_line().and_then(|line| self.base.line(line)).map_or(Content::Never, Content::Base)
     }
 
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        for (media, bytes) in &self.stored {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        }
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.stored.iter().for_each(|(media, bytes)| show(*media, bytes));
     }
 }

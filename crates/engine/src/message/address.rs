@@ -90,6 +90,10 @@ impl Coverage {
         debug_assert!(index < self.lines());
         Line((block.0 << self.shift) + index as u64)
     }
+    /// The lines of `block`.
+    pub fn lines_of(self, block: CounterBlock) -> impl Iterator<Item = Line> {
+        (0..self.lines()).map(move |index| self.line(block, index))
+    }
     /// A mask of the block's lines: bit `i` is set if line `i` has the property.
     pub fn mask(self, block: CounterBlock, property: impl Fn(Line) -> bool) -> u64 {
         let having = (0..self.lines()).filter(|&index| property(self.line(block, index)));
@@ -148,7 +152,7 @@ impl MacLayout {
     }
     /// The data lines whose MACs are in `block`.
     pub fn lines(self, block: MacBlock) -> impl Iterator<Item = Line> {
-        (0..self.coverage.lines()).map(move |index| self.coverage.line(CounterBlock(block.0), index))
+        self.coverage.lines_of(CounterBlock(block.0))
     }
     /// The MAC of `line` in its line of MACs.
     pub fn get(self, block: &LineBytes, line: Line) -> u128 {

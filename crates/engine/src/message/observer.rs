@@ -79,8 +79,13 @@ pub trait Observer {
     fn log_freed(&mut self, _now: Ps, _core: CoreId) {}
     /// The re-encryption status register changed: its page, old major counter and done bits. `_finished`: it was freed.
     fn reencryption(&mut self, _now: Ps, _page: Page, _old_major: u64, _done: u64, _finished: bool) {}
-    /// The controller received a read of `line`.
-    fn read_arrived(&mut self, _now: Ps, _line: Line) {}
+    /// The controller received a read of `line`; `_answered`: [`Observer::read_answered`] follows, and before that no other
+    /// such read of the line arrives. Otherwise the controller reads for itself.
+    fn read_arrived(&mut self, _now: Ps, _line: Line, _answered: bool) {}
+    /// The controller gives `bytes` to the caches as what `line` holds.
+    fn read_answered(&mut self, _now: Ps, _line: Line, _bytes: &LineBytes) {}
+    /// A check of what has come from the media fails: `media` is refused, a data line because of its MAC.
+    fn refused(&mut self, _now: Ps, _media: MediaLine) {}
     /// The counter cache looked up, filled or evicted a block.
     fn counter_cache(&mut self, _now: Ps, _block: CounterBlock, _act: CounterCacheAct) {}
     /// `circuit` works on `line` from `from` until `until`, which may be in the future.
@@ -133,7 +138,9 @@ both! {
     log_extended(now: Ps, core: CoreId, bucket: u32, records: u32);
     log_freed(now: Ps, core: CoreId);
     reencryption(now: Ps, page: Page, old_major: u64, done: u64, finished: bool);
-    read_arrived(now: Ps, line: Line);
+    read_arrived(now: Ps, line: Line, answered: bool);
+    read_answered(now: Ps, line: Line, bytes: &LineBytes);
+    refused(now: Ps, media: MediaLine);
     counter_cache(now: Ps, block: CounterBlock, act: CounterCacheAct);
     pad(line: Line, circuit: Circuit, from: Ps, until: Ps);
     device_access(now: Ps, bank: u16, media: MediaLine, op: MediaOp, until: Ps);

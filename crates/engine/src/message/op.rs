@@ -62,7 +62,7 @@ pub const UNKNOWN_VALUE: u32 = u32::MAX;
 
 /// The operations of one transaction, and the bytes that they carry. Reused, so that a run does not allocate per
 /// transaction once the buffers have grown.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct OpBuffer {
     /// Operations in program order.
     pub ops: Vec<Op>,

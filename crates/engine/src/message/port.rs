@@ -193,4 +193,6 @@ pub trait DevicePort {
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes);
     /// Whether `line` belongs to the populated base.
     fn populated(&self, line: Line) -> bool;
+    /// What `line` held before the run, if it was populated.
+    fn base(&self, line: Line) -> Option<&LineBytes>;
 }

@@ -14,7 +14,7 @@ pub struct SchemeCodec {
     base: Arc<dyn BaseImage>,
     /// Cache of initial blocks, because boots ask for the same ones repeatedly.
     base_blocks: RefCell<FxHashMap<CounterBlock, LineBytes>>,
-    log: Option<(LogRegion, Box<dyn FeedbackSource>)>,
+    log: Option<(LogRegion, Arc<dyn FeedbackSource>)>,
     shadow: Option<ShadowRegion>,
     valid_flags: bool,
     integrity: Option<IntegrityCodec>,
@@ -36,7 +36,7 @@ impl SchemeCodec {
     }
 
     /// Adds a hardware log in `region`; `feedback` has the log's key.
-    pub fn with_log(self, region: LogRegion, feedback: Box<dyn FeedbackSource>) -> Self {
+    pub fn with_log(self, region: LogRegion, feedback: Arc<dyn FeedbackSource>) -> Self {
         Self { log: Some((region, feedback)), ..self }
     }
 

@@ -25,7 +25,7 @@ pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
 pub use integrity::{Alarm, IntegrityCodec, TreeCodec};
 pub use media_writer::{MediaWriter, WriteStep};
-pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, ReencryptionStatus};
+pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, Memory, ReencryptionStatus};
 pub use undo::LogCodec;
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};

@@ -10,15 +10,19 @@ use rustc_hash::FxHashMap;
 pub trait Media {
     /// What is stored for `media`.
     fn content(&self, media: MediaLine) -> Content<'_>;
-    /// Calls `show` for every stored counter block, in any order.
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes));
     /// What boots have stored for `media` on top of the device's contents, if anything.
     fn changed(&self, _media: MediaLine) -> Option<&LineBytes> {
         None
     }
-    /// Calls `show` for everything that is stored, in any order. The default shows counter blocks alone.
-    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
-        self.counter_blocks(&mut |block, bytes| show(MediaLine::counter(block), bytes));
+    /// Calls `show` for everything that is stored, in any order.
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes));
+    /// Calls `show` for every stored counter block, in any order.
+    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+        self.stored(&mut |media, bytes| {
+            if let MediaUnit::Counter(block) = media.unit() {
+                show(block, bytes);
+            }
+        });
     }
     /// Calls `show` for everything that the last boot has stored, in any order.
     fn last_changes(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {}
@@ -112,16 +116,18 @@ pub struct HeldState {
 }
 
 /// The media with everything that was written since.
-pub(super) struct Memory<'a> {
+pub struct Memory<'a> {
     media: &'a dyn Media,
     written: FxHashMap<MediaLine, LineBytes>,
 }
 
 impl<'a> Memory<'a> {
+    /// `media` with nothing written.
     pub fn new(media: &'a dyn Media) -> Self {
         Self { media, written: FxHashMap::default() }
     }
 
+    /// Writes `bytes` to `media`.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.written.insert(media, *bytes);
     }
@@ -147,18 +153,5 @@ impl Media for Memory<'_> {
             }
         });
         self.written.iter().for_each(|(media, bytes)| show(*media, bytes));
-    }
-
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        self.media.counter_blocks(&mut |block, bytes| {
-            if !self.written.contains_key(&MediaLine::counter(block)) {
-                show(block, bytes);
-            }
-        });
-        for (media, bytes) in &self.written {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        }
     }
 }

@@ -10,7 +10,7 @@ use counterpoint_engine::design;
 use counterpoint_engine::device::Image;
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::mechanism::split_counters::SplitCounters;
-use counterpoint_engine::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
+use counterpoint_engine::message::{Content, Line, LineBytes, MediaLine, NoObserver};
 use counterpoint_engine::parts::RecoveryStep;
 use counterpoint_engine::recovery::{AdrSnapshot, Boot, Media, ReencryptionStatus, SchemeCodec};
 use proptest::prelude::*;
@@ -23,12 +23,8 @@ impl Media for Survivors<'_> {
     fn content(&self, media: MediaLine) -> Content<'_> {
         self.0.content(media)
     }
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        for (media, bytes) in self.0.iter_stored() {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        }
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.0.iter_stored().for_each(|(media, bytes)| show(media, bytes));
     }
 }
 

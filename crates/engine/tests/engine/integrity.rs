@@ -1,7 +1,7 @@
-//! MACs and integrity trees through the public entry point: what is not tampered with is never refused, whatever is lost;
-//! what is tampered with is never accepted; and no check of a run fails.
+//! MACs and integrity trees through the public entry point: what is not tampered with is never refused, whatever is lost; no
+//! check of a run fails.
 
-use crate::common::judge::{assert_holds, assert_reproduces, count, crash, everywhere, with};
+use crate::common::judge::{assert_holds, count, everywhere, with};
 use counterpoint_engine::api;
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Designs that protect the integrity of memory and survive a power failure at every event.
-const DESIGNS: [&str; 13] = [
+pub const DESIGNS: [&str; 13] = [
     "rebuild",
     "strict",
     "strict-counter-tree",
@@ -37,23 +37,12 @@ fn fits(design: &str, set: &Value) -> bool {
 }
 
 /// Requests for each design on each workload, with these options.
-fn all(options: &Value) -> Vec<Value> {
+pub fn all(options: &Value) -> Vec<Value> {
     let of = |design: &str| {
         let request = |workload: &str| with(options, json!({"design": design, "workload": workload}));
         WORKLOADS.iter().map(|workload| request(workload.name)).collect::<Vec<_>>()
     };
     DESIGNS.iter().flat_map(|design| of(design)).collect()
-}
-
-/// The attacks of one kind, added over targets and power cuts.
-fn outcomes(report: &Value, attack: &str, outcome: &str) -> u64 {
-    let rows = report["attacks"]["rows"].as_array().unwrap().iter();
-    rows.filter(|row| row["attack"] == attack).map(|row| count(row, outcome)).sum()
-}
-
-/// All attacks with this outcome.
-fn sum(report: &Value, outcome: &str) -> u64 {
-    report["attacks"]["rows"].as_array().unwrap().iter().map(|row| count(row, outcome)).sum()
 }
 
 #[test]
@@ -97,57 +86,6 @@ fn it_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
     });
     requests.collect::<Vec<_>>().par_iter().for_each(|request| drop(assert_holds(request)));
     everywhere(DESIGNS.map(|design| json!({"design": design, "workload": "btree", "transactions": 20})).to_vec());
-}
-
-#[test]
-fn no_attack_is_accepted() {
-    let base = json!({"machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 4});
-    for (request, report) in everywhere(all(&base)) {
-        assert_eq!((sum(&report, "accepted"), sum(&report, "late")), (0, 0), "{request}");
-        for attack in ["spoof", "splice", "replay-with-mac", "replay-with-counter", "replay-page", "rollback"] {
-            let attacked = outcomes(&report, attack, "attacked");
-            assert!(attacked > 0, "{request}: no {attack}");
-            assert!(outcomes(&report, attack, "detected") > 0, "{request}: {attack}");
-        }
-    }
-}
-
-#[test]
-fn without_macs_every_attack_passes_and_no_promise_is_broken() {
-    let request =
-        json!({"design": "secpm", "workload": "array", "machine": "small", "transactions": 10, "attack": ["all"]});
-    let report = assert_holds(&request);
-    for row in report["attacks"]["rows"].as_array().unwrap() {
-        assert!(count(row, "accepted") > 0, "{row}");
-        assert!(row["example"]["told"].as_str().unwrap().contains("nothing notices"), "{row}");
-    }
-    assert_eq!(sum(&report, "detected") + sum(&report, "denied"), 0);
-}
-
-/// MACs alone: what changes, exchanges or ages a line is found, and an old line with its MAC and its counter is not.
-#[test]
-fn without_a_tree_an_old_line_with_its_mac_and_counter_is_accepted() {
-    let set = json!(["design.integrity=macs"]);
-    let request = json!({"design": "secpm", "workload": "hash", "machine": "small", "transactions": 20, "set": set, "attack": ["all"]});
-    let report = crash(&request);
-    assert_eq!(report["violations"][0]["rule"], "integrity", "{}", report["violations"]);
-    for attack in ["replay-with-counter", "replay-page", "rollback"] {
-        assert!(outcomes(&report, attack, "accepted") > 0, "{attack}");
-    }
-    let rows = report["attacks"]["rows"].as_array().unwrap().iter();
-    for row in rows.filter(|row| row["target"] == "data" || row["attack"] == "replay-with-mac") {
-        assert_eq!(count(row, "accepted"), 0, "{row}");
-    }
-    assert_reproduces(&request, &report);
-}
-
-#[test]
-fn what_is_used_before_it_is_verified_is_found_too_late() {
-    let set = json!(["integrity.read_verification=speculative"]);
-    let request = json!({"design": "strict", "workload": "array", "machine": "small", "transactions": 10, "set": set, "attack": ["all"]});
-    let report = assert_holds(&request);
-    assert!(outcomes(&report, "spoof", "late") > 0 && outcomes(&report, "splice", "late") > 0);
-    assert_eq!(sum(&report, "accepted"), 0);
 }
 
 fn run(request: &Value) -> Value {

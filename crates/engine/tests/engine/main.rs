@@ -2,6 +2,7 @@
 
 mod common;
 
+mod attacks;
 mod controller_calls;
 mod controller_timing;
 mod controller_values;

@@ -122,6 +122,7 @@ const ROWS: &[Row] = &[
     attacked(row(Fault::MacCounter, "triad-nvm", "queue", ACCEPTED)),
     row(Fault::MacWithData, "rebuild", "array", REFUSED),
     attacked(row(Fault::CounterVerification, "strict", "array", ACCEPTED)),
+    attacked(row(Fault::CounterVerification, "secpm-tree", "btree", ACCEPTED)),
     row(Fault::TreePersistence, "strict", "array", REFUSED),
     row(Fault::RestoreNodes, "anubis-agit-plus", "array", REFUSED),
     row(Fault::ShadowEntry, "anubis-agit-plus", "array", REFUSED),
@@ -161,7 +162,7 @@ fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
-    let attack = row.attacked.then(|| AttackPlan::named(&["all".to_owned()], 1).unwrap());
+    let attack = row.attacked.then(|| AttackPlan::named(&["all".to_owned()], 2).unwrap());
     let exploration = Exploration { nested: row.nested, attack, fault, ..Exploration::of(CrashPlan::All) };
     let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
     CrashCase { config: &config, design, source: &source, wrappers: &[], progress, cancel }

@@ -4,8 +4,8 @@
 use crate::audit::ledger::{Ledger, ledger_channel};
 use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
 use crate::message::{
-    BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, Observer,
-    Op, OpBuffer, OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
+    BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Op,
+    OpBuffer, OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use crate::parts::LineAtomicity;
 use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
@@ -190,12 +190,8 @@ impl Media for Machine {
         media.as_line().and_then(|line| self.codec.base.line(line)).map_or(Content::Never, Content::Base)
     }
 
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        for (media, bytes) in &self.stored {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        }
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.stored.iter().for_each(|(media, bytes)| show(*media, bytes));
     }
 }
 

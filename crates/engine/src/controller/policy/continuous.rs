@@ -7,6 +7,7 @@ use crate::config;
 use crate::controller::wpq::Wpq;
 use crate::message::Issued;
 
+#[derive(Clone)]
 pub(super) struct Continuous {
     /// Whether writes go before reads until few are queued.
     draining: bool,
@@ -44,6 +45,10 @@ impl Continuous {
 }
 
 impl Schedule for Continuous {
+    fn copy(&self) -> Box<dyn Schedule> {
+        Box::new(self.clone())
+    }
+
     fn conventions(&self) -> Conventions {
         Conventions {
             paced: false,

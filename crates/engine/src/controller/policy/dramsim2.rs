@@ -9,6 +9,7 @@ use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule, Stre
 use crate::config;
 use crate::message::Issued;
 
+#[derive(Clone)]
 pub(super) struct Dramsim2 {
     counters_overtake: bool,
     streaks: Streaks,
@@ -38,6 +39,10 @@ impl Dramsim2 {
 }
 
 impl Schedule for Dramsim2 {
+    fn copy(&self) -> Box<dyn Schedule> {
+        Box::new(self.clone())
+    }
+
     fn conventions(&self) -> Conventions {
         Conventions {
             paced: false,

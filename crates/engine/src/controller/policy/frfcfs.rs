@@ -7,6 +7,7 @@ use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
 
+#[derive(Clone)]
 pub(super) struct FirstReady {
     /// A cycle of the interface.
     cycle: Ps,

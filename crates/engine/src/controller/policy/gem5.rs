@@ -9,6 +9,7 @@ use crate::config::Machine;
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, MediaOp};
 
+#[derive(Clone)]
 pub(super) struct Gem5 {
     counters_overtake: bool,
     /// Whether the bus carries writes.
@@ -94,6 +95,10 @@ impl Gem5 {
 }
 
 impl Schedule for Gem5 {
+    fn copy(&self) -> Box<dyn Schedule> {
+        Box::new(self.clone())
+    }
+
     fn conventions(&self) -> Conventions {
         Conventions {
             paced: true,

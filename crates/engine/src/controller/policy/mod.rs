@@ -97,6 +97,8 @@ pub(super) enum BankFree {
 
 /// The behaviour of a memory controller.
 pub(super) trait Schedule: Send {
+    /// A copy of it.
+    fn copy(&self) -> Box<dyn Schedule>;
     /// How it uses queues and banks.
     fn conventions(&self) -> Conventions;
     /// Whether writes may enter the write pending queue.
@@ -122,6 +124,12 @@ pub(super) trait Schedule: Send {
     fn issued(&mut self, choice: &Choice, issued: &Issued);
     /// An entry has left the write pending queue.
     fn left(&mut self, _wpq: &Wpq) {}
+}
+
+impl Clone for Box<dyn Schedule> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
 }
 
 /// The policy of `machine`, in front of `banks` banks.
@@ -197,6 +205,7 @@ impl Look<'_> {
 }
 
 /// How often in succession each bank's open row has served requests; see `controller.row_hit_limit`.
+#[derive(Clone)]
 struct Streaks {
     of_bank: Vec<u32>,
     limit: u32,

@@ -6,6 +6,7 @@ use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
 
+#[derive(Clone)]
 pub(super) struct NvmainFrfcfs {
     order: FirstReady,
 }
@@ -17,6 +18,10 @@ impl NvmainFrfcfs {
 }
 
 impl Schedule for NvmainFrfcfs {
+    fn copy(&self) -> Box<dyn Schedule> {
+        Box::new(self.clone())
+    }
+
     fn conventions(&self) -> Conventions {
         self.order.conventions(true)
     }

@@ -7,6 +7,7 @@ use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
 
+#[derive(Clone)]
 pub(super) struct NvmainFrfcfsWqf {
     order: FirstReady,
     draining: bool,
@@ -21,6 +22,10 @@ impl NvmainFrfcfsWqf {
 }
 
 impl Schedule for NvmainFrfcfsWqf {
+    fn copy(&self) -> Box<dyn Schedule> {
+        Box::new(self.clone())
+    }
+
     fn conventions(&self) -> Conventions {
         self.order.conventions(false)
     }

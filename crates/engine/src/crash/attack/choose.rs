@@ -1,12 +1,11 @@
-//! What the attacker changes at a crash point: for each kind of attack, one change drawn at random from all that he can
-//! make.
+//! What the attacker changes: for each kind of attack, one change drawn at random from all that he can make.
 
-use super::tampered::Drained;
-use super::versions::{Kind, Versions};
+use super::tampered::stored;
+use super::versions::{Kind, Version, Versions};
 use super::{Attack, Changes, Target};
 use crate::kernel::Random;
-use crate::message::{Line, LineBytes, MacLayout, MediaLine, MediaUnit, TreePlace};
-use crate::recovery::LineCodec;
+use crate::message::{CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, TreeNode, TreePlace};
+use crate::recovery::{LineCodec, Media};
 
 /// How often a draw is repeated if it would change nothing.
 const DRAWS: usize = 8;
@@ -23,16 +22,48 @@ const fn choice(attack: Attack, target: Target, kind: Kind) -> Choice {
 }
 
 /// What the attacker works with.
-struct Reach<'a> {
-    versions: &'a Versions,
-    drained: &'a Drained<'a>,
-    codec: &'a dyn LineCodec,
-    event: u64,
+#[derive(Clone, Copy)]
+pub(super) struct Reach<'a> {
+    pub versions: &'a Versions,
+    /// The media before he changes them.
+    pub media: &'a dyn Media,
+    pub codec: &'a dyn LineCodec,
+    /// The last event.
+    pub event: u64,
+    /// The line that is about to be read or written, if the machine runs: what he changes has to do with it.
+    pub near: Option<Line>,
+}
+
+/// A change of the media.
+pub(super) struct Change {
+    /// The unit that the attack is about, and what each changed unit becomes.
+    unit: MediaLine,
+    pub units: Changes,
+    /// The event of which something is put back, and the number of that version of the unit.
+    then: Option<(u64, Option<u32>)>,
+}
+
+impl Change {
+    fn of(unit: MediaLine, units: Changes) -> Self {
+        Self { unit, units, then: None }
+    }
+
+    /// Whether `bytes` are what `line` held at the time of which it is put back, with its counter.
+    pub fn holds_then(&self, codec: &dyn LineCodec, line: Line, bytes: &LineBytes) -> bool {
+        let becomes = |media| self.units.iter().find(|(other, _)| *other == media).and_then(|(_, bytes)| *bytes);
+        let stored = becomes(MediaLine::data(line)).zip(becomes(MediaLine::counter(codec.coverage().block(line))));
+        let then = stored.map(|(ciphertext, block)| codec.decrypt(line, &ciphertext, &block, None));
+        self.then.is_some() && then == Some(*bytes)
+    }
+
+    fn back_to(self, version: &Version) -> Self {
+        Self { then: Some((version.event, Some(version.number))), ..self }
+    }
 }
 
 impl Choice {
     /// Every kind of attack, in the order in which reports show them.
-    pub const ALL: [Choice; 22] = [
+    pub const ALL: [Choice; 25] = [
         choice(Attack::Spoof, Target::Data, Kind::Data),
         choice(Attack::Spoof, Target::Counter, Kind::Counter),
         choice(Attack::Spoof, Target::Mac, Kind::Mac),
@@ -40,7 +71,9 @@ impl Choice {
         choice(Attack::Spoof, Target::Table, Kind::Table),
         choice(Attack::Splice, Target::Data, Kind::Data),
         choice(Attack::Splice, Target::Counter, Kind::Counter),
+        choice(Attack::Splice, Target::Mac, Kind::Mac),
         choice(Attack::Splice, Target::Tree, Kind::Node),
+        choice(Attack::Splice, Target::Table, Kind::Table),
         choice(Attack::Replay, Target::Data, Kind::Data),
         choice(Attack::Replay, Target::Counter, Kind::Counter),
         choice(Attack::Replay, Target::Mac, Kind::Mac),
@@ -49,6 +82,7 @@ impl Choice {
         choice(Attack::ReplayWithMac, Target::Several, Kind::Data),
         choice(Attack::ReplayWithCounter, Target::Several, Kind::Data),
         choice(Attack::ReplayPage, Target::Several, Kind::Data),
+        choice(Attack::ReplaySubtree, Target::Several, Kind::Counter),
         choice(Attack::Rollback, Target::Several, Kind::Data),
         choice(Attack::Erase, Target::Data, Kind::Data),
         choice(Attack::Erase, Target::Counter, Kind::Counter),
@@ -58,74 +92,109 @@ impl Choice {
     ];
 
     /// A change of this kind that changes something, if one is found.
-    pub fn changes(
-        &self,
-        versions: &Versions,
-        drained: &Drained<'_>,
-        codec: &dyn LineCodec,
-        random: &mut Random,
-        event: u64,
-    ) -> Option<Changes> {
-        let units = versions.units_like(self.kind);
-        if units.is_empty() || self.attack == Attack::ReplayWithMac && codec.integrity().is_none() {
+    pub fn change(&self, reach: &Reach<'_>, random: &mut Random) -> Option<Change> {
+        let all = reach.versions.units_of(self.kind);
+        let near = reach.near.map(|line| reach.units_near(line, self.kind));
+        let units = near.as_deref().unwrap_or(all);
+        if units.is_empty() || self.attack == Attack::ReplayWithMac && reach.macs().is_none() {
             return None;
         }
-        let reach = Reach { versions, drained, codec, event };
         for _ in 0..DRAWS {
             let unit = units[random.below(units.len() as u64) as usize];
-            let mut changes = match self.attack {
+            let change = match self.attack {
                 Attack::Spoof => reach.spoof(unit, random),
-                Attack::Splice => reach.splice(unit, units[random.below(units.len() as u64) as usize]),
+                Attack::Splice => {
+                    let other = all.get(random.below(all.len().max(1) as u64) as usize);
+                    other.and_then(|other| reach.splice(unit, *other))
+                }
                 Attack::Replay => reach.replay(unit, random),
                 Attack::ReplayWithMac | Attack::ReplayWithCounter | Attack::ReplayPage => {
                     reach.replay_line(unit, self.attack, random)
                 }
+                Attack::ReplaySubtree => reach.replay_subtree(unit, random),
                 Attack::Rollback => reach.rollback(random),
-                Attack::Erase => reach.erased(unit).map(|bytes| vec![(unit, bytes)]),
-            }
-            .unwrap_or_default();
-            changes.retain(|(media, bytes)| drained.stored(*media) != *bytes);
-            if !changes.is_empty() {
-                return Some(changes);
+                Attack::Erase => reach.erased(unit).map(|bytes| Change::of(unit, vec![(unit, bytes)])),
+            };
+            let Some(mut change) = change else { continue };
+            change.units.retain(|(media, bytes)| stored(reach.media, *media) != *bytes);
+            if !change.units.is_empty() {
+                return Some(change);
             }
         }
         None
     }
 
     /// What the attacker does, as a clause after "the attacker".
-    pub fn told(&self, changes: &Changes) -> String {
-        let name = |media: MediaLine| match media.unit() {
-            MediaUnit::Data(line) => format!("the line at {:#x}", line.address()),
-            MediaUnit::Counter(block) => format!("counter block {:#x}", block.0),
-            MediaUnit::Mac(block) => format!("line of MACs {:#x}", block.0),
-            MediaUnit::Table(number) => format!("line {number} of the shadow table"),
-            MediaUnit::Node(node) => format!("tree node {} of level {}", node.index, node.level),
+    pub fn told(&self, change: &Change, versions: &Versions) -> String {
+        let unit = name(change.unit);
+        let others = change.units.iter().map(|(media, _)| *media).find(|media| *media != change.unit);
+        let then = match change.then {
+            Some((event, Some(number))) => {
+                format!("as it was after event {event} (version {number} of {})", versions.count_of(change.unit))
+            }
+            Some((event, None)) => format!("as it was after event {event}"),
+            None => String::new(),
         };
-        let mut names: Vec<String> = changes.iter().take(2).map(|(media, _)| name(*media)).collect();
-        if changes.len() > 2 {
-            names.push(format!("{} other units", changes.len() - 2));
-        }
-        let names = names.join(" and ");
-        match self.attack {
-            Attack::Spoof => format!("changes a bit of {names}"),
-            Attack::Splice => format!("exchanges {names}"),
-            Attack::Replay => format!("puts back an older version of {names}"),
-            Attack::ReplayWithMac => format!("puts back an older version of a line with its MAC ({names})"),
-            Attack::ReplayWithCounter => {
-                format!("puts back an older version of a line with its MAC and its counter block ({names})")
+        match (self.attack, self.target) {
+            (Attack::Spoof, _) => format!("changes a bit of {unit}"),
+            (Attack::Splice, target) => {
+                let with = if target == Target::Data { ", with their MACs if they have any" } else { "" };
+                format!("exchanges {unit} and {}{with}", others.map_or_else(|| "another one".to_owned(), name))
             }
-            Attack::ReplayPage => {
-                format!("puts back a page with its MACs, its counter block and the nodes above ({names})")
+            (Attack::Replay, _) => format!("puts back {unit} {then}"),
+            (Attack::ReplayWithMac, _) => format!("puts back {unit} with its MAC, {then}"),
+            (Attack::ReplayWithCounter, _) => format!("puts back {unit} with its MAC and its counter block, {then}"),
+            (Attack::ReplayPage, _) => {
+                format!("puts back the page of {unit}, with MACs, counter block and the nodes above, {then}")
             }
-            Attack::Rollback => format!("puts back everything as it once was ({names})"),
-            Attack::Erase => format!("makes {names} look as if never written"),
+            (Attack::ReplaySubtree, _) => {
+                format!("puts back {unit} and everything that it vouches for, nodes, counters, MACs and lines, {then}")
+            }
+            (Attack::Rollback, _) => format!("puts back the whole memory {then}"),
+            (Attack::Erase, _) => format!("makes {unit} look as if it had never been written"),
         }
     }
 }
 
+fn name(media: MediaLine) -> String {
+    match media.unit() {
+        MediaUnit::Data(line) => format!("the line at {:#x}", line.address()),
+        MediaUnit::Counter(block) => format!("counter block {:#x}", block.0),
+        MediaUnit::Mac(block) => format!("line of MACs {:#x}", block.0),
+        MediaUnit::Table(number) => format!("line {number} of the shadow table"),
+        MediaUnit::Node(node) => format!("tree node {} of level {}", node.index, node.level),
+    }
+}
+
 impl Reach<'_> {
-    fn spoof(&self, unit: MediaLine, random: &mut Random) -> Option<Changes> {
-        let mut bytes = self.drained.stored(unit)?;
+    /// The units of `kind` that the controller may fetch for an access to `line`, as far as there are versions of them.
+    fn units_near(&self, line: Line, kind: Kind) -> Vec<MediaLine> {
+        let coverage = self.codec.coverage();
+        let block = coverage.block(line);
+        let units: Vec<MediaLine> = match kind {
+            // Its page, because all of it is read if a counter overflows; the line itself half of the time.
+            Kind::Data => {
+                let itself = std::iter::repeat_n(line, coverage.lines());
+                coverage.lines_of(block).chain(itself).map(MediaLine::data).collect()
+            }
+            Kind::Counter => vec![MediaLine::counter(block)],
+            Kind::Mac => self.macs().map(|layout| MediaLine::mac(layout.block(line))).into_iter().collect(),
+            Kind::Node => self.nodes_above(TreePlace::leaf(block)).map(MediaLine::node).collect(),
+            // A machine that runs does not read it.
+            Kind::Table => Vec::new(),
+        };
+        let populated = |unit: &MediaLine| *unit == MediaLine::data(line) && self.now(*unit).is_some();
+        units.into_iter().filter(|unit| self.versions.count_of(*unit) > 0 || populated(unit)).collect()
+    }
+
+    /// What is stored for `unit`; for a populated line that nobody has written, its first ciphertext.
+    fn now(&self, unit: MediaLine) -> Option<LineBytes> {
+        let first = || unit.as_line().and_then(|line| self.codec.first_ciphertext(line));
+        stored(self.media, unit).or_else(first)
+    }
+
+    fn spoof(&self, unit: MediaLine, random: &mut Random) -> Option<Change> {
+        let mut bytes = self.now(unit)?;
         let bits = match (unit.unit(), self.macs()) {
             // Of a MAC beside its line, only its own bits exist.
             (MediaUnit::Mac(_), Some(macs)) => u64::from(macs.bits) * macs.coverage.lines() as u64,
@@ -133,83 +202,112 @@ impl Reach<'_> {
         };
         let bit = random.below(bits) as usize;
         bytes[bit / 8] ^= 1 << (bit % 8);
-        Some(vec![(unit, Some(bytes))])
+        Some(Change::of(unit, vec![(unit, Some(bytes))]))
     }
 
-    fn splice(&self, a: MediaLine, b: MediaLine) -> Option<Changes> {
-        let (of_a, of_b) = (self.drained.stored(a)?, self.drained.stored(b)?);
-        let mut changes = vec![(a, Some(of_b)), (b, Some(of_a))];
+    fn splice(&self, a: MediaLine, b: MediaLine) -> Option<Change> {
+        let (of_a, of_b) = (self.now(a)?, self.now(b)?);
+        let mut units = vec![(a, Some(of_b)), (b, Some(of_a))];
         match (a.unit(), b.unit()) {
             (MediaUnit::Node(a), MediaUnit::Node(b)) if a.level != b.level => return None,
             (MediaUnit::Data(a), MediaUnit::Data(b)) => {
                 if let Some(layout) = self.macs() {
                     let [mac_a, mac_b] = [a, b].map(|line| layout.get(&self.mac_line(layout, line), line));
-                    changes.extend(self.with_macs(layout, &[(a, mac_b), (b, mac_a)]));
+                    units.extend(self.with_macs(layout, &[(a, mac_b), (b, mac_a)]));
                 }
             }
             _ => {}
         }
-        Some(changes)
+        Some(Change::of(a, units))
     }
 
-    fn replay(&self, unit: MediaLine, random: &mut Random) -> Option<Changes> {
-        let now = self.drained.stored(unit);
-        let older: Vec<LineBytes> =
-            self.versions.seen(unit).map(|version| version.bytes).filter(|bytes| Some(*bytes) != now).collect();
-        let chosen = *older.get(random.below(older.len().max(1) as u64) as usize)?;
-        Some(vec![(unit, Some(chosen))])
+    /// A version of `unit` that the attacker has and that is not what is stored now.
+    fn older(&self, unit: MediaLine, random: &mut Random) -> Option<Version> {
+        let now = stored(self.media, unit);
+        let older: Vec<&Version> = self.versions.seen(unit).filter(|version| Some(version.bytes) != now).collect();
+        older.get(random.below(older.len().max(1) as u64) as usize).map(|version| **version)
+    }
+
+    fn replay(&self, unit: MediaLine, random: &mut Random) -> Option<Change> {
+        let version = self.older(unit, random)?;
+        Some(Change::of(unit, vec![(unit, Some(version.bytes))]).back_to(&version))
     }
 
     /// Puts back `unit`, a data line, as it was after an event in which it was written, with what else was then.
-    fn replay_line(&self, unit: MediaLine, attack: Attack, random: &mut Random) -> Option<Changes> {
+    fn replay_line(&self, unit: MediaLine, attack: Attack, random: &mut Random) -> Option<Change> {
         let line = unit.as_line()?;
-        let now = self.drained.stored(unit);
-        let older: Vec<u64> = self
-            .versions
-            .seen(unit)
-            .filter(|version| Some(version.bytes) != now)
-            .map(|version| version.event)
-            .collect();
-        let then = *older.get(random.below(older.len().max(1) as u64) as usize)?;
+        let version = self.older(unit, random)?;
+        let then = version.event;
         let coverage = self.codec.coverage();
         let block = coverage.block(line);
         let lines: Vec<Line> = match attack {
-            Attack::ReplayPage => (0..coverage.lines()).map(|index| coverage.line(block, index)).collect(),
+            Attack::ReplayPage => coverage.lines_of(block).collect(),
             _ => vec![line],
         };
-        let mut changes: Changes = Vec::new();
+        let mut units: Changes = Vec::new();
         for line in &lines {
-            changes.push((MediaLine::data(*line), self.line_at(*line, then)?));
+            units.push((MediaLine::data(*line), self.line_at(*line, then)?));
         }
         if let Some(layout) = self.macs() {
             let macs = lines.iter().map(|line| Some((*line, self.mac_at(layout, *line, then)?)));
-            changes.extend(self.with_macs(layout, &macs.collect::<Option<Vec<_>>>()?));
+            units.extend(self.with_macs(layout, &macs.collect::<Option<Vec<_>>>()?));
         }
         if attack != Attack::ReplayWithMac {
-            changes.push((MediaLine::counter(block), self.versions.at(MediaLine::counter(block), then)?));
+            units.push((MediaLine::counter(block), self.versions.at(MediaLine::counter(block), then)?));
         }
-        if let (Attack::ReplayPage, Some(tree)) = (attack, self.codec.integrity().and_then(|codec| codec.tree.as_ref()))
-        {
-            let below_root = tree.shape.path(TreePlace::leaf(block)).map(|(node, _)| node);
-            for node in below_root.filter(|node| *node != tree.shape.root()) {
-                let media = MediaLine::node(node);
-                changes.push((media, self.versions.at(media, then)?));
+        if attack == Attack::ReplayPage {
+            for media in self.nodes_above(TreePlace::leaf(block)).map(MediaLine::node) {
+                units.push((media, self.versions.at(media, then)?));
             }
         }
-        Some(changes)
+        Some(Change::of(unit, units).back_to(&version))
+    }
+
+    /// Puts back a node above `unit`, a counter block, with everything below it, as it was after an event in which the
+    /// block was written.
+    fn replay_subtree(&self, unit: MediaLine, random: &mut Random) -> Option<Change> {
+        let MediaUnit::Counter(block) = unit.unit() else { return None };
+        let shape = self.codec.integrity()?.tree.as_ref()?.shape;
+        let above: Vec<TreeNode> = self.nodes_above(TreePlace::leaf(block)).collect();
+        let node = *above.get(random.below(above.len().max(1) as u64) as usize)?;
+        let then = self.older(unit, random)?.event;
+        let leaves = shape.leaves_below(node.into());
+        let coverage = self.codec.coverage();
+        let below = |media: &MediaLine| {
+            let of_line = |line: Line| leaves.contains(&coverage.block(line).0);
+            match media.unit() {
+                MediaUnit::Data(line) => of_line(line),
+                MediaUnit::Counter(CounterBlock(index)) => leaves.contains(&index),
+                MediaUnit::Mac(block) => self.macs().is_some_and(|layout| layout.lines(block).all(of_line)),
+                MediaUnit::Node(other) => {
+                    let [own, all] = [other, node].map(|node| shape.leaves_below(node.into()));
+                    other.level <= node.level && all.contains(&own.start)
+                }
+                MediaUnit::Table(_) => false,
+            }
+        };
+        let units = self.as_at(self.versions.all().filter(below), then);
+        Some(Change { unit: MediaLine::node(node), units, then: Some((then, None)) })
     }
 
     /// Everything as it was after an earlier event, as far as the attacker has it.
-    fn rollback(&self, random: &mut Random) -> Option<Changes> {
+    fn rollback(&self, random: &mut Random) -> Option<Change> {
         let then = random.below(self.event.max(1));
-        let changes = self.versions.all().filter_map(|media| {
+        let units = self.as_at(self.versions.all(), then);
+        let unit = units.first()?.0;
+        Some(Change { unit, units, then: Some((then, None)) })
+    }
+
+    /// These units as they were after event `then`, as far as the attacker has them.
+    fn as_at(&self, units: impl Iterator<Item = MediaLine>, then: u64) -> Changes {
+        let units = units.filter_map(|media| {
             let bytes = match media.as_line() {
                 Some(line) => self.line_at(line, then)?,
                 None => self.versions.at(media, then)?,
             };
             Some((media, bytes))
         });
-        Some(changes.collect())
+        units.collect()
     }
 
     fn erased(&self, unit: MediaLine) -> Option<Option<LineBytes>> {
@@ -231,9 +329,16 @@ impl Reach<'_> {
         self.codec.integrity().map(|integrity| integrity.mac_layout)
     }
 
+    /// The nodes on the media that `place` is below.
+    fn nodes_above(&self, place: TreePlace) -> impl Iterator<Item = TreeNode> {
+        let shape = self.codec.integrity().and_then(|codec| codec.tree.as_ref()).map(|tree| tree.shape);
+        let below_root = move |node: &TreeNode| shape.is_some_and(|shape| *node != shape.root());
+        shape.into_iter().flat_map(move |shape| shape.path(place)).map(|(node, _)| node).filter(below_root)
+    }
+
     /// The line of MACs of `line`, as it is stored.
     fn mac_line(&self, layout: MacLayout, line: Line) -> LineBytes {
-        self.drained.stored(MediaLine::mac(layout.block(line))).unwrap_or_else(|| {
+        stored(self.media, MediaLine::mac(layout.block(line))).unwrap_or_else(|| {
             let mut macs = [0; 64];
             for other in layout.lines(layout.block(line)) {
                 self.codec.first_mac(other).into_iter().for_each(|mac| layout.set(&mut macs, other, mac));

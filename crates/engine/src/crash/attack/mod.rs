@@ -1,14 +1,16 @@
-//! An attacker who writes to the media while power is off: at a crash point he changes what the power failure has left,
-//! the machine boots, and what it then makes of memory is judged against what the auditors know. Every version of a unit
-//! that has crossed the bus or is on the media is his; what is on the chip is not.
+//! An attacker who writes to the media. At a crash point he changes what the power failure has left, the machine boots,
+//! and what it then makes of memory is judged against what the auditors know. Between two events he changes the media
+//! under a copy of the running machine (`running.rs`), and what the controller then gives to the caches is judged. Every
+//! version of a unit that has crossed the bus is his; what is on the chip is not.
 //!
 //! He changes bits (spoof), exchanges two units of a kind (splice), puts back an older version of one unit, of a line with
-//! its MAC, of both with their counter block, of a whole page with the nodes above it (replay), or of everything
-//! (rollback), or makes a unit look as if it had never been written (erase). Each change is also tried with a power cut
-//! during the boot that follows.
+//! its MAC, of both with their counter block, of a whole page with the nodes above it, of a subtree (replay), or of
+//! everything (rollback), or makes a unit look as if it had never been written (erase). At a crash point he also cuts
+//! power again during the boot, after his change or before it.
 
 mod choose;
 mod plan;
+mod running;
 mod tally;
 mod tampered;
 mod versions;
@@ -16,17 +18,20 @@ mod versions;
 pub use plan::AttackPlan;
 pub use tally::{AttackExample, AttackReport, AttackRow};
 
+use super::covered::covered;
 use super::path::alarm_told;
 use super::power::Survivors;
 use crate::audit::Auditor;
 use crate::kernel::Random;
-use crate::message::{Line, LineBytes, MediaLine, MediaUnit, NoObserver, TreePlace};
-use crate::recovery::{Alarm, Boot, LineCodec, Media};
-use choose::Choice;
+use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, NoObserver, TreePlace};
+use crate::recovery::{AdrSnapshot, Alarm, Boot, LineCodec, Media};
+use choose::{Change, Choice, Reach};
+use running::Plaintext;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tally::Tallies;
-use tampered::{Drained, Tampered};
+use tampered::{Tampered, drained};
 use versions::Versions;
 
 /// What the attacker does.
@@ -48,6 +53,8 @@ pub enum Attack {
     ReplayWithCounter,
     /// Puts back a page as it once was: lines, MACs, counter block and the nodes above it.
     ReplayPage,
+    /// Puts back a tree node with everything below it: nodes, counter blocks, MACs and lines.
+    ReplaySubtree,
     /// Puts back everything on the media as it once was.
     Rollback,
     /// Makes a unit look as if it had never been written.
@@ -88,31 +95,77 @@ pub enum Verdict {
     Harmless,
 }
 
+/// When the attacker changes the media.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// Power is off; the machine boots undisturbed.
+    PowerOff,
+    /// Power is off, and it fails again during the boot that follows.
+    BeforeCutBoot,
+    /// Power has failed again during an undisturbed boot; the next boot is undisturbed.
+    AfterCutBoot,
+    /// Between two events, while the machine runs.
+    Running,
+}
+
 /// Attacks the states of one run.
 pub struct Attacker {
     versions: Versions,
+    /// What the program has stored, as far as it has reached the controller.
+    plaintext: Plaintext,
     seed: u64,
     plan: AttackPlan,
     /// Whether data is used before it is verified.
     speculative: bool,
+    /// Number of accesses of the running machine that could have been attacked.
+    accesses: u64,
     tallies: Tallies,
 }
 
-/// The first line that shows a verdict, and the check that failed.
-type Shown = Option<(Line, Option<Alarm>)>;
+/// What becomes of an attack, and what shows it.
+#[derive(Clone, Copy)]
+struct Judged {
+    verdict: Verdict,
+    /// The first line that shows the verdict, and the bytes that the program is given for it.
+    line: Option<(Line, LineBytes)>,
+    /// The check that fails.
+    alarm: Option<Alarm>,
+}
 
 /// A change of the media.
 pub(super) type Changes = Vec<(MediaLine, Option<LineBytes>)>;
 
+/// An attack that a report may describe.
+struct Made<'a> {
+    choice: &'a Choice,
+    change: &'a Change,
+    moment: Moment,
+    event: u64,
+}
+
 impl Attacker {
-    /// An attacker of the run with `seed`. `speculative`: data is used before it is verified.
-    pub fn new(seed: u64, plan: AttackPlan, speculative: bool) -> Self {
-        Self { versions: Versions::default(), seed, plan, speculative, tallies: Tallies::default() }
+    /// An attacker of the run with `seed` on `base`. `speculative`: data is used before it is verified.
+    pub fn new(seed: u64, plan: AttackPlan, speculative: bool, base: Arc<dyn BaseImage>) -> Self {
+        Self {
+            versions: Versions::default(),
+            plaintext: Plaintext::new(base),
+            seed,
+            plan,
+            speculative,
+            accesses: 0,
+            tallies: Tallies::default(),
+        }
     }
 
     /// Whether the distinct state number `state`, from 1, is attacked.
     pub fn wants(&self, state: u64) -> bool {
         state.is_multiple_of(self.plan.every)
+    }
+
+    /// Handles that the controller has received `line` from the caches.
+    pub fn write_arrived(&mut self, line: Line, plaintext: &LineBytes) {
+        self.plaintext.stored(line, plaintext);
     }
 
     /// Handles that `media` entered the persistence domain in `event`.
@@ -125,64 +178,84 @@ impl Attacker {
         self.versions.crossed(media, bytes);
     }
 
-    /// Attacks what the power failure after the last event has left, once with each kind of change. Returns what is
-    /// accepted.
+    /// Attacks what the power failure after the last event has left, once with each kind of change, and what another
+    /// power failure during the boot leaves. Returns what is accepted.
     pub fn attack(&mut self, auditor: &Auditor, survivors: &Survivors<'_>) -> Vec<(Line, String)> {
-        let Some(codec) = survivors.loss.codec else { return Vec::new() };
-        let drained = Drained::new(survivors);
-        let event = auditor.events();
         self.tallies.state(self.versions.units(), self.versions.count());
-        // What is drawn depends on the crash point alone, so that it can be attacked again by itself.
-        let mut random = Random::stream(self.seed ^ event.rotate_left(32), "crash.attacker");
-        let mut accepted = Vec::new();
-        for choice in Choice::ALL.iter().filter(|choice| self.plan.has(choice.attack)) {
-            let Some(changes) = choice.changes(&self.versions, &drained, codec, &mut random, event) else {
-                continue;
-            };
-            for cut in [false, true] {
-                let media = Tampered::new(&drained, &changes);
-                let Some((verdict, told)) =
-                    self.judge(auditor, survivors, codec, &media, &changes, cut.then(|| random.below(4)))
-                else {
-                    continue;
-                };
-                let row = (choice.attack, choice.target, cut);
-                let what = || Self::told(event, choice, &changes, cut, verdict, told.and_then(|(_, alarm)| alarm));
-                if verdict == Verdict::Accepted
-                    && let Some((line, _)) = told
-                {
-                    accepted.push((line, what()));
-                }
-                self.tallies.count(row, verdict, event, what);
+        let Survivors { drained, media, loss } = survivors;
+        let before = [Moment::PowerOff, Moment::BeforeCutBoot];
+        let mut accepted = self.attack_media(auditor, survivors, *media, &drained.snapshot, &before);
+        let mut random = self.random(auditor.events(), "crash.attacker.boot", 0);
+        let mut first = loss.boot(*media, &drained.snapshot, NoObserver);
+        if steps(&mut first, 1 + random.below(4)) {
+            let again = loss.strike(first.power_lost(), first.memory());
+            let after = [Moment::AfterCutBoot];
+            accepted.extend(self.attack_media(auditor, survivors, first.memory(), &again.snapshot, &after));
+        }
+        accepted
+    }
+
+    /// Attacks `media`, to which the persistence domain drains what `snapshot` has.
+    fn attack_media(
+        &mut self,
+        auditor: &Auditor,
+        survivors: &Survivors<'_>,
+        media: &dyn Media,
+        snapshot: &AdrSnapshot,
+        moments: &[Moment],
+    ) -> Vec<(Line, String)> {
+        let Some(codec) = survivors.loss.codec else { return Vec::new() };
+        let drained = drained(media, snapshot);
+        let mut empty = snapshot.clone();
+        empty.wpq.clear();
+        let event = auditor.events();
+        let (plan, mut accepted) = (self.plan, Vec::new());
+        for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
+            let mut random = self.random(event, "crash.attacker", kind);
+            let reach = Reach { versions: &self.versions, media: &drained, codec, event, near: None };
+            let Some(change) = choice.change(&reach, &mut random) else { continue };
+            for &moment in moments {
+                let cut = (moment == Moment::BeforeCutBoot).then(|| 1 + random.below(4));
+                let tampered = Tampered::new(&drained, &change.units);
+                let judged = self.judge(auditor, survivors, (&tampered, &empty), &change.units, cut);
+                let Some(judged) = judged else { continue };
+                accepted.extend(self.count(codec, &Made { choice, change: &change, moment, event }, judged));
             }
         }
         accepted
     }
 
-    /// What a boot from `media` makes of memory. `cut`: power fails again after so many more steps than one. Returns the
-    /// verdict, with the first line that shows it and the check that failed; `None` if the boot has no step.
+    /// What is drawn depends on the event and the kind of attack alone, so that it can be attacked again by itself.
+    fn random(&self, event: u64, name: &str, kind: usize) -> Random {
+        Random::stream(self.seed ^ event.rotate_left(32) ^ (kind as u64).rotate_left(24), name)
+    }
+
+    /// Counts an attack; returns it if it is accepted.
+    fn count(&mut self, codec: &dyn LineCodec, made: &Made<'_>, judged: Judged) -> Option<(Line, String)> {
+        let versions = &self.versions;
+        let row = (made.choice.attack, made.choice.target, made.moment);
+        self.tallies.count(row, judged.verdict, made.event, || made.told(versions, codec, judged));
+        let (line, _) = judged.line.filter(|_| judged.verdict == Verdict::Accepted)?;
+        Some((line, made.told(versions, codec, judged)))
+    }
+
+    /// What a boot from `media` and the registers of `snapshot` makes of memory. `cut`: power fails again after so many
+    /// steps. `None` if the boot has no step.
     fn judge(
         &self,
         auditor: &Auditor,
         survivors: &Survivors<'_>,
-        codec: &dyn LineCodec,
-        media: &dyn Media,
+        (media, snapshot): (&dyn Media, &AdrSnapshot),
         changes: &Changes,
         cut: Option<u64>,
-    ) -> Option<(Verdict, Shown)> {
-        let mut snapshot = survivors.drained.snapshot.clone();
-        snapshot.wpq.clear();
-        let mut first = survivors.loss.boot(media, &snapshot, NoObserver);
-        let Some(steps) = cut else {
+    ) -> Option<Judged> {
+        let codec = survivors.loss.codec?;
+        let mut first = survivors.loss.boot(media, snapshot, NoObserver);
+        let Some(cut) = cut else {
             first.finish();
             return Some(self.read(auditor, codec, &first, changes));
         };
-        first.load();
-        let mut taken = 0;
-        while taken <= steps && first.step().is_some() {
-            taken += 1;
-        }
-        if taken == 0 {
+        if !steps(&mut first, cut) {
             return None;
         }
         let again = survivors.loss.strike(first.power_lost(), first.memory());
@@ -192,58 +265,29 @@ impl Attacker {
     }
 
     /// Reads every line that the changes concern.
-    fn read(
-        &self,
-        auditor: &Auditor,
-        codec: &dyn LineCodec,
-        boot: &Boot<'_, NoObserver>,
-        changes: &Changes,
-    ) -> (Verdict, Shown) {
-        let (mut wrong, mut refused) = (None, boot.alarm().map(|alarm| (None, alarm)));
+    fn read(&self, auditor: &Auditor, codec: &dyn LineCodec, boot: &Boot<'_, NoObserver>, changes: &Changes) -> Judged {
+        let (mut wrong, mut refused) = (None, boot.alarm());
         for line in concerned(auditor, codec, changes) {
             let Some(expected) = auditor.booted_line(line) else { continue };
-            let differs = boot.line(line) != expected;
+            let found = boot.line(line);
             match boot.alarm().map_or_else(|| boot.verify(line), Err) {
-                Ok(()) if differs => return (Verdict::Accepted, Some((line, None))),
-                Ok(()) => {}
-                Err(alarm) => {
-                    refused = refused.or(Some((Some(line), alarm)));
+                Ok(()) if found != expected => {
+                    return Judged { verdict: Verdict::Accepted, line: Some((line, found)), alarm: None };
                 }
+                Ok(()) => {}
+                Err(alarm) => refused = refused.or(Some(alarm)),
             }
-            if differs {
-                wrong = wrong.or(Some(line));
+            if found != expected {
+                wrong = wrong.or(Some((line, found)));
             }
         }
-        let shown = |line: Option<Line>, alarm| Some((line.unwrap_or_default(), Some(alarm)));
-        match (refused, wrong) {
-            (None, _) => (Verdict::Harmless, None),
-            (Some((_, alarm)), Some(line)) if self.speculative && boot.alarm().is_none() => {
-                (Verdict::Late, shown(Some(line), alarm))
-            }
-            (Some((line, alarm)), Some(_)) => (Verdict::Detected, shown(line, alarm)),
-            (Some((line, alarm)), None) => (Verdict::Denied, shown(line, alarm)),
-        }
-    }
-
-    /// The sentences about an attack and what became of it.
-    fn told(
-        event: u64,
-        choice: &Choice,
-        changes: &Changes,
-        cut: bool,
-        verdict: Verdict,
-        alarm: Option<Alarm>,
-    ) -> String {
-        let again = if cut { ", and power is cut again during the boot" } else { "" };
-        let alarm = alarm.map_or(String::new(), |alarm| format!(": {}", alarm_told(alarm)));
-        let outcome = match verdict {
-            Verdict::Accepted => "The program is given wrong bytes, and nothing notices".to_owned(),
-            Verdict::Late => format!("The program is given wrong bytes before a check fails{alarm}"),
-            Verdict::Detected => format!("It is detected before any of it is used{alarm}"),
-            Verdict::Denied => format!("No wrong byte would have been read, but memory is refused{alarm}"),
-            Verdict::Harmless => "Everything is read right".to_owned(),
+        let verdict = match (refused, wrong) {
+            (None, _) => Verdict::Harmless,
+            (Some(_), Some(_)) if self.speculative && boot.alarm().is_none() => Verdict::Late,
+            (Some(_), Some(_)) => Verdict::Detected,
+            (Some(_), None) => Verdict::Denied,
         };
-        format!("Power fails after event {event}, and the attacker {}{again}. {outcome}.", choice.told(changes))
+        Judged { verdict, line: wrong, alarm: refused }
     }
 
     /// What has been found.
@@ -252,18 +296,54 @@ impl Attacker {
     }
 }
 
+impl Made<'_> {
+    /// The sentences about the attack and what became of it.
+    fn told(&self, versions: &Versions, codec: &dyn LineCodec, judged: Judged) -> String {
+        let Self { event, choice, change, moment } = *self;
+        let when = match moment {
+            Moment::PowerOff => format!("Power fails after event {event}, and before the machine boots"),
+            Moment::BeforeCutBoot => {
+                format!("Power fails after event {event}, and again during the boot; before that boot")
+            }
+            Moment::AfterCutBoot => {
+                format!("Power fails after event {event}, and again during the boot; before the next boot")
+            }
+            Moment::Running => format!("After event {event}, while the machine runs,"),
+        };
+        let alarm = judged.alarm.map_or(String::new(), |alarm| format!(": {}", alarm_told(alarm)));
+        let outcome = match judged.verdict {
+            Verdict::Accepted => {
+                let (line, bytes) = judged.line.unwrap_or((Line(0), [0; 64]));
+                let what = if change.holds_then(codec, line, &bytes) { "the old value" } else { "wrong bytes" };
+                format!("Not detected: at {:#x} the program reads {what}, and no check fails", line.address())
+            }
+            Verdict::Late => format!("Detected late: the program has used wrong bytes before a check fails{alarm}"),
+            Verdict::Detected => format!("Detected before any wrong byte is used{alarm}"),
+            Verdict::Denied => format!("Denial only: no byte would have been read wrong, but memory is refused{alarm}"),
+            Verdict::Harmless => "No effect: everything is read right".to_owned(),
+        };
+        format!("{when} the attacker {}. {outcome}.", choice.told(change, versions))
+    }
+}
+
+/// Performs `steps` steps of a boot, or all if there are fewer; returns whether there were any.
+fn steps(boot: &mut Boot<'_, NoObserver>, steps: u64) -> bool {
+    boot.load();
+    let mut taken = 0;
+    while taken < steps && boot.step().is_some() {
+        taken += 1;
+    }
+    taken > 0
+}
+
 /// The lines that a change of these units concerns and that something happened to.
 fn concerned(auditor: &Auditor, codec: &dyn LineCodec, changes: &Changes) -> BTreeSet<Line> {
     let coverage = codec.coverage();
     let mut lines = BTreeSet::new();
     for (media, _) in changes {
         match media.unit() {
-            MediaUnit::Data(line) => drop(lines.insert(line)),
-            MediaUnit::Counter(block) => {
-                lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
-            }
-            MediaUnit::Mac(block) => {
-                lines.extend(codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)));
+            MediaUnit::Data(_) | MediaUnit::Counter(_) | MediaUnit::Mac(_) => {
+                lines.extend(covered(*media, Some(codec)))
             }
             MediaUnit::Node(node) => {
                 let tree = codec.integrity().and_then(|codec| codec.tree.as_ref());

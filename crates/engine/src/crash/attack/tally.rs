@@ -1,17 +1,19 @@
 //! How many attacks of each kind became of what, with an example of each.
 
-use super::{Attack, Target, Verdict};
+use super::running::{AFTERMATH, HORIZON};
+use super::{Attack, Moment, Target, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A kind of attack: what is done, to what, and whether power is cut again during the boot.
-type Row = (Attack, Target, bool);
+/// A kind of attack: what is done, to what, and when.
+type Row = (Attack, Target, Moment);
 
 /// The counts so far.
 #[derive(Default)]
 pub(super) struct Tallies {
     rows: BTreeMap<Row, BTreeMap<Verdict, (u64, AttackExample)>>,
     states: u64,
+    accesses: u64,
     units: u64,
     versions: u64,
 }
@@ -19,7 +21,7 @@ pub(super) struct Tallies {
 /// An attack, described.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttackExample {
-    /// The event after which power fails.
+    /// The event after which power fails, or after which the running machine is attacked.
     pub crash_event: u64,
     /// What the attacker does and what becomes of it.
     pub told: String,
@@ -32,8 +34,10 @@ pub struct AttackRow {
     pub attack: Attack,
     /// What he changes.
     pub target: Target,
-    /// Whether he also cuts power during the boot.
-    pub power_cut: bool,
+    /// When he does it.
+    pub when: Moment,
+    /// The worst that has become of it.
+    pub verdict: Verdict,
     /// Number of attacked states.
     pub attacked: u64,
     /// Attacks that give the program wrong bytes and that nothing notices.
@@ -57,6 +61,8 @@ pub struct AttackReport {
     pub attacked: u64,
     /// Number of durable states that were attacked.
     pub states: u64,
+    /// Number of accesses before which the running machine was attacked.
+    pub accesses: u64,
     /// The attacks by kind.
     pub rows: Vec<AttackRow>,
     /// What was covered, in a sentence or two.
@@ -68,8 +74,9 @@ impl AttackReport {
     pub(crate) fn and(&mut self, other: AttackReport) {
         self.attacked += other.attacked;
         self.states += other.states;
+        self.accesses += other.accesses;
         for row in other.rows {
-            let kind = |row: &AttackRow| (row.attack, row.target, row.power_cut);
+            let kind = |row: &AttackRow| (row.attack, row.target, row.when);
             match self.rows.iter_mut().find(|own| kind(own) == kind(&row)) {
                 Some(own) => own.and(row),
                 None => self.rows.push(row),
@@ -81,8 +88,8 @@ impl AttackReport {
 
 impl AttackRow {
     fn and(&mut self, other: AttackRow) {
-        let worst = |row: &AttackRow| [row.accepted, row.late, row.detected, row.denied].map(|count| count > 0);
-        if worst(&other) > worst(self) {
+        if other.verdict < self.verdict {
+            self.verdict = other.verdict;
             self.example = other.example;
         }
         self.attacked += other.attacked;
@@ -101,6 +108,12 @@ impl Tallies {
         (self.units, self.versions) = (units, versions);
     }
 
+    /// The running machine is attacked before an access, with so many units on the media and versions of them.
+    pub fn access(&mut self, units: u64, versions: u64) {
+        self.accesses += 1;
+        (self.units, self.versions) = (units, versions);
+    }
+
     /// Counts an attack.
     pub fn count(&mut self, row: Row, verdict: Verdict, crash_event: u64, told: impl FnOnce() -> String) {
         let outcomes = self.rows.entry(row).or_default();
@@ -112,26 +125,31 @@ impl Tallies {
     pub fn report(&self, every: u64) -> AttackReport {
         let rows: Vec<AttackRow> = self.rows.iter().map(|(row, outcomes)| row_of(*row, outcomes)).collect();
         let attacked = rows.iter().map(|row| row.attacked).sum();
-        let which = match every {
-            1 => "Every distinct durable state was attacked".to_owned(),
-            every => format!("One of {every} distinct durable states was attacked, {} in all", self.states),
+        let (which, whose) = match every {
+            1 => ("Every distinct durable state was attacked".to_owned(), "every access".to_owned()),
+            every => (
+                format!("One of {every} distinct durable states was attacked, {} in all", self.states),
+                format!("one of {every} accesses"),
+            ),
         };
         let coverage = format!(
-            "{which}, with one change of each kind, drawn from {} units on the media and {} versions of them: {attacked} \
-             attacked states.",
-            self.units, self.versions
+            "{which}, and the running machine before {whose} of the caches to memory, {} in all, with one change of each \
+             kind, drawn from {} units on the media and {} versions of them: {attacked} attacks. An attacked machine runs on \
+             for {HORIZON} events, or for {AFTERMATH} after a wrong byte or an alarm.",
+            self.accesses, self.units, self.versions
         );
-        AttackReport { attacked, states: self.states, rows, coverage }
+        AttackReport { attacked, states: self.states, accesses: self.accesses, rows, coverage }
     }
 }
 
-fn row_of((attack, target, power_cut): Row, outcomes: &BTreeMap<Verdict, (u64, AttackExample)>) -> AttackRow {
+fn row_of((attack, target, when): Row, outcomes: &BTreeMap<Verdict, (u64, AttackExample)>) -> AttackRow {
     let count = |verdict| outcomes.get(&verdict).map_or(0, |(count, _)| *count);
-    let (_, worst) = outcomes.values().next().expect("a row has an attack");
+    let (verdict, (_, worst)) = outcomes.first_key_value().expect("a row has an attack");
     AttackRow {
         attack,
         target,
-        power_cut,
+        when,
+        verdict: *verdict,
         attacked: outcomes.values().map(|(count, _)| count).sum(),
         accepted: count(Verdict::Accepted),
         late: count(Verdict::Late),

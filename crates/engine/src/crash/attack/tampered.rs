@@ -1,63 +1,34 @@
 //! The media after a power failure, with what the attacker has changed.
 
 use super::Changes;
-use crate::crash::Survivors;
-use crate::message::{Content, CounterBlock, LineBytes, MediaLine, MediaUnit};
-use crate::recovery::Media;
+use crate::message::{Content, LineBytes, MediaLine};
+use crate::recovery::{AdrSnapshot, Media, Memory};
 use rustc_hash::FxHashMap;
 
-/// The media with everything that the persistence domain has drained to them.
-pub(super) struct Drained<'a> {
-    media: &'a dyn Media,
-    drained: FxHashMap<MediaLine, LineBytes>,
-}
-
-impl<'a> Drained<'a> {
-    pub fn new(survivors: &'a Survivors<'_>) -> Self {
-        Self { media: survivors.media, drained: survivors.drained.snapshot.wpq.iter().copied().collect() }
-    }
-
-    /// What is stored for `media`; `None` if it was never written.
-    pub fn stored(&self, media: MediaLine) -> Option<LineBytes> {
-        match self.content(media) {
-            Content::Stored(bytes) => Some(*bytes),
-            Content::Base(_) | Content::Never => None,
-        }
+/// What is stored for `unit`; `None` if it was never written.
+pub(super) fn stored(media: &dyn Media, unit: MediaLine) -> Option<LineBytes> {
+    match media.content(unit) {
+        Content::Stored(bytes) => Some(*bytes),
+        Content::Base(_) | Content::Never => None,
     }
 }
 
-impl Media for Drained<'_> {
-    fn content(&self, media: MediaLine) -> Content<'_> {
-        self.drained.get(&media).map_or_else(|| self.media.content(media), Content::Stored)
-    }
-
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        Media::stored(self, &mut |media, bytes| {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        });
-    }
-
-    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
-        self.media.stored(&mut |media, bytes| {
-            if !self.drained.contains_key(&media) {
-                show(media, bytes);
-            }
-        });
-        self.drained.iter().for_each(|(media, bytes)| show(*media, bytes));
-    }
+/// `media` with everything that the persistence domain drains to them.
+pub(super) fn drained<'a>(media: &'a dyn Media, snapshot: &AdrSnapshot) -> Memory<'a> {
+    let mut memory = Memory::new(media);
+    snapshot.wpq.iter().for_each(|(media, bytes)| memory.store(*media, bytes));
+    memory
 }
 
-/// The same with the attacker's changes.
+/// The media with the attacker's changes.
 pub(super) struct Tampered<'a> {
-    drained: &'a Drained<'a>,
+    media: &'a dyn Media,
     changes: FxHashMap<MediaLine, Option<LineBytes>>,
 }
 
 impl<'a> Tampered<'a> {
-    pub fn new(drained: &'a Drained<'a>, changes: &Changes) -> Self {
-        Self { drained, changes: changes.iter().copied().collect() }
+    pub fn new(media: &'a dyn Media, changes: &Changes) -> Self {
+        Self { media, changes: changes.iter().copied().collect() }
     }
 }
 
@@ -66,20 +37,12 @@ impl Media for Tampered<'_> {
         match self.changes.get(&media) {
             Some(Some(bytes)) => Content::Stored(bytes),
             Some(None) => Content::Never,
-            None => self.drained.content(media),
+            None => self.media.content(media),
         }
     }
 
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        Media::stored(self, &mut |media, bytes| {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        });
-    }
-
     fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
-        Media::stored(self.drained, &mut |media, bytes| {
+        self.media.stored(&mut |media, bytes| {
             if !self.changes.contains_key(&media) {
                 show(media, bytes);
             }

@@ -12,6 +12,8 @@ pub(super) struct Version {
     /// The event in which it entered the persistence domain.
     pub event: u64,
     pub bytes: LineBytes,
+    /// Its number among the versions of the unit, from 1.
+    pub number: u32,
     /// Whether it has crossed the bus.
     seen: bool,
 }
@@ -44,7 +46,8 @@ impl Versions {
         if versions.len() == KEPT {
             versions.remove(1);
         }
-        versions.push(Version { event, bytes: *bytes, seen: false });
+        let number = versions.last().map_or(0, |last| last.number) + 1;
+        versions.push(Version { event, bytes: *bytes, number, seen: false });
         self.count += 1;
     }
 
@@ -57,8 +60,8 @@ impl Versions {
         }
     }
 
-    /// The units of the kind of `like`, in the order in which they were first written.
-    pub fn units_like(&self, kind: Kind) -> &[MediaLine] {
+    /// The units of this kind, in the order in which they were first written.
+    pub fn units_of(&self, kind: Kind) -> &[MediaLine] {
         match kind {
             Kind::Data => &self.data,
             Kind::Counter => &self.counters,
@@ -81,6 +84,11 @@ impl Versions {
             None => Some(None),
             Some(version) => version.seen.then_some(Some(version.bytes)),
         }
+    }
+
+    /// Number of versions of `media` so far.
+    pub fn count_of(&self, media: MediaLine) -> u32 {
+        self.of.get(&media).and_then(|versions| versions.last()).map_or(0, |last| last.number)
     }
 
     /// All units.

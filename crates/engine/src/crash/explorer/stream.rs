@@ -51,6 +51,9 @@ impl Observer for Explorer<'_> {
         self.auditor.evicted(now, line);
     }
     fn write_arrived(&mut self, now: Ps, line: Line, plaintext: &LineBytes) {
+        if let Some(attacker) = &mut self.attacker {
+            attacker.write_arrived(line, plaintext);
+        }
         self.auditor.write_arrived(now, line, plaintext);
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {

@@ -3,11 +3,13 @@
 //! has, and all counter blocks up to the root; now and then, all lines.
 
 use super::super::attack::Attacker;
+use super::super::covered::covered;
 use super::super::path::refusal;
 use super::super::power::Survivors;
 use super::Explorer;
+use crate::assembly::System;
 use crate::audit::Rule;
-use crate::message::{CounterBlock, Line, MediaLine, MediaUnit, NoObserver};
+use crate::message::{CounterBlock, Line, MediaLine, NoObserver};
 use crate::recovery::{Alarm, LineCodec};
 use std::collections::BTreeSet;
 
@@ -30,17 +32,7 @@ impl Unverified {
         let coverage = codec.coverage();
         let mut lines = BTreeSet::new();
         for media in std::mem::take(&mut self.changed) {
-            match media.unit() {
-                MediaUnit::Data(line) => drop(lines.insert(line)),
-                MediaUnit::Counter(block) => {
-                    self.blocks.insert(block);
-                    lines.extend((0..coverage.lines()).map(|index| coverage.line(block, index)));
-                }
-                MediaUnit::Mac(block) => {
-                    lines.extend(codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)));
-                }
-                MediaUnit::Node(_) | MediaUnit::Table(_) => {}
-            }
+            lines.extend(covered(media, Some(codec)));
         }
         self.blocks.extend(lines.iter().map(|line| coverage.block(*line)));
         (lines, &self.blocks)
@@ -64,7 +56,27 @@ impl Explorer<'_> {
     /// breaks its promise; one without them makes none.
     pub(super) fn attack(&mut self, survivors: &Survivors<'_>) {
         let Some(attacker) = &mut self.attacker else { return };
-        let mut accepted = attacker.attack(&self.auditor, survivors);
+        let accepted = attacker.attack(&self.auditor, survivors);
+        self.accepted(accepted);
+    }
+
+    /// Has the attacker change the media under copies of `system`, if a request for memory comes next to its controller.
+    pub(in super::super) fn attack_running(system: &mut System<Self>, codec: &dyn LineCodec) {
+        let explorer = &mut system.observer;
+        if !explorer.at_point || explorer.attacker.is_none() {
+            return;
+        }
+        let Some(line) = system.next_access() else { return };
+        let Some(mut attacker) = system.observer.attacker.take() else { return };
+        if attacker.wants_access() {
+            let accepted = attacker.attack_running(system, codec, system.observer.auditor.events(), line);
+            system.observer.accepted(accepted);
+        }
+        system.observer.attacker = Some(attacker);
+    }
+
+    /// Reports what is accepted, if the design promises to notice.
+    fn accepted(&mut self, mut accepted: Vec<(Line, String)>) {
         accepted.retain(|_| self.verifies);
         self.point_broken_by(!accepted.is_empty());
         let auditor = &self.auditor;

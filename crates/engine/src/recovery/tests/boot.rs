@@ -7,7 +7,7 @@ use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, Counters};
 use crate::kernel::Ps;
 use crate::mechanism::split_counters::SplitCounters;
-use crate::message::{BaseImage, ByteView, Content, MediaLine, MediaUnit, Observer, Page};
+use crate::message::{BaseImage, ByteView, Content, MediaLine, Observer, Page};
 use crate::parts::RecoveryStep;
 use crate::recovery::*;
 use std::collections::BTreeMap;
@@ -35,12 +35,8 @@ impl Media for Image {
         }
     }
 
-    fn counter_blocks(&self, show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
-        for (media, bytes) in &self.stored {
-            if let MediaUnit::Counter(block) = media.unit() {
-                show(block, bytes);
-            }
-        }
+    fn stored(&self, show: &mut dyn FnMut(MediaLine, &LineBytes)) {
+        self.stored.iter().for_each(|(media, bytes)| show(*media, bytes));
     }
 }
 

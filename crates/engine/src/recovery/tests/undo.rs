@@ -33,7 +33,7 @@ impl Media for Over<'_> {
     fn content(&self, media: MediaLine) -> Content<'_> {
         self.written.get(&media).map_or_else(|| self.below.content(media), Content::Stored)
     }
-    fn counter_blocks(&self, _show: &mut dyn FnMut(CounterBlock, &LineBytes)) {
+    fn stored(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {
         unreachable!("no register is looked for on the media");
     }
 }
