@@ -13,8 +13,9 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
   `relative_throughput` (sepencr, Figures 3, 10 and 11).
 - `scaled_throughput`: the run's throughput over the baseline's at the fewest cores of any run, on the same workload and
   size. It shows how far a design scales (counter-atomicity, Figure 13).
-- `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`: parts of `relative_writes`, so each is
-  divided by all writes of the baseline.
+- `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`, `relative_mac_writes`,
+  `relative_tree_writes`, `relative_table_writes`: parts of `relative_writes`, so each is divided by all writes of the
+  baseline.
 - `relative_reads`, and `relative_data_reads` and `relative_counter_reads`, its parts: the same of reads.
 - `relative_l1_access_latency`: the mean latency of an access of the first-level caches over the baseline's.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
@@ -56,6 +57,9 @@ _OVER = {
     "relative_data_writes": ("nvm_data_writes", "nvm_writes"),
     "relative_log_writes": ("nvm_log_writes", "nvm_writes"),
     "relative_counter_writes": ("nvm_counter_writes", "nvm_writes"),
+    "relative_mac_writes": ("nvm_mac_writes", "nvm_writes"),
+    "relative_tree_writes": ("nvm_tree_writes", "nvm_writes"),
+    "relative_table_writes": ("nvm_table_writes", "nvm_writes"),
     "relative_counter_writes_removed": ("wpq_counter_writes_coalesced", "nvm_writes"),
     "relative_reads": ("nvm_reads", "nvm_reads"),
     "relative_data_reads": ("nvm_data_reads", "nvm_reads"),

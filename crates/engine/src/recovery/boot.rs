@@ -6,7 +6,7 @@
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media};
+use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Work};
 use crate::message::{
     ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
     RecoveryReport, ShadowRegion, ShadowRegisters, pieces,
@@ -246,6 +246,11 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.writes
     }
 
+    /// What the boot has done since the registers were loaded, with that.
+    pub fn work(&self) -> Work {
+        self.path.work()
+    }
+
     /// The last value of the global counter that was used.
     pub fn global_counter(&self) -> u64 {
         self.path.register
@@ -349,6 +354,8 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 
     fn load_registers(&mut self) {
+        // Until now the battery has worked, and not the boot.
+        self.path.forget_work();
         self.path.status = self.snapshot.status;
         self.path.root = self.snapshot.root;
         self.path.in_the_clear.extend(&self.snapshot.plain);
@@ -373,14 +380,14 @@ impl<'a, O: Observer> Boot<'a, O> {
             Some(RecoveryStep::UndoHardwareLog) => {
                 self.phase = match self.path.codec().and_then(|codec| codec.log()) {
                     Some(log) => {
-                        let undo = Undo::read(&log, &self.log, &|line| self.line(line));
+                        let undo = Undo::read(&log, &self.log, &|line| self.fetched(line));
                         Phase::Undo { step, undo }
                     }
                     None => next,
                 };
             }
             Some(RecoveryStep::EncryptPlain) => match self.path.in_the_clear.iter().min().copied() {
-                Some(line) => self.begin_write(line, self.line(line), BootStep::Encrypted(line)),
+                Some(line) => self.begin_write(line, self.fetched(line), BootStep::Encrypted(line)),
                 None => self.phase = next,
             },
             Some(RecoveryStep::AdvanceBootCounter) => {
@@ -391,7 +398,7 @@ impl<'a, O: Observer> Boot<'a, O> {
             Some(RecoveryStep::RestoreShadow { stamp, into }) => {
                 self.phase = match shadow {
                     Some(region) => {
-                        let left = live_slots(region, *stamp, &self.registers, &|line| self.path.raw(line));
+                        let left = live_slots(region, *stamp, &self.registers, &|line| self.fetched_raw(line));
                         Phase::Restore { step, region, into: *into, left }
                     }
                     None => next,
@@ -414,10 +421,23 @@ impl<'a, O: Observer> Boot<'a, O> {
         None
     }
 
+    /// The plaintext of `line` for a step of the boot.
+    fn fetched(&self, line: Line) -> LineBytes {
+        self.path.reads(line);
+        self.line(line)
+    }
+
+    /// The stored bytes of `line` for a step of the boot.
+    fn fetched_raw(&self, line: Line) -> LineBytes {
+        self.path.reads(line);
+        self.path.raw(line)
+    }
+
     /// Restores the line of a slot of the shadow cache; a write to memory has only begun then.
     fn restore(&mut self, slot: LiveSlot, region: ShadowRegion, into: RestoreInto) -> Option<BootStep> {
         let codec = self.path.codec()?;
-        let plaintext = slot.plaintext(codec, region, &|line| self.path.raw(line));
+        let plaintext = slot.plaintext(codec, region, &|line| self.fetched_raw(line));
+        self.path.made_pad();
         let done = BootStep::Restored { slot: slot.slot, line: slot.line };
         match into {
             RestoreInto::Memory => {
@@ -435,6 +455,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     fn renew_pad(&mut self, slot: u64) -> Option<u64> {
         let codec = self.path.codec()?;
         let slot = self.cached.next_slot(slot)?;
+        self.path.made_pad();
         self.cached.encrypt(slot, slot_pad(codec, codec.shadow()?, slot, self.registers.boot_counter));
         Some(slot)
     }

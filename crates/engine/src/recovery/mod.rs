@@ -19,6 +19,7 @@ mod survivors;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod work;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
@@ -26,6 +27,7 @@ pub use integrity::{Alarm, IntegrityCodec, TreeCodec};
 pub use media_writer::{MediaWriter, WriteStep};
 pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, ReencryptionStatus};
 pub use undo::LogCodec;
+pub use work::{Lines, Work};
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};
 use crate::parts::Counter;
