@@ -68,6 +68,10 @@ _OVER = {
 }
 
 
+_OF_INTEGRITY = ("nvm_mac_writes", "nvm_tree_writes", "nvm_table_writes")
+"""Columns that documents of older engines lack."""
+
+
 def check_baseline(designs: Sequence[str], baseline: str | None) -> str:
     """The design to compare to; if none is named, `unencrypted`, else `eadr`, else the first one.
 
@@ -93,7 +97,7 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [flat(run.document) | {"form": _form(run.document)} for run in runs]
+    rows = [_row(run.document) for run in runs]
     chosen = baseline or check_baseline([row["design"] for row in rows], None)
     if not rows:
         return pl.DataFrame()
@@ -116,6 +120,12 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
         )
         .drop(*beside.values(), "baseline_start")
     )
+
+
+def _row(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of one run. Engines before there was integrity do not count what protects it."""
+    row = flat(document)
+    return row | {column: row.get(column, 0) for column in _OF_INTEGRITY} | {"form": _form(document)}
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def size(name: str, value: object) -> Size:
 def sizes(name: str, values: Size | Iterable[object]) -> list[Size]:
     """`values`, numbers of bytes; a text may be a comma list of them."""
     if isinstance(values, str):
-        values = [text.strip() for text in values.split(",")]
+        values = values.split(",")
     return [size(name, value) for value in ([values] if isinstance(values, int) else values)]
 
 

@@ -47,9 +47,12 @@ def compare(
             )
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
-    show(runs, chosen, as_json, _recoveries(names, runs, part(RecoveryOptions, given)))
+    costs = _recoveries(names, runs, part(RecoveryOptions, given))
+    show(runs, chosen, as_json, costs)
     if out is not None and runs:
-        page = write_report(frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]))
+        page = write_report(
+            frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
+        )
         screen.note(f"report: {page}")
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")

@@ -32,7 +32,10 @@ def recovery_table(found: Sequence[RecoveryCost]) -> RenderableType:
     if small:
         parts += [Text(f"A memory of {units.size(small[0][1].memory_bytes)}: counted in its boot, and by the model")]
         parts += [_small(small)]
-    parts += [Text("Bytes on the chip that survive a power failure"), _on_chip(found)]
+    parts += [
+        Text(f"Bytes on the chip that survive a power failure, {units.size(first.costs[-1].memory_bytes)} of memory"),
+        _on_chip(found),
+    ]
     parts += [Text(f"{cost.design} promises no recovery: {cost.why_not}") for cost in found if cost.why_not]
     return Group(*parts)
 
@@ -97,7 +100,7 @@ def _steps(found: Sequence[RecoveryCost]) -> Table:
             continue
         steps = [(step.step, step) for step in boot.steps]
         if boot.interrupted_page is not None:
-            steps.append(("a page that is half re-encrypted", boot.interrupted_page))
+            steps.append(("a page re-encryption that has just begun", boot.interrupted_page))
         for place, (name, step) in enumerate(steps):
             times = (units.duration(step.time_ns), units.duration(step.papers_ns))
             table.add_row("" if place else cost.design, name, *_work(step.work), *times)

@@ -149,8 +149,8 @@ fn recovery(design: &Design, machine: &Machine, memory: &Memory) -> Result<Recov
         .then(|| step_cost(name(&resumed), &model::sweeps(&resumed, memory, &page), &clock));
     Ok(Recovery {
         work: steps.iter().map(|step| step.work).sum(),
-        time_ns: steps.iter().map(|step| step.time_ns).sum(),
-        papers_ns: steps.iter().map(|step| step.papers_ns).sum(),
+        time_ns: steps.iter().fold(0.0, |sum, step| sum + step.time_ns),
+        papers_ns: steps.iter().fold(0.0, |sum, step| sum + step.papers_ns),
         steps,
         interrupted_page: interrupted_page.transpose()?,
     })

@@ -95,6 +95,11 @@ impl Memory {
         (self.lines / self.coverage.lines() as u64).max(1)
     }
 
+    /// The most counter blocks that can be behind: none where a block persists at every increment.
+    pub fn behind(&self) -> u64 {
+        if self.stop_loss > 1 { self.slots[0].min(self.blocks()) } else { 0 }
+    }
+
     /// Lines of MACs that `lines` neighbouring lines have, apart from the lines themselves.
     fn mac_lines(&self, lines: u64) -> u64 {
         self.macs.filter(|macs| !macs.beside()).map_or(0, |macs| lines.div_ceil(macs.coverage.lines() as u64))
@@ -126,7 +131,7 @@ impl Memory {
 pub struct Left {
     /// Counter blocks of which every counter is as far behind its line as can be.
     pub behind: u64,
-    /// Counter blocks that the shadow table lists; all of them are behind.
+    /// Counter blocks that the shadow table lists, those that are behind among them.
     pub listed_blocks: u64,
     /// Nodes that the shadow table lists, by level from the first; all of them are behind.
     pub listed_nodes: Vec<u64>,
@@ -141,12 +146,13 @@ impl Left {
     /// The nodes are those of neighbouring blocks, and so of all levels. How many nodes are listed is what counts: each
     /// takes as many reads and hashes as any other.
     pub fn worst(memory: &Memory) -> Self {
-        let behind = memory.slots[0].min(memory.blocks());
+        let behind = memory.behind();
         if !memory.has_table {
             return Self { behind, ..Self::default() };
         }
+        let listed_blocks = memory.slots[0].min(memory.blocks());
         let listed_nodes = memory.tree.map_or_else(Vec::new, |tree| nodes_of_neighbours(tree, memory.slots[1]));
-        Self { behind, listed_blocks: behind, listed_nodes, page_lines: 0 }
+        Self { behind, listed_blocks, listed_nodes, page_lines: 0 }
     }
 }
 
@@ -327,10 +333,7 @@ fn restore_shadow(memory: &Memory, into: RestoreInto) -> Vec<Sweep> {
 /// each increment that was lost. With a shadow table, only the blocks that it lists are read.
 fn recover_counters(memory: &Memory, left: &Left) -> Vec<Sweep> {
     let per_block = memory.coverage.lines() as u64;
-    let (blocks, behind) = match memory.has_table {
-        true => (left.listed_blocks, left.listed_blocks),
-        false => (memory.blocks(), left.behind),
-    };
+    let (blocks, behind) = (if memory.has_table { left.listed_blocks } else { memory.blocks() }, left.behind);
     let trials = blocks * per_block + behind * per_block * (memory.stop_loss - 1);
     let work = Work {
         reads: Lines {

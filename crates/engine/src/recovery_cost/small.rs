@@ -74,9 +74,9 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
     };
     write(0..memory.lines)?;
     let covered = memory.coverage.lines() as u64;
-    let behind = memory.slots[0].min(memory.blocks());
+    let ahead = memory.slots[0].min(memory.blocks()) * covered;
     for _ in 0..2 * (memory.stop_loss - 1) {
-        write(memory.lines - behind * covered..memory.lines)?;
+        write(memory.lines - ahead..memory.lines)?;
     }
     let parts = encryption_parts(machine, design, seed, &base)?;
     let codec = parts.map(|parts| boot_codec(machine, parts, Arc::clone(&base), None));
@@ -86,7 +86,7 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
     let drained = loss.strike(held(system.controller.snapshot()), media);
     let mut boot = loss.boot(media, &drained.snapshot, NoObserver);
     boot.load();
-    let left = Left { behind, ..listed(&memory, boot.memory()) };
+    let left = Left { behind: memory.behind(), ..listed(&memory, boot.memory()) };
     boot.finish();
     Ok(Counted { work: boot.work(), left, alarm: boot.alarm().map(|alarm| format!("{alarm:?}")) })
 }
