@@ -4,12 +4,13 @@ use super::model::{Left, Memory, Sweep, Visits, registers, sweeps};
 use super::small::{Counted, counted, small_machine};
 use super::time::Clock;
 use super::*;
-use crate::assembly::{LineSystem, boot_codec, encryption_parts};
+use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
+use crate::cache;
 use crate::config::{MacPlacement, Variant, load_machine};
 use crate::crash::{PowerLoss, held};
 use crate::design;
-use crate::message::{BaseImage, Line, NoObserver};
-use crate::recovery::{LineCodec, Lines};
+use crate::message::{BaseImage, Line, NoObserver, OnChipLine};
+use crate::recovery::{HeldState, LineCodec, Lines};
 use crate::run::answered;
 use crate::workload::trace::EmptyBase;
 use proptest::prelude::*;
@@ -217,4 +218,47 @@ fn the_model_counts_the_rest_of_a_page() {
         interrupted(name, &["counters.minor_bits=2"]);
         interrupted(name, &["counters.minor_bits=2", "integrity.mac_placement=region"]);
     }
+}
+
+/// The boot of a design that drains its caches, all of whose slots hold a dirty line, each of a counter block of its own.
+fn drained(name: &str) -> Work {
+    let design = design::find(name, Variant::Hardened).unwrap();
+    let levels = ["l1", "l2", "l3"].map(|level| [format!("{level}.size=1KiB"), format!("{level}.ways=2")]);
+    let machine = load_machine("sepencr", &levels.concat()).unwrap();
+    let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
+    let slots = cache::data_slots(&machine, 1, design.cache_pads);
+    let parts = encryption_parts(&machine, &design, 1, &base).unwrap();
+    let region = memory_map::shadow_region(&machine, &design, 1);
+    let codec = parts.map(|parts| boot_codec(&machine, parts, Arc::clone(&base), region));
+    let loss = PowerLoss::new(&design, &machine, codec.as_ref().map(|codec| codec as &dyn LineCodec));
+    let line = |slot| OnChipLine {
+        slot,
+        level: 3,
+        core: 0,
+        line: Line(slot * 64),
+        resident: [slot as u8; 64],
+        plaintext: [slot as u8; 64],
+        newest: true,
+    };
+    let held = HeldState { lines: (0..slots).map(line).collect(), ..HeldState::default() };
+    let system = LineSystem::new(&machine, &design, Arc::clone(&base), 1, NoObserver).unwrap();
+    let drained = loss.strike(held, system.device.image());
+    assert_eq!(drained.forbidden, None);
+    let mut boot = loss.boot(system.device.image(), &drained.snapshot, NoObserver);
+    boot.finish();
+    let memory = Memory::of(&design, &machine);
+    assert_eq!(memory.dirty_slots, slots);
+    assert_eq!(boot.work(), modelled(&design, &memory, &Left::worst(&memory)), "{name}: {slots} slots");
+    boot.work()
+}
+
+#[test]
+fn the_model_counts_what_is_left_of_full_caches() {
+    // 16 slots in each level; pads take half of the ways of sepencr.
+    let (bbe, sepencr) = (drained("bbe"), drained("sepencr"));
+    assert_eq!((bbe.reads.data, bbe.reads.counter, bbe.writes.data), (48 + 12, 48, 48));
+    assert_eq!((sepencr.reads.data, sepencr.writes.total()), (24 + 6, 48));
+    let plain = drained("eadr-mc-cme");
+    assert_eq!((plain.reads.data, plain.writes.total()), (48, 96));
+    assert_eq!(drained("eadr-cme"), Work::default());
 }
