@@ -16,6 +16,8 @@ its answers Python types::
 
     cp.check("map.cptrace").findings
 
+    cp.recovery(["osiris"], memory=["16TiB"])[0].costs[0].recovery.time_ns
+
     cp.annotations("sca", "btree").annotations
 
     cp.litmus(["torn-pair"]).verdicts
@@ -65,6 +67,7 @@ from .options import (
     CrashOptions,
     LineOptions,
     MachineOptions,
+    RecoveryOptions,
     ReplayOptions,
     RunOptions,
     SceneOptions,
@@ -74,6 +77,7 @@ from .papers.calibrate import Calibration, calibrate
 from .papers.model import Reproduction
 from .papers.reproduce import reproduce
 from .recorder import Recording, record
+from .recoveries import RECOVERY_MEMORY, recovery
 from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
 from .request import ANNOTATIONS, PROGRAM_STEPS
 from .results import (
@@ -88,6 +92,7 @@ from .results import (
     Machine,
     Part,
     Recoveries,
+    RecoveryCost,
     Run,
     Shrunk,
     StageTally,
@@ -108,6 +113,7 @@ __all__ = [
     "EASY_PM_CORES",
     "EASY_PM_WORKLOADS",
     "PROGRAM_STEPS",
+    "RECOVERY_MEMORY",
     "SEPENCR_CORES",
     "SEPENCR_TX_SIZES",
     "SEPENCR_WARMUP_BYTES",
@@ -137,6 +143,8 @@ __all__ = [
     "Part",
     "Recording",
     "Recoveries",
+    "RecoveryCost",
+    "RecoveryOptions",
     "ReplayOptions",
     "Reproduction",
     "Run",
@@ -171,6 +179,7 @@ __all__ = [
     "machines",
     "parts",
     "record",
+    "recovery",
     "replay",
     "replay_lines",
     "reproduce",

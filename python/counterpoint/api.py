@@ -240,7 +240,7 @@ def run_matrix(
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
     check_names(names)
-    machine = options.get("machine") or (_machine_of(names[0]) if names else _FALLBACK_MACHINE)
+    machine = options.get("machine") or (machine_of(names[0]) if names else _FALLBACK_MACHINE)
     works = None if workloads is None else list(workloads)
     experiment = _EXPERIMENT if _any_trace(works or ()) else _EXPERIMENTS.get(os.fspath(machine), _EXPERIMENT)
     works = list(experiment.workloads) if works is None else works
@@ -359,7 +359,7 @@ def replay(
     if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":
         raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
     check_names(names)
-    machine = options.get("machine") or _machine_of(names[0])
+    machine = options.get("machine") or machine_of(names[0])
     asked = [request(ReplayOptions, design, trace, {**options, "machine": machine}) for design in names]
     return _run_many(asked, workers, progress, call=_engine.replay)
 
@@ -465,6 +465,15 @@ def form_of(design: str | os.PathLike[str]) -> str:
     return str(_described(design)["form"])
 
 
+def machine_of(design: str | os.PathLike[str]) -> str:
+    """The machine preset of a design.
+
+    Raises:
+        InputError: there is no such design.
+    """
+    return str(_described(design)["machine"])
+
+
 def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
     """The names of designs in results; some of the designs may be files.
 
@@ -489,11 +498,6 @@ def _described(design: str | os.PathLike[str]) -> dict[str, Any]:
 def _describe() -> dict[str, Any]:
     description: dict[str, Any] = json.loads(_engine.describe())
     return description
-
-
-def _machine_of(design: str | os.PathLike[str]) -> str:
-    """The machine preset of a design."""
-    return str(_described(design)["machine"])
 
 
 def _any_trace(works: Iterable[str | os.PathLike[str]]) -> bool:

@@ -13,8 +13,9 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
   `relative_throughput` (sepencr, Figures 3, 10 and 11).
 - `scaled_throughput`: the run's throughput over the baseline's at the fewest cores of any run, on the same workload and
   size. It shows how far a design scales (counter-atomicity, Figure 13).
-- `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`: parts of `relative_writes`, so each is
-  divided by all writes of the baseline.
+- `relative_data_writes`, `relative_log_writes`, `relative_counter_writes`, `relative_mac_writes`,
+  `relative_tree_writes`, `relative_table_writes`: parts of `relative_writes`, so each is divided by all writes of the
+  baseline.
 - `relative_reads`, and `relative_data_reads` and `relative_counter_reads`, its parts: the same of reads.
 - `relative_l1_access_latency`: the mean latency of an access of the first-level caches over the baseline's.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
@@ -56,12 +57,19 @@ _OVER = {
     "relative_data_writes": ("nvm_data_writes", "nvm_writes"),
     "relative_log_writes": ("nvm_log_writes", "nvm_writes"),
     "relative_counter_writes": ("nvm_counter_writes", "nvm_writes"),
+    "relative_mac_writes": ("nvm_mac_writes", "nvm_writes"),
+    "relative_tree_writes": ("nvm_tree_writes", "nvm_writes"),
+    "relative_table_writes": ("nvm_table_writes", "nvm_writes"),
     "relative_counter_writes_removed": ("wpq_counter_writes_coalesced", "nvm_writes"),
     "relative_reads": ("nvm_reads", "nvm_reads"),
     "relative_data_reads": ("nvm_data_reads", "nvm_reads"),
     "relative_counter_reads": ("nvm_counter_reads", "nvm_reads"),
     "relative_l1_access_latency": ("l1_access_latency_ns", "l1_access_latency_ns"),
 }
+
+
+_OF_INTEGRITY = ("nvm_mac_writes", "nvm_tree_writes", "nvm_table_writes")
+"""Columns that documents of older engines lack."""
 
 
 def check_baseline(designs: Sequence[str], baseline: str | None) -> str:
@@ -89,7 +97,7 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [flat(run.document) | {"form": _form(run.document)} for run in runs]
+    rows = [_row(run.document) for run in runs]
     chosen = baseline or check_baseline([row["design"] for row in rows], None)
     if not rows:
         return pl.DataFrame()
@@ -112,6 +120,12 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
         )
         .drop(*beside.values(), "baseline_start")
     )
+
+
+def _row(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of one run. Engines before there was integrity do not count what protects it."""
+    row = flat(document)
+    return row | {column: row.get(column, 0) for column in _OF_INTEGRITY} | {"form": _form(document)}
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from .request import (
     flag,
     path,
     size,
+    sizes,
     switch,
 )
 
@@ -137,6 +138,27 @@ class CheckOptions(MachineOptions, total=False):
     allow_truncated: Annotated[bool, flag]
     mark: Annotated[str | None, check_name]
     wrappers: Annotated[Iterable[str] | None, check_names]
+
+
+class RecoveryOptions(TypedDict, total=False):
+    """The options of `recovery`.
+
+    Attributes:
+        variant: `"hardened"` (default) or `"published"`.
+        machine: a preset's name or the path of a TOML file; default the first design's preset.
+        set: machine values to change, as for `MachineOptions`.
+        cores: cores, whose caches a battery may have to drain.
+        memory: capacities of the device: one, several, or a comma list; none at all is that of the machine.
+        cache: capacities of the counter cache, and as much again of the cache of MACs and nodes; default the
+            machine's.
+    """
+
+    variant: Annotated[Variant | None, check_name]
+    machine: Annotated[str | os.PathLike[str] | None, path]
+    set: Annotated[Mapping[str, object] | Iterable[str] | None, assignments]
+    cores: Annotated[int | None, count]
+    memory: Annotated[Size | Iterable[Size] | None, sizes]
+    cache: Annotated[Size | Iterable[Size] | None, sizes]
 
 
 class SceneOptions(RunOptions, total=False):

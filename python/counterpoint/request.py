@@ -145,6 +145,13 @@ def size(name: str, value: object) -> Size:
     return count(name, value)
 
 
+def sizes(name: str, values: Size | Iterable[object]) -> list[Size]:
+    """`values`, numbers of bytes; a text may be a comma list of them."""
+    if isinstance(values, str):
+        values = values.split(",")
+    return [size(name, value) for value in ([values] if isinstance(values, int) else values)]
+
+
 def bytes_of(value: Size) -> int | None:
     """`value` in bytes; None if it is not a size, which the engine refuses."""
     if isinstance(value, int):

@@ -14,7 +14,7 @@ def size(value: object) -> str:
     """Bytes in the largest binary unit that leaves a whole number."""
     if not isinstance(value, int):
         return str(value)
-    for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+    for scale, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if value and value % scale == 0:
             return f"{value // scale} {unit}"
     return f"{value} B"
@@ -55,6 +55,15 @@ def time(nanoseconds: float | None) -> str:
         if nanoseconds >= scale:
             return f"{nanoseconds / scale:.2f} {unit}"
     return f"{nanoseconds:.0f} ns"
+
+
+def duration(nanoseconds: float | None) -> str:
+    """A duration like `time`, from a minute on in minutes and from an hour on in hours."""
+    if nanoseconds is not None:
+        for scale, unit in ((3.6e12, "h"), (6e10, "min")):
+            if nanoseconds >= scale:
+                return f"{nanoseconds / scale:,.2f} {unit}"
+    return time(nanoseconds)
 
 
 def millijoules(value: float | None) -> str:

@@ -23,6 +23,7 @@ _CALLS = {
     "annotations": ["annotations", "sca", "btree", *_SMALL],
     "check": ["check", "trace.log", "-d", "secpm", "--machine", "small"],
     "replay": ["replay", "trace.log", "-d", "secpm", "--machine", "small"],
+    "recovery": ["recovery", "secpm", "--machine", "small", "--memory", "1GiB"],
     "reproduce": ["reproduce", "secpm", "--quick"],
     "calibrate": ["calibrate", "secpm"],
     "sweep": ["sweep", "sweep.toml"],

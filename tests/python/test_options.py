@@ -78,6 +78,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
             ("shrink", "blame", "recover_keep"),
         ),
         ("check", cp.CheckOptions, _SHOWN - {"out"} | {"trace", "design"}, ()),
+        ("recovery", cp.RecoveryOptions, {"as_json", "designs"}, ()),
         ("annotations", cp.AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
         (
             "compare",

@@ -30,6 +30,7 @@ pub mod message;
 mod output;
 pub mod parts;
 pub mod recovery;
+mod recovery_cost;
 mod run;
 pub mod stats;
 mod timeline;

@@ -94,6 +94,13 @@ fn check(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
     drive::drive(py, progress, |report, cancel| api::check(request, report, cancel))
 }
 
+/// Returns what the recovery of a design costs.
+#[pyfunction]
+#[pyo3(signature = (request, progress=None))]
+fn recovery(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::recovery(request, report, cancel))
+}
+
 /// Returns the annotations of a recorded program by source line, as JSON.
 #[pyfunction]
 #[pyo3(signature = (request, progress=None))]
@@ -122,6 +129,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash, module)?)?;
     module.add_function(wrap_pyfunction!(scene, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(recovery, module)?)?;
     module.add_function(wrap_pyfunction!(annotations, module)?)?;
     module.add_function(wrap_pyfunction!(recording::trace_kind, module)?)?;
     module.add_function(wrap_pyfunction!(recording::write_trace, module)?)?;

@@ -25,6 +25,7 @@ from . import (
     listing,
     litmus,
     record,
+    recovery,
     replay,
     report,
     reproduce,
@@ -61,6 +62,7 @@ app.command("compare")(compare.compare)
 app.command("crash")(crash.crash)
 app.command("check")(check.check)
 app.command("annotations")(annotations.check)
+app.command("recovery")(recovery.recovery)
 app.command("litmus")(litmus.litmus)
 app.command("reproduce")(reproduce.reproduce)
 app.command("calibrate")(calibrate.calibrate)

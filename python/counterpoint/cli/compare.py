@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Unpack
+from typing import Any, Unpack
 
-from .. import api
+from .. import api, recoveries
 from ..errors import Interrupted
 from ..frame import frame
-from ..options import CommonOptions
+from ..options import CommonOptions, RecoveryOptions, part
 from ..report import prepare_folder, write_report
-from ..results import Run
-from . import options, screen, tables
+from ..results import RecoveryCost, Run
+from . import options, recovery_table, screen, tables
 
 
 @options.takes(CommonOptions)
@@ -47,17 +47,31 @@ def compare(
             )
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
-    show(runs, chosen, as_json)
+    costs = _recoveries(names, runs, part(RecoveryOptions, given))
+    show(runs, chosen, as_json, costs)
     if out is not None and runs:
-        page = write_report(frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]))
+        page = write_report(
+            frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
+        )
         screen.note(f"report: {page}")
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
 
 
-def show(runs: list[Run], baseline: str, as_json: bool) -> None:
-    """Runs as tables normalised to `baseline`, or as one JSON document."""
+def _recoveries(names: list[str], runs: list[Run], given: RecoveryOptions) -> list[RecoveryCost]:
+    """What recovery costs, if one of the designs protects integrity."""
+    protecting = {run.design for run in runs if run.stats.integrity is not None}
+    cores = max((run.cores for run in runs), default=1)
+    given["cores"] = cores
+    return recoveries.compared(names, protecting, **given)
+
+
+def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost] | None = None) -> None:
+    """Runs as tables normalised to `baseline`, or as one JSON document; with costs of recovery, if there are any."""
     if as_json:
-        screen.print_json({"schema": 1, "runs": [run.to_dict() for run in runs]})
+        document: dict[str, Any] = {"schema": 1, "runs": [run.to_dict() for run in runs]}
+        if costs is not None:
+            document["recoveries"] = [cost.to_dict() for cost in costs]
+        screen.print_json(document)
     elif runs:
-        screen.output().print(tables.comparison(frame(runs, baseline)))
+        screen.output().print(tables.comparison(frame(runs, baseline)), *recovery_table.summary(costs or []))

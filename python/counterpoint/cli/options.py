@@ -72,6 +72,8 @@ OPTIONS: Mapping[str, Any] = {
     "allow_truncated": _switch("--allow-truncated", "Use the good part of a trace that is cut off."),
     "tx_size": _text("--tx-size", "SIZE", "Bytes per transaction, a multiple of 64."),
     "cores": _number("--cores", "Cores, one program instance each."),
+    "memory": _text("--memory", "SIZE[,SIZE...]", "Capacities of the device; default 16GiB to 16TiB."),
+    "cache": _text("--cache", "SIZE[,SIZE...]", "Capacities of the caches of counters and of nodes, each."),
     "leave_out": _text("--leave-out", "NAME", "Leave an annotation or a step out of the program."),
     "omit_annotations": Annotated[
         list[int] | None,

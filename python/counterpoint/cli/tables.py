@@ -21,6 +21,7 @@ from ..papers.model import Reproduction
 from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
+from .kind_table import by_kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +85,7 @@ def comparison(table: pl.DataFrame) -> RenderableType:
     have any. If a design has a hardware log, reads and L1 access latency are among the measures, unless all are zero.
     With several numbers of cores another table follows for every transaction size: throughput by cores. If the caches
     of a design lie in the persistence domain, execution time is among the measures, and is also shown by cores and by
-    transaction size if there are several.
+    transaction size if there are several. If a design protects integrity, writes and wear follow by kind of line.
     """
     parts: list[RenderableType] = []
     forms = table["form"].to_list()
@@ -95,6 +96,7 @@ def comparison(table: pl.DataFrame) -> RenderableType:
         baseline = group["baseline"][0]
         for measure in (*_speeds(group), *_MEASURES, *(measure for measure in further if any(group[measure.column]))):
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
+        parts += by_kind(group)
     for (cores,), group in table.group_by(["cores"], maintain_order=True):
         if eadr and len(steps(group, "tx_size")) > 1:
             parts.append(Text(_setting(group.row(0, named=True), None, cores), style="bold"))
@@ -211,7 +213,9 @@ def one_run(run: Run) -> RenderableType:
         f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters"
         + (f", {units.number(nvm.mac_reads)} MACs, {units.number(nvm.tree_reads)} tree" if stats.integrity else ""),
     )
-    figures.add("most-written line", units.count_of(nvm.max_line_writes, "write"))
+    figures.add(
+        "most-written line", units.count_of(nvm.max_line_writes, "write") + (_wear(nvm) if stats.integrity else "")
+    )
     figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
     figures.group("counters")
     figures.add("counter cache hits", units.percent(stats.counter_cache.hit_rate))
@@ -289,6 +293,18 @@ def _protection(nvm: Nvm) -> str:
     """The writes that protect integrity, by kind."""
     kinds = ((nvm.mac_writes, "MACs"), (nvm.tree_writes, "tree"), (nvm.table_writes, "table"))
     return "".join(f", {units.number(count)} {kind}" for count, kind in kinds)
+
+
+def _wear(nvm: Nvm) -> str:
+    """The writes of the most-written line of each kind that was written."""
+    kinds = (
+        (nvm.max_data_writes, "data"),
+        (nvm.max_counter_writes, "counters"),
+        (nvm.max_mac_writes, "MACs"),
+        (nvm.max_tree_writes, "tree"),
+        (nvm.max_table_writes, "table"),
+    )
+    return ": " + ", ".join(f"{units.number(most)} {kind}" for most, kind in kinds if most)
 
 
 def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:

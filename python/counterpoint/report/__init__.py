@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ..files import prepare_folder, write_json, write_text
 from ..options import RunOptions
-from ..results import Crash
+from ..results import Crash, RecoveryCost
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,13 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["drawable", "prepare_folder", "write_crash_page", "write_json", "write_report", "write_reproduction"]
 
 
-def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command: str | None = None) -> Path:
+def write_report(
+    frame: pl.DataFrame,
+    folder: str | os.PathLike[str],
+    *,
+    command: str | None = None,
+    recoveries: Sequence[RecoveryCost] = (),
+) -> Path:
     """Writes `report.html`, and its first charts as `compare.svg`, into a folder; returns the path of the page.
 
     Args:
         frame: the result of `compare` or `frame`, with at least one row.
         folder: created if it is missing.
         command: the command line that reproduces it, shown in the page.
+        recoveries: what the recovery of the designs costs, of one memory each; shown if there are any.
 
     Raises:
         InputError: the folder cannot be written to.
@@ -35,7 +43,7 @@ def write_report(frame: pl.DataFrame, folder: str | os.PathLike[str], *, command
 
     path = prepare_folder(folder)
     write_text(path / "compare.svg", picture.draw(frame))
-    return write_text(path / "report.html", page.render(frame, command))
+    return write_text(path / "report.html", page.render(frame, command, recoveries))
 
 
 def write_sweep_page(

@@ -39,6 +39,13 @@ WRITES = (
     Part("relative_log_writes", "log", colours.LOG),
     Part("relative_counter_writes", "counters", colours.COUNTER),
 )
+_PROTECTION = (
+    Part("relative_mac_writes", "MACs", colours.MAC),
+    Part("relative_tree_writes", "nodes", colours.NODE),
+    Part("relative_table_writes", "shadow table", colours.TABLE),
+)
+"""Further parts of writes, of designs that protect integrity."""
+
 READS = (
     Part("relative_data_reads", "data and log", colours.DATA),
     Part("relative_counter_reads", "counters", colours.COUNTER),
@@ -47,6 +54,11 @@ COUNTER_WRITES = (
     Part("relative_counter_writes", "written", colours.COUNTER),
     Part("relative_counter_writes_removed", "removed in the write queue", colours.REMOVED),
 )
+
+
+def writes_of(table: pl.DataFrame) -> tuple[Part, ...]:
+    """The parts of writes: those of every design, and those that one of these designs has."""
+    return (*WRITES, *(part for part in _PROTECTION if any(table[part.column])))
 
 
 def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 TEXT, MUTED, RULE, BACKGROUND = "#1d2733", "#5b6877", "#d9dfe6", "#ffffff"
 DATA, LOG, COUNTER, REMOVED = "#3f74b5", "#8fb4dd", "#d9782d", "#f0d3bb"
 KEPT, BROKEN, LEAKS = "#2b7a5f", "#b04a5a", "#8d6bb8"
+MAC, NODE, TABLE = "#2b7a5f", "#8d6bb8", "#b3a12f"
 _BASELINE = "#8a94a0"
 _DESIGNS = ("#b04a5a", "#d98a3d", "#8d6bb8", "#4f8fc0", "#2b7a5f", "#b3a12f", "#5f6fc4", "#a8578f")
 _SERIES = ("#0072b2", "#e08e00", "#009e73", "#c4699a", "#3fa2d9", "#c8500a", "#882255", "#8a8a2b", "#332288", "#6b5344")

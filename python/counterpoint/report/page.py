@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from .. import units
 from ..frame import along, steps
+from ..results import RecoveryCost
 from . import charts, colours
 from .templates import template
 
@@ -48,8 +50,8 @@ _EADR_COLUMNS = {
 """Further charts for designs whose caches lie in the persistence domain (sepencr, section V)."""
 
 
-def render(frame: pl.DataFrame, command: str | None) -> str:
-    """The page of a comparison; `command` is the command line that reproduces it."""
+def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[RecoveryCost] = ()) -> str:
+    """The page of a comparison; `command` is the command line that reproduces it, `recoveries` what recovery costs."""
     colour_of = colours.of_designs(frame)
     forms = frame["form"].to_list()
     logged, eadr = "hardware-logged" in forms, "flush-free" in forms
@@ -65,11 +67,32 @@ def render(frame: pl.DataFrame, command: str | None) -> str:
         command=command,
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
-        write_legend=[(part.name, part.colour) for part in charts.WRITES],
+        write_legend=[(part.name, part.colour) for part in charts.writes_of(frame)],
         read_legend=[(part.name, part.colour) for part in charts.READS],
         counter_legend=[(part.name, part.colour) for part in charts.COUNTER_WRITES],
         columns=list(columns.values()),
+        recovery=_recovery(recoveries),
     )
+
+
+def _recovery(costs: Sequence[RecoveryCost]) -> dict[str, Any] | None:
+    """What the recovery of each design costs, and what it relies on."""
+    if not costs:
+        return None
+    rows = []
+    for cost in costs:
+        (only,) = cost.costs
+        boot = only.recovery
+        figures = ["-"] * 6
+        if boot is not None:
+            counts = (boot.work.reads.total, boot.work.writes.total, boot.work.macs, boot.work.hashes)
+            figures = [*map(units.number, counts), units.duration(boot.time_ns), units.duration(boot.papers_ns)]
+        rows.append([cost.design, *figures, units.number(only.on_chip_bytes)])
+    return {
+        "memory": units.size(costs[0].costs[0].memory_bytes),
+        "per_line": f"{costs[0].papers_ns_per_line:.0f} ns",
+        "rows": rows,
+    }
 
 
 def _along(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[pl.DataFrame]:
@@ -148,7 +171,7 @@ def _section(
         "execution_time": bars("relative_execution_time") if eadr else [],
         "latency": bars("relative_latency"),
         "throughput": bars("relative_throughput") if logged else [],
-        "writes": stacks(group, charts.WRITES),
+        "writes": stacks(group, charts.writes_of(group)),
         "bytes": bars("relative_write_bytes") if unlike_lines.height else [],
         "counters": stacks(encrypted, charts.COUNTER_WRITES, rule=False) if encrypted.height else [],
         "reads": stacks(group, charts.READS) if logged and any(group["relative_reads"]) else [],

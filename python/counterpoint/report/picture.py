@@ -24,8 +24,8 @@ def draw(frame: pl.DataFrame) -> str:
         ),
         (
             f"NVM line writes, {baseline} = 1",
-            {part.name: part.colour for part in charts.WRITES},
-            charts.stacks(first, charts.WRITES, wide=True),
+            {part.name: part.colour for part in charts.writes_of(first)},
+            charts.stacks(first, charts.writes_of(first), wide=True),
         ),
     ]
     body, top, widest = [], float(_MARGIN), 0.0

@@ -3,6 +3,7 @@
 from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
 from .checks import Check, Cost, Example, Finding, Place
 from .documents import build, fits
+from .recovery import Boot, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
 from .runs import (
     AtCrash,
     CacheLevel,
@@ -45,6 +46,7 @@ __all__ = [
     "AttackRow",
     "Attacks",
     "Blame",
+    "Boot",
     "CacheLevel",
     "Cause",
     "Check",
@@ -67,19 +69,26 @@ __all__ = [
     "Latency",
     "LineAt",
     "LineLosses",
+    "Lines",
     "LostLine",
     "Machine",
+    "MemoryCost",
     "Nvm",
+    "OnChip",
     "Part",
     "PartValue",
     "Place",
     "Recoveries",
+    "RecoveryCost",
     "Run",
     "Shrunk",
+    "SmallBoot",
     "StageTally",
     "Stats",
+    "StepCost",
     "Violation",
     "WatchedReads",
+    "Work",
     "Workload",
     "Wpq",
     "build",

@@ -45,6 +45,8 @@ class Nvm:
         read_bytes: bytes read.
         energy_nj: energy in nJ.
         max_line_writes: writes of the line written most, the wear that ends a device without levelling.
+        max_data_writes, max_counter_writes, max_mac_writes, max_tree_writes, max_table_writes: the same of data lines,
+            counter blocks, lines of MACs, nodes and lines of the shadow table; None in documents of older engines.
         row_hits: accesses that found their row open.
         bank_busy_ns: time in ns in which banks were busy, the sum over banks.
     """
@@ -65,6 +67,11 @@ class Nvm:
     read_bytes: int
     energy_nj: float
     max_line_writes: int
+    max_data_writes: int | None
+    max_counter_writes: int | None
+    max_mac_writes: int | None
+    max_tree_writes: int | None
+    max_table_writes: int | None
     row_hits: int
     bank_busy_ns: float
 
@@ -138,7 +145,10 @@ class Integrity:
 
 
 _OF_INTEGRITY = ("mac_writes", "tree_writes", "table_writes", "mac_reads", "tree_reads")
-"""Figures of the device that documents of older engines lack."""
+"""Figures of the device that documents of older engines lack, because nothing had protected integrity."""
+
+_MOST_WRITES = tuple(f"max_{kind}_writes" for kind in ("data", "counter", "mac", "tree", "table"))
+"""Figures of the device that documents of older engines lack, because they were not counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +310,7 @@ class Run:
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
         stats = {"recorded": None, "integrity": None, **document}
         if isinstance(stats.get("nvm"), Mapping):
-            stats["nvm"] = {**dict.fromkeys(_OF_INTEGRITY, 0), **stats["nvm"]}
+            stats["nvm"] = {**dict.fromkeys(_OF_INTEGRITY, 0), **dict.fromkeys(_MOST_WRITES), **stats["nvm"]}
         return {"engine_build": None, "sites": None, **document, "stats": stats, "document": document}
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 //! nothing starts that is not completely described.
 //!
 //! ```text
-//! request (what may be asked, by kind) -> runs | lines | crash | check -> report
+//! request (what may be asked, by kind) -> runs | lines | crash | check | recovery -> report
 //! ```
 
 mod budget;
@@ -11,6 +11,7 @@ mod crash;
 mod lines;
 mod marks;
 mod named;
+mod recovery;
 mod request;
 mod runs;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use crate::workload::trace::{TraceWritten, write_trace};
 pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
+pub use recovery::recovery;
 pub use runs::{replay, resolve, run_many, run_many_in};
 
 /// Called with how much is done, and of how much: transactions, or bytes of traces of memory lines.

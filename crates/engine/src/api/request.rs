@@ -2,6 +2,7 @@
 //! the fields. An absent key or null takes its default, and an unknown key is refused.
 
 use super::named::{attacks, checked_event, find_omission, seeded_fault};
+use super::recovery::Recovery;
 use crate::assembly::{encryption, memory_map};
 use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_name};
 use crate::crash::{CrashPlan, Exploration, Region};
@@ -352,7 +353,8 @@ fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {
     fn kind<R: RequestKind>() -> (&'static str, Vec<String>) {
         (R::KIND, keys::<R>())
     }
-    let kinds = [kind::<Run>(), kind::<Lines>(), kind::<Crash>(), kind::<Window>(), kind::<Check>()];
+    let kinds =
+        [kind::<Run>(), kind::<Lines>(), kind::<Crash>(), kind::<Window>(), kind::<Check>(), kind::<Recovery>()];
     let others: Vec<&str> =
         kinds.iter().filter(|(_, keys)| keys.iter().any(|known| known == key)).map(|(kind, _)| *kind).collect();
     match &others[..] {
@@ -362,22 +364,29 @@ fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {
     }
 }
 
-fn variant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Variant>, D::Error> {
+pub(super) fn variant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Variant>, D::Error> {
     let name = String::deserialize(deserializer)?;
     let found = Variant::from_name(&name);
     found.map(Some).ok_or_else(|| D::Error::custom(format!("'{name}' does not exist: published or hardened")))
 }
 
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     whole_number(&Value::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
 }
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let bytes = match Value::deserialize(deserializer)? {
+    bytes(&Value::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
+}
+
+pub(super) fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    Vec::<Value>::deserialize(deserializer)?.iter().map(|value| bytes(value).map_err(D::Error::custom)).collect()
+}
+
+fn bytes(value: &Value) -> Result<u64, String> {
+    match value {
         Value::String(text) => text.parse().map(|ByteSize(bytes)| bytes),
-        other => whole_number(&other),
-    };
-    bytes.map(Some).map_err(D::Error::custom)
+        other => whole_number(other),
+    }
 }
 
 fn whole_number(value: &Value) -> Result<u64, String> {

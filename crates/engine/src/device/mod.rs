@@ -15,6 +15,7 @@ mod timing;
 mod wear;
 
 pub use image::Image;
+pub use wear::MostWrites;
 
 use crate::config::{ConfigError, Geometry, Machine};
 use crate::kernel::Ps;
@@ -62,6 +63,8 @@ pub struct DeviceStats {
     pub access_energy_fj: u64,
     /// Number of writes of the media line that was written most often.
     pub max_line_writes: u32,
+    /// The same of each kind of media line.
+    pub most_writes: MostWrites,
 }
 
 /// The non-volatile device.
@@ -138,7 +141,7 @@ impl Device {
 
     /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
-        DeviceStats { max_line_writes: self.wear.max(), ..self.stats }
+        DeviceStats { max_line_writes: self.wear.most().of_all(), most_writes: self.wear.most(), ..self.stats }
     }
 
     /// Energy of the accesses since the last reset plus the background energy of `elapsed` picoseconds, in femtojoules.

@@ -14,7 +14,40 @@ pub(super) struct Wear {
     counters: PageTable,
     /// For each line of MACs and tree node its number of writes.
     integrity: FxHashMap<MediaLine, u32>,
-    max: u32,
+    most: MostWrites,
+}
+
+/// For each kind of media line, the number of writes of the one that was written most often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct MostWrites {
+    /// Data lines.
+    pub data: u32,
+    /// Counter blocks.
+    pub counter: u32,
+    /// Lines of MACs.
+    pub mac: u32,
+    /// Nodes of the integrity tree.
+    pub tree: u32,
+    /// Lines of the shadow table.
+    pub table: u32,
+}
+
+impl MostWrites {
+    /// Over all kinds.
+    pub fn of_all(&self) -> u32 {
+        let MostWrites { data, counter, mac, tree, table } = *self;
+        data.max(counter).max(mac).max(tree).max(table)
+    }
+
+    fn of_kind(&mut self, media: MediaLine) -> &mut u32 {
+        match media.unit() {
+            MediaUnit::Data(_) => &mut self.data,
+            MediaUnit::Counter(_) => &mut self.counter,
+            MediaUnit::Mac(_) => &mut self.mac,
+            MediaUnit::Node(_) => &mut self.tree,
+            MediaUnit::Table(_) => &mut self.table,
+        }
+    }
 }
 
 impl Wear {
@@ -32,12 +65,14 @@ impl Wear {
             MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => self.integrity.entry(media).or_default(),
         };
         *writes = writes.saturating_add(1);
-        self.max = self.max.max(*writes);
+        let writes = *writes;
+        let most = self.most.of_kind(media);
+        *most = writes.max(*most);
     }
 
-    /// The number of writes of the line that was written most often.
-    pub fn max(&self) -> u32 {
-        self.max
+    /// The numbers of writes of the lines that were written most often.
+    pub fn most(&self) -> MostWrites {
+        self.most
     }
 
     /// The number of writes of `media`.
@@ -71,6 +106,7 @@ mod tests {
         }
         assert_eq!([line, next, block, mac].map(|media| wear.of(media)), [2, 1, 3, 1]);
         assert_eq!(wear.of(MediaLine::counter(CounterBlock(0))), 0);
-        assert_eq!(wear.max(), 3);
+        assert_eq!(wear.most(), MostWrites { data: 2, counter: 3, mac: 1, tree: 0, table: 0 });
+        assert_eq!(wear.most().of_all(), 3);
     }
 }

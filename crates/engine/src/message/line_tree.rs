@@ -24,18 +24,27 @@ pub struct LineTree {
 impl LineTree {
     /// A tree over `lines` lines of zeros, at least one.
     pub fn new(lines: u64, hash: &dyn LineHash) -> Self {
-        let mut blank = Vec::new();
-        let (mut below, mut left) = ([0; 64], lines.max(1));
-        loop {
-            let node: Vec<u8> = std::iter::repeat_n(hash.hash(&below), ARITY as usize).flatten().collect();
-            below = node.try_into().expect("eight hashes of 8 bytes");
-            blank.push(below);
-            left = left.div_ceil(ARITY);
-            if left == 1 {
-                break;
-            }
-        }
+        let above = |child: &LineBytes| {
+            let hash = hash.hash(child);
+            let node: LineBytes = std::array::from_fn(|byte| hash[byte % hash.len()]);
+            node
+        };
+        let blank = std::iter::successors(Some(above(&[0; 64])), |node| Some(above(node)));
+        let blank: Vec<LineBytes> = blank.take(Self::levels_over(lines)).collect();
         Self { nodes: vec![FxHashMap::default(); blank.len()], blank }
+    }
+
+    /// Hashes that the root over `lines` lines takes: of each line, and of each node below the root.
+    pub fn hashes(lines: u64) -> u64 {
+        let below = std::iter::successors(Some(lines.max(1)), |lines| Some(lines.div_ceil(ARITY)));
+        below.take(Self::levels_over(lines)).sum()
+    }
+
+    fn levels_over(lines: u64) -> usize {
+        let above = std::iter::successors(Some(lines.max(1).div_ceil(ARITY)), |lines| {
+            (*lines > 1).then(|| lines.div_ceil(ARITY))
+        });
+        above.count()
     }
 
     /// Levels of nodes, with the root.
@@ -97,6 +106,7 @@ mod tests {
             let mut all = vec![[0; 64]; lines as usize];
             let mut tree = LineTree::new(lines, &Sum);
             prop_assert_eq!(tree.levels(), levels as usize);
+            prop_assert_eq!(LineTree::hashes(lines), (1..=levels).map(|level| ARITY.pow(level)).sum::<u64>());
             for (number, byte) in writes {
                 let number = number % lines;
                 all[number as usize][9] = byte;

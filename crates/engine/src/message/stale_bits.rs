@@ -40,6 +40,12 @@ impl StaleBits {
         self.number(self.layers() - 1, 0)
     }
 
+    /// The most lines that are not zero if so many bits of places are set, with the top line, which is always looked at.
+    pub fn most_lines(self, places: u64) -> u64 {
+        let below_top = (0..self.layers() - 1).map(|layer| self.lines(layer).min(places));
+        below_top.sum::<u64>() + 1
+    }
+
     /// The bits of `place`, from the lowest layer up: each as the number of its line and the bit in it.
     pub fn path(self, place: TreePlace) -> impl Iterator<Item = (u64, usize)> {
         let unit = match place.level {

@@ -184,6 +184,11 @@ pub enum ShadowTable {
 }
 
 impl ShadowTable {
+    /// Whether entries name blocks.
+    pub fn names_blocks(self) -> bool {
+        matches!(self, ShadowTable::OnFill | ShadowTable::OnDirty | ShadowTable::Stale)
+    }
+
     /// Whether entries have the contents of blocks, so that the table is protected by a tree of its own.
     pub fn has_contents(self) -> bool {
         matches!(self, ShadowTable::Contents | ShadowTable::KeptContents)

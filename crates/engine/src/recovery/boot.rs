@@ -6,7 +6,7 @@
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media};
+use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Work};
 use crate::message::{
     ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
     RecoveryReport, ShadowRegion, ShadowRegisters, pieces,
@@ -76,17 +76,17 @@ struct Writing {
 
 /// A machine during its boot.
 pub struct Boot<'a, O> {
-    path: MediaWriter<'a>,
+    pub(super) path: MediaWriter<'a>,
     snapshot: &'a AdrSnapshot,
     steps: &'a [RecoveryStep],
     /// The surviving log metadata registers that have not been freed.
     log: Vec<LogSnapshot>,
     registers: ShadowRegisters,
-    cached: Cached,
+    pub(super) cached: Cached,
     writing: Option<Writing>,
     writes: u64,
     phase: Phase,
-    observer: O,
+    pub(super) observer: O,
 }
 
 impl<'a, O: Observer> Boot<'a, O> {
@@ -245,25 +245,19 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.path.memory()
     }
 
-    /// Writes the counter blocks and nodes that were restored to the metadata caches back to memory, for a machine that
-    /// begins with empty caches.
-    pub fn write_back_metadata(&mut self) {
-        self.path.write_back_restored(&mut self.observer);
-    }
-
     /// Number of steps that wrote to memory or to a restored line in the caches.
     pub fn writes(&self) -> u64 {
         self.writes
     }
 
+    /// What the boot has done since the registers were loaded, with that.
+    pub fn work(&self) -> Work {
+        self.path.work()
+    }
+
     /// The last value of the global counter that was used.
     pub fn global_counter(&self) -> u64 {
         self.path.register
-    }
-
-    /// The register of the root of the integrity tree; `None` if there is no tree.
-    pub fn root(&self) -> Option<LineBytes> {
-        self.path.root
     }
 
     /// The current registers of the eADR designs.
@@ -275,27 +269,6 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// [`MediaWriter::line`]).
     pub fn line(&self, line: Line) -> LineBytes {
         self.cached.line(line).copied().unwrap_or_else(|| self.path.line(line))
-    }
-
-    /// Checks `line` as a read of it would.
-    ///
-    /// # Errors
-    /// The check that fails: then nothing of the line is used.
-    pub fn verify(&self, line: Line) -> Result<(), Alarm> {
-        if self.cached.line(line).is_some() { Ok(()) } else { self.path.verify(line) }
-    }
-
-    /// Checks the counter block of `line` as a read of it would.
-    ///
-    /// # Errors
-    /// The check that fails.
-    pub fn verify_counter(&self, line: Line) -> Result<(), Alarm> {
-        self.path.verify_counter(line)
-    }
-
-    /// The check that failed, if one did: there the machine has stopped.
-    pub fn alarm(&self) -> Option<Alarm> {
-        self.path.alarm
     }
 
     /// Writes a whole line, including a page re-encryption if necessary. Memory must be ready.
@@ -359,6 +332,8 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 
     fn load_registers(&mut self) {
+        // Until now the battery has worked, and not the boot.
+        self.path.forget_work();
         self.path.status = self.snapshot.status;
         self.path.root = self.snapshot.root;
         self.path.load_table(self.snapshot.table_root);
@@ -384,14 +359,14 @@ impl<'a, O: Observer> Boot<'a, O> {
             Some(RecoveryStep::UndoHardwareLog) => {
                 self.phase = match self.path.codec().and_then(|codec| codec.log()) {
                     Some(log) => {
-                        let undo = Undo::read(&log, &self.log, &|line| self.line(line));
+                        let undo = Undo::read(&log, &self.log, &|line| self.fetched(line));
                         Phase::Undo { step, undo }
                     }
                     None => next,
                 };
             }
             Some(RecoveryStep::EncryptPlain) => match self.path.in_the_clear.iter().min().copied() {
-                Some(line) => self.begin_write(line, self.line(line), BootStep::Encrypted(line)),
+                Some(line) => self.begin_write(line, self.fetched(line), BootStep::Encrypted(line)),
                 None => self.phase = next,
             },
             Some(RecoveryStep::AdvanceBootCounter) => {
@@ -402,7 +377,7 @@ impl<'a, O: Observer> Boot<'a, O> {
             Some(RecoveryStep::RestoreShadow { stamp, into }) => {
                 self.phase = match shadow {
                     Some(region) => {
-                        let left = live_slots(region, *stamp, &self.registers, &|line| self.path.raw(line));
+                        let left = live_slots(region, *stamp, &self.registers, &|line| self.fetched_raw(line));
                         Phase::Restore { step, region, into: *into, left }
                     }
                     None => next,
@@ -433,10 +408,23 @@ impl<'a, O: Observer> Boot<'a, O> {
         None
     }
 
+    /// The plaintext of `line` for a step of the boot.
+    fn fetched(&self, line: Line) -> LineBytes {
+        self.path.reads(line);
+        self.line(line)
+    }
+
+    /// The stored bytes of `line` for a step of the boot.
+    fn fetched_raw(&self, line: Line) -> LineBytes {
+        self.path.reads(line);
+        self.path.raw(line)
+    }
+
     /// Restores the line of a slot of the shadow cache; a write to memory has only begun then.
     fn restore(&mut self, slot: LiveSlot, region: ShadowRegion, into: RestoreInto) -> Option<BootStep> {
         let codec = self.path.codec()?;
-        let plaintext = slot.plaintext(codec, region, &|line| self.path.raw(line));
+        let plaintext = slot.plaintext(codec, region, &|line| self.fetched_raw(line));
+        self.path.made_pad();
         let done = BootStep::Restored { slot: slot.slot, line: slot.line };
         match into {
             RestoreInto::Memory => {
@@ -454,6 +442,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     fn renew_pad(&mut self, slot: u64) -> Option<u64> {
         let codec = self.path.codec()?;
         let slot = self.cached.next_slot(slot)?;
+        self.path.made_pad();
         self.cached.encrypt(slot, slot_pad(codec, codec.shadow()?, slot, self.registers.boot_counter));
         Some(slot)
     }

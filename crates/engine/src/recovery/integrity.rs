@@ -134,11 +134,14 @@ impl<'a> MediaWriter<'a> {
 
     /// The MAC that `line`, as it is stored, has under `counter`.
     fn mac_of(&self, line: Line, counter: Counter, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
+        self.tally.borrow_mut().work.macs += 1;
         integrity.mac(line, &self.ciphertext(line, codec), counter)
     }
 
     pub(super) fn stored_mac(&self, line: Line, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
-        match self.memory().content(MediaLine::mac(integrity.mac_layout.block(line))) {
+        let media = MediaLine::mac(integrity.mac_layout.block(line));
+        self.tally.borrow_mut().needs_macs(media, integrity.mac_layout);
+        match self.memory().content(media) {
             Content::Stored(block) => integrity.mac_layout.get(block, line),
             Content::Base(_) | Content::Never => codec.first_mac(line).unwrap_or(0),
         }
@@ -157,6 +160,10 @@ impl<'a> MediaWriter<'a> {
             self.verify_place(tree, parent.into())?;
             self.tree_bytes(tree, parent.into())
         };
+        self.tally.borrow_mut().work.hashes += 1;
+        if place.level > 0 {
+            self.tally.borrow_mut().read(place.media());
+        }
         if !tree.scheme.vouches(&vouching, index, place, &self.tree_bytes(tree, place)) {
             return Err(match place.media().unit() {
                 MediaUnit::Node(node) => Alarm::Node(node),
@@ -193,6 +200,7 @@ impl<'a> MediaWriter<'a> {
                 MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) => return,
             };
             if place.level == tree.persisted_levels {
+                self.tally.borrow_mut().read(media);
                 below.insert(place, *bytes);
             } else if place.level > tree.persisted_levels {
                 stale.insert(place);
@@ -207,6 +215,7 @@ impl<'a> MediaWriter<'a> {
                 let parent = TreePlace::from(parent);
                 let node = above.entry(parent).or_insert_with(|| tree.scheme.initial(parent));
                 tree.vouch(node, index, place, &mut child);
+                self.tally.get_mut().work.hashes += 1;
                 if place.level > tree.persisted_levels {
                     stale.remove(&place);
                     self.store(place.media(), &child);
@@ -236,6 +245,7 @@ impl<'a> MediaWriter<'a> {
         let Some(tree) = self.tree_codec() else { return listed };
         self.memory().stored(&mut |media, bytes| {
             let MediaUnit::Table(_) = media.unit() else { return };
+            self.tally.borrow_mut().read(media);
             for entry in bytes.as_chunks::<8>().0 {
                 let place = match MediaLine::with_code(u64::from_le_bytes(*entry)).unit() {
                     MediaUnit::Counter(id) => TreePlace::leaf(id),
@@ -259,6 +269,7 @@ impl<'a> MediaWriter<'a> {
         let Some(tree) = self.tree_codec() else { return Ok(()) };
         for place in self.listed().into_iter().filter(|place| place.level > 0) {
             let node = self.vouching_for_children(tree, TreeNode { level: place.level, index: place.index });
+            self.tally.get_mut().read(place.media());
             if node != self.tree_bytes(tree, place) {
                 self.store(place.media(), &node);
             }
@@ -277,6 +288,10 @@ impl<'a> MediaWriter<'a> {
     fn vouching_for_children(&self, tree: &TreeCodec, node: TreeNode) -> LineBytes {
         let mut computed = [0; 64];
         for (index, child) in tree.shape.children(node).enumerate() {
+            let mut tally = self.tally.borrow_mut();
+            tally.read(child.media());
+            tally.work.hashes += 1;
+            drop(tally);
             tree.vouch(&mut computed, index, child, &mut self.tree_bytes(tree, child));
         }
         computed
@@ -299,8 +314,11 @@ impl<'a> MediaWriter<'a> {
             let listed = self.listed();
             blocks.retain(|id, _| listed.contains(&TreePlace::leaf(*id)));
         }
-        let recovered = blocks.into_iter().filter_map(|(id, lines)| {
+        let recovered = blocks.into_iter().filter_map(|(id, mut lines)| {
+            // Lines that share a line of MACs come one after another.
+            lines.sort_unstable();
             let page = lines.first()?.page();
+            self.tally.borrow_mut().needs_counter(MediaLine::counter(id));
             let before = self.block(*lines.first()?, codec);
             let mut block = before;
             if let Some(status) = self.status.filter(|status| status.page == page) {
@@ -325,12 +343,16 @@ impl<'a> MediaWriter<'a> {
         integrity: &IntegrityCodec,
     ) -> Option<LineBytes> {
         let status = self.status.as_ref().filter(|status| status.page == line.page());
+        self.tally.borrow_mut().read(MediaLine::data(line));
         let stored = self.stored_mac(line, codec, integrity);
         let (mut block, mut register) = (*block, 0);
         for _ in 0..=integrity.stop_loss {
             let counter = codec.counter(line, &block, status);
-            if counter != Counter::NEVER && self.mac_of(line, counter, codec, integrity) == stored {
-                return Some(block);
+            if counter != Counter::NEVER {
+                self.tally.borrow_mut().work.trials += 1;
+                if self.mac_of(line, counter, codec, integrity) == stored {
+                    return Some(block);
+                }
             }
             if !codec.bump(line, &mut block, &mut register) {
                 return None;
@@ -347,6 +369,7 @@ impl<'a> MediaWriter<'a> {
         let mac = self.mac_of(line, codec.counter(line, &block, status), codec, integrity);
         let layout = integrity.mac_layout;
         let media = MediaLine::mac(layout.block(line));
+        self.tally.get_mut().needs_macs(media, layout);
         let mut macs = match self.memory().content(media) {
             Content::Stored(block) => *block,
             Content::Base(_) | Content::Never => {
@@ -376,6 +399,7 @@ impl<'a> MediaWriter<'a> {
             }
             let mut parent = if node == tree.shape.root() { root } else { self.tree_bytes(tree, node.into()) };
             let unmarked = child;
+            self.tally.get_mut().work.hashes += 1;
             let renewed = tree.vouch(&mut parent, index, below, &mut child);
             if below != place || child != unmarked {
                 self.put_vouched(below, &child, observer);

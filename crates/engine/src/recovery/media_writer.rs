@@ -3,6 +3,7 @@
 
 use super::restored::Restored;
 use super::survivors::Memory;
+use super::work::{Tally, Work};
 use super::{Alarm, LineCodec, Media, ReencryptionStatus};
 use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page, TreePlace};
 use rustc_hash::FxHashSet;
@@ -39,6 +40,8 @@ pub struct MediaWriter<'a> {
     pub alarm: Option<Alarm>,
     /// Counter blocks and nodes that are verified, so that each is once.
     pub(super) verified: RefCell<FxHashSet<TreePlace>>,
+    /// What the boot has done so far.
+    pub(super) tally: RefCell<Tally>,
 }
 
 impl<'a> MediaWriter<'a> {
@@ -54,6 +57,7 @@ impl<'a> MediaWriter<'a> {
             restored: Restored::default(),
             alarm: None,
             verified: RefCell::default(),
+            tally: RefCell::default(),
         }
     }
 
@@ -67,14 +71,41 @@ impl<'a> MediaWriter<'a> {
         &self.memory
     }
 
+    /// What has been done since the last [`MediaWriter::forget_work`].
+    pub fn work(&self) -> Work {
+        self.tally.borrow().work
+    }
+
+    /// Counts a read of `line`, and what decrypting it takes.
+    pub(super) fn reads(&self, line: Line) {
+        let mut tally = self.tally.borrow_mut();
+        tally.read(MediaLine::data(line));
+        if let Some(codec) = self.codec.filter(|codec| !self.lacks_counter(line, *codec)) {
+            tally.needs_counter(counter_of(line, codec));
+            tally.work.pads += 1;
+        }
+    }
+
+    /// Counts a pad that was made for a slot of the caches.
+    pub(super) fn made_pad(&self) {
+        self.tally.borrow_mut().work.pads += 1;
+    }
+
+    /// Begins to count again.
+    pub(super) fn forget_work(&mut self) {
+        self.tally.take();
+    }
+
     /// Stores `bytes` without encryption. What was verified must be verified again.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.verified.borrow_mut().clear();
-        self.memory.store(media, bytes);
+        self.put(media, bytes);
     }
 
     /// Stores `bytes` that what is above them vouches for.
     pub(super) fn put(&mut self, media: MediaLine, bytes: &LineBytes) {
+        let integrity = self.codec.and_then(|codec| codec.integrity());
+        self.tally.get_mut().written(media, integrity.is_some_and(|integrity| integrity.mac_layout.beside()));
         self.memory.store(media, bytes);
     }
 
@@ -121,8 +152,10 @@ impl<'a> MediaWriter<'a> {
             self.alarm.get_or_insert(alarm);
             return WriteStep::Written(line);
         }
+        self.tally.get_mut().needs_counter(counter_of(line, codec));
         let mut block = self.block(line, codec);
         if codec.bump(line, &mut block, &mut self.register) {
+            self.tally.get_mut().work.pads += 1;
             let ciphertext = codec.encrypt(line, plaintext, &block);
             self.persist(line, plaintext, &ciphertext, Some(&block), observer);
             return WriteStep::Written(line);
@@ -147,10 +180,14 @@ impl<'a> MediaWriter<'a> {
         }
         let index = status.done.trailing_ones() as usize;
         let line = status.page.line(index);
+        self.tally.get_mut().needs_counter(counter_of(line, codec));
+        self.tally.get_mut().read(MediaLine::data(line));
         if let Err(alarm) = self.verify(line) {
             self.alarm.get_or_insert(alarm);
             return None;
         }
+        // One pad to decrypt it, one to encrypt it.
+        self.tally.get_mut().work.pads += 2;
         let plaintext = self.line(line);
         let mut block = self.block(line, codec);
         codec.renew(line, status.old_major, &mut block);
@@ -186,7 +223,10 @@ impl<'a> MediaWriter<'a> {
     pub fn largest_counter(&self) -> u64 {
         let Some(codec) = self.codec else { return 0 };
         let mut largest = 0;
-        self.memory.counter_blocks(&mut |_, block| largest = largest.max(codec.largest(block)));
+        self.memory.counter_blocks(&mut |id, block| {
+            self.tally.borrow_mut().read(MediaLine::counter(id));
+            largest = largest.max(codec.largest(block));
+        });
         largest
     }
 
@@ -203,7 +243,7 @@ impl<'a> MediaWriter<'a> {
         if let (Some(codec), Some(block)) = (self.codec, block) {
             self.put_counter(codec.coverage().block(line), block, observer);
         }
-        self.memory.store(MediaLine::data(line), bytes);
+        self.put(MediaLine::data(line), bytes);
         self.in_the_clear.remove(&line);
         observer.persisted(0, MediaLine::data(line), bytes);
         self.protect(line, observer);

@@ -11,6 +11,7 @@
 //! survives of it.
 
 mod boot;
+mod checks;
 mod codec;
 mod integrity;
 mod media_writer;
@@ -20,6 +21,7 @@ mod survivors;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod work;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
@@ -27,6 +29,7 @@ pub use integrity::{Alarm, IntegrityCodec, TreeCodec};
 pub use media_writer::{MediaWriter, WriteStep};
 pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, Memory, ReencryptionStatus};
 pub use undo::LogCodec;
+pub use work::{Lines, Work};
 
 use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};
 use crate::parts::Counter;

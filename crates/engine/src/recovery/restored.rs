@@ -24,6 +24,11 @@ pub(super) struct Restored {
 }
 
 impl Restored {
+    /// What is restored, in the order of places.
+    pub fn places(&self) -> impl Iterator<Item = TreePlace> + '_ {
+        self.blocks.keys().copied()
+    }
+
     /// The restored copy of what is at `place`.
     pub fn get(&self, place: TreePlace) -> Option<&LineBytes> {
         self.blocks.get(&place).map(|(_, block)| block)
@@ -62,10 +67,14 @@ impl MediaWriter<'_> {
         if self.restored.register.is_some_and(|register| register != tree.root()) {
             return Err(Alarm::TableRoot);
         }
+        self.tally.get_mut().work.hashes += LineTree::hashes(*slots);
+        (0..*slots).for_each(|slot| self.tally.get_mut().read(MediaLine::table(slot)));
         for (slot, bytes) in &entries {
             let Some(entry) = TableEntry::unpack(bytes) else { continue };
             let place = TreePlace::of(entry.media).filter(|place| codec.shape.has(*place));
             let place = place.ok_or(Alarm::Table(*slot))?;
+            self.tally.get_mut().read(place.media());
+            self.tally.get_mut().work.hashes += 1;
             let block = scheme.restored(&entry, place, &self.stored_block(codec, place)).ok_or(Alarm::Table(*slot))?;
             // Only if entries stay when their block leaves can there be two: the newer one counts.
             let older = self.restored.get(place).is_some_and(|other| scheme.is_older(&block, other));
@@ -88,9 +97,12 @@ impl MediaWriter<'_> {
         let mut tree = LineTree::new(caches.sets(), scheme.as_ref());
         for place in self.marked_stale(StaleBits::new(codec.shape)) {
             let stored = self.stored_block(codec, place);
+            self.tally.get_mut().read(place.media());
+            self.tally.get_mut().work.hashes += 2;
             let block = scheme.restored(&stored, &self.low_bits_below(codec, scheme.as_ref(), place));
             self.restored.blocks.insert(place, (caches.set(place.media()), block));
         }
+        self.tally.get_mut().work.hashes += LineTree::hashes(caches.sets());
         let sets: BTreeSet<u64> = self.restored.blocks.values().map(|(set, _)| *set).collect();
         for set in sets {
             tree.set(set, &self.set_line(scheme.as_ref(), set), scheme.as_ref());
@@ -106,6 +118,7 @@ impl MediaWriter<'_> {
     fn marked_stale(&self, bits: StaleBits) -> Vec<TreePlace> {
         let (mut places, mut lines) = (Vec::new(), vec![bits.top()]);
         while let Some(number) = lines.pop() {
+            self.tally.borrow_mut().read(MediaLine::table(number));
             let Content::Stored(bytes) = self.memory().content(MediaLine::table(number)) else { continue };
             for bit in (0..512).filter(|bit| bytes[bit / 8] >> (bit % 8) & 1 == 1) {
                 match bits.meaning(number, bit) {
@@ -124,12 +137,16 @@ impl MediaWriter<'_> {
         let mut low = [0; 8];
         if place.level > 0 {
             let children = tree.shape.children(TreeNode { level: place.level, index: place.index });
-            low.iter_mut()
-                .zip(children)
-                .for_each(|(low, child)| *low = scheme.of_child(&self.stored_block(tree, child)));
+            for (low, child) in low.iter_mut().zip(children) {
+                self.tally.borrow_mut().read(child.media());
+                *low = scheme.of_child(&self.stored_block(tree, child));
+            }
         } else if let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) {
             for (index, low) in low.iter_mut().enumerate() {
                 let line = codec.coverage().line(CounterBlock(place.index), index);
+                if integrity.mac_layout.beside() {
+                    self.tally.borrow_mut().read(MediaLine::data(line));
+                }
                 *low = scheme.of_mac(self.stored_mac(line, codec, integrity));
             }
         }

@@ -17,6 +17,7 @@ pub(crate) mod workers;
 
 pub(crate) use figures::Figures;
 pub use line_trace::{LineHost, LineReport, run_line_trace};
+pub(crate) use power_cost::answered;
 pub use session::Session;
 pub use simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
 pub use source::{Annotated, Bases, Source};

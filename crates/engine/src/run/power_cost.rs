@@ -144,12 +144,12 @@ fn recovery_time(
 }
 
 /// Sends a request for each of `lines`, at most `at_a_time` at once, and returns the time of the last answer.
-fn answered(
+pub(crate) fn answered(
     system: &mut LineSystem<NoObserver>,
     mut lines: impl Iterator<Item = Line>,
     at_a_time: usize,
     cancel: &AtomicBool,
-    send: impl Fn(&mut LineSystem<NoObserver>, Line),
+    mut send: impl FnMut(&mut LineSystem<NoObserver>, Line),
 ) -> Result<Ps, Failure> {
     let mut outstanding = 0;
     loop {

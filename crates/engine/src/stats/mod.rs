@@ -167,6 +167,16 @@ pub struct Nvm {
     pub energy_nj: f64,
     /// Number of writes of the line that was written most often.
     pub max_line_writes: u32,
+    /// Number of writes of the data line that was written most often.
+    pub max_data_writes: u32,
+    /// Number of writes of the counter block that was written most often.
+    pub max_counter_writes: u32,
+    /// Number of writes of the line of MACs that was written most often.
+    pub max_mac_writes: u32,
+    /// Number of writes of the tree node that was written most often.
+    pub max_tree_writes: u32,
+    /// Number of writes of the line of the shadow table that was written most often.
+    pub max_table_writes: u32,
     /// Accesses that found their row open.
     pub row_hits: u64,
     /// Time that banks were busy, summed over all banks.

@@ -41,9 +41,11 @@ const ROOMS: &[(&str, &str)] = &[
         "kernel message config parts workload attribution recovery audit assembly run check user_recovery crash",
     ),
     ("crash_view", "kernel message config recovery audit assembly run crash"),
+    ("recovery_cost", "kernel message config parts workload cache controller device recovery assembly run crash"),
     (
         "api",
-        "message config parts workload design timeline attribution assembly run check user_recovery crash legal_states crash_view",
+        "message config parts workload design timeline attribution assembly run check user_recovery crash legal_states crash_view \
+         recovery_cost",
     ),
     ("embed", "kernel stats message config parts controller device recovery assembly run crash design"),
 ];

@@ -1,0 +1,83 @@
+//! What recovery costs: from a design, a machine and sizes to a report.
+
+use super::Progress;
+use super::request::{self, RequestKind, sizes, variant, whole};
+use super::runs::unless_interrupted;
+use crate::assembly::encryption;
+use crate::config::{self, CORES_MAX, ConfigError, Variant};
+use crate::design;
+use crate::recovery_cost::{PAPERS_NS_PER_LINE, cost, sized, small};
+use crate::run::Failure;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The cost of the recovery of a design.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Recovery {
+    /// The design: a name, or the path of a design file.
+    pub design: String,
+    /// The reading of the design's paper.
+    #[serde(deserialize_with = "variant")]
+    pub variant: Option<Variant>,
+    /// The machine: a preset name or a TOML file.
+    pub machine: Option<String>,
+    /// Overrides, `path.to.key=value`.
+    pub set: Vec<String>,
+    /// Number of cores.
+    #[serde(deserialize_with = "whole")]
+    pub cores: Option<u64>,
+    /// Capacities of the device; without any, that of the machine.
+    #[serde(deserialize_with = "sizes")]
+    pub memory: Vec<u64>,
+    /// Capacities of the caches of counters and of nodes; without any, those of the machine.
+    #[serde(deserialize_with = "sizes")]
+    pub cache: Vec<u64>,
+    /// Whether a small memory is really recovered, too.
+    pub measure: bool,
+}
+
+impl RequestKind for Recovery {
+    const KIND: &'static str = "a cost of recovery";
+}
+
+/// What the recovery of a design costs, for every size of memory and of the caches: `recovery --json`. `progress` receives
+/// costs that are known, of all.
+///
+/// # Errors
+/// A sentence about the request, or the interruption.
+pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
+    let Recovery { design, variant, machine, set, cores, memory, cache, measure } = request::parse(request)?;
+    let variant = variant.unwrap_or_default();
+    let (of_design, of_machine) = design::sets(&set);
+    let design = design::load(&design, variant, &of_design)?;
+    let machine = config::load_machine(machine.as_deref().unwrap_or(&design.machine), &of_machine)?;
+    let cores = cores.unwrap_or(1);
+    let within = u16::try_from(cores).ok().filter(|cores| (1..=CORES_MAX).contains(cores));
+    let cores = within.ok_or_else(|| ConfigError(format!("cores: {cores} is not from 1 to {CORES_MAX}")))?;
+    let or_own = |sizes: Vec<u64>| if sizes.is_empty() { vec![None] } else { sizes.into_iter().map(Some).collect() };
+    let (memory, cache) = (or_own(memory), or_own(cache));
+    let pairs = memory.iter().flat_map(|&bytes| cache.iter().map(move |&cache| (bytes, cache)));
+    // All sizes are checked before anything is computed.
+    let machines = pairs.map(|(bytes, cache)| sized(&machine, bytes, cache)).collect::<Result<Vec<_>, _>>()?;
+    machines.iter().try_for_each(|machine| encryption::check(machine, &design))?;
+    let total = machines.len() as u64 + u64::from(measure);
+    let small = if measure { unless_interrupted(cancel, small(&design, &machine, cancel))? } else { None };
+    let mut costs = Vec::with_capacity(machines.len());
+    for machine in &machines {
+        progress(costs.len() as u64 + u64::from(measure), total);
+        if cancel.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Failure::Cancelled);
+        }
+        costs.push(cost(&design, machine, cores)?);
+    }
+    progress(total, total);
+    Ok(json!({
+        "schema": 1, "design": design.name, "variant": variant.name(), "machine": machine.name, "cores": cores,
+        "why_not": design.promise.crash_consistent.as_ref().err(), "papers_ns_per_line": PAPERS_NS_PER_LINE, "small": small,
+        "costs": costs,
+    })
+    .to_string())
+}

@@ -1,0 +1,126 @@
+//! The bytes on the chip that must survive a power failure, item by item: registers, and what a battery or the ADR domain
+//! must be able to drain.
+
+use super::model::Memory;
+use crate::cache;
+use crate::config::{GlobalRegister, Machine};
+use crate::message::LINE_BYTES;
+use crate::parts::{Choice, Design, Domain, GroupCommit, RegisterName, WriteQueues};
+use serde::Serialize;
+use strum::VariantArray;
+
+/// Bytes of the address of a line.
+const ADDRESS: u64 = 8;
+
+/// What keeps something on the chip over a power failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept {
+    /// The ADR domain drains it to the device.
+    Adr,
+    /// It is in non-volatile cells.
+    NonVolatile,
+    /// A battery drains the caches.
+    Battery,
+}
+
+/// Something on the chip that survives a power failure.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OnChip {
+    /// What it is.
+    pub item: String,
+    /// What keeps it.
+    pub kept: Kept,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// What of `design` on `machine` survives on the chip of `cores` cores.
+pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
+    let mut items = queues(design, machine);
+    items.extend(RegisterName::VARIANTS.iter().filter_map(|&name| {
+        let bytes = register_bytes(name, machine);
+        let kept = kept(design.registers.domain(name), machine)?;
+        (bytes > 0).then(|| OnChip { item: name.name().replace('-', " "), kept, bytes })
+    }));
+    if design.drain().is_some() {
+        let slots = cache::data_slots(machine, cores, design.cache_pads);
+        items.push(OnChip { item: "caches".into(), kept: Kept::Battery, bytes: slots * (LINE_BYTES + ADDRESS) });
+        if design.has_counter_cache() {
+            let config = &machine.controller;
+            let caches = if config.counter_cache_size_per_core { u64::from(cores) } else { 1 };
+            let blocks = config.counter_cache_size.0 * caches / LINE_BYTES;
+            let bytes = blocks * (LINE_BYTES + ADDRESS);
+            items.push(OnChip { item: "counter cache".into(), kept: Kept::Battery, bytes });
+        }
+    }
+    items
+}
+
+/// The write pending queue, and the registers beside it that hold what of one write finds no entry: its counter block, its
+/// line of MACs, the nodes that persist with it, and the lines of the shadow table that name the block and its nodes.
+fn queues(design: &Design, machine: &Machine) -> Vec<OnChip> {
+    let layout = design.media_layout(machine);
+    let config = &machine.controller;
+    let queue =
+        |item: &str, lines: u64, bytes: u64| OnChip { item: item.into(), kept: Kept::Adr, bytes: lines * bytes };
+    let line = LINE_BYTES + ADDRESS;
+    let mut items =
+        vec![queue("write pending queue", u64::from(config.wpq_entries), layout.transfer_bytes() + ADDRESS)];
+    if design.encryption.is_some_and(|parts| parts.queues == WriteQueues::DataAndCounter) {
+        items.push(queue("counter write queue", u64::from(config.counter_wpq_entries), line));
+    }
+    if design.integrity.is_some_and(|integrity| integrity.commit == GroupCommit::Registers) {
+        let memory = Memory::of(design, machine);
+        // A name for the block and each node; or what is evicted at each level, with its entry or its line of bits.
+        let levels = memory.tree.map_or(0, |tree| u64::from(tree.top()));
+        let evictions = memory.has_contents || memory.stale_bits.is_some();
+        let table = if evictions { 2 * levels } else { u64::from(memory.has_table) * levels };
+        let macs = u64::from(memory.macs.is_some_and(|macs| !macs.beside()));
+        let lines = 1 + macs + u64::from(memory.persisted_levels) + table;
+        items.push(OnChip { item: "registers beside the queue".into(), kept: Kept::NonVolatile, bytes: lines * line });
+    }
+    items
+}
+
+/// What keeps a register of this domain; `None` if it is lost or does not exist.
+fn kept(domain: Domain, machine: &Machine) -> Option<Kept> {
+    match domain {
+        Domain::Absent | Domain::Volatile => None,
+        Domain::Adr => Some(Kept::Adr),
+        Domain::Configured => match machine.counters.global_register {
+            GlobalRegister::Adr => Some(Kept::Adr),
+            GlobalRegister::Volatile | GlobalRegister::MaxScan => None,
+        },
+        Domain::NonVolatile => Some(Kept::NonVolatile),
+    }
+}
+
+/// Bytes of all registers of this name.
+fn register_bytes(name: RegisterName, machine: &Machine) -> u64 {
+    let log = &machine.log;
+    match name {
+        // A line, its counter block and its address, beside each circuit.
+        RegisterName::StagingRegister => u64::from(machine.controller.aes_units) * (2 * LINE_BYTES + ADDRESS),
+        // Page number, old major counter and done bits (secpm section 3.5).
+        RegisterName::ReencryptionStatus => 20,
+        RegisterName::GlobalCounter
+        | RegisterName::IncrCounter
+        | RegisterName::BootCounter
+        | RegisterName::ShadowConsumed => 8,
+        // For each bucket, its transaction and how many of its headers have persisted.
+        RegisterName::LogMetadata => {
+            u64::from(log.buckets) * (bytes_for(log.transactions) + bytes_for(log.bucket_records))
+        }
+        // Two blocks of AES for each transaction.
+        RegisterName::RecentCiphertext => u64::from(log.transactions) * 2 * 16,
+        RegisterName::IntegrityRoot | RegisterName::TableRoot => LINE_BYTES,
+        // 16 lines, each with its number (STAR).
+        RegisterName::BitLines => 16 * (LINE_BYTES + ADDRESS),
+    }
+}
+
+/// Whole bytes that hold a number from 0 to `largest`.
+fn bytes_for(largest: u32) -> u64 {
+    u64::from((u32::BITS - largest.leading_zeros()).div_ceil(8))
+}

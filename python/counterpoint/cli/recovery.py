@@ -1,0 +1,29 @@
+"""`recovery`: what the recovery of designs costs, by size of memory and of the metadata caches."""
+
+from __future__ import annotations
+
+from typing import Annotated, Unpack
+
+import typer
+
+from .. import recoveries
+from ..options import RecoveryOptions
+from . import options, screen
+from .recovery_table import recovery_table
+
+
+@options.takes(RecoveryOptions)
+def recovery(
+    designs: Annotated[
+        list[str], typer.Argument(metavar="DESIGN...", help="Names, see `counterpoint designs`, or design files.")
+    ],
+    as_json: options.Json = False,
+    **given: Unpack[RecoveryOptions],
+) -> None:
+    """What recovery costs: lines read and written, MACs, hashes, time, and the bytes on the chip that it relies on."""
+    with screen.progress("recovering") as progress:
+        found = recoveries.recovery(options.names(designs) or [], progress=progress, **given)
+    if as_json:
+        screen.print_json({"schema": 1, "recoveries": [cost.to_dict() for cost in found]})
+    else:
+        screen.output().print(recovery_table(found))
