@@ -3,6 +3,8 @@
 
 use crate::common::judge::{assert_holds, assert_reproduces, count, crash, everywhere, request_of, with};
 use crate::integrity::{DESIGNS, all};
+use counterpoint_engine::config::Variant;
+use counterpoint_engine::design;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -125,6 +127,22 @@ fn what_a_running_machine_does_not_check_is_accepted() {
         let again = crash(&request_of(&report, found));
         let same = |other: &Value| other["rule"] == "integrity" && other["line"] == found["line"];
         assert!(again["violations"].as_array().unwrap().iter().any(same), "{fault}: {found}");
+    });
+}
+
+/// Copies of every design's machine read what the program has stored, if nobody tampers with them.
+#[test]
+fn a_copy_of_any_running_machine_is_that_machine() {
+    let base = json!({"machine": "small", "workload": "btree", "transactions": 8, "attack": ["erase"]});
+    let crashable = |name: &&str| design::find(name, Variant::Hardened).unwrap().promise.crash_consistent.is_ok();
+    let designs: Vec<&str> = design::names().filter(crashable).collect();
+    assert!(designs.len() > 20);
+    designs.par_iter().for_each(|design| {
+        for policy in ["continuous", "gem5", "nvmain-frfcfs-wqf"] {
+            let set = json!([format!("controller.policy={policy}")]);
+            let report = crash(&with(&base, json!({"design": design, "set": set})));
+            assert_eq!(report["internal_errors"], json!([]), "{design} {policy}");
+        }
     });
 }
 

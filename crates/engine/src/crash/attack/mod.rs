@@ -120,6 +120,8 @@ pub struct Attacker {
     speculative: bool,
     /// Number of accesses of the running machine that could have been attacked.
     accesses: u64,
+    /// What is wrong with copies of the machine.
+    internal_errors: Vec<String>,
     tallies: Tallies,
 }
 
@@ -154,6 +156,7 @@ impl Attacker {
             plan,
             speculative,
             accesses: 0,
+            internal_errors: Vec::new(),
             tallies: Tallies::default(),
         }
     }
@@ -288,6 +291,11 @@ impl Attacker {
             (Some(_), None) => Verdict::Denied,
         };
         Judged { verdict, line: wrong, alarm: refused }
+    }
+
+    /// Faults of this program that attacks on the running machine have shown: the verdicts about it mean nothing then.
+    pub fn internal_errors(&self) -> &[String] {
+        &self.internal_errors
     }
 
     /// What has been found.

@@ -6,8 +6,8 @@
 //! moments that matter are those before an access, and the units those that the access may fetch: its line and other lines
 //! of its page, their line of MACs, their counter block, the nodes above it.
 
-use super::choose::{Change, Choice, Reach};
-use super::{Attacker, Judged, Made, Moment, Verdict};
+use super::choose::{Choice, Reach};
+use super::{Attacker, Changes, Judged, Made, Moment, Verdict};
 use crate::assembly::System;
 use crate::kernel::Ps;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, Observer};
@@ -16,6 +16,8 @@ use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// One of so many attacked accesses is also followed by a copy that nobody has tampered with.
+const CONTROL_EVERY: u64 = 64;
 /// Events that an attacked machine runs on if nothing happens.
 pub(super) const HORIZON: u64 = 1_000;
 /// Events that it runs on after a check has failed, to see whether a wrong byte would have been read, or after a wrong
@@ -111,22 +113,37 @@ impl Attacker {
         event: u64,
         line: Line,
     ) -> Vec<(Line, String)> {
-        self.tallies.access(self.versions.units(), self.versions.count());
+        let attacked = self.tallies.access(self.versions.units(), self.versions.count());
+        let checks = codec.integrity().is_some();
+        if attacked % CONTROL_EVERY == 1 {
+            self.control(self.run_on(system, &Vec::new(), checks), event);
+        }
         let (plan, mut accepted) = (self.plan, Vec::new());
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
             let mut random = self.random(event, "crash.attacker.running", kind);
             let media = system.device.image();
             let reach = Reach { versions: &self.versions, media, codec, event, near: Some(line) };
             let Some(change) = choice.change(&reach, &mut random) else { continue };
-            let judged = self.run_on(system, &change, codec.integrity().is_some());
+            let judged = self.run_on(system, &change.units, checks);
             let made = Made { choice, change: &change, moment: Moment::Running, event };
             accepted.extend(self.count(codec, &made, judged));
         }
         accepted
     }
 
-    /// What a copy of `system` makes of `change`. `checks`: whether its controller checks anything.
-    fn run_on<O: Observer>(&self, system: &System<O>, change: &Change, checks: bool) -> Judged {
+    /// A copy with which nobody has tampered must read what the program has stored, and refuse nothing.
+    fn control(&mut self, judged: Judged, event: u64) {
+        if judged.verdict != Verdict::Harmless {
+            let line = judged.line.map_or(String::new(), |(line, _)| format!(" at {:#x}", line.address()));
+            self.internal_errors.push(format!(
+                "internal error: a copy of the machine after event {event} with which nobody has tampered reads wrong bytes{line}, \
+                 or refuses memory"
+            ));
+        }
+    }
+
+    /// What a copy of `system` makes of `changes`. `checks`: whether its controller checks anything.
+    fn run_on<O: Observer>(&self, system: &System<O>, changes: &Changes, checks: bool) -> Judged {
         let mut copy = system.copy(Witness {
             before: &self.plaintext,
             stored: FxHashMap::default(),
@@ -134,7 +151,7 @@ impl Attacker {
             wrong: None,
             alarm: None,
         });
-        for (media, bytes) in &change.units {
+        for (media, bytes) in changes {
             copy.device.tamper(*media, bytes.as_ref());
         }
         let mut left = HORIZON;

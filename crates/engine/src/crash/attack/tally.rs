@@ -109,9 +109,11 @@ impl Tallies {
     }
 
     /// The running machine is attacked before an access, with so many units on the media and versions of them.
-    pub fn access(&mut self, units: u64, versions: u64) {
+    /// Returns the number of such accesses so far.
+    pub fn access(&mut self, units: u64, versions: u64) -> u64 {
         self.accesses += 1;
         (self.units, self.versions) = (units, versions);
+        self.accesses
     }
 
     /// Counts an attack.

@@ -38,6 +38,7 @@ impl Explorer<'_> {
         if self.disagreements.count > internal_errors.len() as u64 {
             internal_errors.push(format!("{} disagreements in all", self.disagreements.count));
         }
+        internal_errors.extend(self.attacker.iter().flat_map(Attacker::internal_errors).take(1).cloned());
         let nested = (self.nested > 0).then_some(NestedExtent {
             states: self.nested_states,
             points: self.nested_points,
