@@ -6,7 +6,7 @@
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Work};
+use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media, Work};
 use crate::message::{
     ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
     RecoveryReport, ShadowRegion, ShadowRegisters, pieces,
