@@ -29,16 +29,20 @@ SURVIVORS = (
     "eadr-all-operation",
     "bbe",
     "sepencr",
+    "anubis-asit",
 )
 """Encrypting designs whose hardened reading holds."""
 
 PROTECTED = (
     "rebuild",
     "strict",
+    "strict-counter-tree",
     "triad-nvm",
     "osiris",
     "anubis-agit-read",
     "anubis-agit-plus",
+    "star",
+    "scue",
     "secpm-tree",
     "supermem",
     "supermem-tree",

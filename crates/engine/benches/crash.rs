@@ -31,13 +31,13 @@ fn every_event(bencher: Bencher<'_, '_>, design: &str) {
 }
 
 /// Measures crash points of designs with a tree: each new state is booted and verified.
-#[divan::bench(args = ["secpm-tree", "strict", "triad-nvm", "osiris"], sample_count = 3, sample_size = 1)]
+#[divan::bench(args = ["secpm-tree", "strict", "osiris", "anubis-asit", "star", "scue"], sample_count = 3, sample_size = 1)]
 fn every_event_with_a_tree(bencher: Bencher<'_, '_>, design: &str) {
     bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":50,"machine":"small""#);
 }
 
 /// Measures attacked states: each has its own boot, and every line that the attack concerns is read.
-#[divan::bench(args = ["secpm-tree", "strict", "triad-nvm", "osiris"], sample_count = 3, sample_size = 1)]
+#[divan::bench(args = ["secpm-tree", "strict", "osiris", "anubis-asit", "star", "scue"], sample_count = 3, sample_size = 1)]
 fn every_attack(bencher: Bencher<'_, '_>, design: &str) {
     let options = r#""tx_size":64,"transactions":10,"machine":"small","attack":["all"]"#;
     bench(bencher, "attacks.attacked", design, options);

@@ -74,7 +74,7 @@ fn measure(bencher: Bencher<'_, '_>, design: &str, think: bool, of: fn(Work) -> 
     bencher.counter(ItemsCount::new(items)).with_inputs(|| runs.system()).bench_local_values(run);
 }
 
-#[divan::bench(args = ["unencrypted", "secpm", "sca", "easy-pm"], sample_count = 5, sample_size = 1)]
+#[divan::bench(args = ["unencrypted", "secpm", "secpm-tree", "sca", "easy-pm"], sample_count = 5, sample_size = 1)]
 fn transactions(bencher: Bencher<'_, '_>, design: &str) {
     measure(bencher, design, false, |(transactions, _, _)| transactions);
 }

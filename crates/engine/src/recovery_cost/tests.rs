@@ -42,8 +42,9 @@ fn compared(design: &Design, machine: &Machine) {
     let memory = Memory::of(design, machine);
     let name = &design.name;
     let (just, worst) = (modelled(design, &memory, &left), modelled(design, &memory, &Left::worst(&memory)));
-    if memory.has_table && memory.stop_loss == 1 {
-        // No block is behind, so fewer may be listed than there are slots.
+    let newest_in_caches = memory.has_contents || memory.stale_bits.is_some();
+    if newest_in_caches || memory.has_table && memory.stop_loss == 1 {
+        // Fewer blocks and nodes may be listed than there are slots.
         assert!(work.reads.total() <= worst.reads.total() && work.macs <= worst.macs, "{name}: {memory:?} {left:?}");
     } else if memory.has_table && !without_mac_lines(machine) {
         assert!(work.writes.tree <= just.writes.tree, "{name}: {memory:?} {left:?}");
@@ -75,9 +76,13 @@ fn the_model_counts_what_boots_do_with_other_macs_trees_and_stop_losses() {
         &["integrity.mac_placement=region", "integrity.persisted_levels=3", "integrity.stop_loss=2"],
     ];
     for sets in others {
-        for design in recovering() {
-            compared(&design, &small_machine(&machine(sets), 128, 2).unwrap());
-        }
+        let machine = small_machine(&machine(sets), 128, 2).unwrap();
+        let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
+        // Nodes of eight whole counters, and MACs with bits of counters, do not fit every machine.
+        let fits = |design: &Design| encryption_parts(&machine, design, 1, &base).is_ok();
+        let designs: Vec<Design> = recovering().into_iter().filter(fits).collect();
+        assert!(designs.len() >= 10, "{}", designs.len());
+        designs.iter().for_each(|design| compared(design, &machine));
     }
 }
 
