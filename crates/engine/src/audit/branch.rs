@@ -3,7 +3,7 @@
 //! because different futures of the same past do not happen together.
 
 use super::counter::CounterCipher;
-use super::durable::{mix, unit_hash};
+use super::hashes::{mix, unit_hash};
 use super::lines::Lines;
 use super::secrecy::{Earlier, InFlight, Leak, Pads, Secrecy, Use, Way, block_of, examine, meet, note_base};
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, ShadowRegion};

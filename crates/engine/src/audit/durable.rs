@@ -14,6 +14,7 @@
 
 use super::CounterLayout;
 use super::counter::{AuditedCounter, CounterCipher, xor};
+use super::hashes::{mix, unit_hash};
 use super::lines::{Id, Lines, Role};
 use super::recovered::Recovered;
 use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
@@ -194,6 +195,13 @@ impl Durable {
         }
     }
 
+    /// Handles that `media`, a line of bits on the chip, now has these bytes. It persists if such lines survive.
+    pub fn bit_line(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
+        if self.recovered.bit_lines_survive() {
+            self.persisted(lines, event, media, bytes);
+        }
+    }
+
     /// If a boot recovers counters: the lines whose MACs are in `media`, and the blocks whose entry is or was there, may have
     /// others from now on.
     fn recovered_otherwise(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
@@ -206,6 +214,12 @@ impl Durable {
             let row = lines.slot(block);
             self.unpack(lines, row);
             self.touch_row(lines, row);
+            for index in 0..lines.coverage().lines() {
+                let line = lines.coverage().line(block, index);
+                if let Some(id) = lines.find(line) {
+                    self.touch_line(lines, id);
+                }
+            }
         }
     }
 
@@ -232,8 +246,9 @@ impl Durable {
         let record = lines.record(id);
         let stored = record.durable.stored.as_ref()?;
         let first = lines.cell(record.line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
-        let split = matches!(self.cipher.as_ref()?.layout(), CounterLayout::Split { .. });
-        self.recovered.by_mac(record.line, stored, first, split)
+        let cipher = self.cipher.as_ref()?;
+        let split = matches!(cipher.layout(), CounterLayout::Split { .. });
+        self.recovered.by_mac(record.line, cipher.coverage().block(record.line), stored, (first, split))
     }
 
     /// Whether counters are only known after a boot has recovered them.
@@ -488,21 +503,6 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id, valid_flags: bool) -> L
         (None, None) if valid_flags => [0; 64],
         (None, None) => cipher.pad(line, counter),
     }
-}
-
-/// Mixes one more word into a hash.
-pub(super) fn mix(hash: u64, word: u64) -> u64 {
-    (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31)
-}
-
-pub(super) fn unit_hash(media: MediaLine, bytes: &LineBytes) -> u64 {
-    let words = bytes.chunks_exact(8).map(|chunk| {
-        let mut word = [0; 8];
-        word.copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    let hash = words.fold(mix(0x9e37_79b9_7f4a_7c15, media.code()), mix);
-    mix(hash ^ hash >> 32, 0xc4ce_b9fe_1a85_ec53)
 }
 
 fn status_hash(status: Option<Status>) -> u64 {

@@ -16,7 +16,7 @@
 
 use super::CounterLayout;
 use super::counter::{Aes, CounterCipher};
-use super::durable::mix;
+use super::hashes::mix;
 use super::lines::{Id, Lines};
 use crate::message::{CoreId, Line, LineBytes, LogLayout};
 use std::cmp::Reverse;

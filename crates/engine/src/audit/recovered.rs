@@ -2,6 +2,7 @@
 //! the MACs of lines, from the lowest bits beside those MACs, or from a shadow table.
 
 use super::counter::AuditedCounter;
+use super::listing::{BitsFacts, Listing};
 use super::mac::{AuditedMacs, LowBitsFacts, TrialFacts};
 use super::table::AuditedTable;
 use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MacLayout, MediaLine, MediaUnit};
@@ -13,10 +14,20 @@ pub enum CounterRecovery {
     /// It does not.
     #[default]
     None,
-    /// It tries one counter after another against the MAC of a line.
-    Trial(TrialFacts),
-    /// It takes the lowest bits of a counter from beside the MAC of its line.
-    LowBits(LowBitsFacts),
+    /// It tries one counter after another against the MAC of a line; if a shadow table names blocks, in those alone.
+    Trial {
+        /// What it tries.
+        facts: TrialFacts,
+        /// Whether a table names blocks.
+        named: bool,
+    },
+    /// It takes the lowest bits of a counter from beside the MAC of its line, in blocks whose bit says that they are stale.
+    LowBits {
+        /// Where the lowest bits are.
+        facts: LowBitsFacts,
+        /// Where the bits of blocks are.
+        bits: BitsFacts,
+    },
     /// It restores counter blocks from a shadow table with their contents.
     Table,
 }
@@ -30,19 +41,23 @@ enum Way {
 /// How counters are recovered, and what has persisted that this needs.
 pub(super) struct Recovered {
     way: Option<Way>,
+    /// Which blocks a boot looks at; `None` if at all.
+    listing: Option<Listing>,
     /// The lines of MACs that have persisted.
     mac_lines: FxHashMap<MacBlock, LineBytes>,
 }
 
 impl Recovered {
     pub fn new(recovery: &CounterRecovery) -> Self {
-        let way = match recovery {
-            CounterRecovery::None => None,
-            CounterRecovery::Trial(facts) => Some(Way::Trial(AuditedMacs::new(facts))),
-            CounterRecovery::LowBits(facts) => Some(Way::LowBits(*facts)),
-            CounterRecovery::Table => Some(Way::Table(AuditedTable::default())),
+        let (way, listing) = match recovery {
+            CounterRecovery::None => (None, None),
+            CounterRecovery::Trial { facts, named } => {
+                (Some(Way::Trial(AuditedMacs::new(facts))), named.then(Listing::of_names))
+            }
+            CounterRecovery::LowBits { facts, bits } => (Some(Way::LowBits(*facts)), Some(Listing::of_bits(*bits))),
+            CounterRecovery::Table => (Some(Way::Table(AuditedTable::default())), None),
         };
-        Self { way, mac_lines: FxHashMap::default() }
+        Self { way, listing, mac_lines: FxHashMap::default() }
     }
 
     /// Whether a boot recovers counters.
@@ -72,10 +87,17 @@ impl Recovered {
 
     /// `media` has persisted. Returns the counter blocks that may have other counters from now on because of their entries.
     pub fn entry_persisted(&mut self, media: MediaLine, bytes: &LineBytes) -> Vec<CounterBlock> {
-        match (&mut self.way, media.unit()) {
-            (Some(Way::Table(table)), MediaUnit::Table(slot)) => table.write(slot, bytes),
+        let MediaUnit::Table(number) = media.unit() else { return Vec::new() };
+        match (&mut self.way, &mut self.listing) {
+            (Some(Way::Table(table)), _) => table.write(number, bytes),
+            (_, Some(listing)) => listing.write(number, bytes),
             _ => Vec::new(),
         }
+    }
+
+    /// Whether lines of bits on the chip survive a loss of power.
+    pub fn bit_lines_survive(&self) -> bool {
+        self.listing.as_ref().is_some_and(Listing::lines_survive)
     }
 
     /// The counter at place `index` of `block` that a boot finds, if memory has `stored`.
@@ -86,15 +108,18 @@ impl Recovered {
         }
     }
 
-    /// The counter that a boot finds for `line`, which is stored as `ciphertext`, by its MAC, if its block says `first`;
-    /// `None` if it does not look there, or finds nothing. `split`: counters have minors.
+    /// The counter that a boot finds for `line` of `block`, which is stored as `ciphertext`, by its MAC, if the block says
+    /// `first`; `None` if it does not look there, or finds nothing. `split`: counters have minors.
     pub fn by_mac(
         &self,
         line: Line,
+        block: CounterBlock,
         ciphertext: &LineBytes,
-        first: AuditedCounter,
-        split: bool,
+        (first, split): (AuditedCounter, bool),
     ) -> Option<AuditedCounter> {
+        if self.listing.as_ref().is_some_and(|listing| !listing.has(block)) {
+            return None;
+        }
         let layout = self.layout()?;
         let mac = layout.get(self.mac_lines.get(&layout.block(line))?, line);
         match self.way.as_ref()? {

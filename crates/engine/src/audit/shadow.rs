@@ -8,7 +8,7 @@
 //! slot is newest.
 
 use super::counter::{AuditedCounter, CounterCipher};
-use super::durable::{mix, unit_hash};
+use super::hashes::{mix, unit_hash};
 use super::lines::{Id, Lines};
 use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion, ShadowRegisters};
 use crate::parts::StampSource;

@@ -68,6 +68,11 @@ impl Observer for Auditor {
         }
     }
 
+    fn bit_line(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+        let event = self.events + 1;
+        self.durable.bit_line(&mut self.lines, event, media, bytes);
+    }
+
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.note(Note::Persisted(media));
         let event = self.events + 1;

@@ -218,7 +218,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 let id = self.engine.counters.block(line);
                 let block = self.present_block(id);
                 self.counter_clean(id);
-                self.append_counter(id, block, bump);
+                self.append_newest_counter(id, block, bump);
                 self.finish_write(slot);
             }
             Claim::Pair(slot) => {
@@ -340,6 +340,13 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     fn append_counter_of(&mut self, slot: u32) {
         let Write { line, block, bump, .. } = self.memory.writes[slot];
         self.append_counter(self.engine.counters.block(line), block, bump);
+    }
+
+    /// Puts the newest copy of a counter block into its queue. Evicted copies of it that still wait would overwrite it, and
+    /// have nothing left to write.
+    pub fn append_newest_counter(&mut self, id: CounterBlock, block: LineBytes, bump: u64) {
+        self.memory.admission.evictions.retain(|eviction| eviction.media != MediaLine::counter(id));
+        self.append_counter(id, block, bump);
     }
 
     /// Puts a counter block into its queue, and what of the tree persists with it.

@@ -71,7 +71,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 return;
             };
             let now = self.memory.now();
-            self.memory.observer.persisted(now, MediaLine::table(number), &bytes);
+            self.memory.observer.bit_line(now, MediaLine::table(number), &bytes);
             if was_zero == is_zero {
                 return;
             }

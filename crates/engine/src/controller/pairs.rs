@@ -87,7 +87,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             updates.is_none_or(|updates| updates.iter().all(|(other, _)| *other != line))
         });
         let bump = self.memory.writes.next_bump();
-        self.append_counter(id, block, bump);
+        self.append_newest_counter(id, block, bump);
         if self.engine.write_path_of(origin).at_encrypted(counter_atomic) != Admit::Unready {
             // The data has left separately.
             return self.finish_write(slot);
@@ -109,7 +109,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             counters.scheme.set(block, index, counter);
             let block = *block;
             // Everything that the cache knows about the block is durable with it.
-            counters.cache.set_clean(MediaLine::counter(id));
+            self.counter_clean(id);
             return Some(block);
         }
         let mut block = self.view().on_chip_block(id)?;

@@ -89,7 +89,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             let block = *counters.cache.peek(MediaLine::counter(id)).expect("a dirty block is in the cache");
             self.counter_clean(id);
             let bump = self.memory.writes.next_bump();
-            self.append_counter(id, block, bump);
+            self.append_newest_counter(id, block, bump);
             self.block_went_alone(id, bump);
         }
         self.memory.acknowledge_writeback(slot);

@@ -5,8 +5,8 @@ use super::{CrashCase, Survival};
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, boot_codec, encryption_parts};
 use crate::audit::{
-    AuditSetup, Auditor, CipherFacts, CounterLayout, CounterRecovery, EadrFacts, Ledger, LogFacts, LowBitsFacts,
-    ProgramFacts, TrialFacts, ledger_channel,
+    AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, EadrFacts, Ledger, LogFacts,
+    LowBitsFacts, ProgramFacts, TrialFacts, ledger_channel,
 };
 use crate::cipher::Keys;
 use crate::config::RunConfig;
@@ -74,14 +74,22 @@ fn counter_recovery(config: &RunConfig, design: &Design, parts: &EncryptionParts
     if has(RecoveryStep::RestoreContents) {
         CounterRecovery::Table
     } else if has(RecoveryStep::RestoreStale) {
-        CounterRecovery::LowBits(LowBitsFacts { layout, bits: config.machine.integrity.low_bits })
+        let shape = design.media_layout(&config.machine).tree;
+        let [blocks, nodes] = shape.map_or([0; 2], |shape| [shape.leaves(), shape.nodes_below_root()]);
+        let survive = Survival::of(design, config.machine.counters.global_register).bit_lines;
+        CounterRecovery::LowBits {
+            facts: LowBitsFacts { layout, bits: config.machine.integrity.low_bits },
+            bits: BitsFacts { blocks, units: blocks + nodes, survive },
+        }
     } else if has(RecoveryStep::RecoverCounters) {
-        CounterRecovery::Trial(TrialFacts {
+        let named = integrity.parts.tree.is_some_and(|tree| tree.table.names_blocks());
+        let facts = TrialFacts {
             key: Keys::from_seed(config.seed).mac[..16].to_vec(),
             layout,
             inputs: integrity.parts.mac_inputs,
             steps: u64::from(config.machine.integrity.stop_loss),
-        })
+        };
+        CounterRecovery::Trial { facts, named }
     } else {
         CounterRecovery::None
     }

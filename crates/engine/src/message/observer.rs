@@ -66,6 +66,8 @@ pub trait Observer {
     fn write_arrived(&mut self, _now: Ps, _line: Line, _plaintext: &LineBytes) {}
     /// `media` entered the persistence domain with these bytes: from now on a crash keeps them.
     fn persisted(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
+    /// A line of bits on the chip, which says what is newer there than in memory, now has these bytes.
+    fn bit_line(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// A counter entry with these bytes was removed from the write pending queue because a newer entry replaced it.
     fn coalesced(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// `bytes` crossed the memory bus towards the media.

@@ -305,7 +305,7 @@ fn a_write_back_completes_when_its_block_is_evicted() {
 
 /// The number of cases; more on request.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
 }
 
 #[test]

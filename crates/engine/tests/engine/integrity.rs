@@ -47,7 +47,7 @@ pub fn all(options: &Value) -> Vec<Value> {
 
 #[test]
 fn what_protects_integrity_survives_every_event_on_the_small_machine() {
-    for (request, report) in everywhere(all(&json!({"machine": "small", "transactions": 30}))) {
+    for (request, report) in everywhere(all(&json!({"machine": "small", "transactions": 20}))) {
         assert!(count(&report, "distinct_states") > 100, "{request}: {}", report["distinct_states"]);
     }
 }
@@ -77,7 +77,7 @@ fn it_survives_with_other_macs_trees_and_caches() {
 
 #[test]
 fn it_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
-    let again = json!({"machine": "small", "transactions": 4, "nested": true});
+    let again = json!({"machine": "small", "transactions": 2, "nested": true});
     let requests = DESIGNS.iter().flat_map(|design| {
         [
             with(&again, json!({"design": design, "workload": "array"})),
@@ -101,7 +101,7 @@ fn no_check_of_a_run_fails_and_bytes_change_no_time() {
     designs.push("write-back-tree");
     designs.par_iter().for_each(|design| {
         for machine in ["small", "secpm"] {
-            let request = json!({"design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": 300});
+            let request = json!({"design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": 150});
             let report = run(&request);
             let integrity = &report["integrity"];
             assert_eq!(count(integrity, "alarms"), 0, "{request}");

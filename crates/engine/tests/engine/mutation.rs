@@ -139,7 +139,7 @@ const ROWS: &[Row] = &[
     row(Fault::TableRoot, "anubis-asit", "array", REFUSED),
     row(Fault::TableRoot, "star", "array", REFUSED),
     row(Fault::BitLines, "star", "array", REFUSED),
-    row(Fault::ShadowEntry, "anubis-asit", "array", LOST),
+    row(Fault::ShadowEntry, "anubis-asit", "array", REFUSED),
     row(Fault::RecoverCounters, "osiris", "array", REFUSED),
 ];
 

@@ -68,6 +68,9 @@ impl Observer for Explorer<'_> {
         }
         self.auditor.persisted(now, media, bytes);
     }
+    fn bit_line(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.auditor.bit_line(now, media, bytes);
+    }
     fn coalesced(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         if self.verifies {
             self.unverified.changed(media);
