@@ -195,12 +195,13 @@ pub fn small(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Result<
     let machine = small::small_machine(machine, SMALL.0, SMALL.1)?;
     let counted = small::counted(design, &machine, cancel)?;
     let memory = Memory::of(design, &machine);
+    let model = modelled(design, &memory, &counted.left);
     Ok(Some(Small {
         memory_bytes: machine.device.capacity.0,
         cache_bytes: [machine.controller.counter_cache_size.0, machine.integrity.metadata_cache_size.0],
         left: counted.left,
         counted: counted.work,
-        model: modelled(design, &memory, &Left::worst(&memory)),
+        model,
         alarm: counted.alarm,
     }))
 }
