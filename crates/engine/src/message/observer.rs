@@ -134,6 +134,7 @@ both! {
     evicted(now: Ps, line: Line);
     write_arrived(now: Ps, line: Line, plaintext: &LineBytes);
     persisted(now: Ps, media: MediaLine, bytes: &LineBytes);
+    bit_line(now: Ps, media: MediaLine, bytes: &LineBytes);
     coalesced(now: Ps, media: MediaLine, bytes: &LineBytes);
     bus_write(now: Ps, media: MediaLine, bytes: &LineBytes);
     logged(now: Ps, core: CoreId, line: Line);
