@@ -3,10 +3,7 @@
 
 use super::encrypted::Encrypted;
 use super::shadow_table::Noted;
-use crate::message::{DevicePort, LineBytes, MediaLine, MediaUnit, Observer, TreePlace};
-
-/// Most blocks that a set holds for which their order is found without allocating.
-const WAYS: usize = 64;
+use crate::message::{DevicePort, MediaLine, MediaUnit, Observer, TreePlace};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Tells that what is `noted` has happened to the slot of `media`.
@@ -47,12 +44,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             (MediaUnit::Counter(_), _) | (_, None) => &self.engine.counters.cache,
             (_, Some(apart)) => apart,
         };
-        let mut blocks: [Option<(TreePlace, &LineBytes)>; WAYS] = [None; WAYS];
-        let found = cache.dirty_beside(media).filter_map(|(media, block)| Some((TreePlace::of(media)?, block)));
-        let count = blocks.iter_mut().zip(found).map(|(to, from)| *to = Some(from)).count();
-        let blocks = &mut blocks[..count];
-        blocks.sort_unstable_by_key(|block| block.map(|(place, _)| place));
-        stale.set_changed(media, &mut blocks.iter().flatten().map(|(place, block)| (*place, **block)));
+        let blocks = cache.dirty_beside(media).filter_map(|(media, block)| Some((TreePlace::of(media)?, *block)));
+        stale.set_changed(media, blocks);
     }
 
     /// Sets or clears the bit that says that the copy of `media` in memory is stale, and those above it.

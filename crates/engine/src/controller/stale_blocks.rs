@@ -27,6 +27,8 @@ pub(super) struct StaleBlocks {
     scheme: Arc<dyn LowBitsScheme>,
     sets: LineTree,
     caches: MetadataShape,
+    /// The changed blocks of a set, kept to reuse its memory.
+    of_set: Vec<(TreePlace, LineBytes)>,
 }
 
 impl StaleBlocks {
@@ -40,6 +42,7 @@ impl StaleBlocks {
             sets: LineTree::new(caches.sets(), scheme.as_ref()),
             scheme,
             caches,
+            of_set: Vec::new(),
         })
     }
 
@@ -53,9 +56,12 @@ impl StaleBlocks {
         1 + self.sets.levels()
     }
 
-    /// The set of `media` has these blocks that are newer than memory, in the order of their places.
-    pub fn set_changed(&mut self, media: MediaLine, blocks: &mut dyn Iterator<Item = (TreePlace, LineBytes)>) {
-        let line = self.scheme.set(blocks);
+    /// The set of `media` has these blocks that are newer than memory.
+    pub fn set_changed(&mut self, media: MediaLine, blocks: impl Iterator<Item = (TreePlace, LineBytes)>) {
+        self.of_set.clear();
+        self.of_set.extend(blocks);
+        self.of_set.sort_unstable_by_key(|(place, _)| *place);
+        let line = self.scheme.set(&mut self.of_set.iter().copied());
         self.sets.set(self.caches.set(media), &line, self.scheme.as_ref());
     }
 
