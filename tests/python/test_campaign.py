@@ -20,7 +20,7 @@ def test_what_promises_to_survive_holds_and_every_other_reading_falls(outcomes: 
 
 def test_no_design_is_left_out(outcomes: list[campaign.Outcome]) -> None:
     explored = {(outcome.design, outcome.variant, outcome.workload) for outcome in outcomes}
-    assert len(explored) == 30 * 2 * len(cp.workloads())
+    assert len(explored) == 34 * 2 * len(cp.workloads())
     readings = {(outcome.design, outcome.variant) for outcome in outcomes if outcome.survives}
     assert len(readings) == 25 + 15
 

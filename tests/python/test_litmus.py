@@ -38,7 +38,8 @@ class TestTheList:
     def test_each_published_reading_that_must_be_hardened_is_broken_by_one(self) -> None:
         broken = {row.design for _, row in ROWS if row.expected == FAILS and row.variant == "published"}
         safe = {"unencrypted", "ideal", "adr", "eadr", "co-located-cc"}
-        safe |= {"write-back-tree", *campaign.PROTECTED}
+        # What the published reading of anubis-asit loses, the campaign shows: its paper is not quoted here.
+        safe |= {"write-back-tree", "anubis-asit", *campaign.PROTECTED}
         assert broken == {design.name for design in cp.designs()} - safe
 
 

@@ -41,6 +41,7 @@ _COMMANDS = {
     "parts": "parts",
     "run": f"run secpm btree {_SMALL}",
     "compare": f"compare -d secpm -w btree {_SMALL} --json",
+    "recovery": "recovery strict --memory 16GiB",
     "crash": f"crash secpm btree {_SMALL}",
     "crash, violated": f"crash write-back btree {_SMALL} --no-shrink --no-blame --json",
     "crash, with files": f"crash secpm btree {_SMALL} --out crash",

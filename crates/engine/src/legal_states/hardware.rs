@@ -76,9 +76,12 @@ impl Hardware {
         let Some(parts) = design.encryption else {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
         };
-        // A recovery that finds every counter by trial leaves none behind.
-        let recovered =
-            parts.write_path == WritePath::StopLoss && design.recovery.contains(&RecoveryStep::RecoverCounters);
+        // A boot that finds every counter, by trial, in a table or in what is below, leaves none behind.
+        let recovered = design.recovery.iter().any(|step| match step {
+            RecoveryStep::RecoverCounters => parts.write_path == WritePath::StopLoss,
+            RecoveryStep::RestoreContents | RecoveryStep::RestoreStale => true,
+            _ => false,
+        });
         if parts.store != CounterStore::Region || recovered {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
         }

@@ -184,7 +184,10 @@ fn machine(units: u32) -> Machine {
 fn accepted() -> Vec<Design> {
     let all = [Variant::Hardened, Variant::Published].into_iter().flat_map(design::all);
     // The machine here does not search for counters.
-    let tries = |design: &Design| design.recovery.contains(&RecoveryStep::RecoverCounters);
+    let searches = |step: &RecoveryStep| {
+        matches!(step, RecoveryStep::RecoverCounters | RecoveryStep::RestoreContents | RecoveryStep::RestoreStale)
+    };
+    let tries = |design: &Design| design.recovery.iter().any(searches);
     let adr = |design: &Design| matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none();
     all.filter(|design| adr(design) && !tries(design)).collect()
 }
