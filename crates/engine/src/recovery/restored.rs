@@ -56,12 +56,15 @@ impl MediaWriter<'_> {
         let Some((scheme, slots)) = &codec.table else { return Ok(()) };
         let mut entries: BTreeMap<u64, LineBytes> = BTreeMap::new();
         self.memory().stored(&mut |media, bytes| {
-            if let MediaUnit::Table(slot) = media.unit() {
+            // What lies beyond the last slot is not under the tree.
+            if let MediaUnit::Table(slot) = media.unit()
+                && slot < *slots
+            {
                 entries.insert(slot, *bytes);
             }
         });
         let mut tree = LineTree::new(*slots, scheme.as_ref());
-        for (slot, bytes) in entries.iter().filter(|(slot, _)| **slot < *slots) {
+        for (slot, bytes) in &entries {
             tree.set(*slot, bytes, scheme.as_ref());
         }
         if self.restored.register.is_some_and(|register| register != tree.root()) {

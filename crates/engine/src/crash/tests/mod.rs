@@ -2,6 +2,7 @@
 
 mod explorer;
 mod nested;
+mod outside_the_table;
 mod power;
 
 use crate::audit::tests::fixture::Machine;
