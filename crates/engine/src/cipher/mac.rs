@@ -50,6 +50,18 @@ impl MacCipher {
         self.of(&[counters, &tail])
     }
 
+    /// The MAC of a node, or of a counter block, that is in a cache. No node has this counter in its parent, so it is no MAC
+    /// that the node has in memory.
+    pub fn cached(&self, counters: &[u8], place: TreePlace) -> u128 {
+        self.child(counters, place, u64::MAX)
+    }
+
+    /// The first 8 bytes of the hash of a line.
+    pub fn short(&self, bytes: &LineBytes) -> [u8; 8] {
+        let hash = self.node(bytes).to_le_bytes();
+        std::array::from_fn(|byte| hash[byte])
+    }
+
     fn of(&self, parts: &[&[u8]]) -> u128 {
         let mut cmac = self.cmac.clone();
         parts.iter().for_each(|part| cmac.update(part));

@@ -121,26 +121,11 @@ impl TreeScheme for BonsaiTree {
 mod tests {
     use super::*;
     use crate::cipher::Keys;
+    use crate::mechanism::first_blocks::tests::Populated;
     use crate::mechanism::line_counters::LineCounters;
     use crate::mechanism::split_counters::SplitCounters;
-    use crate::message::{Line, ranges};
+    use crate::message::ranges;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    /// Memory of which these lines were populated.
-    struct Populated(BTreeSet<u64>);
-
-    impl BaseImage for Populated {
-        fn line(&self, line: Line) -> Option<&LineBytes> {
-            self.populated(line).then_some(&[7; 64])
-        }
-        fn populated(&self, line: Line) -> bool {
-            self.0.contains(&line.0)
-        }
-        fn end(&self) -> u64 {
-            self.0.last().map_or(0, |line| (line + 1) * 64)
-        }
-    }
 
     /// A tree computed from nothing but all its leaves: a vector of nodes for each level.
     fn reference(cipher: &MacCipher, arity: usize, mut below: Vec<LineBytes>) -> Vec<Vec<LineBytes>> {

@@ -6,7 +6,7 @@
 
 use super::first_blocks::FirstBlocks;
 use super::low_bits::LowBits;
-use super::wide_counters::{set_wide, wide};
+use super::wide_counters::{set_wide, sum, wide};
 use crate::cipher::MacCipher;
 use crate::message::{BaseImage, CounterBlock, LineBytes, TreePlace, TreeShape};
 use crate::parts::{Counted, CounterScheme, NodeMac, TreeScheme};
@@ -83,7 +83,7 @@ impl CounterTree {
 
     /// The sum of the counters of a counter block or node, modulo 2^56.
     fn sum(block: &LineBytes) -> u64 {
-        (0..WHOLE).map(|index| wide(block, index)).fold(0, u64::wrapping_add) & ((1 << MAC) - 1)
+        (sum(block) & ((1 << MAC) - 1)) as u64
     }
 
     /// The MAC that `child` has at `place` if the counter in its parent is `counter`.
@@ -177,25 +177,11 @@ fn set_minor(node: &mut LineBytes, index: usize, bits: usize, value: u64) {
 mod tests {
     use super::*;
     use crate::cipher::Keys;
+    use crate::mechanism::first_blocks::tests::Populated;
     use crate::mechanism::wide_counters::WideCounters;
     use crate::message::{Line, TreeNode};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-
-    /// Memory of which these lines were populated.
-    struct Populated(std::ops::Range<u64>);
-
-    impl BaseImage for Populated {
-        fn line(&self, line: Line) -> Option<&LineBytes> {
-            self.populated(line).then_some(&[7; 64])
-        }
-        fn populated(&self, line: Line) -> bool {
-            self.0.contains(&line.0)
-        }
-        fn end(&self) -> u64 {
-            self.0.end * 64
-        }
-    }
 
     /// A tree as a map from places to plain numbers: the counters of each node and of each block.
     struct Reference {
@@ -276,7 +262,7 @@ mod tests {
             length in 0..900u64, writes in prop::collection::vec((any::<u64>(), 0..8usize), 1..40), repeat in 1..120usize,
         ) {
             let arity = if sums { 8 } else { arity };
-            let populated = Populated(first.min(leaves * 8)..(first + length).min(leaves * 8));
+            let populated = Populated((first.min(leaves * 8)..(first + length).min(leaves * 8)).collect());
             let shape = TreeShape::new(leaves, arity);
             let cipher = MacCipher::new(&Keys::from_seed(5).tree);
             let counting = if sums { Counting::Sums } else { Counting::Departures };

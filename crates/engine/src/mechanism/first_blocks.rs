@@ -41,3 +41,24 @@ impl FirstBlocks {
         overlapping.map(|populated| populated.end.min(lines.end) - populated.start.max(lines.start)).sum()
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Memory of which these lines were populated.
+    pub struct Populated(pub BTreeSet<u64>);
+
+    impl BaseImage for Populated {
+        fn line(&self, line: Line) -> Option<&LineBytes> {
+            self.populated(line).then_some(&[7; 64])
+        }
+        fn populated(&self, line: Line) -> bool {
+            self.0.contains(&line.0)
+        }
+        fn end(&self) -> u64 {
+            self.0.last().map_or(0, |line| (line + 1) * 64)
+        }
+    }
+}

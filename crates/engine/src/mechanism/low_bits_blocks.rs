@@ -20,8 +20,7 @@ pub struct LowBitsBlocks {
 
 impl LineHash for LowBitsBlocks {
     fn hash(&self, bytes: &LineBytes) -> [u8; 8] {
-        let hash = self.cipher.node(bytes).to_le_bytes();
-        std::array::from_fn(|byte| hash[byte])
+        self.cipher.short(bytes)
     }
 }
 
@@ -46,8 +45,7 @@ impl LowBitsScheme for LowBitsBlocks {
     fn set(&self, blocks: &mut dyn Iterator<Item = (TreePlace, LineBytes)>) -> LineBytes {
         let mut line = [0; 64];
         for (place, block) in blocks {
-            // No node has this counter in its parent, so this is no MAC of a node.
-            let mac = self.cipher.child(&block[..MAC], place, u64::MAX).to_le_bytes();
+            let mac = self.cipher.cached(&block[..MAC], place).to_le_bytes();
             line[32..48].copy_from_slice(&mac);
             let chained = self.cipher.node(&line).to_le_bytes();
             line[..16].copy_from_slice(&chained);

@@ -2,7 +2,7 @@
 //! 2019, Anubis, ASIT): the lowest 49 bits of each counter, and a MAC over all bits. The others are in memory, where a block
 //! must be written before its counters exceed them; at 49 bits no run comes that far.
 
-use super::wide_counters::{set_wide, wide};
+use super::wide_counters::{set_wide, sum, wide};
 use crate::cipher::MacCipher;
 use crate::message::{ENTRY_COUNTER_BITS, LineBytes, LineHash, TableEntry, TreePlace};
 use crate::parts::TableScheme;
@@ -19,17 +19,16 @@ pub struct TableContents {
 }
 
 impl TableContents {
-    /// The MAC over a block. No node has this counter in its parent, so it is no MAC of a node.
+    /// The MAC over a block.
     fn seal(&self, place: TreePlace, block: &LineBytes) -> u64 {
-        let mac = self.cipher.child(&block[..COUNTERS], place, u64::MAX);
+        let mac = self.cipher.cached(&block[..COUNTERS], place);
         (mac & ((1 << MAC_BITS) - 1)) as u64
     }
 }
 
 impl LineHash for TableContents {
     fn hash(&self, bytes: &LineBytes) -> [u8; 8] {
-        let hash = self.cipher.node(bytes).to_le_bytes();
-        std::array::from_fn(|byte| hash[byte])
+        self.cipher.short(bytes)
     }
 }
 
@@ -49,7 +48,6 @@ impl TableScheme for TableContents {
     }
 
     fn is_older(&self, block: &LineBytes, other: &LineBytes) -> bool {
-        let sum = |block: &LineBytes| (0..8).map(|index| u128::from(wide(block, index))).sum::<u128>();
         sum(block) < sum(other)
     }
 }

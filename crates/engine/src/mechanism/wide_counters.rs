@@ -27,6 +27,11 @@ pub(super) fn set_wide(block: &mut LineBytes, index: usize, value: u64) {
     block[index * COUNTER_BYTES..][..COUNTER_BYTES].copy_from_slice(&value.to_le_bytes()[..COUNTER_BYTES]);
 }
 
+/// The sum of the counters of a block.
+pub(super) fn sum(block: &LineBytes) -> u128 {
+    (0..COUNTERS).map(|index| u128::from(wide(block, index))).sum()
+}
+
 impl CounterScheme for WideCounters {
     fn coverage(&self) -> Coverage {
         Coverage::EIGHT_LINES
