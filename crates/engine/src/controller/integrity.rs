@@ -69,6 +69,15 @@ impl Integrity {
         }
     }
 
+    /// The cache that `media` belongs to, where `counters` is that of counter blocks.
+    pub fn cache_of<'c>(
+        apart: &'c Option<MetadataCache>,
+        counters: &'c MetadataCache,
+        media: MediaLine,
+    ) -> &'c MetadataCache {
+        apart.as_ref().filter(|_| !media.is_counter()).unwrap_or(counters)
+    }
+
     /// The register of the root, if there is a tree.
     pub fn root(&self) -> Option<LineBytes> {
         let tree = self.parts.tree.as_ref()?;
@@ -174,6 +183,11 @@ impl EncryptionEngine {
     /// The tree, if there is one.
     pub fn tree(&self) -> Option<&TreeParts> {
         self.integrity.as_ref()?.parts.tree.as_ref()
+    }
+
+    /// What is kept about blocks that are newer on the chip, if a boot computes them from what is below them.
+    pub fn stale(&mut self) -> Option<&mut StaleBlocks> {
+        self.integrity.as_mut()?.stale.as_mut()
     }
 
     /// Whether memory says what is in the metadata caches, so that a block which is evicted from them must leave in that event.

@@ -2,8 +2,9 @@
 //! shadow table, or bits for what is newer on the chip, with the root over it. Both change in the event of what they tell.
 
 use super::encrypted::Encrypted;
+use super::integrity::Integrity;
 use super::shadow_table::Noted;
-use crate::message::{DevicePort, MediaLine, MediaUnit, Observer, TreePlace};
+use crate::message::{DevicePort, MediaLine, Observer, TreePlace};
 
 impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Tells that what is `noted` has happened to the slot of `media`.
@@ -26,10 +27,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let Some(integrity) = &mut self.engine.integrity else { return };
         let Some(table) = &mut integrity.table else { return };
         let counters = &self.engine.counters.cache;
-        let (cache, first) = match (media.unit(), &integrity.apart) {
-            (MediaUnit::Counter(_), _) | (_, None) => (counters, 0),
-            (_, Some(apart)) => (apart, counters.slots()),
-        };
+        let cache = Integrity::cache_of(&integrity.apart, counters, media);
+        let first = if std::ptr::eq(cache, counters) { 0 } else { counters.slots() };
         let Some((slot, block)) = cache.slot(media).zip(cache.peek(media)) else { return };
         if let Some((line, bytes)) = table.note(first + slot, media, block, noted, self.memory.bytes) {
             self.append_block(line, bytes, 0);
@@ -40,29 +39,20 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     fn note_set(&mut self, media: MediaLine) {
         let Some(integrity) = &mut self.engine.integrity else { return };
         let Some(stale) = integrity.stale.as_mut().filter(|_| self.memory.bytes) else { return };
-        let cache = match (media.unit(), &integrity.apart) {
-            (MediaUnit::Counter(_), _) | (_, None) => &self.engine.counters.cache,
-            (_, Some(apart)) => apart,
-        };
+        let cache = Integrity::cache_of(&integrity.apart, &self.engine.counters.cache, media);
         let blocks = cache.dirty_beside(media).filter_map(|(media, block)| Some((TreePlace::of(media)?, *block)));
         stale.set_changed(media, blocks);
     }
 
     /// Sets or clears the bit that says that the copy of `media` in memory is stale, and those above it.
     pub fn mark_stale(&mut self, media: MediaLine, stale: bool) {
-        let Some(bits) =
-            self.engine.integrity.as_ref().and_then(|integrity| integrity.stale.as_ref()).map(|stale| stale.bits)
-        else {
-            return;
-        };
+        let Some(bits) = self.engine.stale().map(|stale| stale.bits) else { return };
         let Some(place) = TreePlace::of(media) else { return };
         let mut set = stale;
         for (number, bit) in bits.path(place) {
             self.bring_bit_line(number);
-            let integrity = self.engine.integrity.as_mut().and_then(|integrity| integrity.stale.as_mut());
-            let Some((bytes, [was_zero, is_zero])) = integrity.and_then(|stale| stale.put_bit(number, bit, set)) else {
-                return;
-            };
+            let put = self.engine.stale().and_then(|stale| stale.put_bit(number, bit, set));
+            let Some((bytes, [was_zero, is_zero])) = put else { return };
             let now = self.memory.now();
             self.memory.observer.bit_line(now, MediaLine::table(number), &bytes);
             if was_zero == is_zero {
@@ -75,8 +65,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// Brings line `number` of the bits to the chip. It is read from memory if it is there; nothing waits for that, because bits
     /// are only set and cleared.
     fn bring_bit_line(&mut self, number: u64) {
-        let Some(stale) = self.engine.integrity.as_mut().and_then(|integrity| integrity.stale.as_mut()) else { return };
-        if stale.line(number).is_some() {
+        if self.engine.stale().is_none_or(|stale| stale.uses(number)) {
             return;
         }
         let media = MediaLine::table(number);
@@ -84,8 +73,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         if bytes != [0; 64] {
             self.fetch_metadata(media, None);
         }
-        let stale = self.engine.integrity.as_mut().and_then(|integrity| integrity.stale.as_mut());
-        if let Some((media, bytes)) = stale.and_then(|stale| stale.bring(number, bytes)) {
+        if let Some((media, bytes)) = self.engine.stale().and_then(|stale| stale.bring(number, bytes)) {
             self.append_block(media, bytes, 0);
         }
     }

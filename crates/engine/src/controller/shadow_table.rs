@@ -81,10 +81,20 @@ impl Table {
         if !wanted {
             return None;
         }
-        match self.contents {
-            Some(_) => self.write_contents(slot, media, block, noted, bytes),
+        let changed = matches!(noted, Noted::FirstChanged | Noted::ChangedAgain);
+        let place = TreePlace::of(media);
+        match &self.contents {
+            Some(Contents { scheme, .. }) => {
+                let entry = match place.filter(|_| changed) {
+                    Some(place) if bytes => scheme.entry(place, block),
+                    // Its size and its place are all that matters.
+                    Some(_) => [1; 64],
+                    None => [0; 64],
+                };
+                self.write_contents(slot, entry, changed, bytes)
+            }
             // Nothing of a line of MACs is lost that a boot would have to find.
-            None => TreePlace::of(media).and_then(|_| self.write_name(slot, media)),
+            None => place.and_then(|_| self.write_name(slot, media)),
         }
     }
 
@@ -100,28 +110,19 @@ impl Table {
         Some((MediaLine::table(line as u64), self.lines[line]))
     }
 
+    /// The entry of `slot` is now `entry`. An entry that is cleared already is not written.
     fn write_contents(
         &mut self,
         slot: usize,
-        media: MediaLine,
-        block: &LineBytes,
-        noted: Noted,
+        entry: LineBytes,
+        changed: bool,
         bytes: bool,
     ) -> Option<(MediaLine, LineBytes)> {
-        let before = *self.line(slot);
-        let contents = self.contents.as_mut()?;
-        let changed = matches!(noted, Noted::FirstChanged | Noted::ChangedAgain);
-        let entry = match TreePlace::of(media).filter(|_| changed) {
-            Some(place) if bytes => contents.scheme.entry(place, block),
-            // Its size and its place are all that matters.
-            Some(_) => [1; 64],
-            None => [0; 64],
-        };
+        let before = std::mem::replace(self.line(slot), entry);
         if before == entry && !changed {
             return None;
         }
-        self.lines[slot] = entry;
-        if bytes {
+        if let Some(contents) = self.contents.as_mut().filter(|_| bytes) {
             contents.tree.set(slot as u64, &entry, contents.scheme.as_ref());
         }
         Some((MediaLine::table(slot as u64), entry))

@@ -65,12 +65,11 @@ impl StaleBlocks {
         self.sets.set(self.caches.set(media), &line, self.scheme.as_ref());
     }
 
-    /// Line `number` of the bits, if it is on the chip.
-    pub fn line(&mut self, number: u64) -> Option<LineBytes> {
+    /// Whether line `number` of the bits is on the chip; counts as a use.
+    pub fn uses(&mut self, number: u64) -> bool {
         self.clock += 1;
-        let line = self.lines.iter_mut().find(|line| line.number == number)?;
-        line.used = self.clock;
-        Some(line.bytes)
+        let line = self.lines.iter_mut().find(|line| line.number == number);
+        line.map(|line| line.used = self.clock).is_some()
     }
 
     /// Puts line `number` of the bits on the chip; returns the line that leaves for memory, if one does.

@@ -53,7 +53,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             key: keys.data[..key_bytes].to_vec(),
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
             valid_flags: parts.valid_flags,
-            recovery: counter_recovery(config, design, parts),
+            recovery: counter_recovery(config, design, parts, &survival, &keys),
         }),
         log,
         line_atomic: design.promise.line_atomic,
@@ -67,7 +67,13 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
 }
 
 /// How a boot of `design` recovers counters.
-fn counter_recovery(config: &RunConfig, design: &Design, parts: &EncryptionParts) -> CounterRecovery {
+fn counter_recovery(
+    config: &RunConfig,
+    design: &Design,
+    parts: &EncryptionParts,
+    survival: &Survival,
+    keys: &Keys,
+) -> CounterRecovery {
     let has = |step| design.recovery.contains(&step);
     let Some(integrity) = &parts.integrity else { return CounterRecovery::None };
     let layout = integrity.mac_layout;
@@ -76,15 +82,14 @@ fn counter_recovery(config: &RunConfig, design: &Design, parts: &EncryptionParts
     } else if has(RecoveryStep::RestoreStale) {
         let shape = design.media_layout(&config.machine).tree;
         let [blocks, nodes] = shape.map_or([0; 2], |shape| [shape.leaves(), shape.nodes_below_root()]);
-        let survive = Survival::of(design, config.machine.counters.global_register).bit_lines;
         CounterRecovery::LowBits {
             facts: LowBitsFacts { layout, bits: config.machine.integrity.low_bits },
-            bits: BitsFacts { blocks, units: blocks + nodes, survive },
+            bits: BitsFacts { blocks, units: blocks + nodes, survive: survival.bit_lines },
         }
     } else if has(RecoveryStep::RecoverCounters) {
         let named = integrity.parts.tree.is_some_and(|tree| tree.table.names_blocks());
         let facts = TrialFacts {
-            key: Keys::from_seed(config.seed).mac[..16].to_vec(),
+            key: keys.mac[..16].to_vec(),
             layout,
             inputs: integrity.parts.mac_inputs,
             steps: u64::from(config.machine.integrity.stop_loss),

@@ -71,7 +71,7 @@ impl<'a> MediaWriter<'a> {
         &self.memory
     }
 
-    /// What has been done since the last [`MediaWriter::forget_work`].
+    /// What has been done since the last `MediaWriter::forget_work`.
     pub fn work(&self) -> Work {
         self.tally.borrow().work
     }

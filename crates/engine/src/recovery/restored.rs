@@ -9,7 +9,7 @@ use crate::message::{
     TableEntry, TreeNode, TreePlace,
 };
 use crate::parts::LowBitsScheme;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What is in the metadata caches.
 #[derive(Default)]
@@ -106,9 +106,12 @@ impl MediaWriter<'_> {
             self.restored.blocks.insert(place, (caches.set(place.media()), block));
         }
         self.tally.get_mut().work.hashes += LineTree::hashes(caches.sets());
-        let sets: BTreeSet<u64> = self.restored.blocks.values().map(|(set, _)| *set).collect();
-        for set in sets {
-            tree.set(set, &self.set_line(scheme.as_ref(), set), scheme.as_ref());
+        let mut sets: BTreeMap<u64, Vec<(TreePlace, LineBytes)>> = BTreeMap::new();
+        for (place, (set, block)) in &self.restored.blocks {
+            sets.entry(*set).or_default().push((*place, *block));
+        }
+        for (set, blocks) in sets {
+            tree.set(set, &scheme.set(&mut blocks.into_iter()), scheme.as_ref());
         }
         if self.restored.register.is_some_and(|register| register != tree.root()) {
             return Err(Alarm::TableRoot);

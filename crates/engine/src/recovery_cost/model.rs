@@ -96,6 +96,11 @@ impl Memory {
         }
     }
 
+    /// Whether a boot restores what was newer in the caches to them.
+    pub fn restores_caches(&self) -> bool {
+        self.has_contents || self.stale_bits.is_some()
+    }
+
     /// Counter blocks of the memory.
     pub fn blocks(&self) -> u64 {
         (self.lines / self.coverage.lines() as u64).max(1)
@@ -155,7 +160,7 @@ impl Left {
     /// takes as many reads and hashes as any other.
     pub fn worst(memory: &Memory) -> Self {
         let behind = memory.behind();
-        if !memory.has_table && !memory.has_contents && memory.stale_bits.is_none() {
+        if !memory.has_table && !memory.restores_caches() {
             return Self { behind, ..Self::default() };
         }
         let listed_blocks = memory.slots[0].min(memory.blocks());

@@ -74,7 +74,7 @@ fn queues(design: &Design, machine: &Machine) -> Vec<OnChip> {
         let memory = Memory::of(design, machine);
         // A name for the block and each node; or what is evicted at each level, with its entry or its line of bits.
         let levels = memory.tree.map_or(0, |tree| u64::from(tree.top()));
-        let evictions = memory.has_contents || memory.stale_bits.is_some();
+        let evictions = memory.restores_caches();
         let table = if evictions { 2 * levels } else { u64::from(memory.has_table) * levels };
         let macs = u64::from(memory.macs.is_some_and(|macs| !macs.beside()));
         let lines = 1 + macs + u64::from(memory.persisted_levels) + table;

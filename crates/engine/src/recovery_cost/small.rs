@@ -88,7 +88,7 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
     boot.load();
     let mut left = Left { behind: memory.behind(), ..listed(&memory, boot.memory()) };
     boot.finish();
-    if memory.has_contents || memory.stale_bits.is_some() {
+    if memory.restores_caches() {
         boot.restored().for_each(|place| add(&mut left, place));
     }
     Ok(Counted { work: boot.work(), left, alarm: boot.alarm().map(|alarm| format!("{alarm:?}")) })
@@ -98,7 +98,7 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
 fn listed(memory: &Memory, media: &dyn crate::recovery::Media) -> Left {
     let Some(tree) = memory.tree else { return Left::default() };
     let mut left = Left::default();
-    if memory.has_table || memory.has_contents || memory.stale_bits.is_some() {
+    if memory.has_table || memory.restores_caches() {
         left.listed_nodes = vec![0; usize::from(tree.top()) - 1];
     }
     if memory.stale_bits.is_some() {
