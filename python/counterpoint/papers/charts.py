@@ -89,7 +89,10 @@ def table(spec: TableSpec, matrix: Matrix, runs: Runs, names: Mapping[str, str])
     return Table(
         spec.title,
         ("", *columns),
-        tuple((row, *(_cell(column[row], spec.digits) for column in columns.values())) for row in rows),
+        tuple(
+            (row, *(_cell(column[row], 0 if name in spec.whole else spec.digits) for name, column in columns.items()))
+            for row in rows
+        ),
     )
 
 

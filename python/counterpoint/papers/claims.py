@@ -206,8 +206,8 @@ def _band(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
     found = point.estimates()
     outside = [name for name, one in found.items() if one.high < low - tolerance or one.low > high + tolerance]
     least, most = (pick(found.values(), key=lambda one: one.mean) for pick in (min, max))
-    words = f"{least.said(spec.digits)} to {most.said(spec.digits)}"
-    words += f" (outside: {', '.join(outside)})" if outside else ""
+    words = least.said(spec.digits) + (f" to {most.said(spec.digits)}" if len(found) > 1 else "")
+    words += f" (outside: {', '.join(outside)})" if outside and len(found) > 1 else ""
     row = ClaimRow(point.at, f"{low:g} to {high:g} ± {tolerance:g}", words, not outside)
     return point.key, [least.mean, most.mean], row
 

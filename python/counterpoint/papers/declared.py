@@ -30,8 +30,8 @@ with its name), and what is made of it: charts, tables and claims, each a quanti
     [[claim]]
     id = "secpm.f11.without-cwr"   # of claims.toml
 
-With `of = "recovery"` the points of a matrix are no runs but recoveries: what a boot of the design on the machine costs,
-as `counterpoint recovery` has it. They run no program, so `workload` is "none".
+With `of = "recovery"` the points of a matrix are no runs but recoveries: what a boot of the design on the machine
+costs, as `counterpoint recovery` has it. They run no program, so `workload` is "none".
 """
 
 from __future__ import annotations
@@ -122,6 +122,7 @@ class TableSpec:
         labels: what the values of the rows are called, in order.
         mean_over: axes of which the mean is shown.
         digits: after the point.
+        whole: the columns that have none, as counts.
     """
 
     rows: str
@@ -132,6 +133,7 @@ class TableSpec:
     labels: Sequence[str] = ()
     mean_over: tuple[str, ...] = ()
     digits: int = 2
+    whole: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

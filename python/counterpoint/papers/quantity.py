@@ -124,8 +124,8 @@ class Quantity:
         form: by itself, or how it stands to the figure of the other run.
         where: the values of axes that are looked at; other axes are looked at whole.
         over: what is different about the other run; other axes are the same.
-        beyond: what is different about a third run, whose figure is taken off both: how what one run has beyond it stands
-            to what the other has.
+        beyond: what is different about a third run, whose figure is taken off both: how what one run has beyond it
+            stands to what the other has.
     """
 
     metric: str
@@ -135,7 +135,7 @@ class Quantity:
     beyond: Mapping[str, Value] = field(default_factory=dict)
 
     def keys(self, matrix: Matrix) -> Iterable[tuple[Key, Key | None, Key | None]]:
-        """The selected runs, each with the run that it is compared to, and that whose figure is taken off both."""
+        """The selected runs, each with the run it is compared to, and the one whose figure is taken off both."""
         for point in matrix.points:
             if all(point.values[key] in allowed for key, allowed in self.where.items()):
                 yield key_of(point), _changed(matrix, point, self.over), _changed(matrix, point, self.beyond)

@@ -174,8 +174,10 @@ def _recovered(asked: Mapping[str, Any]) -> Document:
 
 
 def over_seeds(measured: Sequence[Measured], seeds: int) -> list[Measured]:
-    """Experiments with the runs of all seeds, from those with one each, all of the first seed first; recoveries depend on
-    no seed, so they are there once."""
+    """Experiments with the runs of all seeds, from those with one each, all of the first seed first.
+
+    Recoveries depend on no seed, so they are there once.
+    """
     figures = len(measured) // seeds
     return [
         Measured(
