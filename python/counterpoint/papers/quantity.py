@@ -111,7 +111,8 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
 `runtime` is simulated ns per transaction, `execution_time` the ns from one transaction to the next over all cores,
 `l1_access_latency` and `latency` are in ns, energies in mJ, and `recovery_paper_s` is by the formula of sepencr section
 V-D. Of the drain, `drain_caches_mj`, `drain_controller_mj` and `drain_encryption_mj` are the columns of its Table III.
-Those of `boot` are of recoveries: lines, and seconds on the machine's device or by the papers' arithmetic, 100 ns a line.
+Those of `boot` are of recoveries: lines, and seconds on the machine's device or by the papers' arithmetic, 100 ns for
+each line read.
 """
 
 
