@@ -19,6 +19,7 @@ from counterpoint.matrix import Matrix, parse
 from counterpoint.papers import calibrate, charts, claims, reproduce
 from counterpoint.papers.declared import PAPERS, PREDICTIONS, ChartSpec, ClaimSpec, TableSpec, experiments, paper
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
+from counterpoint.report import colours
 
 ROOT = Path(__file__).parents[2]
 PREDICTED = {name: claim for name, claim in claims.published().items() if claim["paper"] in PREDICTIONS}
@@ -194,3 +195,12 @@ def test_the_page_has_every_claim_and_deviations_explain_what_is_missed() -> Non
     section = deviations.partition("\n## integrity\n")[2].partition("\n## ")[0]
     assert f"{len(PREDICTED) - len(missed)} of {len(PREDICTED)} hold" in section
     assert {name for name in PREDICTED if f"`{name.removeprefix('integrity.')}`" in section} >= missed
+
+
+def test_no_two_designs_of_a_chart_have_one_colour() -> None:
+    known = {design.name for design in cp.designs()}
+    for experiment in experiments("integrity", "full"):
+        shown = [[str(one) for one in spec.quantity.where.get("design", ())] for spec in experiment.charts]
+        colour_of = colours.of_series(list(dict.fromkeys(name for names in shown for name in names)), known)
+        for names in shown:
+            assert len({colour_of[name] for name in names}) == len(names), experiment.id
