@@ -200,7 +200,10 @@ def test_the_page_has_every_claim_and_deviations_explain_what_is_missed() -> Non
 def test_no_two_designs_of_a_chart_have_one_colour() -> None:
     known = {design.name for design in cp.designs()}
     for experiment in experiments("integrity", "full"):
-        shown = [[str(one) for one in spec.quantity.where.get("design", ())] for spec in experiment.charts]
+        shown = [
+            [str(one) for one in spec.quantity.where.get("design", experiment.matrices[spec.matrix].axes["design"])]
+            for spec in experiment.charts
+        ]
         colour_of = colours.of_series(list(dict.fromkeys(name for names in shown for name in names)), known)
         for names in shown:
             assert len({colour_of[name] for name in names}) == len(names), experiment.id
