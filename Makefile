@@ -79,6 +79,8 @@ picture: compare ## Redraw the picture of docs/compare.md and the tutorial.
 validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: only one.
 	$(BIN)/counterpoint reproduce $(PAPER) --out $(OUT) || test $$? = 1
 	cp $(OUT)/{secpm,secpm-workshop,counter-atomicity,easy-pm,sepencr}.md validation/
+	$(BIN)/counterpoint reproduce integrity --out $(OUT)/integrity || test $$? = 1
+	cp $(OUT)/integrity/integrity.md validation/
 
 .PHONY: calibrate
 calibrate: engine ## Repeat the search over what the papers leave open, into docs/; PAPER=secpm, ...: only those of its simulator. It resumes from $(OUT)/.

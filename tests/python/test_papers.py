@@ -29,6 +29,9 @@ from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_o
 
 ROOT = Path(__file__).parents[2]
 
+#: The claims of the papers that are reproduced on their own machines.
+OF_PAPERS = [name for name, claim in claims.published().items() if claim["paper"] in PAPERS]
+
 #: The figures and tables that the papers' evaluations have, and the experiment of secpm section 3.4.3.
 FIGURES = {
     "secpm": ["t1", "t2", "page-log", "f11", "f12", "f13", "f14", "f15"],
@@ -59,7 +62,7 @@ def test_every_claim_is_measured_once() -> None:
     measured = Counter(
         spec.id for name in PAPERS for experiment in experiments(name, "full") for spec in experiment.claims
     )
-    assert measured == dict.fromkeys(claims.published(), 1)
+    assert measured == dict.fromkeys(OF_PAPERS, 1)
 
 
 def test_a_search_simulates_what_the_figures_show_with_fewer_transactions_at_most() -> None:
@@ -361,7 +364,7 @@ def test_every_claim_is_printed_with_what_was_measured(cli: Cli, tmp_path: Path)
     store = tmp_path / "runs.duckdb"
     found = cli("reproduce", "all", "--quick", "--json", "--store", str(store))
     document = json.loads(found.out)
-    assert [claim["id"] for claim in document["claims"]] == list(claims.published())
+    assert [claim["id"] for claim in document["claims"]] == OF_PAPERS
     for claim in document["claims"]:
         assert {"paper", "published", "measured", "tolerance", "holds", "detail"} <= claim.keys()
         assert claim["measured"] is not None and claim["detail"]

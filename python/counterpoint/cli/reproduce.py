@@ -21,7 +21,11 @@ CLAIM_MISSED = 1
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="[PAPER|all]", help="A paper, by the name of its machine; default all.")
+        str,
+        typer.Argument(
+            metavar="[PAPER|integrity|all]",
+            help="A paper, by the name of its machine; `integrity`, predictions on one machine; default all papers.",
+        ),
     ] = ALL,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small footprints and few transactions: to test that it works.")

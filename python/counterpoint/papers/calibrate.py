@@ -21,7 +21,7 @@ from ..store import Store
 from . import crossvalidate, descent, finish, sensitivity
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec, Simulator, simulators
-from .declared import paper
+from .declared import PAPERS, paper
 from .evaluate import Asked, Outcome, Simulations, judged_claims
 from .finish import Finalist, Piece
 from .model import Claim
@@ -246,7 +246,7 @@ def cited_by(asked: str | Sequence[str]) -> list[Simulator]:
         InputError: there is no such paper.
     """
     given = [asked] if isinstance(asked, str) else list(asked)
-    names = {name for one in given or ["all"] for name in names_of(one)}
+    names = {name for one in given or ["all"] for name in names_of(one, PAPERS)}
     return [simulator for simulator in simulators() if names & set(simulator.papers)]
 
 

@@ -89,7 +89,10 @@ def table(spec: TableSpec, matrix: Matrix, runs: Runs, names: Mapping[str, str])
     return Table(
         spec.title,
         ("", *columns),
-        tuple((row, *(_cell(column[row], spec.digits) for column in columns.values())) for row in rows),
+        tuple(
+            (row, *(_cell(column[row], 0 if name in spec.whole else spec.digits) for name, column in columns.items()))
+            for row in rows
+        ),
     )
 
 
@@ -134,11 +137,17 @@ class _Places:
     def _called(self, key: str, at: Mapping[str, Value]) -> str:
         value = at[key]
         if key in self.spec.labels:
-            return self.spec.labels[key][self.matrix.axes[key].index(value)]
+            return self.spec.labels[key][self._place(key, at)]
         if key == "cores":
             # A number alone says nothing where it is no place on an axis.
             return str(value) if key == self.spec.x else units.count_of(value, "core")
         return units.size(value) if key == "tx_size" else self.names.get(str(value), str(value))
+
+    def _place(self, key: str, at: Mapping[str, Value]) -> int:
+        """The place on an axis; of values that go together it takes all to tell."""
+        group = next(group for group in self.matrix.together if key in group)
+        rows = list(zip(*(self.matrix.axes[each] for each in group), strict=True))
+        return rows.index(tuple(at[each] for each in group))
 
 
 def _averages(means: Mapping[Spot, float | None]) -> dict[Spot, float | None]:

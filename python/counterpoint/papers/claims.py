@@ -35,9 +35,9 @@ _BY = {"by_tx_size": "tx_size", "by_cores": "cores", "by_design": "design"}
 
 @cache
 def published() -> dict[str, dict[str, Any]]:
-    """The entries of `claims.toml` by id, in its order."""
-    document = tomllib.loads(resources.files(__package__).joinpath("claims.toml").read_text())
-    return {claim["id"]: claim for claim in document["claim"]}
+    """The entries of `claims.toml` by id, in its order, and then those of `predictions.toml`."""
+    files = [resources.files(__package__).joinpath(name) for name in ("claims.toml", "predictions.toml")]
+    return {claim["id"]: claim for file in files for claim in tomllib.loads(file.read_text())["claim"]}
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def judge(spec: ClaimSpec, matrix: Matrix, runs: Sequence[Mapping[Key, Document]
         holds=all(row.holds for _, _, row in outcomes),
         rows=tuple(row for _, _, row in outcomes),
         intervals=_intervals(points, spec) if len(runs) > 1 and entry["kind"] != "exact" else (),
+        source=entry.get("source", ""),
     )
 
 
@@ -205,8 +206,8 @@ def _band(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:
     found = point.estimates()
     outside = [name for name, one in found.items() if one.high < low - tolerance or one.low > high + tolerance]
     least, most = (pick(found.values(), key=lambda one: one.mean) for pick in (min, max))
-    words = f"{least.said(spec.digits)} to {most.said(spec.digits)}"
-    words += f" (outside: {', '.join(outside)})" if outside else ""
+    words = least.said(spec.digits) + (f" to {most.said(spec.digits)}" if len(found) > 1 else "")
+    words += f" (outside: {', '.join(outside)})" if outside and len(found) > 1 else ""
     row = ClaimRow(point.at, f"{low:g} to {high:g} ± {tolerance:g}", words, not outside)
     return point.key, [least.mean, most.mean], row
 

@@ -29,6 +29,9 @@ with its name), and what is made of it: charts, tables and claims, each a quanti
     x = "workload"
     [[claim]]
     id = "secpm.f11.without-cwr"   # of claims.toml
+
+With `of = "recovery"` the points of a matrix are no runs but recoveries: what a boot of the design on the machine
+costs, as `counterpoint recovery` has it. They run no program, so `workload` is "none".
 """
 
 from __future__ import annotations
@@ -50,8 +53,14 @@ Scale: TypeAlias = Literal["full", "quick", "calibration"]
 PAPERS = ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr")
 """The papers, whose folders here and machine presets have the same names."""
 
+PREDICTIONS = ("integrity",)
+"""What papers say of designs, predicted on one machine that none of them has; nothing is searched for them."""
+
+RECOVERY = "recovery"
+"""What the points of a matrix are, where they are no runs."""
+
 _SCALES = ("full", "quick", "calibration")
-_QUANTITY = ("metric", "form", "where", "over")
+_QUANTITY = ("metric", "form", "where", "over", "beyond")
 _HERE = resources.files(__package__)
 
 
@@ -113,6 +122,7 @@ class TableSpec:
         labels: what the values of the rows are called, in order.
         mean_over: axes of which the mean is shown.
         digits: after the point.
+        whole: the columns that have none, as counts.
     """
 
     rows: str
@@ -123,6 +133,7 @@ class TableSpec:
     labels: Sequence[str] = ()
     mean_over: tuple[str, ...] = ()
     digits: int = 2
+    whole: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,16 +182,17 @@ class RecoverabilitySpec:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table as it is declared."""
+    """One figure or table as it is declared; `recoveries` are the names of the matrices whose points are no runs."""
 
     id: str
     paper: str
     name: str
     title: str
-    section: str
+    section: str = ""
     note: str = ""
     prediction: bool = False
     matrices: Mapping[str, Matrix] = field(default_factory=dict)
+    recoveries: frozenset[str] = frozenset()
     charts: tuple[ChartSpec, ...] = ()
     tables: tuple[TableSpec, ...] = ()
     claims: tuple[ClaimSpec, ...] = ()
@@ -208,9 +220,10 @@ class Paper:
 
 @cache
 def paper(name: str) -> Paper:
-    """One of `PAPERS`."""
+    """One of `PAPERS` or `PREDICTIONS`."""
     document = _read(name, "paper.toml")
-    decisions = (*simulator_of(name).decisions, *read(document.get("decision", ())))
+    shared = () if name in PREDICTIONS else simulator_of(name).decisions
+    decisions = (*shared, *read(document.get("decision", ())))
     return Paper(name, document["title"], document.get("names", {}), decisions, document)
 
 
@@ -246,6 +259,7 @@ def _experiment(shared: Paper, name: str, scale: Scale, changed: Mapping[str, Va
         id=f"{shared.name}.{name}",
         paper=shared.name,
         matrices=matrices,
+        recoveries=frozenset(key for key, table in tables.items() if table.get("of") == RECOVERY),
         charts=tuple(_chart(entry) for entry in document.get("chart", ())),
         tables=tuple(TableSpec(**_plain(entry)) for entry in document.get("table", ())),
         claims=tuple(ClaimSpec(**_measuring(entry)) for entry in document.get("claim", ())),

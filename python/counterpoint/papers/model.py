@@ -113,7 +113,7 @@ class Claim:
     """One published result and what was measured of it.
 
     Attributes:
-        id: its name in `claims.toml`.
+        id: its name in `claims.toml` or `predictions.toml`.
         paper: the paper's name.
         what: what is claimed, in words.
         published: the paper's value, or values by point.
@@ -122,6 +122,7 @@ class Claim:
         holds: whether all of it does.
         rows: the points one by one.
         intervals: every measured value where there are several seeds; empty for exact claims.
+        source: where it is published; empty where that is the paper itself.
     """
 
     id: str
@@ -133,6 +134,7 @@ class Claim:
     holds: bool
     rows: tuple[ClaimRow, ...]
     intervals: tuple[Interval, ...] = ()
+    source: str = ""
 
     @property
     def detail(self) -> str:

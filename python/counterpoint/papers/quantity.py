@@ -49,6 +49,26 @@ def _part(*names: str) -> Callable[[Document], float | None]:
     return energy
 
 
+def _each(*kinds: str) -> Callable[[Document], float | None]:
+    """Lines of some kinds written to NVM per transaction."""
+
+    def written(run: Document) -> float | None:
+        found = sum(run["nvm"][f"{kind}_writes"] for kind in kinds)
+        return found / run["transactions"] if run["transactions"] else None
+
+    return written
+
+
+def _lines(way: str) -> Callable[[Document], float | None]:
+    """Lines that a boot reads or writes."""
+    return lambda cost: None if cost["recovery"] is None else sum(cost["recovery"]["work"][way].values())
+
+
+def _boot(key: str) -> Callable[[Document], float | None]:
+    """The time of a boot in seconds."""
+    return lambda cost: None if cost["recovery"] is None else cost["recovery"][key] / 1e9
+
+
 def _seconds(run: Document, key: str) -> float | None:
     nanoseconds = run["at_crash"][key]
     return None if nanoseconds is None else nanoseconds / 1e9
@@ -75,12 +95,24 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "drain_encryption_mj": _part("encryption"),
     "recovery_s": lambda run: _seconds(run, "recovery_time_ns"),
     "recovery_paper_s": lambda run: _seconds(run, "recovery_time_paper_ns"),
+    "data_writes_each": _each("data"),
+    "log_writes_each": _each("log"),
+    "counter_writes_each": _each("counter"),
+    "mac_writes_each": _each("mac"),
+    "tree_writes_each": _each("tree"),
+    "table_writes_each": _each("table"),
+    "boot_reads": _lines("reads"),
+    "boot_writes": _lines("writes"),
+    "boot_s": _boot("time_ns"),
+    "boot_paper_s": _boot("papers_ns"),
 }
 """Figures of a run by name; None where a run has none.
 
 `runtime` is simulated ns per transaction, `execution_time` the ns from one transaction to the next over all cores,
 `l1_access_latency` and `latency` are in ns, energies in mJ, and `recovery_paper_s` is by the formula of sepencr section
 V-D. Of the drain, `drain_caches_mj`, `drain_controller_mj` and `drain_encryption_mj` are the columns of its Table III.
+Those of `boot` are of recoveries: lines, and seconds on the machine's device or by the papers' arithmetic, 100 ns for
+each line read.
 """
 
 
@@ -93,39 +125,52 @@ class Quantity:
         form: by itself, or how it stands to the figure of the other run.
         where: the values of axes that are looked at; other axes are looked at whole.
         over: what is different about the other run; other axes are the same.
+        beyond: what is different about a third run, whose figure is taken off both: how what one run has beyond it
+            stands to what the other has.
     """
 
     metric: str
     form: Form = "value"
     where: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     over: Mapping[str, Value] = field(default_factory=dict)
+    beyond: Mapping[str, Value] = field(default_factory=dict)
 
-    def keys(self, matrix: Matrix) -> Iterable[tuple[Key, Key | None]]:
-        """The selected runs, each with the run that it is compared to."""
+    def keys(self, matrix: Matrix) -> Iterable[tuple[Key, Key | None, Key | None]]:
+        """The selected runs, each with the run it is compared to, and the one whose figure is taken off both."""
         for point in matrix.points:
             if all(point.values[key] in allowed for key, allowed in self.where.items()):
-                yield key_of(point), self._other(matrix, point)
+                yield key_of(point), _changed(matrix, point, self.over), _changed(matrix, point, self.beyond)
 
     def of(self, matrix: Matrix, runs: Mapping[Key, Document]) -> dict[Key, float | None]:
         """The quantity of every selected run; None if one of the two runs has no such figure."""
-        figure = METRICS[self.metric]
-        return {
-            key: _stands(self.form, figure(runs[key]), None if other is None else figure(runs[other]))
-            for key, other in self.keys(matrix)
-        }
+        found: dict[Key, float | None] = {}
+        for key, other, base in self.keys(matrix):
+            found[key] = _stands(self.form, self._figure(runs, key, base), self._figure(runs, other, base))
+        return found
 
-    def _other(self, matrix: Matrix, point: Point) -> Key | None:
-        if not self.over:
-            return None
-        changed = dict(point.values)
-        for key, value in self.over.items():
-            changed |= _row(matrix, key, value)
-        return tuple(changed[key] for key in matrix.axes)
+    def _figure(self, runs: Mapping[Key, Document], key: Key | None, base: Key | None) -> float | None:
+        """The figure of a run, beyond that of `base` if there is one."""
+        figure = METRICS[self.metric]
+        found = None if key is None else figure(runs[key])
+        if found is None or base is None:
+            return found
+        off = figure(runs[base])
+        return None if off is None else found - off
 
 
 def key_of(point: Point) -> Key:
     """The position of a run on the axes."""
     return tuple(point.values.values())
+
+
+def _changed(matrix: Matrix, point: Point, change: Mapping[str, Value]) -> Key | None:
+    """The position of the run that differs from a point in some values; None where none differs."""
+    if not change:
+        return None
+    changed = dict(point.values)
+    for key, value in change.items():
+        changed |= _row(matrix, key, value)
+    return tuple(changed[key] for key in matrix.axes)
 
 
 def _row(matrix: Matrix, key: str, value: Value) -> dict[str, Value]:

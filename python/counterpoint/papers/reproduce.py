@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .. import api, keys, sweeps
+from .. import api, keys, recoveries, sweeps
 from .._engine import EngineError, InputError
 from ..matrix import Value
 from ..request import count
@@ -20,7 +20,7 @@ from ..store import Store
 from ..sweeps import SweepProgress
 from . import charts, claims, recoverability
 from .decisions import Choice, DecisionSpec
-from .declared import PAPERS, Experiment, Scale, experiments, paper
+from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
 from .interval import SEEDS_MAX
 from .model import Claim, Decision, Figure, Reproduction
 from .quantity import Document, Key, key_of
@@ -42,16 +42,16 @@ class Measured:
     runs: Mapping[str, Sequence[Mapping[Key, Document]]]
 
 
-def names_of(asked: str) -> tuple[str, ...]:
-    """The papers that a name stands for.
+def names_of(asked: str, known: Sequence[str] = (*PAPERS, *PREDICTIONS)) -> tuple[str, ...]:
+    """The papers that a name stands for; `all` are those that are reproduced on their own machines.
 
     Raises:
         InputError: there is no such paper.
     """
     if asked == ALL:
         return PAPERS
-    if asked not in PAPERS:
-        raise InputError(f"paper '{asked}' does not exist (known: {ALL}, {', '.join(PAPERS)})")
+    if asked not in known:
+        raise InputError(f"paper '{asked}' does not exist (known: {ALL}, {', '.join(known)})")
     return (asked,)
 
 
@@ -69,7 +69,7 @@ def reproduce(
     """Reproduces the figures, tables and claims of one paper or of all.
 
     Args:
-        asked: a paper, or `"all"`.
+        asked: a paper, `"all"`, or `"integrity"`, the predictions of published results on integrity trees.
         quick: small footprints and few transactions, to see that everything works; the figures mean little.
         seeds: every figure is measured with the seeds 1 to this, as a mean with an interval; default 5, `quick` 1.
         store: the file that keeps the simulations, as `sweep` has it, so that one that was stopped goes on; without,
@@ -130,16 +130,12 @@ def kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 
 def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured]:
-    """Experiments with their runs. Runs that several experiments need are simulated once."""
+    """Experiments with their runs and recoveries. Runs that several experiments need are simulated once."""
     declared = list(declared)
-    asked = {
-        _content(point.request): point.request
-        for experiment in declared
-        for matrix in experiment.matrices.values()
-        for point in matrix.points
-    }
+    asked = _requests(declared, of_recovery=False)
     order = sorted(asked, key=lambda content: keys.place_in_memory(asked[content]))
     found = dict(zip(order, simulate([placed(asked[content]) for content in order]) if order else (), strict=True))
+    found |= {content: _recovered(request) for content, request in _requests(declared, of_recovery=True).items()}
     return [
         Measured(
             experiment,
@@ -152,18 +148,50 @@ def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured
     ]
 
 
+def _requests(declared: Iterable[Experiment], *, of_recovery: bool) -> dict[str, Mapping[str, Any]]:
+    """What is asked of the engine, by content: runs or recoveries."""
+    return {
+        _content(point.request): point.request
+        for experiment in declared
+        for name, matrix in experiment.matrices.items()
+        if (name in experiment.recoveries) == of_recovery
+        for point in matrix.points
+    }
+
+
+def _recovered(asked: Mapping[str, Any]) -> Document:
+    """What a boot of a design on a machine costs, as `counterpoint recovery --json` has it of one size of memory."""
+    found = recoveries.recovery(
+        [asked["design"]],
+        measure=False,
+        machine=asked["machine"],
+        variant=asked["variant"],
+        memory=[],
+        set=asked.get("set", {}),
+    )
+    cost: Document = found[0].to_dict()["costs"][0]
+    return cost
+
+
 def over_seeds(measured: Sequence[Measured], seeds: int) -> list[Measured]:
-    """Experiments with the runs of all seeds, from those with one each, all of the first seed first."""
+    """Experiments with the runs of all seeds, from those with one each, all of the first seed first.
+
+    Recoveries depend on no seed, so they are there once.
+    """
     figures = len(measured) // seeds
     return [
         Measured(
-            measured[place].experiment,
+            one.experiment,
             {
-                name: [run for seed in range(seeds) for run in measured[seed * figures + place].runs[name]]
-                for name in measured[place].runs
+                name: [
+                    run
+                    for seed in range(1 if name in one.experiment.recoveries else seeds)
+                    for run in measured[seed * figures + place].runs[name]
+                ]
+                for name in one.runs
             },
         )
-        for place in range(figures)
+        for place, one in enumerate(measured[:figures])
     ]
 
 

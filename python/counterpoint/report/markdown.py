@@ -23,6 +23,9 @@ def page(reproduction: Reproduction, paper: str) -> str:
             f"{held} of {len(claims)} hold. [DEVIATIONS.md](DEVIATIONS.md) explains the others.",
             markdown_table(("claim", "at", "published", "measured", "holds"), _claim_rows(claims)),
         ]
+    if any(claim.source for claim in claims):
+        rows = [[f"`{claim.id}`", claim.what, claim.source] for claim in claims]
+        parts.append(markdown_table(("claim", "what is measured", "where it is published"), rows))
     if figures:
         parts.append("## Figures")
     for figure in figures:

@@ -88,7 +88,7 @@ def _label(figure: Figure, chart: Chart) -> str:
 
 def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
     """One colour for a design in all figures of a paper, under the paper's name and under its own."""
-    names = declared.paper(paper).names if paper in declared.PAPERS else {}
+    names = declared.paper(paper).names if paper in (*declared.PAPERS, *declared.PREDICTIONS) else {}
     drawn = [
         name for figure in reproduction.figures if figure.paper == paper for c in figure.charts for name in c.series
     ]
