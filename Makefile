@@ -91,6 +91,10 @@ calibrate: engine ## Repeat the search over what the papers leave open, into doc
 verdict-tables: engine ## Repeat the tables of docs/designs/; DESIGNS="secpm sca": only some.
 	$(BIN)/python tests/verdict_tables.py $(DESIGNS)
 
+.PHONY: attacks
+attacks: engine ## Attack every design with a tree, on two machines, in every workload.
+	$(BIN)/python tests/attacks.py
+
 .PHONY: soak
 soak: engine ## Fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
 	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)

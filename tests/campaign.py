@@ -30,6 +30,7 @@ SURVIVORS = (
     "bbe",
     "sepencr",
     "anubis-asit",
+    "sca-tree",
 )
 """Encrypting designs whose hardened reading holds."""
 

@@ -1,6 +1,6 @@
 """Fuzzes every reader, runs the long campaign over all designs, then crashes those that must survive, on a new small
-machine each time, until time is up or one does not survive. The campaign comes again with another seed after so many
-machines. The last line has the figures of all of it."""
+machine each time, and attacks those that must notice, until time is up or one fails. The campaign comes again with
+another seed after so many machines. The last line has the figures of all of it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import sys
 import time
 from pathlib import Path
 
+import attacks
 import campaign
 import counterpoint as cp
 from machines import machine
 
-DESIGNS = ("eadr", *campaign.SURVIVORS)
+DESIGNS = ("eadr", *campaign.SURVIVORS, *campaign.PROTECTED)
 TX_SIZES = (64, 128, 256, 512, 1024)
 
 NESTED_TRANSACTIONS = 4
@@ -26,6 +27,9 @@ NESTED_TRANSACTIONS = 4
 
 DEEP_POINTS = 40
 """Crashes that are followed by more than one during their recoveries."""
+
+ATTACK_EVERY = 20
+"""Of so many states and accesses of a run that is attacked, one is."""
 
 CAMPAIGN_EVERY = 400
 """Machines between two campaigns."""
@@ -47,9 +51,10 @@ def main() -> int:
     fuzzed = fuzz(arguments.fuzz_seconds) if arguments.fuzz_seconds else "no reader fuzzed"
     if fuzzed is None:
         return 1
+    protected = attacks.protected()
     workloads = [workload.name for workload in cp.workloads()]
     until = time.monotonic() + 60 * arguments.minutes
-    crashes = 0
+    crashes = attacked = 0
     for seed in itertools.count(arguments.first_seed):
         choice = random.Random(seed)
         if (seed - arguments.first_seed) % CAMPAIGN_EVERY == 0:
@@ -64,6 +69,7 @@ def main() -> int:
         nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
         explore = choice.choice(("schedule", "schedules") if nested else campaign.EXPLORE)
         cores = choice.choice((1, 1, 2, 3))
+        attack = choice.choice((None, "all")) if design in protected and explore == "schedule" and not nested else None
         verdict = cp.crash(
             design,
             workload,
@@ -76,19 +82,22 @@ def main() -> int:
             explore=explore,
             schedules=3 if explore == "schedules" else None,
             cores=cores,
+            attack=attack,
+            attack_every=ATTACK_EVERY if attack else None,
             shrink=False,
             blame=False,
             footprint="128KiB",
             seed=seed,
         )
         crashes += verdict.crash_points + verdict.nested_points
+        attacked += verdict.attacks.attacked if verdict.attacks else 0
         if not verdict.holds:
             first = verdict.violations[0]
             print(f"{design} on {workload} does not hold: {first.explanation}\n{first.reproduce}")
             return 1
         if time.monotonic() > until:
             machines = seed - arguments.first_seed + 1
-            print(f"soak: {fuzzed}; {machines:,} machines, {crashes:,} crashes; no failure")
+            print(f"soak: {fuzzed}; {machines:,} machines, {crashes:,} crashes, {attacked:,} attacks; no failure")
             return 0
     raise AssertionError("there is always a next seed")
 

@@ -257,7 +257,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         let coalesces = with_reduction.contains(&name) || name == "fca" && merges;
         // The selective design merges a pair's block with one written back on request, if they meet; hardware logging
         // merges the blocks of pairs, if the machine's queue merges. Behind a tree, writes may come too slowly to meet.
-        let may = matches!(name, "sca" | "hw-log" | "alc" | "easy-pm" | "secpm-tree" | "supermem-tree");
+        let may = matches!(name, "sca" | "hw-log" | "alc" | "easy-pm" | "sca-tree" | "secpm-tree" | "supermem-tree");
         assert!(may || (controller.counter_writes_coalesced > 0) == coalesces, "{case}");
         match name {
             "unencrypted" | "adr" | "eadr" => {
@@ -297,7 +297,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
             // It is the other part of the same write.
             "co-located" | "co-located-cc" => assert_eq!(controller.counter_writes_asked, 0, "{case}"),
             // Counter-atomic lines, and blocks written back on demand or evicted; never a block for each line.
-            "sca" => {
+            "sca" | "sca-tree" => {
                 let asked = controller.counter_writes_asked;
                 assert!(asked > 0 && asked < device.data_writes + controller.counter_evictions, "{case}: {asked}");
             }

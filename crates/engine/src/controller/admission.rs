@@ -5,7 +5,7 @@ use super::encrypted::Encrypted;
 use super::request::{Cipher, CounterRequest, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;
 use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer};
-use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate, WritePath};
+use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
 /// The requests for entries of the write pending queue.
@@ -310,7 +310,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     fn stops_loss(&self, write: &Write) -> bool {
         let Write { origin, counter, renews, .. } = *write;
         self.engine.cipher_of(origin) == Cipher::Counter
-            && self.engine.write_path_of(origin) == WritePath::StopLoss
+            && self.engine.write_path_of(origin).stops_loss()
             && (renews || (counter.major + u64::from(counter.minor)).is_multiple_of(self.engine.rules.stop_loss))
     }
 
@@ -402,7 +402,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 self.memory.append(MediaLine::data(line), ciphertext, 0, ready, beside, acknowledge)
             }
         };
-        if renews {
+        if renews && ready {
             self.line_renewed(line);
         }
         if !matches!(cipher, Cipher::None | Cipher::Resident) {
@@ -433,7 +433,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// The counter of a line as its block stores it. The page's major counter may have advanced since the line was
     /// encrypted: until the line's done bit is set, its minor counter belongs to the old major counter, for which
     /// re-encryption keeps a copy of the block.
-    fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
+    pub fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
         let (counters, rsr) = (&self.engine.counters, &mut self.engine.rsr);
         if counters.scheme.global() || !rsr.pending(line) || counter.major != rsr.old_major {
             return counter;

@@ -20,14 +20,14 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
 
 /// MACs and trees: what they protect, and what finds again what of them is lost.
 fn integrity(draft: &Draft) -> Option<String> {
-    let stop_loss = draft.encryption != EncryptionMode::None && draft.write_path == WritePath::StopLoss;
+    let stop_loss = draft.encryption != EncryptionMode::None && draft.write_path.stops_loss();
     let with_data = draft.counter_update == CounterUpdate::WithData;
     if stop_loss && (!with_data || draft.counters == CounterKind::Global || draft.integrity == IntegrityMode::None) {
-        return Some(
-            "write_path = \"stop-loss\" needs counter_update = \"with-data\", counters of the line's own and MACs, because a \
-             boot tries the counters that the MAC of a line can have"
-                .to_owned(),
-        );
+        return Some(format!(
+            "write_path = \"{}\" needs counter_update = \"with-data\", counters of the line's own and MACs, because a \
+             boot tries the counters that the MAC of a line can have",
+            draft.write_path.name()
+        ));
     }
     if draft.integrity == IntegrityMode::None {
         return None;
@@ -147,8 +147,8 @@ fn co_location(draft: &Draft) -> Option<String> {
 /// Ready bits need a data queue and a counter queue, because they link an entry of each.
 fn ready_bits(draft: &Draft) -> Option<String> {
     let ready = |path| {
-        use WritePath::{EarlyPairs, ReadyPairs, SelectiveEarlyPairs, SelectiveReadyPairs};
-        matches!(path, ReadyPairs | SelectiveReadyPairs | EarlyPairs | SelectiveEarlyPairs)
+        use WritePath::{EarlyPairs, ReadyPairs, SelectiveEarlyPairs, SelectiveReadyPairs, SelectiveStopLoss};
+        matches!(path, ReadyPairs | SelectiveReadyPairs | EarlyPairs | SelectiveEarlyPairs | SelectiveStopLoss)
     };
     let apart = draft.write_queues == WriteQueues::DataAndCounter;
     let log = (draft.log == LogMode::CounterMode).then_some(("log_write_path", draft.log_write_path));

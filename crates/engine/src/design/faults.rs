@@ -189,7 +189,8 @@ impl Fault {
             Fault::CwrAddressCheck => {
                 turn(&mut parts.coalescing, CounterCoalescing::InWpq, CounterCoalescing::AnyInWpq)
             }
-            Fault::StopLoss => turn(&mut parts.write_path, WritePath::StopLoss, WritePath::Deferred),
+            Fault::StopLoss => turn(&mut parts.write_path, WritePath::StopLoss, WritePath::Deferred)
+                .or_else(|| turn(&mut parts.write_path, WritePath::SelectiveStopLoss, WritePath::SelectiveReadyPairs)),
             Fault::OldMinors => turn(&mut parts.minor_reset, MinorReset::WithDoneBit, MinorReset::AtOnce),
             Fault::DoneBitWithPair => turn(&mut parts.minor_reset, MinorReset::WithDoneBit, MinorReset::BeforeDoneBit),
             Fault::ReadyBit => {

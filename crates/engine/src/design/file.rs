@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use toml::Value;
 
 /// Name and text of each built-in design, in the order in which tables show them.
-const BUILT_IN: [(&str, &str); 36] = [
+const BUILT_IN: &[(&str, &str)] = &[
     ("unencrypted", include_str!("unencrypted.toml")),
     ("ideal", include_str!("ideal.toml")),
     ("write-back", include_str!("write-back.toml")),
@@ -45,6 +45,7 @@ const BUILT_IN: [(&str, &str); 36] = [
     ("star", include_str!("star.toml")),
     ("scue", include_str!("scue.toml")),
     ("secpm-tree", include_str!("secpm-tree.toml")),
+    ("sca-tree", include_str!("sca-tree.toml")),
     ("supermem", include_str!("supermem.toml")),
     ("supermem-tree", include_str!("supermem-tree.toml")),
     ("plp", include_str!("plp.toml")),

@@ -78,7 +78,7 @@ impl Hardware {
         };
         // A boot that finds every counter, by trial, in a table or in what is below, leaves none behind.
         let recovered = design.recovery.iter().any(|step| match step {
-            RecoveryStep::RecoverCounters => parts.write_path == WritePath::StopLoss,
+            RecoveryStep::RecoverCounters => parts.write_path.stops_loss(),
             RecoveryStep::RestoreContents | RecoveryStep::RestoreStale => true,
             _ => false,
         });

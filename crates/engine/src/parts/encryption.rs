@@ -176,6 +176,10 @@ pub enum WritePath {
     /// incremented as often as the machine's `integrity.stop_loss` says, or is the first under a new major counter.
     #[strum(props(paper = "Ye et al., MICRO 2018 (Osiris)"))]
     StopLoss,
+    /// Counter-atomic lines are ready pairs. The counters of other lines stay in the counter cache, and their block is
+    /// appended with the data as in `stop-loss`.
+    #[strum(props(paper = "counter-atomicity, section 4, with Ye et al., MICRO 2018 (Osiris)"))]
+    SelectiveStopLoss,
     /// Only the data is appended. The counter is neither written nor kept dirty.
     #[strum(props(paper = "seeded fault"))]
     CounterDropped,
@@ -201,7 +205,9 @@ impl WritePath {
             WritePath::StagedPair => row(Nothing, [Pair, Pair], [false, false]),
             WritePath::FlushedPairs => row(Nothing, [Pair, Data], [false, true]),
             WritePath::ReadyPairs => row(Nothing, [Unready, Unready], [false, false]),
-            WritePath::SelectiveReadyPairs => row(Nothing, [Unready, Data], [false, true]),
+            WritePath::SelectiveReadyPairs | WritePath::SelectiveStopLoss => {
+                row(Nothing, [Unready, Data], [false, true])
+            }
             WritePath::CoLocated => row(Nothing, [Inline, Inline], [false, false]),
             WritePath::EarlyPairs => row(Nothing, [DataThenCounter, DataThenCounter], [false, false]),
             WritePath::SelectiveEarlyPairs => row(Nothing, [DataThenCounter, Data], [false, true]),
@@ -222,6 +228,12 @@ impl WritePath {
     /// Whether the incremented block stays dirty in the counter cache until it is evicted or written back on request.
     pub fn defers_counter(self, counter_atomic: bool) -> bool {
         self.admissions().defers[usize::from(!counter_atomic)]
+    }
+
+    /// Whether a counter block that stays in the counter cache is appended with its data before it falls further behind
+    /// than the machine's `integrity.stop_loss` says.
+    pub fn stops_loss(self) -> bool {
+        matches!(self, WritePath::StopLoss | WritePath::SelectiveStopLoss)
     }
 
     /// Whether the admitted counter block is the one that the increment produced, alone or staged with its line.

@@ -57,6 +57,7 @@ const ONE_BLOCK: &[&str] = &["controller.counter_cache_size=64B", "controller.co
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
 /// Counter blocks stay in the cache, so that they fall behind.
 const COUNTERS_STAY: &[&str] = &["counters.minor_bits=7", "controller.counter_cache_size=4KiB"];
+const NO_STOP_LOSS: &[&str] = &["integrity.stop_loss=1", "controller.counter_cache_size=4KiB"];
 const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
 const EARLY_OVERFLOW: &[&str] = &["counters.minor_bits=1"];
 
@@ -129,6 +130,7 @@ const ROWS: &[Row] = &[
     row(Fault::RebuildTree, "rebuild", "array", REFUSED),
     row(Fault::RebuildTree, "triad-nvm", "array", REFUSED),
     with(row(Fault::StopLoss, "osiris", "linked-list", REFUSED), COUNTERS_STAY),
+    with(row(Fault::StopLoss, "sca-tree", "btree", REFUSED), NO_STOP_LOSS),
     with(row(Fault::StopLoss, "star", "linked-list", REFUSED), COUNTERS_STAY),
     row(Fault::RootUpdate, "scue", "array", REFUSED),
     attacked(row(Fault::NodeMac, "strict-counter-tree", "array", ACCEPTED)),
