@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use toml::Value;
 
 /// Name and text of each built-in design, in the order in which tables show them.
-const BUILT_IN: [(&str, &str); 36] = [
+const BUILT_IN: [(&str, &str); 38] = [
     ("unencrypted", include_str!("unencrypted.toml")),
     ("ideal", include_str!("ideal.toml")),
     ("write-back", include_str!("write-back.toml")),
@@ -33,6 +33,8 @@ const BUILT_IN: [(&str, &str); 36] = [
     ("eadr-all-operation", include_str!("eadr-all-operation.toml")),
     ("bbe", include_str!("bbe.toml")),
     ("sepencr", include_str!("sepencr.toml")),
+    ("bbe-tree", include_str!("bbe-tree.toml")),
+    ("sepencr-tree", include_str!("sepencr-tree.toml")),
     ("write-back-tree", include_str!("write-back-tree.toml")),
     ("rebuild", include_str!("rebuild.toml")),
     ("strict", include_str!("strict.toml")),
