@@ -47,6 +47,8 @@ PROTECTED = (
     "supermem",
     "supermem-tree",
     "plp",
+    "bbe-tree",
+    "sepencr-tree",
 )
 """Designs with one reading, in which nothing of the designs that they build on is left open."""
 

@@ -361,10 +361,10 @@ pub enum ShadowIntegrity {
     /// A hash tree over its lines and metadata, which the battery computes. Its root is in a register, with which the boot
     /// compares all that it reads before it uses anything. The register is cleared when the shadow cache is consumed.
     Tree,
-    /// As above, but the boot compares nothing.
+    /// As `tree`, but the boot compares nothing.
     #[strum(props(paper = "seeded fault"))]
     Unverified,
-    /// As above, but the register never takes a new root.
+    /// As `tree`, but the register never takes a new root.
     #[strum(props(paper = "seeded fault"))]
     KeptRoot,
 }

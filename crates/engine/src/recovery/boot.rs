@@ -41,7 +41,7 @@ pub enum BootStep {
         /// The line that was restored.
         line: Line,
     },
-    /// A register records that the shadow cache has been restored completely.
+    /// A register records that the shadow cache has been restored completely, and no longer has a root of it.
     ShadowConsumed,
     /// The restored line in this cache slot was encrypted with the pad of the current boot counter.
     CachePadRenewed(u64),
@@ -155,7 +155,6 @@ impl<'a, O: Observer> Boot<'a, O> {
                         self.phase = Phase::Recovery { step: step + 1 };
                         let last = last_stamp(&self.registers);
                         if into == RestoreInto::Memory && self.registers.consumed < last {
-                            // One register: what it says of the root is about what has not been consumed.
                             (self.registers.consumed, self.registers.root) = (last, [0; 64]);
                             return Some(BootStep::ShadowConsumed);
                         }

@@ -1,8 +1,11 @@
 //! What a battery does when power fails at the worst moment: every line of every cache in the persistence domain is dirty.
 
 use super::model::{Memory, times};
+use crate::cache;
+use crate::config::Machine;
+use crate::controller;
 use crate::message::{Line, LineTree, ShadowRegion};
-use crate::parts::{CrashDrain, Design, DrainPath, ShadowIntegrity};
+use crate::parts::{CounterStore, CrashDrain, Design, DrainPath, ShadowIntegrity};
 use crate::recovery::{Lines, Work};
 
 /// What the battery of `design` does for `memory`; `None` without caches that it drains, and for a drain written in Rust.
@@ -29,6 +32,14 @@ pub fn work(design: &Design, memory: &Memory) -> Option<Work> {
 }
 
 impl Memory {
+    /// The memory of a machine with so many cores, as far as their caches matter to what drains them and restores it.
+    pub fn on_cores(self, design: &Design, machine: &Machine, cores: u16) -> Self {
+        let store = design.encryption.map_or(CounterStore::Region, |parts| parts.store);
+        let (sets, ways) = controller::metadata_shape(machine, store, cores).counters;
+        let dirty_slots = design.drain().map_or(0, |_| cache::data_slots(machine, cores, design.cache_pads));
+        Self { dirty_slots, slots: [sets * ways, self.slots[1]], ..self }
+    }
+
     /// The lines of MACs and nodes that can be dirty in their cache: lines of MACs, if there are any, because nodes are few.
     fn dirty_metadata(&self) -> Lines {
         let slots = self.slots[1];

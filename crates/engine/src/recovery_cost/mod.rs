@@ -132,7 +132,7 @@ pub fn cost(design: &Design, machine: &Machine, cores: u16) -> Result<Cost, Conf
         counter_cache_bytes: machine.controller.counter_cache_size.0,
         metadata_cache_bytes: machine.integrity.metadata_cache_size.0,
         recovery: recovers.then(|| recovery(design, machine, &memory)).transpose()?,
-        battery: battery::work(design, &memory),
+        battery: battery::work(design, &memory.on_cores(design, machine, cores)),
         on_chip_bytes: on_chip.iter().map(|item| item.bytes).sum(),
         on_chip,
     })

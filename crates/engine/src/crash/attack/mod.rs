@@ -148,7 +148,7 @@ pub(super) type Changes = Vec<(MediaLine, Option<LineBytes>)>;
 
 /// What a power failure has left, and what of it is right.
 #[derive(Clone, Copy)]
-struct Scene<'a> {
+struct Attacked<'a> {
     auditor: &'a Auditor,
     loss: &'a PowerLoss<'a>,
     media: &'a dyn Media,
@@ -209,14 +209,14 @@ impl Attacker {
         let region = loss.codec.and_then(|codec| codec.shadow());
         let shadow = region.map(|region| ShadowLines::new(region, drained, None));
         let (shadow, newest) = (shadow.as_ref(), &BTreeMap::new());
-        let scene = Scene { auditor, loss, media: *media, snapshot: &drained.snapshot, shadow, newest };
-        let mut accepted = self.attack_media(&scene, &[Moment::PowerOff, Moment::BeforeCutBoot]);
+        let attacked = Attacked { auditor, loss, media: *media, snapshot: &drained.snapshot, shadow, newest };
+        let mut accepted = self.attack_media(&attacked, &[Moment::PowerOff, Moment::BeforeCutBoot]);
         let mut random = self.random(auditor.events(), "crash.attacker.boot", 0);
         let mut first = loss.boot(*media, &drained.snapshot, NoObserver);
         if steps(&mut first, 1 + random.below(4)) {
             let again = loss.strike(first.power_lost(), first.memory());
-            let scene = Scene { media: first.memory(), snapshot: &again.snapshot, ..scene };
-            accepted.extend(self.attack_media(&scene, &[Moment::AfterCutBoot]));
+            let attacked = Attacked { media: first.memory(), snapshot: &again.snapshot, ..attacked };
+            accepted.extend(self.attack_media(&attacked, &[Moment::AfterCutBoot]));
         }
         if let Some(region) = region {
             let mut whole = loss.boot(*media, &drained.snapshot, NoObserver);
@@ -224,25 +224,25 @@ impl Attacker {
             if let Some(SecondLife { drained: second, newest }) = second_life(loss, drained, &whole) {
                 let shadow = ShadowLines::new(region, &second, Some(drained));
                 let (media, snapshot) = (whole.memory(), &second.snapshot);
-                let scene = Scene { media, snapshot, shadow: Some(&shadow), newest: &newest, ..scene };
-                accepted.extend(self.attack_media(&scene, &[Moment::AfterRestart]));
+                let attacked = Attacked { media, snapshot, shadow: Some(&shadow), newest: &newest, ..attacked };
+                accepted.extend(self.attack_media(&attacked, &[Moment::AfterRestart]));
             }
         }
         accepted
     }
 
-    /// Attacks the media of `scene`, to which the persistence domain drains what its snapshot has.
-    fn attack_media(&mut self, scene: &Scene<'_>, moments: &[Moment]) -> Vec<(Line, String)> {
-        let Some(codec) = scene.loss.codec else { return Vec::new() };
-        let drained = drained(scene.media, scene.snapshot);
-        let mut empty = scene.snapshot.clone();
+    /// Attacks the media of `attacked`, to which the persistence domain drains what its snapshot has.
+    fn attack_media(&mut self, attacked: &Attacked<'_>, moments: &[Moment]) -> Vec<(Line, String)> {
+        let Some(codec) = attacked.loss.codec else { return Vec::new() };
+        let drained = drained(attacked.media, attacked.snapshot);
+        let mut empty = attacked.snapshot.clone();
         empty.wpq.clear();
-        let event = scene.auditor.events();
+        let event = attacked.auditor.events();
         let (plan, mut accepted) = (self.plan, Vec::new());
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
             let mut random = self.random(event, "crash.attacker", kind);
             let reach =
-                Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: scene.shadow };
+                Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
             if moments.contains(&Moment::AfterRestart) && choice.target != Target::Shadow {
                 continue;
             }
@@ -250,7 +250,7 @@ impl Attacker {
             for &moment in moments {
                 let cut = (moment == Moment::BeforeCutBoot).then(|| 1 + random.below(4));
                 let tampered = Tampered::new(&drained, &change.units);
-                let judged = self.judge(scene, (&tampered, &empty), &change.units, cut);
+                let judged = self.judge(attacked, (&tampered, &empty), &change.units, cut);
                 let Some(judged) = judged else { continue };
                 accepted.extend(self.count(codec, &Made { choice, change: &change, moment, event }, judged));
             }
@@ -276,17 +276,17 @@ impl Attacker {
     /// steps. `None` if the boot has no step.
     fn judge(
         &self,
-        scene: &Scene<'_>,
+        attacked: &Attacked<'_>,
         (media, snapshot): (&dyn Media, &AdrSnapshot),
         changes: &Changes,
         cut: Option<u64>,
     ) -> Option<Judged> {
-        let loss = scene.loss;
+        let loss = attacked.loss;
         let codec = loss.codec?;
         let mut first = loss.boot(media, snapshot, NoObserver);
         let Some(cut) = cut else {
             first.finish();
-            return Some(self.read(scene, codec, &first, changes));
+            return Some(self.read(attacked, codec, &first, changes));
         };
         if !steps(&mut first, cut) {
             return None;
@@ -294,15 +294,21 @@ impl Attacker {
         let again = loss.strike(first.power_lost(), first.memory());
         let mut second = loss.boot(first.memory(), &again.snapshot, NoObserver);
         second.finish();
-        Some(self.read(scene, codec, &second, changes))
+        Some(self.read(attacked, codec, &second, changes))
     }
 
     /// Reads every line that the changes concern.
-    fn read(&self, scene: &Scene<'_>, codec: &dyn LineCodec, boot: &Boot<'_, NoObserver>, changes: &Changes) -> Judged {
+    fn read(
+        &self,
+        attacked: &Attacked<'_>,
+        codec: &dyn LineCodec,
+        boot: &Boot<'_, NoObserver>,
+        changes: &Changes,
+    ) -> Judged {
         let (mut wrong, mut refused) = (None, boot.alarm());
-        for line in concerned(scene.auditor, codec, changes) {
-            let newest = scene.newest.get(&line).copied();
-            let Some(expected) = newest.or_else(|| scene.auditor.booted_line(line)) else { continue };
+        for line in concerned(attacked.auditor, codec, changes) {
+            let newest = attacked.newest.get(&line).copied();
+            let Some(expected) = newest.or_else(|| attacked.auditor.booted_line(line)) else { continue };
             let found = boot.line(line);
             match boot.alarm().map_or_else(|| boot.verify(line), Err) {
                 Ok(()) if found != expected => {
