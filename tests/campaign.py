@@ -48,6 +48,8 @@ PROTECTED = (
     "supermem",
     "supermem-tree",
     "plp",
+    "bbe-tree",
+    "sepencr-tree",
 )
 """Designs with one reading, in which nothing of the designs that they build on is left open."""
 

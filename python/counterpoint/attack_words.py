@@ -28,6 +28,7 @@ KINDS = {
     "counter": "counters",
     "tree": "tree nodes",
     "table": "shadow table",
+    "shadow": "shadow cache",
     "several": "several together",
 }
 """What he changes."""
@@ -36,6 +37,7 @@ MOMENTS = {
     "power-off": "while power is off",
     "before-cut-boot": "while power is off, and cuts power again during the boot",
     "after-cut-boot": "after a boot during which power was cut again",
+    "after-restart": "after power has failed again in the next power cycle",
     "running": "while the machine runs",
 }
 """When he does it."""

@@ -89,6 +89,28 @@ def test_bytes_on_the_chip_are_those_of_the_parts() -> None:
 
 
 @pytest.mark.engine
+def test_a_battery_writes_what_it_drains_and_hashes_what_a_tree_protects(cli: Cli) -> None:
+    def battery(design: str, cores: int = 1) -> tuple[int, int, int]:
+        (found,) = cp.recovery([design], memory=[], measure=False, machine="sepencr", cores=cores)
+        work = found.costs[0].battery
+        assert work is not None
+        return work.writes.data, work.pads, work.hashes
+
+    # On eight cores 64 Ki slots, or half of them with pads, and a line of metadata for four of them.
+    assert battery("eadr", cores=8) == (64 << 10, 0, 0)
+    assert battery("bbe", cores=8) == (80 << 10, 64 << 10, 0)
+    assert battery("sepencr", cores=8) == (40 << 10, 0, 0)
+    for design, protected in (("bbe", "bbe-tree"), ("sepencr", "sepencr-tree")):
+        lines, pads, hashes = battery(protected)
+        assert (lines, pads, 0) == battery(design)
+        # Each line, and a node for eight of them, and so on.
+        assert lines * 8 / 7 - 3 < hashes < lines * 8 / 7 + 6
+    assert cp.recovery(["secpm"], memory=[], measure=False)[0].costs[0].battery is None
+    outcome = cli("recovery", "sepencr", "sepencr-tree", "--memory", "16GiB")
+    assert re.search(r"^sepencr-tree +0 +44,288 +0 +36,571 +0$", outcome.out, re.M)
+
+
+@pytest.mark.engine
 def test_the_screen_shows_every_size_the_steps_the_small_memory_and_the_chip(cli: Cli) -> None:
     outcome = cli("recovery", "osiris", "anubis-agit-plus,write-back-tree", "--memory", "64GiB,1TiB")
     assert (outcome.code, outcome.err) == (0, "")

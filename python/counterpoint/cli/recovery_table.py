@@ -19,7 +19,8 @@ _WORK = ("lines read", "lines written", "MACs", "hashes")
 
 
 def recovery_table(found: Sequence[RecoveryCost]) -> RenderableType:
-    """The cost by size, the steps of the largest memory, small memories that were recovered, what is on the chip."""
+    """The cost by size, the steps of the largest memory, small memories that were recovered, what is on the chip, and what a
+    battery does."""
     first = found[0]
     parts: list[RenderableType] = [
         Text(f"machine {first.machine}, {first.variant}", style="bold"),
@@ -36,6 +37,9 @@ def recovery_table(found: Sequence[RecoveryCost]) -> RenderableType:
         Text(f"Bytes on the chip that survive a power failure, {units.size(first.costs[-1].memory_bytes)} of memory"),
         _on_chip(found),
     ]
+    drained = [(cost.design, cost.costs[-1].battery) for cost in found]
+    if any(work is not None for _, work in drained):
+        parts += [Text("What the battery does at the worst power failure, beside the queue"), _battery(drained)]
     parts += [Text(f"{cost.design} promises no recovery: {cost.why_not}") for cost in found if cost.why_not]
     return Group(*parts)
 
@@ -132,5 +136,14 @@ def _on_chip(found: Sequence[RecoveryCost]) -> Table:
             name = cost.design if place == 0 else ""
             table.add_row(name, item.item, _KEPT.get(item.kept, item.kept), units.number(item.bytes))
         table.add_row("", "all", "", units.number(of_size.on_chip_bytes))
+    table.add_row("")
+    return table
+
+
+def _battery(drained: Sequence[tuple[str, Work | None]]) -> Table:
+    table = _table("", *_WORK, "pads")
+    for design, work in drained:
+        if work is not None:
+            table.add_row(design, *_work(work), units.number(work.pads))
     table.add_row("")
     return table

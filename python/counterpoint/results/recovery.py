@@ -28,7 +28,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a boot does.
+    """What a boot does, or a battery.
 
     Attributes:
         reads: lines read.
@@ -97,6 +97,7 @@ class MemoryCost:
         counter_cache_bytes: capacity of the counter cache.
         metadata_cache_bytes: capacity of the cache of MACs and nodes.
         recovery: the boot; None for a design that promises nothing after a power failure.
+        battery: what the battery does at the worst power failure; None for a design without caches that it drains.
         on_chip: what on the chip it relies on.
         on_chip_bytes: bytes of all of that.
     """
@@ -106,6 +107,7 @@ class MemoryCost:
     counter_cache_bytes: int
     metadata_cache_bytes: int
     recovery: Boot | None
+    battery: Work | None
     on_chip: tuple[OnChip, ...]
     on_chip_bytes: int
 

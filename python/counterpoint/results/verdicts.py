@@ -334,9 +334,9 @@ class AttackRow:
     Attributes:
         attack: what the attacker does: `spoof`, `splice`, `replay`, `replay-with-mac`, `replay-with-counter`,
             `replay-page`, `replay-subtree`, `rollback` or `erase`.
-        target: what he changes: `data`, `counter`, `mac`, `tree`, `table` or `several`.
+        target: what he changes: `data`, `counter`, `mac`, `tree`, `table`, `shadow` or `several`.
         when: `power-off`; `before-cut-boot`: power is off, and he cuts it again during the boot; `after-cut-boot`: he
-            has cut power during a boot; or `running`.
+            has cut power during a boot; `after-restart`: power has failed again in the next power cycle; or `running`.
         verdict: the worst of the outcomes that follow: `accepted`, `late`, `detected`, `denied` or `harmless`.
         attacked: attacked states.
         accepted: attacks that give the program wrong bytes and that nothing notices.

@@ -7,6 +7,7 @@ use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreePar
 use crate::kernel::Random;
 use crate::mechanism::bonsai_tree::BonsaiTree;
 use crate::mechanism::counter_tree::{CounterTree, Counting};
+use crate::mechanism::line_hash::ShortHash;
 use crate::mechanism::low_bits::LowBits;
 use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
@@ -15,8 +16,8 @@ use crate::mechanism::table_contents::TableContents;
 use crate::message::{BaseImage, LogRegion, MediaLayout, MetadataShape, ShadowRegion, TreeShape};
 use crate::parts::{
     Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LogEncryption,
-    LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowTable, TableScheme, Tree, TreeNodes, TreeScheme,
-    WritePath,
+    LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme,
+    Tree, TreeNodes, TreeScheme, WritePath,
 };
 use crate::recovery::{IntegrityCodec, SchemeCodec, TreeCodec};
 use std::cell::RefCell;
@@ -78,6 +79,16 @@ fn integrity_parts(machine: &Machine, design: &Design, keys: &Keys, base: &dyn B
             low_bits: has_low_bits
                 .then(|| Arc::new(LowBitsBlocks { cipher: MacCipher::new(&keys.tree), low }) as Arc<dyn LowBitsScheme>),
         }),
+        shadow: shadow_tree(design, MacCipher::new(&keys.tree)),
+    })
+}
+
+/// The tree over the shadow cache of `design`, if there is one.
+fn shadow_tree(design: &Design, cipher: MacCipher) -> Option<ShadowTree> {
+    let integrity = design.drain()?.shadow_integrity();
+    (integrity != ShadowIntegrity::None).then(|| ShadowTree {
+        hash: Arc::new(ShortHash { cipher }),
+        verified: integrity != ShadowIntegrity::Unverified,
     })
 }
 
@@ -197,6 +208,7 @@ fn integrity_of_boot(config: &config::Integrity, caches: MetadataShape, integrit
         macs: integrity.macs,
         mac_layout: integrity.mac_layout,
         tree,
+        shadow: integrity.shadow,
         stop_loss,
         known: RefCell::default(),
     }

@@ -51,6 +51,9 @@ pub fn battery(design: &Design, machine: &Machine) -> Result<Battery, ConfigErro
     }
     let act = match needs {
         Battery::WriteOnly => "writes",
+        Battery::WriteComputeOrder if design.drain().is_some_and(|drain| !drain.encrypts()) => {
+            "computes the tree over its shadow cache"
+        }
         Battery::WriteComputeOrder => "makes pads",
         Battery::AllOperation => "reads memory",
     };
@@ -159,6 +162,8 @@ mod tests {
             ("eadr", Battery::WriteOnly),
             ("eadr-cme", Battery::WriteOnly),
             ("sepencr", Battery::WriteOnly),
+            ("sepencr-tree", Battery::WriteComputeOrder),
+            ("bbe-tree", Battery::WriteComputeOrder),
             ("bbe", Battery::WriteComputeOrder),
             ("eadr-all-operation", Battery::AllOperation),
         ];
@@ -176,6 +181,11 @@ mod tests {
         assert_eq!(
             refused("bbe", "write-only"),
             "eadr.battery = write-only: design 'bbe' makes pads after power is lost and needs write-compute-order"
+        );
+        assert_eq!(
+            refused("sepencr-tree", "write-only"),
+            "eadr.battery = write-only: design 'sepencr-tree' computes the tree over its shadow cache after power is lost and \
+             needs write-compute-order"
         );
         assert_eq!(
             refused("eadr-all-operation", "write-compute-order"),

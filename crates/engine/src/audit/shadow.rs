@@ -183,8 +183,9 @@ impl ShadowCache {
 
 /// A hash of the registers that survive.
 pub(super) fn registers_hash(registers: &ShadowRegisters) -> u64 {
-    let &ShadowRegisters { incr_counter, boot_counter, consumed } = registers;
-    [incr_counter, boot_counter, consumed].into_iter().fold(0x6a09_e667_f3bc_c909, mix)
+    let &ShadowRegisters { incr_counter, boot_counter, consumed, ref root } = registers;
+    let words = root.chunks_exact(8).map(|entry| word(entry, 0));
+    [incr_counter, boot_counter, consumed].into_iter().chain(words).fold(0x6a09_e667_f3bc_c909, mix)
 }
 
 fn word(entry: &[u8], at: usize) -> u64 {

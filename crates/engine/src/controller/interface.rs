@@ -7,7 +7,7 @@ use crate::message::{
 };
 use crate::parts::{
     CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, LowBitsScheme, MacSource,
-    PadSource, TableScheme, Tree, TreeScheme,
+    PadSource, ShadowTree, TableScheme, Tree, TreeScheme,
 };
 use std::sync::Arc;
 
@@ -101,6 +101,8 @@ pub struct IntegrityParts {
     pub mac_layout: MacLayout,
     /// The tree, if there is one.
     pub tree: Option<TreeParts>,
+    /// The tree over the shadow cache, if there is one. Only the battery and the boot use it.
+    pub shadow: Option<ShadowTree>,
 }
 
 /// A tree over counter blocks.

@@ -232,6 +232,18 @@ impl Controller {
         snapshot
     }
 
+    /// The lines of MACs and tree nodes that are newer than the queue and the media: first those that were evicted and wait
+    /// for a slot, then the dirty ones in their cache.
+    pub fn dirty_metadata(&self) -> Vec<(MediaLine, LineBytes)> {
+        let Some(engine) = &self.engine else { return Vec::new() };
+        let evicted = self.admission.evictions.iter().map(|eviction| (eviction.media, eviction.block));
+        let apart = engine.integrity.as_ref().and_then(|integrity| integrity.apart.as_ref());
+        let caches = [Some(&engine.counters.cache), apart].into_iter().flatten();
+        let dirty = caches.flat_map(|cache| cache.dirty().map(|(media, block)| (media, *block)));
+        let is_metadata = |(media, _): &(MediaLine, LineBytes)| !matches!(media.unit(), MediaUnit::Counter(_));
+        evicted.chain(dirty).filter(is_metadata).collect()
+    }
+
     /// The bytes that a read of `line` would find if it arrived now: writes that are due now arrive before it. Takes no
     /// simulated time and changes nothing. Zeros if the engine does not move bytes.
     pub fn peek<D: DevicePort>(&self, queue: &Queue<Event>, device: &D, line: Line) -> LineBytes {

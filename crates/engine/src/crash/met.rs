@@ -97,7 +97,7 @@ mod tests {
     fn a_state_is_known_only_if_as_many_failures_followed_it_and_all_of_it_is_equal() {
         let drained = |consumed| {
             let registers = ShadowRegisters { consumed, ..ShadowRegisters::default() };
-            Drained { snapshot: AdrSnapshot { registers, ..AdrSnapshot::default() }, left: Vec::new(), forbidden: None }
+            Drained { snapshot: AdrSnapshot { registers, ..AdrSnapshot::default() }, ..Drained::default() }
         };
         let mut met = Met::default();
         assert!(!met.before(1, 2, &drained(0), 2));

@@ -30,6 +30,7 @@ mod plan;
 mod power;
 mod region;
 mod report;
+mod second_life;
 mod shrink;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -13,9 +13,9 @@ use super::met::{Met, digest};
 use super::next_writes::watch_next_writes;
 use super::path::{Path, Touching, alarm_told, battery_gave_up};
 use super::power::{Drained, PowerLoss, Survivors};
+use super::second_life::{SecondLife, second_life};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
-use crate::message::{Line, MediaLine, OnChipLine, ProgramRecovery, xor};
-use crate::parts::Counter;
+use crate::message::{Line, MediaLine, ProgramRecovery};
 use crate::recovery::{Boot, BootStep, Media};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -183,29 +183,8 @@ impl<'a> Nested<'a> {
     /// again with other bytes, and power is lost. These bytes must leave with new pads and be restored, and a third
     /// cycle must have new pads, too. `steps`: the number of steps of the recovery, all of which have been performed.
     fn live_again(&mut self, boot: &Boot<'_, Touching<'a>>, steps: u64) {
-        let Some((codec, region)) = self.loss.codec.and_then(|codec| Some((codec, codec.shadow()?))) else { return };
-        let mut held = boot.power_lost();
-        if !held.lines.is_empty() {
-            // What was restored to the caches is from the first power cycle.
-            return;
-        }
-        let slots: BTreeMap<u64, Line> = self.first.slots(region).collect();
-        let mut newest = BTreeMap::new();
-        for (&slot, &line) in &slots {
-            let plaintext = boot.line(line).map(|byte| !byte ^ slot as u8);
-            let pad = codec.pad(region.pad_line(slot), Counter { major: held.registers.boot_counter, minor: 0 });
-            held.lines.push(OnChipLine {
-                slot,
-                level: 0,
-                core: 0,
-                line,
-                resident: if self.loss.boot_pads { xor(&plaintext, &pad) } else { plaintext },
-                plaintext,
-                newest: !newest.contains_key(&line),
-            });
-            newest.entry(line).or_insert(plaintext);
-        }
-        let second = self.loss.strike(held, boot.memory());
+        let Some(life) = second_life(self.loss, self.first, boot) else { return };
+        let SecondLife { drained: second, newest } = life;
         let mut watch = boot.watcher().watch.clone();
         watch.power_lost(&second.left);
         let mut again = self.loss.boot(boot.memory(), &second.snapshot, self.touching(watch));

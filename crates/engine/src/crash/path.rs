@@ -89,6 +89,9 @@ pub(super) fn alarm_told(alarm: Alarm) -> String {
         Alarm::Counter(block) => format!("the tree does not vouch for counter block {:#x}", block.0),
         Alarm::Node(node) => format!("the tree does not vouch for node {} of level {}", node.index, node.level),
         Alarm::TableRoot => "what was in the metadata caches does not have the root that its register holds".to_owned(),
+        Alarm::ShadowRoot => {
+            "what is to be restored from the shadow cache does not have the root that its register holds".to_owned()
+        }
         Alarm::Table(entry) => {
             format!("entry {entry} of the shadow table does not belong to what is stored of its block")
         }

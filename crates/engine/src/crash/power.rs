@@ -16,8 +16,9 @@ use crate::parts::{
     Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RecoveryStep, RegisterName,
 };
 use crate::recovery::{
-    AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, MediaWriter, ReencryptionStatus, WriteStep,
+    AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, MediaWriter, ReencryptionStatus, Work, WriteStep,
 };
+use std::collections::BTreeMap;
 
 /// What survives of the global counter's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +46,8 @@ pub struct Survival {
     pub boot_counter: bool,
     /// The stamp up to which the shadow cache has been restored.
     pub consumed: bool,
+    /// The root of the tree over the shadow cache.
+    pub shadow_root: bool,
     /// The root of the integrity tree.
     pub root: bool,
     /// The root of the tree over the shadow table, or over what is newer in the metadata caches.
@@ -62,6 +65,7 @@ impl Survival {
         incr_counter: true,
         boot_counter: true,
         consumed: true,
+        shadow_root: true,
         root: true,
         table_root: true,
         bit_lines: true,
@@ -85,6 +89,7 @@ impl Survival {
             incr_counter: survives(RegisterName::IncrCounter),
             boot_counter: survives(RegisterName::BootCounter),
             consumed: survives(RegisterName::ShadowConsumed),
+            shadow_root: survives(RegisterName::ShadowRoot),
             root: survives(RegisterName::IntegrityRoot),
             table_root: survives(RegisterName::TableRoot),
             bit_lines: survives(RegisterName::BitLines),
@@ -112,6 +117,7 @@ impl Survival {
                 incr_counter: kept(self.incr_counter, held.registers.incr_counter, first.incr_counter),
                 boot_counter: kept(self.boot_counter, held.registers.boot_counter, first.boot_counter),
                 consumed: kept(self.consumed, held.registers.consumed, first.consumed),
+                root: if self.shadow_root { held.registers.root } else { first.root },
             },
             root: held.root.map(|root| if self.root { root } else { [0; 64] }),
             table_root: held.table_root.map(|root| if self.table_root { root } else { [0; 64] }),
@@ -120,13 +126,15 @@ impl Survival {
 }
 
 /// What a power loss leaves.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
     /// Everything that survives, including what was drained on battery at the end of the queue.
     pub snapshot: AdrSnapshot,
-    /// What left the chip on battery in addition to the write pending queue, in order: dirty counter blocks, then what
-    /// the drain wrote.
+    /// What left the chip on battery in addition to the write pending queue, in order: dirty counter blocks, lines of MACs
+    /// and nodes, then what the drain wrote.
     pub left: Vec<DrainedWrite>,
+    /// What the battery did for that.
+    pub work: Work,
     /// The operation that the battery does not support, if there was one.
     pub forbidden: Option<Forbidden>,
 }
@@ -188,11 +196,12 @@ impl<'a> PowerLoss<'a> {
     /// Power is lost: `held` is what the machine holds, `media` the memory behind it.
     pub fn strike(&self, held: HeldState, media: &dyn Media) -> Drained {
         let Some(drain) = self.drain else {
-            return Drained { snapshot: self.survival.keep(held), left: Vec::new(), forbidden: None };
+            return Drained { snapshot: self.survival.keep(held), ..Drained::default() };
         };
         let mut battery = Draining::new(self, &held, media);
         let forbidden = drain.drain(&held.lines, &mut battery).err();
         let Draining { path, registers, leaving, .. } = battery;
+        let work = path.work();
         let mut plain: Vec<Line> = path.in_the_clear.iter().copied().collect();
         plain.sort_unstable();
         let mut after = HeldState {
@@ -203,7 +212,7 @@ impl<'a> PowerLoss<'a> {
             ..held
         };
         after.wpq.extend(leaving.left.iter().map(|write| (write.media, write.bytes)));
-        Drained { snapshot: self.survival.keep(after), left: leaving.left, forbidden }
+        Drained { snapshot: self.survival.keep(after), left: leaving.left, work, forbidden }
     }
 
     /// The pads under which `slots`, each with its line, would leave at the next loss of power if these registers were
@@ -287,8 +296,10 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
 
 /// What a power failure now leaves of `system`.
 pub(crate) fn struck<O: Observer>(system: &System<O>, loss: &PowerLoss<'_>) -> Drained {
-    let lines = if loss.drain.is_some() { system.on_chip() } else { Vec::new() };
-    let held = HeldState { lines, ..held(system.controller.snapshot()) };
+    let mut held = held(system.controller.snapshot());
+    if loss.drain.is_some() {
+        (held.lines, held.metadata) = (system.on_chip(), system.controller.dirty_metadata());
+    }
     loss.strike(held, system.device.image())
 }
 
@@ -320,7 +331,7 @@ struct Draining<'a> {
 }
 
 impl<'a> Draining<'a> {
-    /// The state after the write pending queue and the dirty counter blocks have been drained.
+    /// The state after the write pending queue, the dirty counter blocks, lines of MACs and nodes have been drained.
     fn new(loss: &PowerLoss<'a>, held: &HeldState, media: &'a dyn Media) -> Self {
         let mut path = MediaWriter::new(media, loss.codec);
         path.status = held.status;
@@ -330,10 +341,12 @@ impl<'a> Draining<'a> {
         for (media, bytes) in &held.wpq {
             path.store(*media, bytes);
         }
+        path.forget_work();
         let drains = loss.drain.is_some_and(CrashDrain::drains_counters);
-        for (block, bytes) in held.counters.iter().filter(|_| drains) {
-            path.store(MediaLine::counter(*block), bytes);
-            leaving.persisted(0, MediaLine::counter(*block), bytes);
+        let counters = held.counters.iter().map(|(block, bytes)| (MediaLine::counter(*block), *bytes));
+        for (media, bytes) in counters.chain(held.metadata.iter().copied()).filter(|_| drains) {
+            path.store(media, &bytes);
+            leaving.persisted(0, media, &bytes);
         }
         Self { battery: loss.battery, path, registers: held.registers, leaving }
     }
@@ -378,7 +391,18 @@ impl OnBattery for Draining<'_> {
 
     fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden> {
         self.check("a pad", Battery::WriteComputeOrder)?;
+        self.path.made_pad();
         Ok(self.path.codec().expect("a drain that encrypts runs on encrypted memory").pad(line, counter))
+    }
+
+    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden> {
+        self.check("a hash", Battery::WriteComputeOrder)?;
+        let tree = self.path.codec().and_then(|codec| codec.integrity()?.shadow.as_ref());
+        let tree = tree.expect("a drain that protects the shadow cache runs on a machine that has a tree over it");
+        let (root, hashes) = self.region().root(held, tree.hash.as_ref());
+        self.path.hashed(hashes);
+        self.registers.root = root;
+        Ok(())
     }
 
     fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {

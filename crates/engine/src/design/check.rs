@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use crate::parts::{
     CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode, GroupCommit,
-    IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowTable, StampSource, StepName,
-    TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowIntegrity, ShadowSlots, ShadowTable,
+    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -29,8 +29,15 @@ fn integrity(draft: &Draft) -> Option<String> {
             draft.write_path.name()
         ));
     }
+    let protected = draft.has_shadow() && draft.shadow_integrity != ShadowIntegrity::None;
     if draft.integrity == IntegrityMode::None {
-        return None;
+        return protected.then(|| {
+            format!(
+                "shadow_integrity = \"{}\" needs integrity = \"macs\" or a tree, because what is restored goes to memory that nothing \
+                 protects",
+                draft.shadow_integrity.name()
+            )
+        });
     }
     let name = draft.integrity.name();
     let needs = [
@@ -39,12 +46,52 @@ fn integrity(draft: &Draft) -> Option<String> {
             "counter_store = \"region\", because counters have blocks of their own",
         ),
         (draft.log == LogMode::None, "log = \"none\", because the lines of a hardware log have no MACs"),
-        (draft.domain == DomainReach::Adr, "domain = \"adr\", because what leaves on battery has no MACs"),
     ];
     if let Some((_, needed)) = needs.into_iter().find(|(met, _)| !met) {
         return Some(format!("integrity = \"{name}\" needs {needed}"));
     }
-    tree(draft)
+    persistent_caches(draft).or_else(|| tree(draft))
+}
+
+/// MACs and trees whose lines, like those of the data caches, leave on battery: nothing of them may be left to compute then,
+/// and what leaves the data caches must be protected where it goes.
+fn persistent_caches(draft: &Draft) -> Option<String> {
+    if draft.domain == DomainReach::Adr {
+        return None;
+    }
+    let protected = draft.has_shadow() && draft.shadow_integrity != ShadowIntegrity::None;
+    let hashes = draft.tree_nodes().is_none_or(|nodes| nodes == TreeNodes::Hashes);
+    let current = draft.tree_update == TreeUpdate::Eager && draft.tree_leaves == TreeLeaves::Current;
+    let restores = draft.shadow_slots == ShadowSlots::Dirty
+        && draft.shadow_stamp == StampSource::Metadata
+        && draft.restore_into == RestoreInto::Memory;
+    let needs = [
+        (
+            protected,
+            "drain = \"encrypt-to-shadow\" or \"to-shadow\" with shadow_integrity = \"tree\", because what leaves the caches otherwise has \
+             no MACs",
+        ),
+        (
+            restores,
+            "shadow_slots = \"dirty\", shadow_stamp = \"metadata\" and restore_into = \"memory\", because what the root is about is known \
+             from what has been consumed",
+        ),
+        (
+            hashes,
+            "integrity = \"macs\" or \"bonsai-tree\", because counter blocks and nodes of a tree of counters get a MAC when they leave the \
+             chip",
+        ),
+        (
+            !draft.has_tree() || current,
+            "tree_update = \"eager\" and tree_leaves = \"current\", because the battery computes no node",
+        ),
+        (
+            draft.shadow_table == ShadowTable::None,
+            "shadow_table = \"none\", because nothing is lost with the metadata caches",
+        ),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("integrity = \"{}\" with domain = \"eadr\" needs {needed}", draft.integrity.name()))
 }
 
 /// The tree: which counters it protects, when its nodes change, and what finds again those that are lost.

@@ -8,9 +8,9 @@ use crate::parts::{
     CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
     Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
     LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PartsList,
-    PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowPads, ShadowSlots,
-    ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeUpdate, WritePath,
-    WriteQueues, WritebackOrder,
+    PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowIntegrity,
+    ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder,
+    TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has its first value.
@@ -60,6 +60,7 @@ pub(super) struct Draft {
     pub drain_copies: DrainCopies,
     pub shadow_slots: ShadowSlots,
     pub shadow_pads: ShadowPads,
+    pub shadow_integrity: ShadowIntegrity,
     pub registers: Registers,
     pub recovery: Vec<StepName>,
     pub shadow_stamp: StampSource,
@@ -177,6 +178,7 @@ impl Draft {
                     copies: self.drain_copies,
                     slots: self.shadow_slots,
                     pads: self.shadow_pads,
+                    integrity: self.shadow_integrity,
                 }),
             },
         }

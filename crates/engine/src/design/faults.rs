@@ -17,7 +17,8 @@ use crate::parts::{
     Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
     CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
     LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName,
-    RootUpdate, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, WritePath, WritebackOrder,
+    RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, WritePath,
+    WritebackOrder,
 };
 
 macro_rules! faults {
@@ -74,6 +75,9 @@ faults! {
     AdvanceBootCounter "advance-boot-counter" "The boot counter does not go up at boot."
     RestoreShadow "restore-shadow" "The boot takes nothing out of the shadow cache."
     ShadowConsumed "shadow-consumed" "The register that says that the shadow cache has been consumed does not survive a loss of power."
+    ShadowRoot "shadow-root" "The register of the root of the tree over the shadow cache does not survive a loss of power."
+    ShadowRootUpdate "shadow-root-update" "The register of the root of the tree over the shadow cache never takes a new root."
+    ShadowVerification "shadow-verification" "The boot does not compare the shadow cache with its root."
     EpochTag "epoch-tag" "Recovery does not look at the stamps of slots and goes by their places."
     RootUpdate "root-update" "The register of the root never takes a new root."
     IntegrityRoot "integrity-root" "The register of the root does not survive a loss of power."
@@ -250,6 +254,8 @@ impl Fault {
             Fault::SlotPad if path == DrainPath::EncryptToShadow => {
                 turn(&mut parts.pads, ShadowPads::Fresh, ShadowPads::SlotHeld)
             }
+            Fault::ShadowRootUpdate => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::KeptRoot),
+            Fault::ShadowVerification => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::Unverified),
             _ => None,
         }
     }
@@ -271,6 +277,7 @@ impl Fault {
             Fault::IncrCounter => lose(design, RegisterName::IncrCounter),
             Fault::BootCounter => lose(design, RegisterName::BootCounter),
             Fault::ShadowConsumed => lose(design, RegisterName::ShadowConsumed),
+            Fault::ShadowRoot => lose(design, RegisterName::ShadowRoot),
             Fault::IntegrityRoot => lose(design, RegisterName::IntegrityRoot),
             Fault::TableRoot => lose(design, RegisterName::TableRoot),
             Fault::BitLines => lose(design, RegisterName::BitLines),

@@ -33,6 +33,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("eadr-all-operation", include_str!("eadr-all-operation.toml")),
     ("bbe", include_str!("bbe.toml")),
     ("sepencr", include_str!("sepencr.toml")),
+    ("bbe-tree", include_str!("bbe-tree.toml")),
+    ("sepencr-tree", include_str!("sepencr-tree.toml")),
     ("write-back-tree", include_str!("write-back-tree.toml")),
     ("rebuild", include_str!("rebuild.toml")),
     ("strict", include_str!("strict.toml")),

@@ -7,8 +7,9 @@ use crate::parts::{
     AppendOrder, CachePads, Choice, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterStore,
     CounterUpdate, CounterVerification, Domain, DomainReach, DrainCopies, DrainPath, EncryptionMode, GroupCommit,
     IntegrityMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac,
-    ProgramForm, RegisterName, RestoreInto, RootUpdate, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName,
-    TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
+    ProgramForm, RegisterName, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable,
+    StampSource, StepName, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    WritebackOrder,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -55,6 +56,7 @@ pub(super) enum Needs {
     Eadr,
     Shadow,
     ShadowCounter,
+    ShadowTree,
     RestoreShadow,
     Integrity,
     Tree,
@@ -77,6 +79,9 @@ impl Needs {
             Needs::Shadow => (shadow, "a shadow cache, drain = \"encrypt-to-shadow\" or \"to-shadow\""),
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
+            }
+            Needs::ShadowTree => {
+                (shadow && draft.shadow_integrity != ShadowIntegrity::None, "shadow_integrity = \"tree\"")
             }
             Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
             Needs::Tree => {
@@ -185,10 +190,11 @@ pub(super) const KEYS: &[Key] = &[
     one!("cache_pads", cache_pads: CachePads, Nothing, "how a line is stored in the caches and what an access costs"),
     one!("domain", domain: DomainReach, Nothing, "how far the persistence domain reaches"),
     one!("drain", drain: DrainPath, Eadr, "where and in which form lines leave the caches after power is lost"),
-    one!("drain_counters", drain_counters: CounterDrain, Eadr, "whether dirty counter blocks leave before the lines"),
+    one!("drain_counters", drain_counters: CounterDrain, Eadr, "whether dirty counter blocks, lines of MACs and nodes leave before the lines"),
     one!("drain_copies", drain_copies: DrainCopies, Eadr, "which of several cached copies of a line leave"),
     one!("shadow_slots", shadow_slots: ShadowSlots, Shadow, "which metadata of the shadow cache are written, and when the incr-counter goes up"),
     one!("shadow_pads", shadow_pads: ShadowPads, ShadowCounter, "the inputs of the pad of a slot of the shadow cache"),
+    one!("shadow_integrity", shadow_integrity: ShadowIntegrity, Shadow, "what protects the shadow cache against an attacker who writes to it"),
     register!(
         "registers.staging_register",
         StagingRegister,
@@ -217,6 +223,7 @@ pub(super) const KEYS: &[Key] = &[
         Shadow,
         "up to which stamp the shadow cache has been consumed"
     ),
+    register!("registers.shadow_root", ShadowRoot, ShadowTree, "the root of the tree over the shadow cache"),
     register!("registers.integrity_root", IntegrityRoot, Tree, "the root of the integrity tree"),
     register!(
         "registers.table_root",

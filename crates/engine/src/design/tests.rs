@@ -126,6 +126,8 @@ fn a_part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
     says_nothing("base = \"secpm\"\ndrain = \"in-place\"", "drain");
     says_nothing("base = \"eadr-cme\"\nshadow_slots = \"all\"", "shadow_slots");
     says_nothing("base = \"sepencr\"\nregisters.incr_counter = \"adr\"", "registers.incr_counter");
+    says_nothing("base = \"eadr-cme\"\nshadow_integrity = \"tree\"", "shadow_integrity");
+    says_nothing("base = \"bbe\"\nregisters.shadow_root = \"non-volatile\"", "registers.shadow_root");
     says_nothing("base = \"eadr\"\nshadow_stamp = \"metadata\"", "shadow_stamp");
     says_nothing("base = \"eadr-cme\"\n[hardened]\nshadow_stamp = \"metadata\"", "shadow_stamp");
     let contradiction = |text: &str, what: &str| {
@@ -149,6 +151,24 @@ fn a_part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
     contradiction(
         "base = \"sepencr\"\nrecovery = [\"advance-boot-counter\", \"restore-shadow\"]\nshadow_stamp = \"boot-counter\"",
         "before \"advance-boot-counter\"",
+    );
+    contradiction("base = \"bbe\"\nshadow_integrity = \"tree\"", "needs integrity = \"macs\" or a tree");
+    contradiction("base = \"bbe-tree\"\nshadow_integrity = \"none\"", "with shadow_integrity = \"tree\"");
+    contradiction(
+        "base = \"eadr-all-operation\"\nintegrity = \"macs\"",
+        "integrity = \"macs\" with domain = \"eadr\" needs drain = \"encrypt-to-shadow\" or \"to-shadow\"",
+    );
+    contradiction("base = \"bbe-tree\"\nrestore_into = \"caches\"", "and restore_into = \"memory\"");
+    contradiction("base = \"bbe-tree\"\nshadow_slots = \"all\"", "needs shadow_slots = \"dirty\"");
+    contradiction(
+        "base = \"sepencr-tree\"\nintegrity = \"counter-tree\"\ncounters = \"wide\"\ntree_leaves = \"persisted\"",
+        "get a MAC when they leave the chip",
+    );
+    contradiction("base = \"sepencr-tree\"\ntree_leaves = \"persisted\"", "tree_leaves = \"current\"");
+    contradiction("base = \"sepencr-tree\"\ntree_update = \"lazy\"", "tree_update = \"eager\"");
+    contradiction(
+        "base = \"bbe-tree\"\nshadow_table = \"on-dirty\"\ngroup_commit = \"registers\"",
+        "shadow_table = \"none\"",
     );
     contradiction("base = \"bbe\"\nshadow_stamp = \"lowest-bit\"", "needs drain = \"to-shadow\"");
     contradiction(

@@ -4,14 +4,16 @@
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion, SlotMetadata};
 use crate::parts::{
     Battery, Counter, CounterDrain, CrashDrain, DrainCopies, DrainParts, DrainPath, Forbidden, OnBattery, RegisterName,
-    ShadowPads, ShadowSlots,
+    ShadowIntegrity, ShadowPads, ShadowSlots,
 };
+use std::collections::BTreeMap;
 
 impl CrashDrain {
     /// The smallest battery that the drain needs.
     pub fn needs(self) -> Battery {
         match self {
             CrashDrain::Parts(parts) => match parts.path {
+                DrainPath::ToShadow if parts.integrity != ShadowIntegrity::None => Battery::WriteComputeOrder,
                 DrainPath::InPlace | DrainPath::InTheClear | DrainPath::ToShadow => Battery::WriteOnly,
                 DrainPath::EncryptToShadow => Battery::WriteComputeOrder,
                 DrainPath::ThroughWritePath => Battery::AllOperation,
@@ -28,7 +30,23 @@ impl CrashDrain {
         }
     }
 
-    /// Whether dirty counter blocks are drained before the lines.
+    /// Whether lines are encrypted after power is lost.
+    pub fn encrypts(self) -> bool {
+        match self {
+            CrashDrain::Parts(parts) => matches!(parts.path, DrainPath::EncryptToShadow | DrainPath::ThroughWritePath),
+            CrashDrain::Custom(drain) => drain.needs() >= Battery::WriteComputeOrder,
+        }
+    }
+
+    /// What protects the shadow cache; nothing if there is none.
+    pub fn shadow_integrity(self) -> ShadowIntegrity {
+        match self {
+            CrashDrain::Parts(parts) if parts.path.uses_shadow() => parts.integrity,
+            CrashDrain::Parts(_) | CrashDrain::Custom(_) => ShadowIntegrity::None,
+        }
+    }
+
+    /// Whether dirty counter blocks, lines of MACs and tree nodes are drained before the lines.
     pub fn drains_counters(self) -> bool {
         match self {
             CrashDrain::Parts(parts) => parts.counters == CounterDrain::First,
@@ -65,12 +83,27 @@ impl DrainParts {
                 Ok(())
             }
             DrainPath::ThroughWritePath => newest.try_for_each(|line| battery.write_through_write_path(line)),
-            DrainPath::EncryptToShadow if self.pads == ShadowPads::Fresh => self.encrypt_to_shadow(lines, battery),
-            DrainPath::EncryptToShadow => self.encrypt_to_shadow(lines, &mut HeldStill { battery, pads: self.pads }),
-            DrainPath::ToShadow => {
-                self.to_shadow(lines, battery);
-                Ok(())
-            }
+            DrainPath::EncryptToShadow | DrainPath::ToShadow => match self.integrity {
+                ShadowIntegrity::None | ShadowIntegrity::KeptRoot => self.into_shadow(lines, battery),
+                ShadowIntegrity::Tree | ShadowIntegrity::Unverified => {
+                    let mut protecting = Protecting { battery, held: BTreeMap::new() };
+                    self.into_shadow(lines, &mut protecting)?;
+                    let Protecting { battery, held } = protecting;
+                    // If nothing leaves, what was to be restored before still is.
+                    if held.is_empty() { Ok(()) } else { battery.protect(&held) }
+                }
+            },
+        }
+    }
+
+    fn into_shadow(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+        if self.path == DrainPath::ToShadow {
+            self.to_shadow(lines, battery);
+            return Ok(());
+        }
+        match self.pads {
+            ShadowPads::Fresh => self.encrypt_to_shadow(lines, battery),
+            pads => self.encrypt_to_shadow(lines, &mut HeldStill { battery, pads }),
         }
     }
 
@@ -155,10 +188,52 @@ impl OnBattery for HeldStill<'_> {
         let line = if self.pads == ShadowPads::SlotHeld { self.region().pad_line(0) } else { line };
         self.battery.pad(line, counter)
     }
+    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden> {
+        self.battery.protect(held)
+    }
     fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {
         self.battery.xor(a, b)
     }
     fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
+        self.battery.write(media, bytes, carries);
+    }
+    fn write_in_the_clear(&mut self, line: &OnChipLine) {
+        self.battery.write_in_the_clear(line);
+    }
+    fn write_through_write_path(&mut self, line: &OnChipLine) -> Result<(), Forbidden> {
+        self.battery.write_through_write_path(line)
+    }
+}
+
+/// A battery that keeps what it writes to the shadow cache until its tree is computed. Hardware computes the tree on the way,
+/// with a node of each level at a time, because lines leave in the order of their places.
+struct Protecting<'a> {
+    battery: &'a mut dyn OnBattery,
+    held: BTreeMap<Line, LineBytes>,
+}
+
+impl OnBattery for Protecting<'_> {
+    fn region(&self) -> ShadowRegion {
+        self.battery.region()
+    }
+    fn register(&self, name: RegisterName) -> u64 {
+        self.battery.register(name)
+    }
+    fn set_register(&mut self, name: RegisterName, value: u64) {
+        self.battery.set_register(name, value);
+    }
+    fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden> {
+        self.battery.pad(line, counter)
+    }
+    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden> {
+        self.battery.protect(held)
+    }
+    fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {
+        self.battery.xor(a, b)
+    }
+    fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
+        let region = self.battery.region();
+        self.held.extend(media.as_line().filter(|line| region.contains(*line)).map(|line| (line, *bytes)));
         self.battery.write(media, bytes, carries);
     }
     fn write_in_the_clear(&mut self, line: &OnChipLine) {

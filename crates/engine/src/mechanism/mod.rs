@@ -8,6 +8,7 @@ pub mod drain;
 mod first_blocks;
 pub mod global_counters;
 pub mod line_counters;
+pub mod line_hash;
 pub mod low_bits;
 pub mod low_bits_blocks;
 pub mod macs;

@@ -1,5 +1,5 @@
 //! A hash tree over numbered lines of which few differ from zeros, for what is small enough to be hashed on the chip: the lines
-//! of a shadow table. Only what differs from a tree over zeros is kept.
+//! of a shadow table, or of a shadow cache. Only what differs from a tree over zeros is kept.
 
 use super::LineBytes;
 use rustc_hash::FxHashMap;
@@ -32,6 +32,33 @@ impl LineTree {
         let blank = std::iter::successors(Some(above(&[0; 64])), |node| Some(above(node)));
         let blank: Vec<LineBytes> = blank.take(Self::levels_over(lines)).collect();
         Self { nodes: vec![FxHashMap::default(); blank.len()], blank }
+    }
+
+    /// The root over `lines` lines, which are zeros but for those in `held`, and the number of hashes that it takes if the
+    /// nodes over zeros are known. `held` is in ascending order.
+    pub fn root_over(
+        lines: u64,
+        held: impl Iterator<Item = (u64, LineBytes)>,
+        hash: &dyn LineHash,
+    ) -> (LineBytes, u64) {
+        let Self { blank, .. } = Self::new(lines, hash);
+        let (mut level, mut hashes): (Vec<(u64, LineBytes)>, u64) = (held.collect(), 0);
+        let mut root = [0; 64];
+        for blank in blank {
+            let mut above: Vec<(u64, LineBytes)> = Vec::with_capacity(level.len() / ARITY as usize + 1);
+            for (index, child) in level {
+                if above.last().is_none_or(|(parent, _)| *parent != index / ARITY) {
+                    above.push((index / ARITY, blank));
+                }
+                if let Some((_, node)) = above.last_mut() {
+                    node[(index % ARITY) as usize * 8..][..8].copy_from_slice(&hash.hash(&child));
+                }
+                hashes += 1;
+            }
+            root = above.first().map_or(blank, |(_, node)| *node);
+            level = above;
+        }
+        (root, hashes)
     }
 
     /// Hashes that the root over `lines` lines takes: of each line, and of each node below the root.
@@ -73,6 +100,7 @@ impl LineTree {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     struct Sum;
 
@@ -113,6 +141,14 @@ mod tests {
                 tree.set(number, &all[number as usize], &Sum);
                 prop_assert_eq!(tree.root(), reference(all.clone()));
             }
+            let held = || all.iter().enumerate().filter(|(_, line)| **line != [0; 64]);
+            let (root, hashes) = LineTree::root_over(lines, held().map(|(number, line)| (number as u64, *line)), &Sum);
+            prop_assert_eq!(root, reference(all.clone()));
+            // Every line, and every node below the root that is above one of them.
+            let nodes = (1..levels).map(|level| held().map(|(number, _)| number as u64 / ARITY.pow(level)).collect::<BTreeSet<_>>().len());
+            prop_assert_eq!(hashes, (held().count() + nodes.sum::<usize>()) as u64);
+            let whole = LineTree::root_over(lines, all.iter().enumerate().map(|(number, line)| (number as u64, *line)), &Sum);
+            prop_assert_eq!(whole, (reference(all.clone()), LineTree::hashes(lines)));
         }
     }
 }

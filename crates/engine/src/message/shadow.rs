@@ -8,7 +8,8 @@
 //! Slots are numbered level by level from the first, cache by cache, way by way. The pad of slot `n` is made for
 //! address `memory + n x 64`, which no data line has.
 
-use super::{CoreId, LINE_BYTES, Line, LineBytes, MediaLine, PAGE_BYTES};
+use super::{CoreId, LINE_BYTES, Line, LineBytes, LineHash, LineTree, MediaLine, PAGE_BYTES};
+use std::collections::BTreeMap;
 
 /// How many slots share a line of metadata.
 const SLOTS_PER_LINE: u64 = 4;
@@ -36,7 +37,7 @@ pub struct OnChipLine {
 /// A write that left the chip on battery power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DrainedWrite {
-    /// The data line or counter block that was written.
+    /// The data line, counter block, line of MACs or tree node that was written.
     pub media: MediaLine,
     /// The bytes that crossed the bus.
     pub bytes: LineBytes,
@@ -90,6 +91,15 @@ impl ShadowRegion {
         let first = group * SLOTS_PER_LINE;
         (first < self.slots).then(|| first..(first + SLOTS_PER_LINE).min(self.slots))
     }
+    /// The root of the tree over the region if only `held` is in it, with the number of hashes that it takes. An empty shadow
+    /// cache has the root zero, which no other has.
+    pub fn root(&self, held: &BTreeMap<Line, LineBytes>, hash: &dyn LineHash) -> (LineBytes, u64) {
+        if held.is_empty() {
+            return ([0; 64], 0);
+        }
+        let numbered = held.iter().map(|(line, bytes)| (line.0 - self.first.0, *bytes));
+        LineTree::root_over(self.lines(), numbered, hash)
+    }
     /// The line number that the pad of `slot` is made for: outside memory (sepencr section IV-C: "16GB + N x 64B").
     pub fn pad_line(&self, slot: u64) -> Line {
         Line(self.memory_lines + slot)
@@ -134,11 +144,13 @@ pub struct ShadowRegisters {
     pub boot_counter: u64,
     /// Slots with this stamp or a smaller one have been restored: memory has their contents.
     pub consumed: u64,
+    /// The root of the tree over what the shadow cache holds; zero if it holds nothing that is to be restored.
+    pub root: LineBytes,
 }
 
 impl Default for ShadowRegisters {
     fn default() -> Self {
-        Self { incr_counter: 1, boot_counter: 1, consumed: 0 }
+        Self { incr_counter: 1, boot_counter: 1, consumed: 0, root: [0; 64] }
     }
 }
 

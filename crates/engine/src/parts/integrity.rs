@@ -2,6 +2,7 @@
 
 use super::Counter;
 use crate::message::{Line, LineBytes, LineHash, TableEntry, TreePlace};
+use std::sync::Arc;
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// What protects memory against an attacker who writes to it.
@@ -68,7 +69,7 @@ pub enum MacWrite {
     /// In the event that admits the data.
     #[default]
     WithData,
-    /// When the line of MACs is evicted from the metadata cache: not crash-consistent.
+    /// When the line of MACs is evicted from the metadata cache: not crash-consistent, unless a battery drains that cache.
     Deferred,
 }
 
@@ -206,6 +207,15 @@ pub enum GroupCommit {
     /// they are empty.
     #[strum(props(paper = "Ye et al., MICRO 2018 (Osiris); Awad et al., ISCA 2019 (Triad-NVM)"))]
     Registers,
+}
+
+/// The tree over the shadow cache.
+#[derive(Clone)]
+pub struct ShadowTree {
+    /// The hash of its lines and nodes.
+    pub hash: Arc<dyn LineHash + Send + Sync>,
+    /// Whether a boot compares what it reads with the root.
+    pub verified: bool,
 }
 
 /// How a design protects the integrity of its memory.

@@ -20,13 +20,13 @@ pub use encryption::{
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
     Counted, CounterVerification, GroupCommit, Integrity, IntegrityMode, LowBitsScheme, MacInputs, MacSource, MacWrite,
-    NodeMac, RootUpdate, ShadowTable, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeScheme,
-    TreeUpdate,
+    NodeMac, RootUpdate, ShadowTable, ShadowTree, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence,
+    TreeScheme, TreeUpdate,
 };
 pub use persistence::{
     Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
-    DrainPath, Forbidden, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto, ShadowPads,
-    ShadowSlots, StampSource, StepName,
+    DrainPath, Forbidden, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto, ShadowIntegrity,
+    ShadowPads, ShadowSlots, StampSource, StepName,
 };
 
 /// What a design guarantees, and so what the auditors check.

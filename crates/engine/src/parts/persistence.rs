@@ -3,6 +3,7 @@
 
 use super::Counter;
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion};
+use std::collections::BTreeMap;
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// Which power losses a register survives.
@@ -51,6 +52,8 @@ pub enum RegisterName {
     /// The newest stamp whose slots in the shadow cache have been restored.
     #[strum(props(paper = "hardened reading of sepencr"))]
     ShadowConsumed,
+    /// The root of the tree over the shadow cache.
+    ShadowRoot,
     /// The root of the integrity tree.
     #[strum(props(paper = "Rogers et al., MICRO 2007"))]
     IntegrityRoot,
@@ -230,7 +233,7 @@ pub enum Battery {
 /// An operation after power loss that the battery does not support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forbidden {
-    /// The operation, as a noun: "a pad", "an exclusive-or", "a read".
+    /// The operation, as a noun: "a pad", "an exclusive-or", "a hash", "a read".
     pub act: &'static str,
     /// The battery that the operation needs.
     pub needs: Battery,
@@ -248,6 +251,9 @@ pub trait OnBattery {
     fn set_register(&mut self, name: RegisterName, value: u64);
     /// The pad of `line` with `counter`. The battery must support computation.
     fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden>;
+    /// Computes the root of the tree over the shadow cache, which holds `held` and nothing else, into its register. The
+    /// battery must support computation.
+    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden>;
     /// The exclusive-or of two lines. The battery must support computation.
     fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden>;
     /// Writes `bytes` to `media`. `carries` is the cached line that the bytes hold, if they hold one.
@@ -288,15 +294,15 @@ impl DrainPath {
     }
 }
 
-/// Whether dirty counter blocks are drained before the lines.
+/// Whether dirty counter blocks, lines of MACs and tree nodes are drained before the lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CounterDrain {
-    /// Dirty counter blocks are drained first.
+    /// Dirty counter blocks, lines of MACs and tree nodes are drained first.
     #[default]
     #[strum(props(paper = "sepencr, section III"))]
     First,
-    /// Dirty counter blocks are not drained.
+    /// They are not drained.
     #[strum(props(paper = "seeded fault"))]
     Never,
 }
@@ -345,12 +351,30 @@ pub enum ShadowPads {
     SlotHeld,
 }
 
+/// What protects the shadow cache against an attacker who writes to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ShadowIntegrity {
+    /// Nothing.
+    #[default]
+    None,
+    /// A hash tree over its lines and metadata, which the battery computes. Its root is in a register, with which the boot
+    /// compares all that it reads before it uses anything. The register is cleared when the shadow cache is consumed.
+    Tree,
+    /// As `tree`, but the boot compares nothing.
+    #[strum(props(paper = "seeded fault"))]
+    Unverified,
+    /// As `tree`, but the register never takes a new root.
+    #[strum(props(paper = "seeded fault"))]
+    KeptRoot,
+}
+
 /// A drain described by parts: which lines leave the caches after power loss, in which form and in which order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DrainParts {
     /// Where lines go, and in which form.
     pub path: DrainPath,
-    /// Whether dirty counter blocks are drained first.
+    /// Whether dirty counter blocks, lines of MACs and tree nodes are drained first.
     pub counters: CounterDrain,
     /// Which copies of a line are drained.
     pub copies: DrainCopies,
@@ -358,6 +382,8 @@ pub struct DrainParts {
     pub slots: ShadowSlots,
     /// The inputs of the pads of a shadow cache.
     pub pads: ShadowPads,
+    /// What protects the shadow cache.
+    pub integrity: ShadowIntegrity,
 }
 
 /// A drain written in Rust, for designs that the built-in parts cannot describe.
@@ -366,7 +392,7 @@ pub trait DrainMechanism: Send + Sync {
     fn needs(&self) -> Battery;
     /// Whether lines go to the shadow cache instead of their own addresses.
     fn uses_shadow(&self) -> bool;
-    /// Whether dirty counter blocks are drained before the lines.
+    /// Whether dirty counter blocks, lines of MACs and tree nodes are drained before the lines.
     fn drains_counters(&self) -> bool {
         true
     }

@@ -4,14 +4,14 @@
 //! Power may be lost again after any step: the next boot begins with [`Boot::power_lost`] and [`Boot::memory`].
 
 use super::media_writer::{MediaWriter, WriteStep};
-use super::restore::{Cached, LiveSlot, last_stamp, live_slots, slot_pad};
+use super::restore::{Cached, LiveSlot, ShadowContents, last_stamp, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, GlobalCounter, HeldState, LineCodec, Media, Work};
+use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Work};
 use crate::message::{
     ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
-    RecoveryReport, ShadowRegion, ShadowRegisters, pieces,
+    RecoveryReport, ShadowRegion, ShadowRegisters, pieces, xor,
 };
-use crate::parts::{RecoveryStep, RestoreInto};
+use crate::parts::{RecoveryStep, RestoreInto, ShadowTree, StampSource};
 
 /// A step that a boot has just performed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub enum BootStep {
         /// The line that was restored.
         line: Line,
     },
-    /// A register records that the shadow cache has been restored completely.
+    /// A register records that the shadow cache has been restored completely, and no longer has a root of it.
     ShadowConsumed,
     /// The restored line in this cache slot was encrypted with the pad of the current boot counter.
     CachePadRenewed(u64),
@@ -155,7 +155,7 @@ impl<'a, O: Observer> Boot<'a, O> {
                         self.phase = Phase::Recovery { step: step + 1 };
                         let last = last_stamp(&self.registers);
                         if into == RestoreInto::Memory && self.registers.consumed < last {
-                            self.registers.consumed = last;
+                            (self.registers.consumed, self.registers.root) = (last, [0; 64]);
                             return Some(BootStep::ShadowConsumed);
                         }
                     }
@@ -228,6 +228,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         HeldState {
             wpq: Vec::new(),
             counters: Vec::new(),
+            metadata: Vec::new(),
             status: self.path.status,
             global_counter: (self.snapshot.global_counter != GlobalCounter::Lost).then_some(self.path.register),
             log: self.log.clone(),
@@ -375,13 +376,12 @@ impl<'a, O: Observer> Boot<'a, O> {
                 return Some(BootStep::BootCounterAdvanced);
             }
             Some(RecoveryStep::RestoreShadow { stamp, into }) => {
-                self.phase = match shadow {
-                    Some(region) => {
-                        let left = live_slots(region, *stamp, &self.registers, &|line| self.fetched_raw(line));
-                        Phase::Restore { step, region, into: *into, left }
-                    }
-                    None => next,
-                };
+                self.phase = next;
+                match shadow.map(|region| (region, self.found_slots(region, *stamp))) {
+                    Some((region, Ok(left))) => self.phase = Phase::Restore { step, region, into: *into, left },
+                    Some((_, Err(alarm))) => self.path.alarm = Some(alarm),
+                    None => {}
+                }
             }
             Some(RecoveryStep::RecoverCounters) => {
                 self.phase = Phase::RecoverCounters { step, left: self.path.recovered_blocks().into_iter() };
@@ -420,10 +420,23 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.path.raw(line)
     }
 
+    /// The slots of the shadow cache that hold a line. If a tree protects it, everything that is to be restored is read and
+    /// compared with the root first, and stays on the chip until it is used.
+    fn found_slots(&mut self, region: ShadowRegion, stamp: StampSource) -> Result<Vec<LiveSlot>, Alarm> {
+        let mut found = ShadowContents::read(region, stamp, &self.registers, &|line| self.fetched_raw(line));
+        let tree = self.path.codec().and_then(|codec| codec.integrity()?.shadow.as_ref());
+        let Some(ShadowTree { hash, verified }) = tree else { return Ok(found.slots) };
+        found.read_slots(region, &|line| self.fetched_raw(line));
+        let (root, hashes) = region.root(&found.lines, hash.as_ref());
+        self.path.hashed(hashes);
+        if *verified && root != self.registers.root { Err(Alarm::ShadowRoot) } else { Ok(found.slots) }
+    }
+
     /// Restores the line of a slot of the shadow cache; a write to memory has only begun then.
     fn restore(&mut self, slot: LiveSlot, region: ShadowRegion, into: RestoreInto) -> Option<BootStep> {
         let codec = self.path.codec()?;
-        let plaintext = slot.plaintext(codec, region, &|line| self.fetched_raw(line));
+        let stored = slot.verified.unwrap_or_else(|| self.fetched_raw(region.data(slot.slot)));
+        let plaintext = xor(&stored, &slot_pad(codec, region, slot.slot, slot.counter));
         self.path.made_pad();
         let done = BootStep::Restored { slot: slot.slot, line: slot.line };
         match into {

@@ -6,7 +6,7 @@ use crate::message::{
     Content, CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, MetadataShape, Observer, TreeNode,
     TreePlace, TreeShape,
 };
-use crate::parts::{Counted, Counter, LowBitsScheme, MacSource, TableScheme, TreeScheme};
+use crate::parts::{Counted, Counter, LowBitsScheme, MacSource, ShadowTree, TableScheme, TreeScheme};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,8 @@ pub enum Alarm {
     Root,
     /// The shadow table, or what was newer in the metadata caches, does not have the root that its register holds.
     TableRoot,
+    /// What a boot is to restore from the shadow cache does not have the root that the register holds.
+    ShadowRoot,
     /// This entry of the shadow table does not belong to what is stored of its block.
     Table(u64),
 }
@@ -37,6 +39,8 @@ pub struct IntegrityCodec {
     pub mac_layout: MacLayout,
     /// The tree over counter blocks; `None` if counters are not protected.
     pub tree: Option<TreeCodec>,
+    /// The tree over the shadow cache, if there is one.
+    pub shadow: Option<ShadowTree>,
     /// How far a counter may be behind the one that its line is encrypted with, if recovery finds it by trial.
     pub stop_loss: u64,
     /// The MAC of each line that was computed last, because boots ask for the same ones repeatedly.

@@ -86,13 +86,18 @@ impl<'a> MediaWriter<'a> {
         }
     }
 
+    /// Counts hashes over lines of the shadow cache and the nodes above them.
+    pub fn hashed(&self, hashes: u64) {
+        self.tally.borrow_mut().work.hashes += hashes;
+    }
+
     /// Counts a pad that was made for a slot of the caches.
-    pub(super) fn made_pad(&self) {
+    pub fn made_pad(&self) {
         self.tally.borrow_mut().work.pads += 1;
     }
 
     /// Begins to count again.
-    pub(super) fn forget_work(&mut self) {
+    pub fn forget_work(&mut self) {
         self.tally.take();
     }
 

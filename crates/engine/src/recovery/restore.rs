@@ -12,19 +12,10 @@ use std::collections::BTreeMap;
 pub(super) struct LiveSlot {
     pub slot: u64,
     pub line: Line,
-    counter: u64,
-}
-
-impl LiveSlot {
-    /// The line's plaintext. `read` returns memory without decryption.
-    pub fn plaintext(
-        &self,
-        codec: &dyn LineCodec,
-        region: ShadowRegion,
-        read: &dyn Fn(Line) -> LineBytes,
-    ) -> LineBytes {
-        xor(&read(region.data(self.slot)), &slot_pad(codec, region, self.slot, self.counter))
-    }
+    /// The counter of its pad.
+    pub counter: u64,
+    /// Its bytes, if they have been read to be verified.
+    pub verified: Option<LineBytes>,
 }
 
 /// The pad of `slot` with `counter`.
@@ -32,38 +23,71 @@ pub(super) fn slot_pad(codec: &dyn LineCodec, region: ShadowRegion, slot: u64, c
     codec.pad(region.pad_line(slot), Counter { major: counter, minor: 0 })
 }
 
-/// The slots that hold a line, in ascending order. They are restored from last to first: the third level's, the
-/// second's, then the first's, so that the newest copy of a line comes last.
-pub(super) fn live_slots(
-    region: ShadowRegion,
-    stamp: StampSource,
-    registers: &ShadowRegisters,
-    read: &dyn Fn(Line) -> LineBytes,
-) -> Vec<LiveSlot> {
-    let mut live = Vec::new();
-    let mut next = 0;
-    while next < region.slots {
-        let (line, _) = region.metadata(next);
-        let group = region.slots_of_metadata(line).expect("a line of metadata speaks for slots");
-        let bytes = read(line);
-        for (index, slot) in group.clone().enumerate() {
-            let Some(metadata) = SlotMetadata::get(&bytes, index) else { continue };
-            let counter = match stamp {
-                StampSource::Nowhere => continue,
-                StampSource::Metadata if metadata.stamp <= registers.consumed => continue,
-                StampSource::Metadata => metadata.stamp,
-                StampSource::Location => registers.incr_counter.wrapping_sub(region.slots).wrapping_add(slot),
-                StampSource::BootCounter => registers.boot_counter,
-                StampSource::LowestBit => match newest_with_bit_of(metadata.stamp, registers.boot_counter) {
-                    stamp if stamp <= registers.consumed => continue,
-                    stamp => stamp,
-                },
-            };
-            live.push(LiveSlot { slot, line: metadata.line, counter });
+/// What a boot finds in the shadow cache.
+#[derive(Default)]
+pub(super) struct ShadowContents {
+    /// The slots that hold a line, in ascending order. They are restored from last to first: the third level's, the
+    /// second's, then the first's, so that the newest copy of a line comes last.
+    pub slots: Vec<LiveSlot>,
+    /// The lines of the shadow cache that have a part in what is to be restored: those of metadata in which a slot holds
+    /// something, and those of these slots once they have been read.
+    pub lines: BTreeMap<Line, LineBytes>,
+}
+
+impl ShadowContents {
+    /// Reads the metadata of all slots. `read` returns memory without decryption.
+    pub fn read(
+        region: ShadowRegion,
+        stamp: StampSource,
+        registers: &ShadowRegisters,
+        read: &dyn Fn(Line) -> LineBytes,
+    ) -> Self {
+        let mut found = Self::default();
+        let mut next = 0;
+        while next < region.slots {
+            let (line, _) = region.metadata(next);
+            let group = region.slots_of_metadata(line).expect("a line of metadata speaks for slots");
+            let bytes = read(line);
+            for (index, slot) in group.clone().enumerate() {
+                let Some(metadata) = SlotMetadata::get(&bytes, index) else { continue };
+                let Some(counter) = counter_of(slot, metadata.stamp, region, stamp, registers) else { continue };
+                found.lines.insert(line, bytes);
+                // A tag beyond the lines of programs names nothing.
+                if metadata.line < region.first {
+                    found.slots.push(LiveSlot { slot, line: metadata.line, counter, verified: None });
+                }
+            }
+            next = group.end;
         }
-        next = group.end;
+        found
     }
-    live
+
+    /// Reads the lines of the slots, to be verified.
+    pub fn read_slots(&mut self, region: ShadowRegion, read: &dyn Fn(Line) -> LineBytes) {
+        for slot in &mut self.slots {
+            let bytes = read(region.data(slot.slot));
+            slot.verified = Some(bytes);
+            self.lines.insert(region.data(slot.slot), bytes);
+        }
+    }
+}
+
+/// The counter of the pad of `slot`, whose metadata have this stamp; `None` if it holds nothing that is to be restored.
+fn counter_of(
+    slot: u64,
+    stamp: u64,
+    region: ShadowRegion,
+    source: StampSource,
+    registers: &ShadowRegisters,
+) -> Option<u64> {
+    let unless_consumed = |stamp: u64| (stamp > registers.consumed).then_some(stamp);
+    match source {
+        StampSource::Nowhere => None,
+        StampSource::Metadata => unless_consumed(stamp),
+        StampSource::Location => Some(registers.incr_counter.wrapping_sub(region.slots).wrapping_add(slot)),
+        StampSource::BootCounter => Some(registers.boot_counter),
+        StampSource::LowestBit => unless_consumed(newest_with_bit_of(stamp, registers.boot_counter)),
+    }
 }
 
 /// The newest stamp before `boot_counter` that has the same lowest bit as `stamp`.

@@ -68,7 +68,8 @@ pub enum GlobalCounter {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AdrSnapshot {
     /// What is drained to the media, in order: the write pending queue in the order of admission, including issued
-    /// writes that no bank has accepted; with eADR, also dirty counter blocks and what leaves the caches.
+    /// writes that no bank has accepted; with eADR, also dirty counter blocks, lines of MACs and nodes, and what leaves the
+    /// caches.
     pub wpq: Vec<(MediaLine, LineBytes)>,
     /// The status register, if it is in use and in the ADR domain.
     pub status: Option<ReencryptionStatus>,
@@ -94,6 +95,8 @@ pub struct HeldState {
     pub wpq: Vec<(MediaLine, LineBytes)>,
     /// Dirty counter blocks, which are newer than the queue and the media.
     pub counters: Vec<(CounterBlock, LineBytes)>,
+    /// Dirty lines of MACs and tree nodes, which are newer than the queue and the media, if a battery drains them.
+    pub metadata: Vec<(MediaLine, LineBytes)>,
     /// The status register, if it is in use.
     pub status: Option<ReencryptionStatus>,
     /// The last value of the global counter that was used; `None` if counters are not global or it was lost before.

@@ -4,9 +4,11 @@
 //! ```text
 //! design, machine -> model: sweeps of each step -> time: on the device and the circuits
 //!                 -> small: a memory that is really recovered, and what its boot did
+//!                 -> battery: what drains the caches does
 //!                 -> on_chip: what survives on the chip
 //! ```
 
+mod battery;
 mod model;
 mod on_chip;
 mod small;
@@ -59,6 +61,8 @@ pub struct Cost {
     pub metadata_cache_bytes: u64,
     /// The boot; null for a design that promises nothing after a power failure.
     pub recovery: Option<Recovery>,
+    /// What the battery does at the worst power failure; null for a design without caches that it drains.
+    pub battery: Option<Work>,
     /// What survives on the chip.
     pub on_chip: Vec<OnChip>,
     /// Bytes of all of that.
@@ -128,6 +132,7 @@ pub fn cost(design: &Design, machine: &Machine, cores: u16) -> Result<Cost, Conf
         counter_cache_bytes: machine.controller.counter_cache_size.0,
         metadata_cache_bytes: machine.integrity.metadata_cache_size.0,
         recovery: recovers.then(|| recovery(design, machine, &memory)).transpose()?,
+        battery: battery::work(design, &memory.on_cores(design, machine, cores)),
         on_chip_bytes: on_chip.iter().map(|item| item.bytes).sum(),
         on_chip,
     })

@@ -10,7 +10,7 @@ use crate::message::{
     CounterBlock, Coverage, LINES_PER_PAGE, LOG_RECORD_LINES, Line, LineTree, LogLayout, MacBlock, MacLayout,
     MediaLine, MediaOp, ShadowRegion, StaleBits, TreeNode, TreePlace, TreeShape,
 };
-use crate::parts::{CounterStore, Design, RecoveryStep, RestoreInto, ShadowTable};
+use crate::parts::{CounterStore, Design, RecoveryStep, RestoreInto, ShadowIntegrity, ShadowTable};
 use crate::recovery::{Lines, Work};
 use serde::Serialize;
 
@@ -44,6 +44,8 @@ pub struct Memory {
     pub slots: [u64; 2],
     /// Data slots of the caches whose dirty lines leave them when power fails, and whether they go to a shadow cache.
     pub dirty_slots: u64,
+    /// Whether a tree over the shadow cache protects it.
+    pub shadow_tree: bool,
     /// Lines of a bucket of the hardware's log that have headers, and that have old bytes; buckets; lines of metadata.
     pub log: Option<Log>,
     /// Whether a boot finds the global counter by reading all counters.
@@ -91,6 +93,7 @@ impl Memory {
             stop_loss: u64::from(config.stop_loss),
             slots: [Some(caches.counters), caches.apart].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
             dirty_slots: design.drain().map_or(0, |_| cache::data_slots(machine, 1, design.cache_pads)),
+            shadow_tree: design.drain().is_some_and(|drain| drain.shadow_integrity() != ShadowIntegrity::None),
             log,
             scans_counters: global && survival.global_counter == GlobalCounterSurvives::AsScanned,
         }
@@ -122,7 +125,7 @@ impl Memory {
 
     /// What a step costs that writes a line anywhere in memory, in the worst case: nothing of its way to the root has been
     /// verified.
-    fn line_write(&self) -> Work {
+    pub(super) fn line_write(&self) -> Work {
         let nodes = self.tree.map_or(0, |tree| u64::from(tree.top()) - 1);
         let hashes = self.tree.map_or(0, |tree| 2 * u64::from(tree.top()));
         let mac = self.mac_lines(1);
@@ -266,7 +269,7 @@ pub fn sweeps(step: &RecoveryStep, memory: &Memory, left: &Left) -> Vec<Sweep> {
     }
 }
 
-fn times(work: Work, number: u64) -> Work {
+pub(super) fn times(work: Work, number: u64) -> Work {
     let lines = |lines: Lines| Lines {
         data: lines.data * number,
         counter: lines.counter * number,
@@ -329,12 +332,14 @@ fn undo(memory: &Memory) -> Vec<Sweep> {
     ]
 }
 
-/// All lines of the shadow cache are read with their metadata and decrypted; into memory, each is then written.
+/// All lines of the shadow cache are read with their metadata, compared with the root over them if there is one, and
+/// decrypted; into memory, each is then written.
 fn restore_shadow(memory: &Memory, into: RestoreInto) -> Vec<Sweep> {
     let slots = memory.dirty_slots;
     let region = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines };
     let lines = if slots > 0 { region.lines() } else { 0 };
-    let read = Work { pads: slots, ..reads(Lines { data: lines, ..Lines::default() }) };
+    let hashes = if memory.shadow_tree { LineTree::hashes(lines) } else { 0 };
+    let read = Work { pads: slots, hashes, ..reads(Lines { data: lines, ..Lines::default() }) };
     let first = Line(memory.lines.saturating_sub(lines));
     let written = match into {
         RestoreInto::Memory => times(memory.line_write(), slots),

@@ -53,6 +53,11 @@ pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
             let bytes = blocks * (LINE_BYTES + ADDRESS);
             items.push(OnChip { item: "counter cache".into(), kept: Kept::Battery, bytes });
         }
+        let [_, apart] = Memory::of(design, machine).slots;
+        if design.integrity.is_some() && apart > 0 {
+            let bytes = apart * (LINE_BYTES + ADDRESS);
+            items.push(OnChip { item: "cache of MACs and nodes".into(), kept: Kept::Battery, bytes });
+        }
     }
     items
 }
@@ -114,7 +119,7 @@ fn register_bytes(name: RegisterName, machine: &Machine) -> u64 {
         }
         // Two blocks of AES for each transaction.
         RegisterName::RecentCiphertext => u64::from(log.transactions) * 2 * 16,
-        RegisterName::IntegrityRoot | RegisterName::TableRoot => LINE_BYTES,
+        RegisterName::ShadowRoot | RegisterName::IntegrityRoot | RegisterName::TableRoot => LINE_BYTES,
         // 16 lines, each with its number (STAR).
         RegisterName::BitLines => 16 * (LINE_BYTES + ADDRESS),
     }

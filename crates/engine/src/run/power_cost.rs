@@ -4,11 +4,11 @@
 use super::Failure;
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{LineSystem, System};
-use crate::config::{Machine, RunConfig};
+use crate::config::{Machine, MetadataCache, RunConfig};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::message::{BaseImage, LINE_BYTES, Line, NoObserver};
-use crate::parts::{Battery, Design, RecoveryStep, RestoreInto};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, LineHash, LineTree, NoObserver, ShadowRegion};
+use crate::parts::{CrashDrain, Design, RecoveryStep, RestoreInto, ShadowIntegrity};
 use crate::stats::{AtCrash, DrainPart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,8 @@ pub(crate) struct Held {
     /// For each level: dirty data slots, and all data slots.
     levels: [(u64, u64); 3],
     counter_blocks: u64,
+    /// Dirty lines of MACs and nodes.
+    metadata_lines: u64,
 }
 
 impl Held {
@@ -38,6 +40,7 @@ impl Held {
             dirty: lines.map(|held| DirtySlot { slot: held.slot, level: held.level, line: held.line }).collect(),
             levels: system.cache.dirty_per_level(),
             counter_blocks: system.controller.snapshot().counters.len() as u64,
+            metadata_lines: system.controller.dirty_metadata().len() as u64,
         }
     }
 
@@ -57,9 +60,9 @@ pub(crate) fn at_crash(
 ) -> Result<AtCrash, Failure> {
     let (Some(drain), Some(held)) = (design.drain(), held) else { return Ok(AtCrash::default()) };
     let machine = &config.machine;
-    let parts = parts(config, design, &held, drain.needs() >= Battery::WriteComputeOrder);
-    let (dirty, slots) = held.slots();
     let region = shadow_region(machine, design, config.cores);
+    let parts = parts(config, design, &held, drain, region);
+    let (dirty, slots) = held.slots();
     let recovery = region.map(|_| recovery_time(config, design, base, &held.dirty, cancel)).transpose()?;
     Ok(AtCrash {
         dirty_fraction: Some(dirty as f64 / slots as f64),
@@ -71,10 +74,16 @@ pub(crate) fn at_crash(
     })
 }
 
-/// The parts of the energy: the caches by level, the counter cache if there is one, and encryption if lines are
-/// encrypted on battery.
-fn parts(config: &RunConfig, design: &Design, held: &Held, encrypts: bool) -> Vec<DrainPart> {
-    let Machine { eadr, controller, .. } = &config.machine;
+/// The parts of the energy: the caches by level, the counter cache and the cache of MACs and nodes if there are any, encryption
+/// if lines are encrypted on battery, and hashes if a tree over the shadow cache is computed.
+fn parts(
+    config: &RunConfig,
+    design: &Design,
+    held: &Held,
+    drain: CrashDrain,
+    region: Option<ShadowRegion>,
+) -> Vec<DrainPart> {
+    let Machine { eadr, controller, integrity, .. } = &config.machine;
     let part = |name, bytes: u64, dirty_bytes: u64, nj_per_byte: f64| DrainPart {
         name,
         bytes,
@@ -95,12 +104,35 @@ fn parts(config: &RunConfig, design: &Design, held: &Held, encrypts: bool) -> Ve
         let dirty = held.counter_blocks * LINE_BYTES;
         parts.push(part("counter-cache", bytes, dirty, eadr.controller_drain_nj_per_byte));
     }
-    if encrypts {
+    if design.integrity.is_some() && integrity.metadata_cache == MetadataCache::Apart {
+        let dirty = held.metadata_lines * LINE_BYTES;
+        let nj_per_byte = eadr.controller_drain_nj_per_byte;
+        parts.push(part("metadata-cache", integrity.metadata_cache_size.0, dirty, nj_per_byte));
+    }
+    if drain.encrypts() {
         let nj_per_byte = eadr.aes_pj_per_byte / 1e3 + eadr.xor_fj_per_byte / 1e6;
         let (dirty, slots) = held.slots();
         parts.push(part("encryption", slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte));
     }
+    if let Some(region) = region.filter(|_| drain.shadow_integrity() != ShadowIntegrity::None) {
+        // A hash of a line runs AES over all of it.
+        let hashed = |hashes: u64| hashes * LINE_BYTES;
+        let [all, dirty] = [LineTree::hashes(region.lines()), hashes(region, &held.dirty)].map(hashed);
+        parts.push(part("hashes", all, dirty, eadr.aes_pj_per_byte / 1e3));
+    }
     parts
+}
+
+/// Hashes that the tree over the shadow cache takes if these slots are dirty.
+fn hashes(region: ShadowRegion, dirty: &[DirtySlot]) -> u64 {
+    struct Counted;
+    impl LineHash for Counted {
+        fn hash(&self, _bytes: &LineBytes) -> [u8; 8] {
+            [0; 8]
+        }
+    }
+    let lines = dirty.iter().flat_map(|held| [region.data(held.slot), region.metadata(held.slot).0]);
+    region.root(&lines.map(|line| (line, [0; 64])).collect(), &Counted).1
 }
 
 /// Time to restore `dirty` at boot on the machine's own controller and device. All metadata of the shadow cache and the

@@ -75,6 +75,38 @@ fn without_macs_every_attack_passes_and_no_promise_is_broken() {
     assert_eq!(sum(&report, "detected") + sum(&report, "denied") + sum(&report, "late"), 0);
 }
 
+/// What is done to the shadow cache passes without a tree over it, and does not with one; what the power failure before had left
+/// there does not, either.
+#[test]
+fn a_shadow_cache_is_protected_by_its_tree_alone() {
+    let base =
+        json!({"workload": "hash", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 2});
+    let shadow = |report: &Value, key: &str, attack: &str, when: &str| -> u64 {
+        let of = rows(report).filter(|row| row["target"] == "shadow" && row["attack"] == attack && row["when"] == when);
+        of.map(|row| count(row, key)).sum()
+    };
+    let kinds = [
+        ("spoof", "power-off"),
+        ("splice", "power-off"),
+        ("erase", "power-off"),
+        ("erase", "after-cut-boot"),
+        ("spoof", "after-restart"),
+        ("replay", "after-restart"),
+        ("rollback", "after-restart"),
+    ];
+    ["bbe", "sepencr", "bbe-tree", "sepencr-tree"].par_iter().for_each(|design| {
+        let report = assert_holds(&with(&base, json!({"design": design})));
+        let protected = design.ends_with("-tree");
+        for (attack, when) in kinds {
+            let [accepted, detected] = ["accepted", "detected"].map(|key| shadow(&report, key, attack, when));
+            assert_eq!((accepted > 0, detected > 0), (!protected, protected), "{design}: {attack} {when}");
+        }
+        // A first power failure has no older shadow cache.
+        assert_eq!(shadow(&report, "attacked", "replay", "power-off"), 0);
+        assert_eq!(rows(&report).filter(|row| row["target"] == "shadow" && row["when"] == "running").count(), 0);
+    });
+}
+
 /// MACs alone: what changes, exchanges or ages a line is found, and an old line with its MAC and its counter is not.
 #[test]
 fn without_a_tree_an_old_line_with_its_mac_and_counter_is_accepted() {

@@ -98,7 +98,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
             assert!(at_crash.as_object().unwrap().values().all(nothing), "{what}");
             continue;
         };
-        let all = ["l1", "l2", "l3", "counter-cache", "encryption"];
+        let all = ["l1", "l2", "l3", "counter-cache", "metadata-cache", "encryption", "hashes"];
         for (total, part) in [("drain_energy_mj", "energy_mj"), ("drain_energy_all_dirty_mj", "energy_all_dirty_mj")] {
             let total = at_crash[total].as_f64().unwrap();
             assert!(total > 0.0 && (total - sum(&report, &all, part)).abs() < 1e-12, "{what}");
@@ -114,7 +114,14 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
         assert!(fraction > 0.0 && (fraction - dirty / bytes).abs() < 1e-12, "{what}");
         let encrypted = at_crash["parts"].as_array().unwrap().iter().find(|part| part["name"] == "encryption");
         assert!(encrypted.is_none_or(|part| part["dirty_bytes"].as_f64() == Some(dirty)), "{what}");
-        assert_eq!(encrypted.is_some(), drain.needs() > counterpoint_engine::parts::Battery::WriteOnly, "{what}");
+        assert_eq!(encrypted.is_some(), drain.encrypts(), "{what}");
+        let hashes = sum(&report, &["hashes"], "bytes");
+        assert_eq!(hashes > 0.0, design.integrity.is_some(), "{what}");
+        if hashes > 0.0 {
+            // Slots and their metadata, and the nodes above them: eight children each.
+            let lines = bytes / 64.0 * 1.25;
+            assert!(hashes > lines * 64.0 && hashes < lines * 64.0 * 1.2, "{what}");
+        }
 
         let recovery = ["recovery_time_ns", "recovery_time_paper_ns"].map(|key| at_crash[key].as_f64());
         assert!(recovery.iter().all(|time| time.is_some() == drain.uses_shadow()), "{what}");

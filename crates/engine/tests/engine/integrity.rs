@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Designs that protect the integrity of memory and survive a power failure at every event.
-pub const DESIGNS: [&str; 14] = [
+pub const DESIGNS: [&str; 16] = [
     "rebuild",
     "strict",
     "strict-counter-tree",
@@ -24,6 +24,8 @@ pub const DESIGNS: [&str; 14] = [
     "secpm-tree",
     "supermem-tree",
     "sca-tree",
+    "bbe-tree",
+    "sepencr-tree",
 ];
 
 /// Whether `design` runs with the values of `set`: nodes of eight whole counters have no other arity, and MACs with bits of

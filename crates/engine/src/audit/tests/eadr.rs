@@ -126,7 +126,7 @@ fn of_several_copies_that_of_the_highest_level_wins() {
 #[test]
 fn a_slot_counts_if_its_tag_is_valid_and_its_stamp_has_not_been_consumed() {
     let entry = |valid, stamp| states(0, &[None, None, None, Some((FRESH, valid, stamp))]);
-    let registers = ShadowRegisters { incr_counter: 9, boot_counter: 3, consumed: 6 };
+    let registers = ShadowRegisters { incr_counter: 9, boot_counter: 3, consumed: 6, root: [0; 64] };
     // Source, counter of the pad, valid, stamp: whether the line is found.
     let cases = [
         (StampSource::Metadata, 7, true, 7, true),

@@ -324,7 +324,7 @@ fn follow(source: Option<StampSource>, steps: Vec<Step>) {
             Step::PowerLoss(loss) => {
                 incremental.event_over(0);
                 let (incr_counter, boot_counter, consumed) = loss.registers;
-                let registers = ShadowRegisters { incr_counter, boot_counter, consumed };
+                let registers = ShadowRegisters { incr_counter, boot_counter, consumed, ..ShadowRegisters::default() };
                 let left = reference.left(&loss, &registers);
                 both.lose(&left, &registers);
             }

@@ -1,5 +1,6 @@
 //! What the attacker changes: for each kind of attack, one change drawn at random from all that he can make.
 
+use super::shadow::ShadowLines;
 use super::tampered::stored;
 use super::versions::{Kind, Version, Versions};
 use super::{Attack, Changes, Target};
@@ -32,6 +33,8 @@ pub(super) struct Reach<'a> {
     pub event: u64,
     /// The line that is about to be read or written, if the machine runs: what he changes has to do with it.
     pub near: Option<Line>,
+    /// The shadow cache, if there is one and power is off.
+    pub shadow: Option<&'a ShadowLines>,
 }
 
 /// A change of the media.
@@ -44,7 +47,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    fn of(unit: MediaLine, units: Changes) -> Self {
+    pub fn of(unit: MediaLine, units: Changes) -> Self {
         Self { unit, units, then: None }
     }
 
@@ -63,7 +66,7 @@ impl Change {
 
 impl Choice {
     /// Every kind of attack, in the order in which reports show them.
-    pub const ALL: [Choice; 25] = [
+    pub const ALL: [Choice; 30] = [
         choice(Attack::Spoof, Target::Data, Kind::Data),
         choice(Attack::Spoof, Target::Counter, Kind::Counter),
         choice(Attack::Spoof, Target::Mac, Kind::Mac),
@@ -89,6 +92,11 @@ impl Choice {
         choice(Attack::Erase, Target::Mac, Kind::Mac),
         choice(Attack::Erase, Target::Tree, Kind::Node),
         choice(Attack::Erase, Target::Table, Kind::Table),
+        choice(Attack::Spoof, Target::Shadow, Kind::Shadow),
+        choice(Attack::Splice, Target::Shadow, Kind::Shadow),
+        choice(Attack::Replay, Target::Shadow, Kind::Shadow),
+        choice(Attack::Rollback, Target::Shadow, Kind::Shadow),
+        choice(Attack::Erase, Target::Shadow, Kind::Shadow),
     ];
 
     /// A change of this kind that changes something, if one is found.
@@ -96,25 +104,12 @@ impl Choice {
         let all = reach.versions.units_of(self.kind);
         let near = reach.near.map(|line| reach.units_near(line, self.kind));
         let units = near.as_deref().unwrap_or(all);
-        if units.is_empty() || self.attack == Attack::ReplayWithMac && reach.macs().is_none() {
+        let without_units = units.is_empty() && self.kind != Kind::Shadow;
+        if without_units || self.attack == Attack::ReplayWithMac && reach.macs().is_none() {
             return None;
         }
         for _ in 0..DRAWS {
-            let unit = units[random.below(units.len() as u64) as usize];
-            let change = match self.attack {
-                Attack::Spoof => reach.spoof(unit, random),
-                Attack::Splice => {
-                    let other = all.get(random.below(all.len().max(1) as u64) as usize);
-                    other.and_then(|other| reach.splice(unit, *other))
-                }
-                Attack::Replay => reach.replay(unit, random),
-                Attack::ReplayWithMac | Attack::ReplayWithCounter | Attack::ReplayPage => {
-                    reach.replay_line(unit, self.attack, random)
-                }
-                Attack::ReplaySubtree => reach.replay_subtree(unit, random),
-                Attack::Rollback => reach.rollback(random),
-                Attack::Erase => reach.erased(unit).map(|bytes| Change::of(unit, vec![(unit, bytes)])),
-            };
+            let change = self.drawn(reach, units, random);
             let Some(mut change) = change else { continue };
             change.units.retain(|(media, bytes)| stored(reach.media, *media) != *bytes);
             if !change.units.is_empty() {
@@ -124,9 +119,35 @@ impl Choice {
         None
     }
 
+    /// A change of this kind of one of `units`, drawn at random, if it can be made.
+    fn drawn(&self, reach: &Reach<'_>, units: &[MediaLine], random: &mut Random) -> Option<Change> {
+        if self.kind == Kind::Shadow {
+            return reach.shadow?.change(self.attack, reach.media, random);
+        }
+        let all = reach.versions.units_of(self.kind);
+        let unit = units[random.below(units.len() as u64) as usize];
+        match self.attack {
+            Attack::Spoof => reach.spoof(unit, random),
+            Attack::Splice => {
+                let other = all.get(random.below(all.len().max(1) as u64) as usize);
+                other.and_then(|other| reach.splice(unit, *other))
+            }
+            Attack::Replay => reach.replay(unit, random),
+            Attack::ReplayWithMac | Attack::ReplayWithCounter | Attack::ReplayPage => {
+                reach.replay_line(unit, self.attack, random)
+            }
+            Attack::ReplaySubtree => reach.replay_subtree(unit, random),
+            Attack::Rollback => reach.rollback(random),
+            Attack::Erase => reach.erased(unit).map(|bytes| Change::of(unit, vec![(unit, bytes)])),
+        }
+    }
+
     /// What the attacker does, as a clause after "the attacker".
     pub fn told(&self, change: &Change, versions: &Versions) -> String {
-        let unit = name(change.unit);
+        let unit = match self.target {
+            Target::Shadow => format!("{} in the shadow cache", name(change.unit)),
+            _ => name(change.unit),
+        };
         let others = change.units.iter().map(|(media, _)| *media).find(|media| *media != change.unit);
         let then = match change.then {
             Some((event, Some(number))) => {
@@ -141,6 +162,8 @@ impl Choice {
                 let with = if target == Target::Data { ", with their MACs if they have any" } else { "" };
                 format!("exchanges {unit} and {}{with}", others.map_or_else(|| "another one".to_owned(), name))
             }
+            (Attack::Replay, Target::Shadow) => format!("puts back {unit} as the power failure before left it"),
+            (Attack::Rollback, Target::Shadow) => "puts back the shadow cache of the power failure before".to_owned(),
             (Attack::Replay, _) => format!("puts back {unit} {then}"),
             (Attack::ReplayWithMac, _) => format!("puts back {unit} with its MAC, {then}"),
             (Attack::ReplayWithCounter, _) => format!("puts back {unit} with its MAC and its counter block, {then}"),
@@ -181,7 +204,7 @@ impl Reach<'_> {
             Kind::Mac => self.macs().map(|layout| MediaLine::mac(layout.block(line))).into_iter().collect(),
             Kind::Node => self.nodes_above(TreePlace::leaf(block)).map(MediaLine::node).collect(),
             // A machine that runs does not read it.
-            Kind::Table => Vec::new(),
+            Kind::Table | Kind::Shadow => Vec::new(),
         };
         let populated = |unit: &MediaLine| *unit == MediaLine::data(line) && self.now(*unit).is_some();
         units.into_iter().filter(|unit| self.versions.count_of(*unit) > 0 || populated(unit)).collect()

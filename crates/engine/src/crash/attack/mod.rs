@@ -11,6 +11,7 @@
 mod choose;
 mod plan;
 mod running;
+mod shadow;
 mod tally;
 mod tampered;
 mod versions;
@@ -20,7 +21,8 @@ pub use tally::{AttackExample, AttackReport, AttackRow};
 
 use super::covered::covered;
 use super::path::alarm_told;
-use super::power::Survivors;
+use super::power::{PowerLoss, Survivors};
+use super::second_life::{SecondLife, second_life};
 use crate::audit::Auditor;
 use crate::kernel::Random;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, NoObserver, TreePlace};
@@ -28,7 +30,8 @@ use crate::recovery::{AdrSnapshot, Alarm, Boot, LineCodec, Media};
 use choose::{Change, Choice, Reach};
 use running::Plaintext;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use shadow::ShadowLines;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally::Tallies;
 use tampered::{Tampered, drained};
@@ -75,6 +78,8 @@ pub enum Target {
     Tree,
     /// Lines of the shadow table.
     Table,
+    /// Lines of the shadow cache, and of its metadata.
+    Shadow,
     /// Units of several kinds.
     Several,
 }
@@ -105,6 +110,9 @@ pub enum Moment {
     BeforeCutBoot,
     /// Power has failed again during an undisturbed boot; the next boot is undisturbed.
     AfterCutBoot,
+    /// The machine has booted undisturbed, the lines that had been restored from the shadow cache have been stored to again,
+    /// and power fails again; the next boot is undisturbed.
+    AfterRestart,
     /// Between two events, while the machine runs.
     Running,
 }
@@ -137,6 +145,18 @@ struct Judged {
 
 /// A change of the media.
 pub(super) type Changes = Vec<(MediaLine, Option<LineBytes>)>;
+
+/// What a power failure has left, and what of it is right.
+#[derive(Clone, Copy)]
+struct Attacked<'a> {
+    auditor: &'a Auditor,
+    loss: &'a PowerLoss<'a>,
+    media: &'a dyn Media,
+    snapshot: &'a AdrSnapshot,
+    shadow: Option<&'a ShadowLines>,
+    /// What lines hold that have been stored to since the power failure that the auditors know.
+    newest: &'a BTreeMap<Line, LineBytes>,
+}
 
 /// An attack that a report may describe.
 struct Made<'a> {
@@ -181,46 +201,56 @@ impl Attacker {
         self.versions.crossed(media, bytes);
     }
 
-    /// Attacks what the power failure after the last event has left, once with each kind of change, and what another
-    /// power failure during the boot leaves. Returns what is accepted.
+    /// Attacks what the power failure after the last event has left, once with each kind of change, what another power
+    /// failure during the boot leaves, and the shadow cache of a power failure after it. Returns what is accepted.
     pub fn attack(&mut self, auditor: &Auditor, survivors: &Survivors<'_>) -> Vec<(Line, String)> {
         self.tallies.state(self.versions.units(), self.versions.count());
         let Survivors { drained, media, loss } = survivors;
-        let before = [Moment::PowerOff, Moment::BeforeCutBoot];
-        let mut accepted = self.attack_media(auditor, survivors, *media, &drained.snapshot, &before);
+        let region = loss.codec.and_then(|codec| codec.shadow());
+        let shadow = region.map(|region| ShadowLines::new(region, drained, None));
+        let (shadow, newest) = (shadow.as_ref(), &BTreeMap::new());
+        let attacked = Attacked { auditor, loss, media: *media, snapshot: &drained.snapshot, shadow, newest };
+        let mut accepted = self.attack_media(&attacked, &[Moment::PowerOff, Moment::BeforeCutBoot]);
         let mut random = self.random(auditor.events(), "crash.attacker.boot", 0);
         let mut first = loss.boot(*media, &drained.snapshot, NoObserver);
         if steps(&mut first, 1 + random.below(4)) {
             let again = loss.strike(first.power_lost(), first.memory());
-            let after = [Moment::AfterCutBoot];
-            accepted.extend(self.attack_media(auditor, survivors, first.memory(), &again.snapshot, &after));
+            let attacked = Attacked { media: first.memory(), snapshot: &again.snapshot, ..attacked };
+            accepted.extend(self.attack_media(&attacked, &[Moment::AfterCutBoot]));
+        }
+        if let Some(region) = region {
+            let mut whole = loss.boot(*media, &drained.snapshot, NoObserver);
+            whole.finish();
+            if let Some(SecondLife { drained: second, newest }) = second_life(loss, drained, &whole) {
+                let shadow = ShadowLines::new(region, &second, Some(drained));
+                let (media, snapshot) = (whole.memory(), &second.snapshot);
+                let attacked = Attacked { media, snapshot, shadow: Some(&shadow), newest: &newest, ..attacked };
+                accepted.extend(self.attack_media(&attacked, &[Moment::AfterRestart]));
+            }
         }
         accepted
     }
 
-    /// Attacks `media`, to which the persistence domain drains what `snapshot` has.
-    fn attack_media(
-        &mut self,
-        auditor: &Auditor,
-        survivors: &Survivors<'_>,
-        media: &dyn Media,
-        snapshot: &AdrSnapshot,
-        moments: &[Moment],
-    ) -> Vec<(Line, String)> {
-        let Some(codec) = survivors.loss.codec else { return Vec::new() };
-        let drained = drained(media, snapshot);
-        let mut empty = snapshot.clone();
+    /// Attacks the media of `attacked`, to which the persistence domain drains what its snapshot has.
+    fn attack_media(&mut self, attacked: &Attacked<'_>, moments: &[Moment]) -> Vec<(Line, String)> {
+        let Some(codec) = attacked.loss.codec else { return Vec::new() };
+        let drained = drained(attacked.media, attacked.snapshot);
+        let mut empty = attacked.snapshot.clone();
         empty.wpq.clear();
-        let event = auditor.events();
+        let event = attacked.auditor.events();
         let (plan, mut accepted) = (self.plan, Vec::new());
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
             let mut random = self.random(event, "crash.attacker", kind);
-            let reach = Reach { versions: &self.versions, media: &drained, codec, event, near: None };
+            let reach =
+                Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
+            if moments.contains(&Moment::AfterRestart) && choice.target != Target::Shadow {
+                continue;
+            }
             let Some(change) = choice.change(&reach, &mut random) else { continue };
             for &moment in moments {
                 let cut = (moment == Moment::BeforeCutBoot).then(|| 1 + random.below(4));
                 let tampered = Tampered::new(&drained, &change.units);
-                let judged = self.judge(auditor, survivors, (&tampered, &empty), &change.units, cut);
+                let judged = self.judge(attacked, (&tampered, &empty), &change.units, cut);
                 let Some(judged) = judged else { continue };
                 accepted.extend(self.count(codec, &Made { choice, change: &change, moment, event }, judged));
             }
@@ -246,32 +276,39 @@ impl Attacker {
     /// steps. `None` if the boot has no step.
     fn judge(
         &self,
-        auditor: &Auditor,
-        survivors: &Survivors<'_>,
+        attacked: &Attacked<'_>,
         (media, snapshot): (&dyn Media, &AdrSnapshot),
         changes: &Changes,
         cut: Option<u64>,
     ) -> Option<Judged> {
-        let codec = survivors.loss.codec?;
-        let mut first = survivors.loss.boot(media, snapshot, NoObserver);
+        let loss = attacked.loss;
+        let codec = loss.codec?;
+        let mut first = loss.boot(media, snapshot, NoObserver);
         let Some(cut) = cut else {
             first.finish();
-            return Some(self.read(auditor, codec, &first, changes));
+            return Some(self.read(attacked, codec, &first, changes));
         };
         if !steps(&mut first, cut) {
             return None;
         }
-        let again = survivors.loss.strike(first.power_lost(), first.memory());
-        let mut second = survivors.loss.boot(first.memory(), &again.snapshot, NoObserver);
+        let again = loss.strike(first.power_lost(), first.memory());
+        let mut second = loss.boot(first.memory(), &again.snapshot, NoObserver);
         second.finish();
-        Some(self.read(auditor, codec, &second, changes))
+        Some(self.read(attacked, codec, &second, changes))
     }
 
     /// Reads every line that the changes concern.
-    fn read(&self, auditor: &Auditor, codec: &dyn LineCodec, boot: &Boot<'_, NoObserver>, changes: &Changes) -> Judged {
+    fn read(
+        &self,
+        attacked: &Attacked<'_>,
+        codec: &dyn LineCodec,
+        boot: &Boot<'_, NoObserver>,
+        changes: &Changes,
+    ) -> Judged {
         let (mut wrong, mut refused) = (None, boot.alarm());
-        for line in concerned(auditor, codec, changes) {
-            let Some(expected) = auditor.booted_line(line) else { continue };
+        for line in concerned(attacked.auditor, codec, changes) {
+            let newest = attacked.newest.get(&line).copied();
+            let Some(expected) = newest.or_else(|| attacked.auditor.booted_line(line)) else { continue };
             let found = boot.line(line);
             match boot.alarm().map_or_else(|| boot.verify(line), Err) {
                 Ok(()) if found != expected => {
@@ -316,6 +353,11 @@ impl Made<'_> {
             Moment::AfterCutBoot => {
                 format!("Power fails after event {event}, and again during the boot; before the next boot")
             }
+            Moment::AfterRestart => {
+                format!(
+                    "Power fails after event {event}, and again after the boot and new writes; before the next boot"
+                )
+            }
             Moment::Running => format!("After event {event}, while the machine runs,"),
         };
         let alarm = judged.alarm.map_or(String::new(), |alarm| format!(": {}", alarm_told(alarm)));
@@ -350,6 +392,10 @@ fn concerned(auditor: &Auditor, codec: &dyn LineCodec, changes: &Changes) -> BTr
     let mut lines = BTreeSet::new();
     for (media, _) in changes {
         match media.unit() {
+            // It may hold any line, or none.
+            MediaUnit::Data(line) if codec.shadow().is_some_and(|region| region.contains(line)) => {
+                lines.extend(auditor.durable_view().map(|(line, _)| line));
+            }
             MediaUnit::Data(_) | MediaUnit::Counter(_) | MediaUnit::Mac(_) => {
                 lines.extend(covered(*media, Some(codec)))
             }

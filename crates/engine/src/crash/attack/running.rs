@@ -122,7 +122,7 @@ impl Attacker {
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
             let mut random = self.random(event, "crash.attacker.running", kind);
             let media = system.device.image();
-            let reach = Reach { versions: &self.versions, media, codec, event, near: Some(line) };
+            let reach = Reach { versions: &self.versions, media, codec, event, near: Some(line), shadow: None };
             let Some(change) = choice.change(&reach, &mut random) else { continue };
             let judged = self.run_on(system, &change.units, checks);
             let made = Made { choice, change: &change, moment: Moment::Running, event };

@@ -68,6 +68,7 @@ impl Versions {
             Kind::Mac => &self.macs,
             Kind::Node => &self.nodes,
             Kind::Table => &self.table,
+            Kind::Shadow => &[],
         }
     }
 
@@ -115,4 +116,6 @@ pub(super) enum Kind {
     Mac,
     Node,
     Table,
+    /// Lines of the shadow cache, which are written when power fails and not before.
+    Shadow,
 }

@@ -4,6 +4,7 @@ mod explorer;
 mod nested;
 mod outside_the_table;
 mod power;
+mod shadow_tree;
 
 use crate::audit::tests::fixture::Machine;
 use crate::config::Variant;
@@ -21,7 +22,7 @@ pub(crate) fn survivors<'a>(machine: &'a Machine, snapshot: AdrSnapshot, steps: 
         codec: Some(&machine.codec),
         steps,
     };
-    Survivors { drained: Drained { snapshot, left: Vec::new(), forbidden: None }, media: machine, loss }
+    Survivors { drained: Drained { snapshot, ..Drained::default() }, media: machine, loss }
 }
 
 /// The run that is reported.
