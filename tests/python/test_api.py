@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import counterpoint as cp
 from counterpoint import _engine, units
-from counterpoint.frame import along
+from counterpoint.frames import along
 from counterpoint.request import bytes_of, request
 
 

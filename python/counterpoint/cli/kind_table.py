@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..frame import mean
+from ..frames import mean
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,18 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..annotations import Annotations, Outcome
-from ..frame import along, mean, steps
-from ..litmus import HOLDS, LitmusReport
-from ..litmus import Verdict as LitmusVerdict
-from ..papers.model import Reproduction
-from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
+from ..frames import along, mean, steps
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 from .kind_table import by_kind
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ..annotation_checks import Annotations, Outcome
+    from ..litmus_suite import LitmusReport
+    from ..litmus_suite import Verdict as LitmusVerdict
+    from ..papers.model import Reproduction
+    from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
 
 _VIOLATIONS_SHOWN = 3
 """Violations printed in full; `--json` and `--out` have up to 20."""
@@ -531,6 +532,8 @@ def litmus(report: LitmusReport) -> RenderableType:
 def _verdict_style(verdict: LitmusVerdict) -> str:
     if not verdict.as_expected:
         return "bold red reverse"
+    from ..litmus_suite import HOLDS
+
     return "green" if verdict.observed == HOLDS else "red"
 
 

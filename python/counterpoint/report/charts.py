@@ -16,7 +16,7 @@ import altair as alt
 import polars as pl
 
 from .. import units
-from ..frame import steps
+from ..frames import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"

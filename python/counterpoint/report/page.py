@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from .. import units
-from ..frame import along, steps
+from ..frames import along, steps
 from ..results import RecoveryCost
 from . import charts, colours
 from .templates import template
