@@ -79,7 +79,7 @@ def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost
             document["recoveries"] = [cost.to_dict() for cost in costs]
         screen.print_json(document)
     elif runs:
-        from ..frames import frame
+        from ..frames import compared
         from . import recovery_table, tables
 
-        screen.output().print(tables.comparison(frame(runs, baseline)), *recovery_table.summary(costs or []))
+        screen.output().print(tables.comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))
