@@ -104,7 +104,9 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     rows = compared(runs, baseline)
     if not rows:
         return pl.DataFrame()
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(_COMPUTED, pl.Float64), infer_schema_length=None)
+    table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(_COMPUTED, pl.Float64), infer_schema_length=None)
+    last = ("baseline", *_COMPUTED)
+    return table.select(pl.exclude(*last), *last)
 
 
 def compared(runs: Iterable[Run], baseline: str | None = None) -> list[Row]:
