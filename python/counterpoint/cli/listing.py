@@ -117,7 +117,7 @@ def include() -> None:
     """Print the folder of counterpoint_program.h, for the -I of a compiler."""
     from ..recorder import INCLUDE
 
-    screen.output().print(str(INCLUDE), markup=False, highlight=False, soft_wrap=True)
+    screen.print_text(str(INCLUDE))
 
 
 def _table(*columns: str) -> Table:
