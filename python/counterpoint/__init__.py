@@ -27,84 +27,172 @@ its answers Python types::
 Engine calls release the GIL, so they run in parallel from threads, and they stop on Ctrl-C.
 """
 
-from ._engine import EngineError, InputError
-from .annotations import Annotations, annotations
-from .api import (
-    COMPARE_DESIGNS,
-    COMPARE_WORKLOADS,
-    EASY_PM_CORES,
-    EASY_PM_WORKLOADS,
-    SEPENCR_CORES,
-    SEPENCR_TX_SIZES,
-    SEPENCR_WARMUP_BYTES,
-    check,
-    compare,
-    crash,
-    design,
-    design_file,
-    design_parts,
-    designs,
-    engine_build,
-    engine_version,
-    faults,
-    machines,
-    parts,
-    replay,
-    resolve,
-    run,
-    run_matrix,
-    scene,
-    workloads,
-)
-from .errors import Interrupted
-from .frame import frame
-from .lines import LineRun, is_line_trace, replay_lines
-from .litmus import LitmusReport, Verdict, litmus, litmus_tests
-from .options import (
-    AnnotationOptions,
-    CheckOptions,
-    CommonOptions,
-    CrashOptions,
-    LineOptions,
-    MachineOptions,
-    RecoveryOptions,
-    ReplayOptions,
-    RunOptions,
-    SceneOptions,
-    SingleRunOptions,
-)
-from .papers.calibrate import Calibration, calibrate
-from .papers.model import Reproduction
-from .papers.reproduce import reproduce
-from .recorder import Recording, record
-from .recoveries import RECOVERY_MEMORY, recovery
-from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
-from .request import ANNOTATIONS, PROGRAM_STEPS
-from .results import (
-    Blame,
-    Cause,
-    Check,
-    Crash,
-    Design,
-    DesignPart,
-    Fault,
-    Finding,
-    Machine,
-    Part,
-    Recoveries,
-    RecoveryCost,
-    Run,
-    Shrunk,
-    StageTally,
-    Stats,
-    Violation,
-    Workload,
-)
-from .source_lines import LineCost
-from .store import Store
-from .sweeps import SweepReport, sweep
+from typing import TYPE_CHECKING
 
-__version__ = engine_version()
+from ._engine import EngineError, InputError
+
+if TYPE_CHECKING:
+    from .annotation_checks import Annotations, annotations
+    from .api import (
+        COMPARE_DESIGNS,
+        COMPARE_WORKLOADS,
+        EASY_PM_CORES,
+        EASY_PM_WORKLOADS,
+        SEPENCR_CORES,
+        SEPENCR_TX_SIZES,
+        SEPENCR_WARMUP_BYTES,
+        check,
+        compare,
+        crash,
+        design,
+        design_file,
+        design_parts,
+        designs,
+        engine_build,
+        engine_version,
+        faults,
+        machines,
+        parts,
+        replay,
+        resolve,
+        run,
+        run_matrix,
+        scene,
+        workloads,
+    )
+    from .errors import Interrupted
+    from .frames import frame
+    from .lines import LineRun, is_line_trace, replay_lines
+    from .litmus_suite import LitmusReport, Verdict, litmus, litmus_tests
+    from .options import (
+        AnnotationOptions,
+        CheckOptions,
+        CommonOptions,
+        CrashOptions,
+        LineOptions,
+        MachineOptions,
+        RecoveryOptions,
+        ReplayOptions,
+        RunOptions,
+        SceneOptions,
+        SingleRunOptions,
+    )
+    from .papers.calibrate import Calibration, calibrate
+    from .papers.model import Reproduction
+    from .papers.reproduce import reproduce
+    from .recorder import Recording, record
+    from .recoveries import RECOVERY_MEMORY, recovery
+    from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
+    from .request import ANNOTATIONS, PROGRAM_STEPS
+    from .results import (
+        Blame,
+        Cause,
+        Check,
+        Crash,
+        Design,
+        DesignPart,
+        Fault,
+        Finding,
+        Machine,
+        Part,
+        Recoveries,
+        RecoveryCost,
+        Run,
+        Shrunk,
+        StageTally,
+        Stats,
+        Violation,
+        Workload,
+    )
+    from .source_lines import LineCost
+    from .store import Store
+    from .sweeps import SweepReport, sweep
+    from .version import __version__
+else:
+    from .lazy import names_of
+
+    __getattr__, __dir__ = names_of(
+        __name__,
+        {
+            "annotation_checks": ("Annotations", "annotations"),
+            "api": (
+                "COMPARE_DESIGNS",
+                "COMPARE_WORKLOADS",
+                "EASY_PM_CORES",
+                "EASY_PM_WORKLOADS",
+                "SEPENCR_CORES",
+                "SEPENCR_TX_SIZES",
+                "SEPENCR_WARMUP_BYTES",
+                "check",
+                "compare",
+                "crash",
+                "design",
+                "design_file",
+                "design_parts",
+                "designs",
+                "engine_build",
+                "engine_version",
+                "faults",
+                "machines",
+                "parts",
+                "replay",
+                "resolve",
+                "run",
+                "run_matrix",
+                "scene",
+                "workloads",
+            ),
+            "errors": ("Interrupted",),
+            "frames": ("frame",),
+            "lines": ("LineRun", "is_line_trace", "replay_lines"),
+            "litmus_suite": ("LitmusReport", "Verdict", "litmus", "litmus_tests"),
+            "options": (
+                "AnnotationOptions",
+                "CheckOptions",
+                "CommonOptions",
+                "CrashOptions",
+                "LineOptions",
+                "MachineOptions",
+                "RecoveryOptions",
+                "ReplayOptions",
+                "RunOptions",
+                "SceneOptions",
+                "SingleRunOptions",
+            ),
+            "papers.calibrate": ("Calibration", "calibrate"),
+            "papers.model": ("Reproduction",),
+            "papers.reproduce": ("reproduce",),
+            "recorder": ("Recording", "record"),
+            "recoveries": ("RECOVERY_MEMORY", "recovery"),
+            "report": ("write_crash_page", "write_report", "write_reproduction", "write_sweep_page"),
+            "request": ("ANNOTATIONS", "PROGRAM_STEPS"),
+            "results": (
+                "Blame",
+                "Cause",
+                "Check",
+                "Crash",
+                "Design",
+                "DesignPart",
+                "Fault",
+                "Finding",
+                "Machine",
+                "Part",
+                "Recoveries",
+                "RecoveryCost",
+                "Run",
+                "Shrunk",
+                "StageTally",
+                "Stats",
+                "Violation",
+                "Workload",
+            ),
+            "source_lines": ("LineCost",),
+            "store": ("Store",),
+            "sweeps": ("SweepReport", "sweep"),
+            "version": ("__version__",),
+        },
+    )
+
 
 __all__ = [
     "ANNOTATIONS",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-from . import _engine, recorder
+from . import _engine, results
 from .commands import crash_command, with_commands
 from .errors import Interrupted
-from .frame import check_baseline, frame
+from .frames import check_baseline, frame
 from .options import (
     CheckOptions,
     CommonOptions,
@@ -24,10 +24,11 @@ from .options import (
 )
 from .paths import checked_text
 from .request import Size, Variant, bytes_of, check_design, count, given, request
-from .results import Check, Crash, Design, DesignPart, Fault, Machine, Run, Workload, build
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from .results import Check, Crash, Design, DesignPart, Fault, Machine, Run, Workload
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Called with the amount of work done and the total, at most about ten times a second."""
@@ -98,7 +99,7 @@ _FALLBACK_MACHINE = "secpm"
 
 def designs() -> list[Design]:
     """All built-in designs."""
-    return [build(Design, design) for design in _describe()["designs"]]
+    return [results.build(results.Design, design) for design in _describe()["designs"]]
 
 
 def design(name: str | os.PathLike[str]) -> Design:
@@ -107,7 +108,7 @@ def design(name: str | os.PathLike[str]) -> Design:
     Raises:
         InputError: it does not exist, or the file is not a design, in one sentence.
     """
-    return build(Design, _described(name))
+    return results.build(results.Design, _described(name))
 
 
 def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") -> dict[str, Any]:
@@ -137,22 +138,22 @@ def design_file(name: str) -> str:
 
 def parts() -> list[DesignPart]:
     """Every part that a design file can name, in the order in which a design is read."""
-    return [build(DesignPart, part) for part in _describe()["parts"]]
+    return [results.build(results.DesignPart, part) for part in _describe()["parts"]]
 
 
 def workloads() -> list[Workload]:
     """All workloads."""
-    return [build(Workload, workload) for workload in _describe()["workloads"]]
+    return [results.build(results.Workload, workload) for workload in _describe()["workloads"]]
 
 
 def machines() -> list[Machine]:
     """All machine presets."""
-    return [build(Machine, machine) for machine in _describe()["machines"]]
+    return [results.build(results.Machine, machine) for machine in _describe()["machines"]]
 
 
 def faults() -> list[Fault]:
     """The mechanisms that `crash` can switch off."""
-    return [build(Fault, fault) for fault in _describe()["faults"]]
+    return [results.build(results.Fault, fault) for fault in _describe()["faults"]]
 
 
 def engine_version() -> str:
@@ -385,6 +386,8 @@ def crash(
     """
     asked = request(CrashOptions, design, workload, options)
     if asked.get("watch_reads"):
+        from . import recorder
+
         # What the engine refuses needs no tool.
         watches = "recover" in asked and asked.get("explore") == "legal"
         asked["watch_reads"] = recorder.watcher() if watches else [recorder.VALGRIND]
@@ -392,8 +395,8 @@ def crash(
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:
         verdict = finished(stop)
-        raise Interrupted(verdict=Crash.from_dict(with_commands(verdict)) if verdict else None) from None
-    return Crash.from_dict(with_commands(json.loads(answer)))
+        raise Interrupted(verdict=results.Crash.from_dict(with_commands(verdict)) if verdict else None) from None
+    return results.Crash.from_dict(with_commands(json.loads(answer)))
 
 
 def check(
@@ -421,7 +424,7 @@ def check(
     if design is not None:
         asked["design"] = check_design(design)
     try:
-        return Check.from_dict(json.loads(_engine.check(json.dumps(asked), progress)))
+        return results.Check.from_dict(json.loads(_engine.check(json.dumps(asked), progress)))
     except _engine.Interrupted:
         raise Interrupted from None
 
@@ -539,14 +542,14 @@ def _run_many(
     try:
         answer = json.loads(simulate(json.dumps({"runs": requests}), count("workers", workers), progress))
     except _engine.Interrupted as stop:
-        results = (finished(stop) or {}).get("results", [])
-        raise Interrupted(runs=[Run.from_dict(result) for result in results if "error" not in result]) from None
+        done = (finished(stop) or {}).get("results", [])
+        raise Interrupted(runs=[results.Run.from_dict(result) for result in done if "error" not in result]) from None
     if len(answer["results"]) != len(requests):
         raise _engine.EngineError(f"the engine gave {len(answer['results'])} results for {len(requests)} requests")
     for result in answer["results"]:
         if "error" in result:
             raise _engine.EngineError(str(result["error"]))
-    return [Run.from_dict(result) for result in answer["results"]]
+    return [results.Run.from_dict(result) for result in answer["results"]]
 
 
 def finished(stop: _engine.Interrupted) -> dict[str, Any] | None:

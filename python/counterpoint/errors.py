@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .annotations import Annotations
+    from .annotation_checks import Annotations
     from .lines import LineRun
-    from .litmus import LitmusReport
+    from .litmus_suite import LitmusReport
     from .results import Crash, Run
     from .sweeps import SweepReport
 

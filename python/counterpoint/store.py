@@ -28,7 +28,7 @@ from ._engine import InputError
 from .database import Database, create, reason
 from .executor import Finished
 from .files import unfinished
-from .frame import flat
+from .frames import flat
 from .request import bytes_of
 from .results import Run
 

@@ -20,7 +20,6 @@ from . import api, keys, matrix
 from ._engine import InputError
 from .errors import Interrupted
 from .executor import Executor, Finished, Lost, Mismatch, Refused, Task
-from .executor.dask import Cluster
 from .executor.processes import Processes, workers_of
 from .request import check_numbers, count
 from .store import Failure, Store, export_format
@@ -246,6 +245,8 @@ def compute(
         if cluster is None:
             executor = Processes(min(workers_of(workers), len(tasks)))
         else:
+            from .executor.dask import Cluster
+
             executor = Cluster(cluster, planned.build)
         try:
             sheet.fill(tasks, executor)

@@ -524,12 +524,6 @@ def test_help_and_version(cli: Cli) -> None:
     assert cli("--version").out.startswith("counterpoint ")
 
 
-def test_commands_that_draw_nothing_load_no_charting_library() -> None:
-    script = "import sys, counterpoint.cli; print([m for m in ('altair', 'polars') if m in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\n"
-
-
 def test_a_closed_pipe_is_neither_a_fault_nor_a_violation() -> None:
     command = f"{sys.executable} -m counterpoint --help | sleep 0; exit ${{PIPESTATUS[0]}}"
     shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ import counterpoint as cp
 from counterpoint import _engine, commands, matrix, options, recorder
 from counterpoint.cli import app
 from counterpoint.cli.options import OPTIONS
-from counterpoint.litmus import _RUN
+from counterpoint.litmus_suite import _RUN
 from counterpoint.request import request
 
 _SUBJECT = {"design", "workload"}

@@ -23,9 +23,10 @@ _SMALL = "--machine small --transactions 2"
 _PROGRAM = [sys.executable, "-m", "counterpoint"]
 # The search itself takes minutes and writes nothing.
 _CALIBRATE = (
-    "from counterpoint.cli import calibrate, main\n"
+    "from counterpoint.cli import main\n"
+    "from counterpoint.papers import calibrate\n"
     "from counterpoint.report import calibration_page\n"
-    "calibrate.search, calibration_page.page = (lambda *_, **__: (None,)), (lambda _: 'page')\n"
+    "calibrate.calibrate, calibration_page.page = (lambda *_, **__: (None,)), (lambda _: 'page')\n"
     "main()"
 )
 _COMMANDS = {

@@ -105,8 +105,8 @@ def test_what_is_asked_for_beyond_that_is_said(
     Path("trace.log").write_bytes(samples.PMEMCHECK)
     Path("trace.nvmain").write_text("10 R 0x1040 0 0\n")
     Path("sweep.toml").write_text('[base]\ndesign = "secpm"\nworkload = "btree"\n[axes]\nseed = [1]\n')
-    monkeypatch.setattr("counterpoint.cli.calibrate.search", lambda *_, **__: ())
-    monkeypatch.setattr("counterpoint.cli.reproduce.measure", lambda *_, **__: _nothing())
+    monkeypatch.setattr("counterpoint.papers.calibrate.calibrate", lambda *_, **__: ())
+    monkeypatch.setattr("counterpoint.papers.reproduce.reproduce", lambda *_, **__: _nothing())
     for asked, said in ((1000, True), (1, False)):
         outcome = cli(*(word.replace("RECOVERY", "true {pool}") for word in command.format(asked).split()))
         assert ("at a time" in outcome.err) == said, outcome

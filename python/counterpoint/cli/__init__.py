@@ -9,30 +9,15 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
 import typer
 
-from .. import EngineError, InputError, __version__
+from .._engine import EngineError, InputError
 from ..paths import checked_text
 from ..units import printable
-from . import (
-    annotations,
-    calibrate,
-    check,
-    compare,
-    crash,
-    listing,
-    litmus,
-    record,
-    recovery,
-    replay,
-    report,
-    reproduce,
-    run,
-    signals,
-    sweep,
-)
+from . import signals
+from .lazy import Group, Place
 from .streams import OUTPUT_FAILED, is_full_disk, watched
 
 BAD_INPUT, PROGRAM_FAULT = 2, 3
@@ -43,37 +28,49 @@ _SENTENCE_MAX = 4000
 TRACEBACK = "COUNTERPOINT_TRACEBACK"
 """Environment variable: if set, a fault of the program's own prints its traceback."""
 
+
+class Program(Group):
+    """The commands, in the order of the help."""
+
+    places: ClassVar = {
+        "designs": Place("listing", "designs"),
+        "parts": Place("listing", "parts"),
+        "workloads": Place("listing", "workloads"),
+        "machines": Place("listing", "machines"),
+        "faults": Place("listing", "faults"),
+        "include": Place("listing", "include"),
+        "run": Place("run", "run"),
+        "compare": Place("compare", "compare"),
+        "crash": Place("crash", "crash"),
+        "check": Place("check", "check"),
+        "annotations": Place("annotations", "check"),
+        "recovery": Place("recovery", "recovery"),
+        "litmus": Place("litmus", "litmus"),
+        "reproduce": Place("reproduce", "reproduce"),
+        "calibrate": Place("calibrate", "calibrate"),
+        # Arguments after the program are passed on to it.
+        "record": Place("record", "record", {"allow_interspersed_args": False}),
+        "replay": Place("replay", "replay"),
+        "sweep": Place("sweep", "sweep"),
+        "report": Place("report", "report"),
+    }
+
+
 app = typer.Typer(
     name="counterpoint",
+    cls=Program,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="A simulator and crash verifier of encrypted persistent memory.",
 )
-app.command("designs")(listing.designs)
-app.command("parts")(listing.parts)
-app.command("workloads")(listing.workloads)
-app.command("machines")(listing.machines)
-app.command("faults")(listing.faults)
-app.command("include")(listing.include)
-app.command("run")(run.run)
-app.command("compare")(compare.compare)
-app.command("crash")(crash.crash)
-app.command("check")(check.check)
-app.command("annotations")(annotations.check)
-app.command("recovery")(recovery.recovery)
-app.command("litmus")(litmus.litmus)
-app.command("reproduce")(reproduce.reproduce)
-app.command("calibrate")(calibrate.calibrate)
-app.command("record", context_settings=record.SETTINGS)(record.record)
-app.command("replay")(replay.replay)
-app.command("sweep")(sweep.sweep)
-app.command("report")(report.report)
 
 
 def _version(asked: bool) -> None:
     if asked:
+        from ..version import __version__
+
         print(f"counterpoint {__version__}")
         raise typer.Exit
 

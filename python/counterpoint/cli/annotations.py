@@ -6,10 +6,10 @@ from typing import Unpack
 
 import typer
 
-from ..annotations import annotations, annotations_of
+from ..annotation_checks import annotations, annotations_of
 from ..errors import Interrupted
 from ..options import AnnotationOptions
-from . import options, screen, tables
+from . import options, screen
 from .crash import VIOLATED
 
 
@@ -32,6 +32,8 @@ def check(
     if as_json:
         screen.print_json(found.to_dict())
     else:
+        from . import tables
+
         screen.output().print(tables.annotation_check(found), crop=False)
     if interrupted:
         screen.stop_interrupted(f"{len(found.annotations)} of {len(annotations_of(design))} annotations were left out")

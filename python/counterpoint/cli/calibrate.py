@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import Interrupted
-from ..files import prepare_folder
-from ..papers import calibrate as papers
-from ..papers.calibrate import Calibration
-from ..papers.calibrate import calibrate as search
+from ..papers.defaults import ALL, BUDGET
 from . import options, screen
+
+if TYPE_CHECKING:
+    from ..papers.calibrate import Calibration
 
 
 def calibrate(
@@ -25,7 +25,7 @@ def calibrate(
         typer.Option(
             "--budget", metavar="N", parser=options.whole_number, help="Evaluations of each paper; default 40."
         ),
-    ] = papers.BUDGET,
+    ] = BUDGET,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", parser=options.whole_number, help="Seed of the search; default 1.")
     ] = 1,
@@ -38,13 +38,16 @@ def calibrate(
     as_json: options.Json = False,
 ) -> None:
     """Search what papers leave open for the values that predict their claims best; a page for each simulator in DIR."""
-    asked = paper or ["all"]
+    from ..files import prepare_folder
+    from ..papers import calibrate as papers
+
+    asked = paper or [ALL]
     papers.cited_by(asked)
     options.check_workers(workers)
     folder = None if out is None else prepare_folder(out)
     try:
         with screen.progress("searching") as progress:
-            found = search(asked, budget=budget, seed=seed, store=store, workers=workers, progress=progress)
+            found = papers.calibrate(asked, budget=budget, seed=seed, store=store, workers=workers, progress=progress)
     except Interrupted:
         kept = f"simulations are kept in '{store}', and the same command goes on" if store else "--store keeps them"
         screen.stop_interrupted(kept)

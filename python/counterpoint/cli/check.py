@@ -9,7 +9,6 @@ import typer
 from .. import api
 from ..options import CheckOptions
 from . import options, screen
-from .check_table import check_table
 from .crash import VIOLATED
 
 
@@ -38,6 +37,8 @@ def check(
     if as_json:
         screen.print_json(found.to_dict())
     else:
+        from .check_table import check_table
+
         screen.output().print(check_table(found, top), crop=False)
     if not found.holds:
         raise typer.Exit(VIOLATED)

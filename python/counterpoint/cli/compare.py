@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from .. import api, recoveries
 from ..errors import Interrupted
-from ..frame import frame
 from ..options import CommonOptions, RecoveryOptions, part
-from ..report import prepare_folder, write_report
-from ..results import RecoveryCost, Run
-from . import options, recovery_table, screen, tables
+from . import options, screen
+
+if TYPE_CHECKING:
+    from ..results import RecoveryCost, Run
 
 
 @options.takes(CommonOptions)
@@ -32,6 +32,8 @@ def compare(
     chosen = api.baseline_of(names, baseline)
     options.check_workers(workers)
     if out is not None:
+        from ..files import prepare_folder
+
         prepare_folder(out)
     interrupted = False
     try:
@@ -50,6 +52,9 @@ def compare(
     costs = _recoveries(names, runs, part(RecoveryOptions, given))
     show(runs, chosen, as_json, costs)
     if out is not None and runs:
+        from ..frames import frame
+        from ..report import write_report
+
         page = write_report(
             frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
         )
@@ -74,4 +79,7 @@ def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost
             document["recoveries"] = [cost.to_dict() for cost in costs]
         screen.print_json(document)
     elif runs:
-        screen.output().print(tables.comparison(frame(runs, baseline)), *recovery_table.summary(costs or []))
+        from ..frames import compared
+        from . import recovery_table, tables
+
+        screen.output().print(tables.comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))

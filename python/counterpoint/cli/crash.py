@@ -10,8 +10,7 @@ from .. import api
 from .._engine import InputError
 from ..errors import Interrupted
 from ..options import CrashOptions, RunOptions, part
-from ..report import drawable, prepare_folder, write_crash_page, write_json
-from . import options, screen, tables
+from . import options, screen
 
 VIOLATED = 1
 
@@ -36,6 +35,8 @@ def crash(
         raise InputError("--by-line: only a recovery of the program's own, --recover, says which memories fail")
     options.say_fewer("--recover-jobs", given.get("recover_jobs"))
     if out is not None:
+        from ..files import prepare_folder
+
         prepare_folder(out)
     given |= {"shrink": False if no_shrink else None, "blame": False if no_blame else None}
     if given.get("recover") is not None:
@@ -51,8 +52,12 @@ def crash(
     if as_json:
         screen.print_json(verdict.to_dict())
     else:
+        from . import tables
+
         screen.output().print(tables.verdict(verdict, by_line=by_line), crop=False)
     if out is not None:
+        from ..report import drawable, write_crash_page, write_json
+
         screen.note(f"verdict: {write_json(verdict.to_dict(), out / 'crash.json')}")
     if out is not None and not drawable(verdict):
         screen.note("no picture: the violation is in a legal state that belongs to no schedule")

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..frame import mean
-
-if TYPE_CHECKING:
-    import polars as pl
+from ..frames import Row, distinct, grouped, mean
 
 _KINDS = {"data": "data", "log": "log", "counter": "counters", "mac": "MACs", "tree": "nodes", "table": "table"}
 """The kinds of line, as columns of runs have them, and their names."""
 
 
-def by_kind(group: pl.DataFrame) -> Iterable[RenderableType]:
+def by_kind(group: Sequence[Row]) -> Iterable[RenderableType]:
     """Writes by kind and the wear of each kind, over all workloads; nothing if no design protects integrity."""
-    if "integrity_macs" not in group.columns or group["integrity_macs"].is_null().all():
+    if all(row.get("integrity_macs") is None for row in group):
         return
-    over = "" if group["workload"].n_unique() == 1 else ", mean over the workloads"
-    yield Text(f"NVM writes by kind, NVM writes of {group['baseline'][0]} = 1{over}")
+    over = "" if len(distinct(group, "workload")) == 1 else ", mean over the workloads"
+    yield Text(f"NVM writes by kind, NVM writes of {group[0]['baseline']} = 1{over}")
     yield _kinds(group, "relative_{}_writes", lambda values: units.ratio(mean(values)))
     over = "" if not over else ", most over the workloads"
     yield Text(f"Writes of the most-written line of each kind{over}")
     yield _kinds(group, "nvm_max_{}_writes", _most)
 
 
-def _kinds(group: pl.DataFrame, column: str, show: Callable[[list[float | None]], str]) -> Table:
-    kinds = {kind: column.format(kind) for kind in _KINDS if column.format(kind) in group.columns}
+def _kinds(group: Sequence[Row], column: str, show: Callable[[list[float | None]], str]) -> Table:
+    kinds = {kind: column.format(kind) for kind in _KINDS if any(column.format(kind) in row for row in group)}
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for kind in kinds:
         table.add_column(_KINDS[kind], justify="right", header_style="dim")
-    for (design,), rows in group.group_by(["design"], maintain_order=True):
-        style = "dim" if design == group["baseline"][0] else ""
-        table.add_row(str(design), *(show(rows[name].to_list()) for name in kinds.values()), style=style)
+    for (design,), rows in grouped(group, "design"):
+        style = "dim" if design == group[0]["baseline"] else ""
+        table.add_row(str(design), *(show([row.get(name) for row in rows]) for name in kinds.values()), style=style)
     table.add_row("")
     return table
 

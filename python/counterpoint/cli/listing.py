@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from rich.table import Table
 
 from .. import api
-from ..recorder import INCLUDE
 from ..request import Variant
 from . import screen
 from .options import Json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def designs(
@@ -114,10 +115,14 @@ def faults(as_json: Json = False) -> None:
 
 def include() -> None:
     """Print the folder of counterpoint_program.h, for the -I of a compiler."""
-    screen.output().print(str(INCLUDE), markup=False, highlight=False, soft_wrap=True)
+    from ..recorder import INCLUDE
+
+    screen.print_text(str(INCLUDE))
 
 
 def _table(*columns: str) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, column in enumerate(columns):
         table.add_column(column, no_wrap=index == 0, style="bold" if index == 0 else "")

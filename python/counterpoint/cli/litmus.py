@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ..errors import Interrupted
-from ..litmus import litmus as judge
-from . import options, screen, tables
+from ..litmus_suite import litmus as judge
+from . import options, screen
 from .crash import VIOLATED
 
 
@@ -28,6 +28,8 @@ def litmus(
     if as_json:
         screen.print_json(report.to_dict())
     else:
+        from . import tables
+
         screen.output().print(tables.litmus(report), crop=False)
     if interrupted:
         screen.stop_interrupted(f"{len(report.verdicts)} rows were finished")

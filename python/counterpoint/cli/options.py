@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypeAlias, cast, get_args, get_type_hints
 
 import typer
 
-from .. import InputError, _engine
+from .. import _engine
+from .._engine import InputError
 from ..request import Size, Variant, count, digits
 from ..units import count_of, excerpt
 from . import screen

@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .. import recorder
 from . import screen
-
-SETTINGS = {"allow_interspersed_args": False}
-"""Arguments after the program are passed on to it."""
 
 
 def record(
@@ -35,6 +31,8 @@ def record(
     ] = None,
 ) -> None:
     """Run a program and record what it does to persistent memory; its exit code is passed on."""
+    from .. import recorder
+
     if few := recorder.few_files():
         screen.note(f"warning: {few}")
     recording = recorder.record(program, out, pmem=pmem or (), mark_stderr=mark_stderr)

@@ -9,7 +9,6 @@ import typer
 from .. import recoveries
 from ..options import RecoveryOptions
 from . import options, screen
-from .recovery_table import recovery_table
 
 
 @options.takes(RecoveryOptions)
@@ -26,4 +25,6 @@ def recovery(
     if as_json:
         screen.print_json({"schema": 1, "recoveries": [cost.to_dict() for cost in found]})
     else:
+        from .recovery_table import recovery_table
+
         screen.output().print(recovery_table(found))

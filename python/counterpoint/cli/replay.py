@@ -6,13 +6,12 @@ from typing import Annotated, Unpack
 
 import typer
 
-from .. import InputError, api, lines
+from .. import api, lines
+from .._engine import InputError
 from ..errors import Interrupted
 from ..options import MachineOptions, ReplayOptions, part
 from . import options, screen
 from .compare import show
-from .line_table import line_table
-from .site_table import site_table
 
 
 @options.takes(ReplayOptions, but=("footprint", "tx_size", "cores"))
@@ -50,6 +49,8 @@ def replay(
         runs, interrupted = stop.runs, True
     show(runs, chosen, as_json)
     if given.get("by_line") and runs and not as_json:
+        from .site_table import site_table
+
         screen.output().print(site_table(runs, top))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
@@ -69,6 +70,8 @@ def _replay_lines(
     if as_json:
         screen.print_json({"schema": 1, "kind": "lines", "runs": [run.to_dict() for run in found]})
     elif found:
+        from .line_table import line_table
+
         screen.output().print(line_table(found))
     if interrupted:
         screen.stop_interrupted(f"{len(found)} replays were finished")

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from ..report import write_sweep_page
 from . import screen
 
 
@@ -21,5 +20,7 @@ def report(
     ] = None,
 ) -> None:
     """Draw the results of a sweep as a page, sweep.html."""
+    from ..report import write_sweep_page
+
     command = shlex.join(["counterpoint", *sys.argv[1:]])
     screen.note(f"report: {write_sweep_page(store, out, sweep=sweep, command=command)}")

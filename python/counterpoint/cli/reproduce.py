@@ -5,16 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import Interrupted
-from ..papers.model import Reproduction
-from ..papers.reproduce import ALL, names_of
-from ..papers.reproduce import reproduce as measure
-from ..report import prepare_folder, write_reproduction
-from . import options, screen, tables
+from ..papers.defaults import ALL
+from . import options, screen
+
+if TYPE_CHECKING:
+    from ..papers.model import Reproduction
 
 CLAIM_MISSED = 1
 
@@ -49,6 +49,11 @@ def reproduce(
     as_json: options.Json = False,
 ) -> None:
     """Reproduce the figures, tables and claims of the papers: a scorecard here, charts as report.html in DIR."""
+    from ..files import prepare_folder
+    from ..papers.reproduce import names_of
+    from ..papers.reproduce import reproduce as measure
+    from ..report import write_reproduction
+
     names_of(paper)
     options.check_workers(workers, cluster)
     if out is not None:
@@ -83,4 +88,6 @@ def show(found: Reproduction, as_json: bool) -> None:
     if as_json:
         screen.print_json(found.to_dict())
     else:
+        from . import tables
+
         screen.output().print(tables.scorecard(found))

@@ -6,8 +6,7 @@ from typing import Unpack
 
 from .. import api
 from ..options import SingleRunOptions
-from . import options, screen, tables
-from .site_table import site_table
+from . import options, screen
 
 
 @options.takes(SingleRunOptions)
@@ -24,6 +23,8 @@ def run(
     if as_json:
         screen.print_json(result.to_dict())
     else:
+        from . import site_table, tables
+
         screen.output().print(tables.one_run(result))
         if result.sites is not None:
-            screen.output().print(site_table([result], top))
+            screen.output().print(site_table.site_table([result], top))

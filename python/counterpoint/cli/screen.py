@@ -9,49 +9,25 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.segment import Segment
-from rich.text import Text
 
-from .. import api
-from ..sweeps import SweepProgress
 from ..units import printable, printable_json
 from . import signals
 
-_WIDTH_WITHOUT_TERMINAL = 160
-"""Columns for a pipe or a file, where lines need not be broken."""
+if TYPE_CHECKING:
+    from rich.console import Console
 
-
-class _Console(Console):
-    def render_str(self, text: str, **options: Any) -> Text:
-        """Escapes before widths are measured."""
-        return super().render_str(printable(text, keep="\n"), **options)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Escapes text that was not passed as a string."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=printable(segment.text, keep="\n"))
+    from ..api import Progress
+    from ..sweeps import SweepProgress
 
 
 def output() -> Console:
     """Standard output. Colours only on a terminal, and not with NO_COLOR."""
-    return _Console(
-        width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    from .console import standard_output
+
+    return standard_output()
 
 
 def note(sentence: str) -> None:
@@ -80,18 +56,14 @@ def print_text(text: str) -> None:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[api.Progress | None]:
+def progress(label: str) -> Iterator[Progress | None]:
     """A progress bar on a terminal; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(printable(label), total=None)
+    from .bars import amount
 
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total or None)
-
+    with amount(label) as show:
         yield show
 
 
@@ -101,17 +73,7 @@ def sweep_progress(label: str) -> Iterator[SweepProgress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (
-        TextColumn(label),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, failed="")
+    from .bars import runs
 
-        def show(done: int, total: int, failed: int) -> None:
-            bar.update(task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
-
+    with runs(label) as show:
         yield show

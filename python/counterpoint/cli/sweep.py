@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from .. import sweeps
 from ..errors import Interrupted
-from ..store import export_format
 from ..units import count_of, printable
 from . import options, screen
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from .. import sweeps
 
 SOME_FAILED = 1
 
@@ -42,6 +44,9 @@ def sweep(
     as_json: options.Json = False,
 ) -> None:
     """Compute every run of a sweep that its store does not have."""
+    from .. import sweeps
+    from ..store import export_format
+
     for path in export or []:
         export_format(path)
     options.check_workers(workers, cluster)
@@ -80,6 +85,8 @@ def _summary(report: sweeps.SweepReport) -> str:
 
 def _failures(report: sweeps.SweepReport) -> Table:
     counted = Counter(failure.sentence for failure in report.failures).most_common()
+    from rich.table import Table
+
     table = Table("runs", "what failed", title="Failures", title_justify="left", box=None)
     for sentence, runs in counted[:_SHOWN_MAX]:
         table.add_row(str(runs), printable(sentence))

@@ -13,18 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..annotations import Annotations, Outcome
-from ..frame import along, mean, steps
-from ..litmus import HOLDS, LitmusReport
-from ..litmus import Verdict as LitmusVerdict
-from ..papers.model import Reproduction
-from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
+from ..frames import Row, along, distinct, grouped, mean, steps
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 from .kind_table import by_kind
 
 if TYPE_CHECKING:
-    import polars as pl
+    from ..annotation_checks import Annotations, Outcome
+    from ..litmus_suite import LitmusReport
+    from ..litmus_suite import Verdict as LitmusVerdict
+    from ..papers.model import Reproduction
+    from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
 
 _VIOLATIONS_SHOWN = 3
 """Violations printed in full; `--json` and `--out` have up to 20."""
@@ -78,7 +77,7 @@ _EADR_MEASURES = (_Measure("relative_execution_time", "Execution time, {baseline
 """Further figures for designs with caches in the persistence domain (sepencr, Figures 3, 10 and 11)."""
 
 
-def comparison(table: pl.DataFrame) -> RenderableType:
+def comparison(rows: Sequence[Row]) -> RenderableType:
     """A table per measure, designs down and workloads across, for every transaction size and number of cores.
 
     Recorded programs without transactions are compared by simulated time, also for each fence and each mark where they
@@ -88,40 +87,45 @@ def comparison(table: pl.DataFrame) -> RenderableType:
     transaction size if there are several. If a design protects integrity, writes and wear follow by kind of line.
     """
     parts: list[RenderableType] = []
-    forms = table["form"].to_list()
+    forms = distinct(rows, "form")
     eadr = "flush-free" in forms
     further = (*(_LOG_MEASURES if "hardware-logged" in forms else ()), *(_EADR_MEASURES if eadr else ()))
-    for (tx_size, cores), group in table.group_by(["tx_size", "cores"], maintain_order=True):
-        parts.append(Text(_setting(group.row(0, named=True), tx_size, cores), style="bold"))
-        baseline = group["baseline"][0]
-        for measure in (*_speeds(group), *_MEASURES, *(measure for measure in further if any(group[measure.column]))):
+    for (tx_size, cores), group in grouped(rows, "tx_size", "cores"):
+        parts.append(Text(_setting(group[0], tx_size, cores), style="bold"))
+        baseline = group[0]["baseline"]
+        for measure in (*_speeds(group), *_MEASURES, *(measure for measure in further if _any(group, measure.column))):
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
         parts += by_kind(group)
-    for (cores,), group in table.group_by(["cores"], maintain_order=True):
+    for (cores,), group in grouped(rows, "cores"):
         if eadr and len(steps(group, "tx_size")) > 1:
-            parts.append(Text(_setting(group.row(0, named=True), None, cores), style="bold"))
+            parts.append(Text(_setting(group[0], None, cores), style="bold"))
             parts += _execution_time(group, "tx_size")
-    for (tx_size,), group in table.group_by(["tx_size"], maintain_order=True):
+    for (tx_size,), group in grouped(rows, "tx_size"):
         if len(steps(group, "cores")) > 1:
-            parts.append(Text(_setting(group.row(0, named=True), tx_size, None), style="bold"))
+            parts.append(Text(_setting(group[0], tx_size, None), style="bold"))
             parts += _throughput_by_cores(group)
             parts += _execution_time(group, "cores") if eadr else ()
     return Group(*parts)
 
 
-def _speeds(group: pl.DataFrame) -> Iterable[_Measure]:
+def _speeds(group: Sequence[Row]) -> Iterable[_Measure]:
     """The figures of speed that runs on some workload have."""
-    done = group["transactions"]
+    done = [row["transactions"] for row in group]
     if any(done):
         yield from _TRANSACTION_MEASURES
     if not all(done):
-        yield from (measure for measure in _TIME_MEASURES if measure.column in group and any(group[measure.column]))
+        yield from (measure for measure in _TIME_MEASURES if _any(group, measure.column))
 
 
-def _throughput_by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
+def _any(group: Sequence[Row], column: str) -> bool:
+    """Whether a column has a value that is not zero."""
+    return any(row.get(column) for row in group)
+
+
+def _throughput_by_cores(group: Sequence[Row]) -> Iterable[RenderableType]:
     """Throughput over the baseline at the fewest cores, which shows scaling, and at as many cores, which shows cost."""
     counts = steps(group, "cores")
-    baseline = group["baseline"][0]
+    baseline = group[0]["baseline"]
     yield Text(
         f"Throughput by cores (higher is better): left, {baseline} at {units.count_of(counts[0], 'core')} = 1; "
         f"right, {baseline} at as many cores = 1"
@@ -129,9 +133,9 @@ def _throughput_by_cores(group: pl.DataFrame) -> Iterable[RenderableType]:
     yield _blocks(group, "cores", ("scaled_throughput", "relative_throughput"), str)
 
 
-def _execution_time(group: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> Iterable[RenderableType]:
+def _execution_time(group: Sequence[Row], axis: Literal["cores", "tx_size"]) -> Iterable[RenderableType]:
     """Execution time over the baseline at the same point."""
-    baseline = group["baseline"][0]
+    baseline = group[0]["baseline"]
     if axis == "cores":
         yield Text(f"Execution time by cores, {baseline} at as many cores = 1 (lower is better)")
     else:
@@ -140,7 +144,7 @@ def _execution_time(group: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> I
 
 
 def _blocks(
-    group: pl.DataFrame, axis: Literal["cores", "tx_size"], measures: Sequence[str], header: Callable[[int], str]
+    group: Sequence[Row], axis: Literal["cores", "tx_size"], measures: Sequence[str], header: Callable[[int], str]
 ) -> Table:
     """A block of designs for every workload, the measures side by side, each along the axis."""
     headers = [header(step) for step in steps(group, axis)]
@@ -152,7 +156,7 @@ def _blocks(
         table.add_row(_name(block.workload), style="bold")
         for design, (first, *others) in block.rows:
             cells = [*map(units.ratio, first), *(cell for values in others for cell in ("", *map(units.ratio, values)))]
-            table.add_row(f"  {design}", *cells, style="dim" if design == group["baseline"][0] else "")
+            table.add_row(f"  {design}", *cells, style="dim" if design == group[0]["baseline"] else "")
     table.add_row("")
     return table
 
@@ -163,18 +167,18 @@ def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
     return f"machine {row['machine']}{size}{number}, seed {row['seed']}, {row['variant']}"
 
 
-def _matrix(group: pl.DataFrame, measure: _Measure) -> Table:
-    works = group["workload"].unique(maintain_order=True).to_list()
-    values = {(row["design"], row["workload"]): row[measure.column] for row in group.iter_rows(named=True)}
+def _matrix(group: Sequence[Row], measure: _Measure) -> Table:
+    works = distinct(group, "workload")
+    values = {(row["design"], row["workload"]): row.get(measure.column) for row in group}
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in (*map(_name, works), *(("mean",) if len(works) > 1 else ())):
         table.add_column(name, justify="right", header_style="dim")
-    for design in group["design"].unique(maintain_order=True):
+    for design in distinct(group, "design"):
         row = [values.get((design, work)) for work in works]
         if len(works) > 1:
             row.append(mean(row))
-        style = "dim" if design == group["baseline"][0] else ""
+        style = "dim" if design == group[0]["baseline"] else ""
         table.add_row(design, *map(measure.show, row), style=style)
     table.add_row("")
     return table
@@ -531,6 +535,8 @@ def litmus(report: LitmusReport) -> RenderableType:
 def _verdict_style(verdict: LitmusVerdict) -> str:
     if not verdict.as_expected:
         return "bold red reverse"
+    from ..litmus_suite import HOLDS
+
     return "green" if verdict.observed == HOLDS else "red"
 
 

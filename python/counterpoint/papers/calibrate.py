@@ -22,6 +22,7 @@ from . import crossvalidate, descent, finish, sensitivity
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec, Simulator, simulators
 from .declared import PAPERS, paper
+from .defaults import BUDGET
 from .evaluate import Asked, Outcome, Simulations, judged_claims
 from .finish import Finalist, Piece
 from .model import Claim
@@ -29,10 +30,6 @@ from .pool import Ask, Evaluate, Joint, Objective, Point, Pool, Space
 from .reproduce import kept_in, names_of, set_now
 from .search import Plan, check_libraries, search
 from .sensitivity import Varied
-
-BUDGET = 40
-"""Evaluations of each paper, by default: together with what comes after them, the papers of SecPM take 40 minutes on
-two processors."""
 
 _VARIATIONS = 2
 """How often every decision is varied, for the progress: around the best point and around the presets; more often where

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from .. import units
-from ..frame import mean
+from ..frames import mean
 from ..matrix import Matrix, Value
 from .declared import ChartSpec, TableSpec
 from .interval import estimate

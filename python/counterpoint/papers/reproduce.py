@@ -21,11 +21,10 @@ from ..sweeps import SweepProgress
 from . import charts, claims, recoverability
 from .decisions import Choice, DecisionSpec
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
+from .defaults import ALL
 from .interval import SEEDS_MAX
 from .model import Claim, Decision, Figure, Reproduction
 from .quantity import Document, Key, key_of
-
-ALL = "all"
 
 SEEDS = 5
 """Seeds that what is published is measured with."""

@@ -16,7 +16,7 @@ import altair as alt
 import polars as pl
 
 from .. import units
-from ..frame import steps
+from ..frames import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
@@ -85,7 +85,8 @@ def lines(
     table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str, colour_of: dict[str, str], *, wide: bool
 ) -> str:
     """A line per design over numbers of cores or transaction sizes, for every workload and their mean."""
-    name = {step: str(step) if axis == "cores" else units.size(step) for step in steps(table, axis)}
+    places = steps(table.select(axis).to_dicts(), axis)
+    name = {step: str(step) if axis == "cores" else units.size(step) for step in places}
     groups = [
         _points(group, [column]).with_columns(pl.lit(name[step]).alias("step"))
         for (step,), group in table.group_by([axis], maintain_order=True)

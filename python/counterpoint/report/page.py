@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from .. import units
-from ..frame import along, steps
+from ..frames import along, steps
 from ..results import RecoveryCost
 from . import charts, colours
 from .templates import template
@@ -99,7 +99,11 @@ def _along(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[pl.Da
     """Parts of a comparison that differ in one of the two, and there are several of it."""
     fixed = "tx_size" if axis == "cores" else "cores"
     groups = [group for _, group in frame.group_by(fixed, maintain_order=True)]
-    return [group for group in groups if len(steps(group, axis)) > 1]
+    return [group for group in groups if len(_steps(group, axis)) > 1]
+
+
+def _steps(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[int]:
+    return steps(frame.select(axis).to_dicts(), axis)
 
 
 def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dict[str, Any]]:
@@ -107,7 +111,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
     found = []
     for axis in _AXES:
         for group in _along(frame, axis):
-            places = [_step(axis, step) for step in steps(group, axis)]
+            places = [_step(axis, step) for step in _steps(group, axis)]
             fixed = _step("cores", group["cores"][0]) if axis == "tx_size" else _transactions(group["tx_size"][0])
             found.append(
                 {
@@ -120,7 +124,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
                     "steps": places,
                     "rows": [
                         [design, block.workload, *map(units.ratio, values)]
-                        for block in along(group, axis, ["relative_execution_time"])
+                        for block in along(group.to_dicts(), axis, ["relative_execution_time"])
                         for design, (values,) in block.rows
                     ],
                 }
@@ -130,7 +134,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
 
 def _scaling(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
     """Throughput by cores at one transaction size."""
-    counts = steps(group, "cores")
+    counts = _steps(group, "cores")
     size = _transactions(group["tx_size"][0])
     return {
         "title": "Throughput by cores" + (f", {size}" if size else ""),
@@ -139,7 +143,7 @@ def _scaling(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
         "cores": [_step("cores", count) for count in counts],
         "rows": [
             [design, block.workload, *map(units.ratio, over_start), *map(units.ratio, over_same)]
-            for block in along(group, "cores", ["scaled_throughput", "relative_throughput"])
+            for block in along(group.to_dicts(), "cores", ["scaled_throughput", "relative_throughput"])
             for design, (over_start, over_same) in block.rows
         ],
     }

@@ -1,44 +1,94 @@
 """The engine's answers as Python types."""
 
-from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
-from .checks import Check, Cost, Example, Finding, Place
-from .documents import build, fits
-from .recovery import Boot, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
-from .runs import (
-    AtCrash,
-    CacheLevel,
-    Core,
-    CounterCache,
-    Crypto,
-    DrainPart,
-    Host,
-    Integrity,
-    Latency,
-    Nvm,
-    Run,
-    Stats,
-    Wpq,
-)
-from .verdicts import (
-    AttackExample,
-    AttackRow,
-    Attacks,
-    Blame,
-    Cause,
-    Crash,
-    CrashHost,
-    Exercised,
-    KeptLine,
-    LineAt,
-    LineLosses,
-    LostLine,
-    Part,
-    Recoveries,
-    Shrunk,
-    StageTally,
-    Violation,
-    WatchedReads,
-)
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
+    from .checks import Check, Cost, Example, Finding, Place
+    from .documents import build, fits
+    from .recovery import Boot, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
+    from .runs import (
+        AtCrash,
+        CacheLevel,
+        Core,
+        CounterCache,
+        Crypto,
+        DrainPart,
+        Host,
+        Integrity,
+        Latency,
+        Nvm,
+        Run,
+        Stats,
+        Wpq,
+    )
+    from .verdicts import (
+        AttackExample,
+        AttackRow,
+        Attacks,
+        Blame,
+        Cause,
+        Crash,
+        CrashHost,
+        Exercised,
+        KeptLine,
+        LineAt,
+        LineLosses,
+        LostLine,
+        Part,
+        Recoveries,
+        Shrunk,
+        StageTally,
+        Violation,
+        WatchedReads,
+    )
+else:
+    from ..lazy import names_of
+
+    __getattr__, __dir__ = names_of(
+        __name__,
+        {
+            "catalogue": ("Design", "DesignPart", "Fault", "Machine", "PartValue", "Workload"),
+            "checks": ("Check", "Cost", "Example", "Finding", "Place"),
+            "documents": ("build", "fits"),
+            "recovery": ("Boot", "Lines", "MemoryCost", "OnChip", "RecoveryCost", "SmallBoot", "StepCost", "Work"),
+            "runs": (
+                "AtCrash",
+                "CacheLevel",
+                "Core",
+                "CounterCache",
+                "Crypto",
+                "DrainPart",
+                "Host",
+                "Integrity",
+                "Latency",
+                "Nvm",
+                "Run",
+                "Stats",
+                "Wpq",
+            ),
+            "verdicts": (
+                "AttackExample",
+                "AttackRow",
+                "Attacks",
+                "Blame",
+                "Cause",
+                "Crash",
+                "CrashHost",
+                "Exercised",
+                "KeptLine",
+                "LineAt",
+                "LineLosses",
+                "LostLine",
+                "Part",
+                "Recoveries",
+                "Shrunk",
+                "StageTally",
+                "Violation",
+                "WatchedReads",
+            ),
+        },
+    )
 
 __all__ = [
     "AtCrash",

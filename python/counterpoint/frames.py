@@ -30,14 +30,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _engine
 from ._engine import InputError
-from .results import Run
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from .results import Run
+
+Row: TypeAlias = dict[str, Any]
 
 POINT = ("workload", "tx_size", "cores")
 """What two runs must share to be compared."""
@@ -67,6 +70,7 @@ _OVER = {
     "relative_l1_access_latency": ("l1_access_latency_ns", "l1_access_latency_ns"),
 }
 
+_COMPUTED = (*_OVER, "scaled_throughput", "relative_execution_time", "counter_writes_removed")
 
 _OF_INTEGRITY = ("nvm_mac_writes", "nvm_tree_writes", "nvm_table_writes")
 """Columns that documents of older engines lack."""
@@ -97,29 +101,59 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [_row(run.document) for run in runs]
-    chosen = baseline or check_baseline([row["design"] for row in rows], None)
+    rows = compared(runs, baseline)
     if not rows:
         return pl.DataFrame()
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    beside = {column: f"baseline_{column}" for column in dict.fromkeys(below for _, below in _OVER.values())}
-    base = table.filter(pl.col("design") == chosen)
-    same_point = base.select(*POINT, *(pl.col(column).alias(name) for column, name in beside.items()))
-    fewest_cores = base.filter(pl.col("cores") == table["cores"].min()).select(
-        *_PROGRAM, pl.col("throughput_tps").alias("baseline_start")
-    )
-    asked = pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced")
-    return (
-        _beside(_beside(table, same_point, POINT), fewest_cores, _PROGRAM)
-        .with_columns(
-            pl.lit(chosen).alias("baseline"),
-            *(_over(above, beside[below]).alias(name) for name, (above, below) in _OVER.items()),
-            _over("throughput_tps", "baseline_start").alias("scaled_throughput"),
-            _over(beside["throughput_tps"], "throughput_tps").alias("relative_execution_time"),
-            pl.when(asked > 0).then(pl.col("wpq_counter_writes_coalesced") / asked).alias("counter_writes_removed"),
+    table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(_COMPUTED, pl.Float64), infer_schema_length=None)
+    last = ("baseline", *_COMPUTED)
+    return table.select(pl.exclude(*last), *last)
+
+
+def compared(runs: Iterable[Run], baseline: str | None = None) -> list[Row]:
+    """The rows of `frame`. The tables of the command line are made of these: Polars takes longer to load."""
+    rows = [_row(run.document) for run in runs]
+    chosen = baseline or check_baseline([row["design"] for row in rows], None)
+    base = [row for row in rows if row["design"] == chosen]
+    least = min((row["cores"] for row in rows if row["cores"] is not None), default=None)
+    same_point = _first_of_each(base, POINT)
+    fewest_cores = _first_of_each([row for row in base if least is not None and row["cores"] == least], _PROGRAM)
+    return [
+        row
+        | _relative(
+            row,
+            chosen,
+            same_point.get(_place(row, POINT), {}),
+            fewest_cores.get(_place(row, _PROGRAM), {}),
         )
-        .drop(*beside.values(), "baseline_start")
-    )
+        for row in rows
+    ]
+
+
+def _relative(row: Row, chosen: str, base: Row, start: Row) -> Row:
+    """The figures of a run beside the baseline at its point, and at the fewest cores."""
+    coalesced = row["wpq_counter_writes_coalesced"]
+    return {
+        "baseline": chosen,
+        **{name: _over(row.get(above), base.get(below)) for name, (above, below) in _OVER.items()},
+        "scaled_throughput": _over(row["throughput_tps"], start.get("throughput_tps")),
+        "relative_execution_time": _over(base.get("throughput_tps"), row["throughput_tps"]),
+        "counter_writes_removed": _over(coalesced, row["nvm_counter_writes"] + coalesced),
+    }
+
+
+def _first_of_each(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], Row]:
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        found.setdefault(_place(row, keys), row)
+    return found
+
+
+def _place(row: Row, keys: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(row[key] for key in keys)
+
+
+def _over(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below is not None and below > 0 else None
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,16 +175,11 @@ class Block:
     rows: list[tuple[str, list[list[float | None]]]]
 
 
-def along(table: pl.DataFrame, axis: Literal["cores", "tx_size"], measures: Sequence[str]) -> list[Block]:
+def along(rows: Sequence[Row], axis: Literal["cores", "tx_size"], measures: Sequence[str]) -> list[Block]:
     """Columns of a comparison along one axis, the other fixed; the mean over several workloads comes last."""
-    places = steps(table, axis)
-    works = table["workload"].unique(maintain_order=True).to_list()
-    designs = table["design"].unique(maintain_order=True).to_list()
-    found = {
-        (row["workload"], row["design"], row[axis], measure): row[measure]
-        for row in table.iter_rows(named=True)
-        for measure in measures
-    }
+    places = steps(rows, axis)
+    works, designs = distinct(rows, "workload"), distinct(rows, "design")
+    found = {(row["workload"], row["design"], row[axis], measure): row[measure] for row in rows for measure in measures}
 
     def block(name: str, among: list[str]) -> Block:
         def values(design: str, measure: str) -> list[float | None]:
@@ -162,26 +191,28 @@ def along(table: pl.DataFrame, axis: Literal["cores", "tx_size"], measures: Sequ
     return [*blocks, block("mean", works)] if len(works) > 1 else blocks
 
 
-def steps(table: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[int]:
+def steps(rows: Iterable[Row], axis: Literal["cores", "tx_size"]) -> list[int]:
     """The transaction sizes, or numbers of cores, of a comparison, ascending."""
-    return table[axis].drop_nulls().unique().sort().to_list()
+    return sorted(value for value in distinct(rows, axis) if value is not None)
+
+
+def distinct(rows: Iterable[Row], column: str) -> list[Any]:
+    """The values of a column, in the order of the rows."""
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def grouped(rows: Iterable[Row], *columns: str) -> list[tuple[tuple[Any, ...], list[Row]]]:
+    """The rows that share the values of columns, with these values, in the order of the rows."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_place(row, columns), []).append(row)
+    return list(groups.items())
 
 
 def mean(values: Sequence[float | None]) -> float | None:
     """The mean; None if a value is missing."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if len(known) == len(values) else None
-
-
-def _beside(table: pl.DataFrame, base: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
-    """Each row of `table` with the first row of `base` that shares its point."""
-    return table.join(base.unique(on, keep="first"), on=on, how="left", nulls_equal=True, maintain_order="left")
-
-
-def _over(above: str, below: str) -> pl.Expr:
-    import polars as pl
-
-    return pl.when(pl.col(below) > 0).then(pl.col(above) / pl.col(below))
 
 
 def _form(document: Mapping[str, Any]) -> str | None:
