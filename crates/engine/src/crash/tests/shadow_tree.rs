@@ -7,7 +7,7 @@ use crate::crash::{Drained, PowerLoss};
 use crate::design;
 use crate::design::faults::Fault;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, xor};
-use crate::parts::{Counter, Design};
+use crate::parts::{Battery, Counter, Design};
 use crate::recovery::{Alarm, Boot, BootStep, HeldState, LineCodec, Media, Memory, SchemeCodec};
 use crate::workload::trace::EmptyBase;
 use std::sync::Arc;
@@ -84,6 +84,23 @@ fn drained_to<'a>(media: &'a dyn Media, drained: &Drained) -> Memory<'a> {
     let mut memory = Memory::new(media);
     drained.snapshot.wpq.iter().for_each(|(media, bytes)| memory.store(*media, bytes));
     memory
+}
+
+#[test]
+fn a_battery_that_only_writes_computes_no_tree() {
+    for name in DESIGNS {
+        let rig = Rig::new(name, None);
+        for battery in [Battery::WriteOnly, Battery::WriteComputeOrder, Battery::AllOperation] {
+            let line = line_of(0);
+            let [plaintext, resident] = [content(0, 1); 2];
+            let dirty = OnChipLine { slot: 0, level: 3, core: 0, line, resident, plaintext, newest: true };
+            let held = HeldState { lines: vec![dirty], ..HeldState::default() };
+            let drained = PowerLoss { battery, ..rig.loss() }.strike(held, rig.system.device.image());
+            let refused = drained.forbidden.map(|forbidden| (forbidden.needs, forbidden.has));
+            let computes = battery >= Battery::WriteComputeOrder;
+            assert_eq!(refused, (!computes).then_some((Battery::WriteComputeOrder, battery)), "{name}");
+        }
+    }
 }
 
 const SOME: [u64; 4] = [0, 1, 5, 6];
