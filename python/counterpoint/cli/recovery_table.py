@@ -19,8 +19,8 @@ _WORK = ("lines read", "lines written", "MACs", "hashes")
 
 
 def recovery_table(found: Sequence[RecoveryCost]) -> RenderableType:
-    """The cost by size, the steps of the largest memory, small memories that were recovered, what is on the chip, and what a
-    battery does."""
+    """The cost by size, the steps of the largest memory, small memories that were recovered, what is on the chip, and
+    what a battery does."""
     first = found[0]
     parts: list[RenderableType] = [
         Text(f"machine {first.machine}, {first.variant}", style="bold"),
