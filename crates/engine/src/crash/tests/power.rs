@@ -1,19 +1,22 @@
 //! Power losses with every battery, and boots from what they leave: interrupted after every step, and interrupted
 //! again.
 
+use crate::assembly::encryption_parts;
 use crate::audit::CounterLayout;
 use crate::audit::tests::fixture::{Machine as Memory, Populated};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, GlobalRegister, Variant, load_machine};
+use crate::controller::IntegrityParts;
 use crate::crash::*;
 use crate::design;
 use crate::mechanism::split_counters::SplitCounters;
-use crate::message::{Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};
+use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};
 use crate::parts::{
     Battery, Counter, CrashDrain, Design, Domain, DrainMechanism, DrainParts, DrainPath, Forbidden, OnBattery,
     RecoveryStep, RegisterName,
 };
-use crate::recovery::{Boot, BootStep, HeldState, LineCodec, Media, SchemeCodec};
+use crate::recovery::{Boot, BootStep, HeldState, IntegrityCodec, LineCodec, Media, SchemeCodec};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 const REGION: ShadowRegion = ShadowRegion { first: Line(256), slots: 12, memory_lines: 1 << 20 };
@@ -36,6 +39,20 @@ impl Rig {
         let pads = PadCipher::new(&Keys::from_seed(1).data, 128, 1 << 30).unwrap();
         let codec = SchemeCodec::new(counters, Box::new(pads), base.clone());
         let codec = if design.drain().is_some_and(CrashDrain::uses_shadow) { codec.with_shadow(REGION) } else { codec };
+        let all = Arc::clone(&base) as Arc<dyn BaseImage>;
+        let integrity = encryption_parts(&machine, &design, 1, &all).unwrap().and_then(|parts| parts.integrity);
+        // What a battery needs: the tree over memory is as it was left.
+        let codec = match integrity {
+            Some(IntegrityParts { macs, mac_layout, shadow, .. }) => codec.with_integrity(IntegrityCodec {
+                macs,
+                mac_layout,
+                tree: None,
+                shadow,
+                stop_loss: 1,
+                known: RefCell::default(),
+            }),
+            None => codec,
+        };
         Self { design, machine, codec, memory: Memory::over(base, CounterLayout::Split { minor_bits: 2 }) }
     }
 
