@@ -70,7 +70,7 @@ fn accepted(path: &Path, text: &str, over: Value) -> bool {
 }
 
 /// Values that no built-in design has without another part, and the text that a file needs for them.
-const BESIDE: [((&str, &str), &str); 6] = [
+const BESIDE: [((&str, &str), &str); 8] = [
     (("log_write_path", "ready-pairs"), "log_write_path = \"ready-pairs\"\nwrite_queues = \"data-and-counter\""),
     (("log_write_path", "early-pairs"), "log_write_path = \"early-pairs\"\nwrite_queues = \"data-and-counter\""),
     (
@@ -81,6 +81,11 @@ const BESIDE: [((&str, &str), &str); 6] = [
         ("log_write_path", "selective-early-pairs"),
         "log_write_path = \"selective-early-pairs\"\nwrite_queues = \"data-and-counter\"",
     ),
+    (
+        ("log_write_path", "selective-stop-loss"),
+        "log_write_path = \"selective-stop-loss\"\nwrite_queues = \"data-and-counter\"",
+    ),
+    (("write_path", "selective-stop-loss"), "write_path = \"selective-stop-loss\"\ncounter_update = \"with-data\""),
     (
         ("recovery", "renew-cache-pads"),
         "recovery = [\"restore-shadow\", \"renew-cache-pads\"]\nrestore_into = \"caches\"\nshadow_stamp = \"boot-counter\"",
