@@ -402,7 +402,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
                 self.memory.append(MediaLine::data(line), ciphertext, 0, ready, beside, acknowledge)
             }
         };
-        if renews && ready {
+        if renews {
             self.line_renewed(line);
         }
         if !matches!(cipher, Cipher::None | Cipher::Resident) {
@@ -433,7 +433,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     /// The counter of a line as its block stores it. The page's major counter may have advanced since the line was
     /// encrypted: until the line's done bit is set, its minor counter belongs to the old major counter, for which
     /// re-encryption keeps a copy of the block.
-    pub fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
+    fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {
         let (counters, rsr) = (&self.engine.counters, &mut self.engine.rsr);
         if counters.scheme.global() || !rsr.pending(line) || counter.major != rsr.old_major {
             return counter;

@@ -72,10 +72,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
 
     /// Completes the pair of write `slot`, for whose counter block there is an entry.
     pub fn complete_pair(&mut self, slot: u32) {
-        let Write { line, ciphertext, counter, entry, origin, counter_atomic, renews, .. } = self.memory.writes[slot];
+        let Write { line, ciphertext, counter, entry, origin, counter_atomic, .. } = self.memory.writes[slot];
         let id = self.engine.counters.block(line);
-        let present = self.under_present_major(line, counter);
-        let Some(block) = self.block_with(line, present) else {
+        let Some(block) = self.block_with(line, counter) else {
             // The block has left the chip while this write waited for an entry.
             self.fetch_counter(id, Some(CounterWaiter::Pair(slot)));
             return;
@@ -96,9 +95,6 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         self.memory.banks.wpq.set_ready(entry, self.memory.queue.now());
         self.memory.entry_ready();
         self.memory.observer.persisted(self.memory.queue.now(), MediaLine::data(line), &ciphertext);
-        if renews {
-            self.line_renewed(line);
-        }
         self.commit_metadata(slot);
         let bank = self.memory.banks.wpq.entry(entry).location.bank;
         self.finish_write(slot);

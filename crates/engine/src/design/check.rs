@@ -2,9 +2,9 @@
 
 use super::draft::Draft;
 use crate::parts::{
-    CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode, GroupCommit,
-    IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowIntegrity, ShadowSlots, ShadowTable,
-    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
+    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowIntegrity, ShadowSlots,
+    ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -49,6 +49,13 @@ fn integrity(draft: &Draft) -> Option<String> {
     ];
     if let Some((_, needed)) = needs.into_iter().find(|(met, _)| !met) {
         return Some(format!("integrity = \"{name}\" needs {needed}"));
+    }
+    if draft.counters == CounterKind::Split && draft.write_path.at_encrypted(true) == Admit::Unready {
+        return Some(format!(
+            "integrity = \"{name}\" with write_path = \"{}\" needs counters = \"global\" or \"wide\", because the done bit of a line \
+             whose page is encrypted anew is set before its pair is ready",
+            draft.write_path.name()
+        ));
     }
     persistent_caches(draft).or_else(|| tree(draft))
 }

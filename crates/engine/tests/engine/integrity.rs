@@ -129,18 +129,3 @@ fn nodes_whose_minor_counters_overflow_vouch_for_all_their_children() {
         assert!(writes > 4_096, "{request}: {writes} data writes");
     }
 }
-
-/// A pair with ready bits counts only when both its entries are there, and so does the line that it moves to the new major
-/// counter of its page: before, its done bit would say that it has left the old one.
-#[test]
-fn a_pair_whose_page_is_encrypted_anew_sets_its_done_bit_when_it_is_ready() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let with_split_counters = "base = \"sca-tree\"\ncounters = \"split\"\nappend_order = \"bump-order\"\nminor_reset = \"with-done-bit\"\n\
-         [registers]\nreencryption_status = \"adr\"\n[hardened]\nrecovery = [\"recover-counters\", \"rebuild-tree\", \"resume-reencryption\"]\n";
-    let path = folder.path().join("sca-tree-split.toml");
-    std::fs::write(&path, with_split_counters).unwrap();
-    let of = |workload| json!({"design": path, "workload": workload, "machine": "small", "transactions": 40});
-    for (request, report) in everywhere(["array", "btree"].map(of).to_vec()) {
-        assert!(count(&report, "distinct_states") > 1_000, "{request}: {}", report["distinct_states"]);
-    }
-}
