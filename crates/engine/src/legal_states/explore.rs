@@ -5,7 +5,6 @@ use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 use super::hardware::Hardware;
 use crate::assembly::{System, boot_codec, encryption_parts};
 use crate::config::{ConfigError, Machine};
-use crate::controller::EncryptionParts;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
 use crate::message::Coverage;
 use crate::recovery::LineCodec;
@@ -39,8 +38,10 @@ pub fn explore_legal(
     let machine = wide_minors(&config.machine);
     let codec = encryption_parts(&machine, design, config.seed, &base)?;
     // A state has no MACs: what they protect is in the rules of the hardware, and what else a boot does is compared here.
-    let codec = codec.map(|parts| EncryptionParts { integrity: None, ..parts });
-    let codec = codec.map(|parts| boot_codec(&machine, 1, parts, Arc::clone(&base), None));
+    let codec = codec.map(|mut parts| {
+        parts.integrity = None;
+        boot_codec(&machine, 1, parts, Arc::clone(&base), None)
+    });
     let explorer = LegalExplorer::new(LegalSetup {
         hardware,
         line_atomic: design.promise.line_atomic,
