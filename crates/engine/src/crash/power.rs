@@ -395,11 +395,18 @@ impl OnBattery for Draining<'_> {
         Ok(self.path.codec().expect("a drain that encrypts runs on encrypted memory").pad(line, counter))
     }
 
-    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden> {
+    fn protect(&mut self) -> Result<(), Forbidden> {
+        let region = self.region();
+        let inside =
+            |write: &DrainedWrite| Some((write.media.as_line().filter(|line| region.contains(*line))?, write.bytes));
+        let held: BTreeMap<Line, LineBytes> = self.leaving.left.iter().filter_map(inside).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
         self.check("a hash", Battery::WriteComputeOrder)?;
         let tree = self.path.codec().and_then(|codec| codec.integrity()?.shadow.as_ref());
         let tree = tree.expect("a drain that protects the shadow cache runs on a machine that has a tree over it");
-        let (root, hashes) = self.region().root(held, tree.hash.as_ref());
+        let (root, hashes) = region.root(&held, tree.hash.as_ref());
         self.path.hashed(hashes);
         self.registers.root = root;
         Ok(())

@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
-    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowIntegrity, ShadowSlots,
-    ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowSlots, ShadowTable,
+    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -29,9 +29,8 @@ fn integrity(draft: &Draft) -> Option<String> {
             draft.write_path.name()
         ));
     }
-    let protected = draft.has_shadow() && draft.shadow_integrity != ShadowIntegrity::None;
     if draft.integrity == IntegrityMode::None {
-        return protected.then(|| {
+        return draft.protects_shadow().then(|| {
             format!(
                 "shadow_integrity = \"{}\" needs integrity = \"macs\" or a tree, because what is restored goes to memory that nothing \
                  protects",
@@ -66,7 +65,6 @@ fn persistent_caches(draft: &Draft) -> Option<String> {
     if draft.domain == DomainReach::Adr {
         return None;
     }
-    let protected = draft.has_shadow() && draft.shadow_integrity != ShadowIntegrity::None;
     let hashes = draft.tree_nodes().is_none_or(|nodes| nodes == TreeNodes::Hashes);
     let current = draft.tree_update == TreeUpdate::Eager && draft.tree_leaves == TreeLeaves::Current;
     let restores = draft.shadow_slots == ShadowSlots::Dirty
@@ -74,7 +72,7 @@ fn persistent_caches(draft: &Draft) -> Option<String> {
         && draft.restore_into == RestoreInto::Memory;
     let needs = [
         (
-            protected,
+            draft.protects_shadow(),
             "drain = \"encrypt-to-shadow\" or \"to-shadow\" with shadow_integrity = \"tree\", because what leaves the caches otherwise has \
              no MACs",
         ),
@@ -200,10 +198,7 @@ fn co_location(draft: &Draft) -> Option<String> {
 
 /// Ready bits need a data queue and a counter queue, because they link an entry of each.
 fn ready_bits(draft: &Draft) -> Option<String> {
-    let ready = |path| {
-        use WritePath::{EarlyPairs, ReadyPairs, SelectiveEarlyPairs, SelectiveReadyPairs, SelectiveStopLoss};
-        matches!(path, ReadyPairs | SelectiveReadyPairs | EarlyPairs | SelectiveEarlyPairs | SelectiveStopLoss)
-    };
+    let ready = |path: WritePath| matches!(path.at_encrypted(true), Admit::Unready | Admit::DataThenCounter);
     let apart = draft.write_queues == WriteQueues::DataAndCounter;
     let log = (draft.log == LogMode::CounterMode).then_some(("log_write_path", draft.log_write_path));
     let data = (draft.encryption == EncryptionMode::CounterMode).then_some(("write_path", draft.write_path));

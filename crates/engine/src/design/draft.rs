@@ -104,6 +104,11 @@ impl Draft {
         self.domain == DomainReach::Eadr && self.drain.uses_shadow()
     }
 
+    /// Whether something protects a shadow cache.
+    pub(super) fn protects_shadow(&self) -> bool {
+        self.has_shadow() && self.shadow_integrity != ShadowIntegrity::None
+    }
+
     /// Whether there is a tree over counter blocks.
     pub(super) fn has_tree(&self) -> bool {
         self.tree_nodes().is_some()

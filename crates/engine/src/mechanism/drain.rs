@@ -6,7 +6,6 @@ use crate::parts::{
     Battery, Counter, CounterDrain, CrashDrain, DrainCopies, DrainParts, DrainPath, Forbidden, OnBattery, RegisterName,
     ShadowIntegrity, ShadowPads, ShadowSlots,
 };
-use std::collections::BTreeMap;
 
 impl CrashDrain {
     /// The smallest battery that the drain needs.
@@ -83,16 +82,13 @@ impl DrainParts {
                 Ok(())
             }
             DrainPath::ThroughWritePath => newest.try_for_each(|line| battery.write_through_write_path(line)),
-            DrainPath::EncryptToShadow | DrainPath::ToShadow => match self.integrity {
-                ShadowIntegrity::None | ShadowIntegrity::KeptRoot => self.into_shadow(lines, battery),
-                ShadowIntegrity::Tree | ShadowIntegrity::Unverified => {
-                    let mut protecting = Protecting { battery, held: BTreeMap::new() };
-                    self.into_shadow(lines, &mut protecting)?;
-                    let Protecting { battery, held } = protecting;
-                    // If nothing leaves, what was to be restored before still is.
-                    if held.is_empty() { Ok(()) } else { battery.protect(&held) }
+            DrainPath::EncryptToShadow | DrainPath::ToShadow => {
+                self.into_shadow(lines, battery)?;
+                match self.integrity {
+                    ShadowIntegrity::None | ShadowIntegrity::KeptRoot => Ok(()),
+                    ShadowIntegrity::Tree | ShadowIntegrity::Unverified => battery.protect(),
                 }
-            },
+            }
         }
     }
 
@@ -188,52 +184,13 @@ impl OnBattery for HeldStill<'_> {
         let line = if self.pads == ShadowPads::SlotHeld { self.region().pad_line(0) } else { line };
         self.battery.pad(line, counter)
     }
-    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden> {
-        self.battery.protect(held)
+    fn protect(&mut self) -> Result<(), Forbidden> {
+        self.battery.protect()
     }
     fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {
         self.battery.xor(a, b)
     }
     fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
-        self.battery.write(media, bytes, carries);
-    }
-    fn write_in_the_clear(&mut self, line: &OnChipLine) {
-        self.battery.write_in_the_clear(line);
-    }
-    fn write_through_write_path(&mut self, line: &OnChipLine) -> Result<(), Forbidden> {
-        self.battery.write_through_write_path(line)
-    }
-}
-
-/// A battery that keeps what it writes to the shadow cache until its tree is computed. Hardware computes the tree on the way,
-/// with a node of each level at a time, because lines leave in the order of their places.
-struct Protecting<'a> {
-    battery: &'a mut dyn OnBattery,
-    held: BTreeMap<Line, LineBytes>,
-}
-
-impl OnBattery for Protecting<'_> {
-    fn region(&self) -> ShadowRegion {
-        self.battery.region()
-    }
-    fn register(&self, name: RegisterName) -> u64 {
-        self.battery.register(name)
-    }
-    fn set_register(&mut self, name: RegisterName, value: u64) {
-        self.battery.set_register(name, value);
-    }
-    fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden> {
-        self.battery.pad(line, counter)
-    }
-    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden> {
-        self.battery.protect(held)
-    }
-    fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden> {
-        self.battery.xor(a, b)
-    }
-    fn write(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>) {
-        let region = self.battery.region();
-        self.held.extend(media.as_line().filter(|line| region.contains(*line)).map(|line| (line, *bytes)));
         self.battery.write(media, bytes, carries);
     }
     fn write_in_the_clear(&mut self, line: &OnChipLine) {

@@ -3,7 +3,6 @@
 
 use super::Counter;
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion};
-use std::collections::BTreeMap;
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// Which power losses a register survives.
@@ -251,9 +250,10 @@ pub trait OnBattery {
     fn set_register(&mut self, name: RegisterName, value: u64);
     /// The pad of `line` with `counter`. The battery must support computation.
     fn pad(&mut self, line: Line, counter: Counter) -> Result<LineBytes, Forbidden>;
-    /// Computes the root of the tree over the shadow cache, which holds `held` and nothing else, into its register. The
-    /// battery must support computation.
-    fn protect(&mut self, held: &BTreeMap<Line, LineBytes>) -> Result<(), Forbidden>;
+    /// Computes the root of the tree over what has been written to the shadow cache into its register; if nothing has, what
+    /// was to be restored before still is. The battery must support computation. Hardware computes the tree on the way, with
+    /// a node of each level at a time, because lines leave in the order of their places.
+    fn protect(&mut self) -> Result<(), Forbidden>;
     /// The exclusive-or of two lines. The battery must support computation.
     fn xor(&mut self, a: &LineBytes, b: &LineBytes) -> Result<LineBytes, Forbidden>;
     /// Writes `bytes` to `media`. `carries` is the cached line that the bytes hold, if they hold one.

@@ -239,13 +239,12 @@ impl Attacker {
         empty.wpq.clear();
         let event = attacked.auditor.events();
         let (plan, mut accepted) = (self.plan, Vec::new());
-        for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
+        let restarted = moments.contains(&Moment::AfterRestart);
+        let made = |choice: &Choice| plan.has(choice.attack) && (!restarted || choice.target == Target::Shadow);
+        for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| made(choice)) {
             let mut random = self.random(event, "crash.attacker", kind);
             let reach =
                 Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
-            if moments.contains(&Moment::AfterRestart) && choice.target != Target::Shadow {
-                continue;
-            }
             let Some(change) = choice.change(&reach, &mut random) else { continue };
             for &moment in moments {
                 let cut = (moment == Moment::BeforeCutBoot).then(|| 1 + random.below(4));
