@@ -195,7 +195,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     fn initial_mac(&self, line: Line) -> Option<u128> {
         let counters = &self.engine.counters;
         let plaintext = self.memory.device.base(line)?;
-        let first = counters.initial(counters.block(line), |line| self.memory.device.populated(line));
+        // Its counter does not depend on those beside it.
+        let first = counters.initial(counters.block(line), |other| other == line);
         let counter = counters.scheme.counter(&first, counters.index(line));
         let ciphertext = xor(plaintext, &self.engine.pads.pad(line, counter));
         Some(self.engine.integrity.as_ref()?.parts.macs.mac(line, &ciphertext, counter))
