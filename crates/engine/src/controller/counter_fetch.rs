@@ -105,10 +105,9 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
     pub fn counter_fetched(&mut self, slot: u32) {
         let fetch = self.engine.counters.end_fetch(slot);
         if !self.engine.counters.cache.contains(MediaLine::counter(fetch.id)) {
-            let still = fetch.from_media && self.view().on_chip_block(fetch.id).is_none();
             let block = self.view().newest_block(self.memory.device, fetch.id);
-            if still && self.engine.verifies_counters() {
-                self.check_vouched(TreePlace::leaf(fetch.id), &block);
+            if self.view().on_chip_block(fetch.id).is_none() && self.engine.verifies_counters() {
+                self.check_vouched(TreePlace::leaf(fetch.id), &block, fetch.from_media);
             }
             self.put_in_cache(fetch.id, block);
         }

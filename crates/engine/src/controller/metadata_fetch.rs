@@ -95,10 +95,10 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let is_table = matches!(media.unit(), MediaUnit::Table(_));
         if !is_table && !self.engine.metadata_cache().contains(media) {
             let block = self.newest_metadata(media);
-            // It may have been changed and evicted while it was on its way.
-            let still = from_media && self.view().on_chip_metadata(media).is_none();
-            if let (MediaUnit::Node(node), true) = (media.unit(), still) {
-                self.check_vouched(node.into(), &block);
+            // It may have been changed and evicted while it was on its way, or have left for the media.
+            let is_on_chip = self.view().on_chip_metadata(media).is_some();
+            if let (MediaUnit::Node(node), false) = (media.unit(), is_on_chip) {
+                self.check_vouched(node.into(), &block, from_media);
             }
             self.put_in_metadata_cache(media, block, false);
         }
@@ -113,9 +113,11 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
     }
 
-    /// Counts an alarm if the node above `place` does not vouch for `block`, which has come from the media.
-    pub fn check_vouched(&mut self, place: TreePlace, block: &LineBytes) {
-        self.memory.meter.stats.hashes += 1;
+    /// Counts an alarm if the node above `place` does not vouch for `block`, which is on the media and not on the chip.
+    /// `fetched`: it was fetched from there. Otherwise it was on the chip when it was asked for; hardware keeps those bytes
+    /// and computes no hash, while here the media may have been changed since.
+    pub fn check_vouched(&mut self, place: TreePlace, block: &LineBytes, fetched: bool) {
+        self.memory.meter.stats.hashes += u64::from(fetched);
         if !self.memory.bytes {
             return;
         }

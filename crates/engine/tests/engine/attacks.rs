@@ -58,6 +58,19 @@ fn no_attack_is_accepted_on_the_machine_of_the_paper() {
     }
 }
 
+/// A node was in the write pending queue when it was asked for, and on the media when it arrived: the attacker put back the old
+/// one, with all that it vouches for, in between.
+#[test]
+fn what_was_queued_when_it_was_asked_for_is_not_taken_from_changed_media() {
+    let request = json!({
+        "design": "supermem-tree", "workload": "chain-queue", "machine": "small", "transactions": 20,
+        "attack": ["replay-subtree"], "attack_every": 10
+    });
+    let report = assert_holds(&request);
+    assert_eq!((sum(&report, "accepted"), sum(&report, "late")), (0, 0));
+    assert!(outcomes(&report, "replay-subtree", Some("running"), "detected") > 20, "{report}");
+}
+
 #[test]
 fn without_macs_every_attack_passes_and_no_promise_is_broken() {
     let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 2});
