@@ -11,7 +11,7 @@
 
 use super::ledger::TransactionRecord;
 use super::lines::{Id, Lines, Role};
-use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport, pieces};
+use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport, RepeatedRecovery, pieces};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,6 +114,7 @@ struct CoreState {
     overlay: Vec<(Id, LineBytes)>,
     stamp: u32,
     report: RecoveryReport,
+    recovery: RepeatedRecovery,
     recovery_stale: bool,
     dirty: bool,
     bad: bool,
@@ -150,6 +151,7 @@ impl Transactions {
                 overlay: Vec::new(),
                 stamp: 0,
                 report: RecoveryReport::default(),
+                recovery: RepeatedRecovery::new(&program, layout.core),
                 recovery_stale: true,
                 dirty: true,
                 bad: false,
@@ -216,10 +218,11 @@ impl Transactions {
     /// Handles a change of what the program's recovery would find in the line.
     pub fn changed(&mut self, lines: &mut Lines, id: Id) {
         let record = lines.record(id);
-        let (role, read_stamp) = (record.role, record.golden.read_stamp);
+        let (line, role, read_stamp) = (record.line, record.role, record.golden.read_stamp);
         let (Role::Heap(core) | Role::Log(core)) = role else { return };
         let Some(state) = self.cores.iter_mut().find(|state| state.core == core) else { return };
-        if read_stamp == state.stamp {
+        state.recovery.changed(line);
+        if read_stamp == state.stamp || state.recovery.remembers(line) {
             state.recovery_stale = true;
             state.dirty = true;
         }
@@ -237,7 +240,7 @@ impl Transactions {
             }
             if std::mem::take(&mut state.recovery_stale) {
                 self.stamp += 1;
-                state.recover(self.program.as_ref(), lines, self.stamp);
+                state.recover(lines, self.stamp);
             }
             let finding = state.compare(lines);
             state.bad = finding.is_some();
@@ -305,11 +308,11 @@ impl Transactions {
 }
 
 impl CoreState {
-    fn recover(&mut self, program: &dyn ProgramRecovery, lines: &mut Lines, stamp: u32) {
+    fn recover(&mut self, lines: &mut Lines, stamp: u32) {
         self.stamp = stamp;
         self.overlay.clear();
         let mut view = RecoveryView { lines, overlay: &mut self.overlay, stamp };
-        self.report = program.recover(self.core, &mut view);
+        self.report = self.recovery.recover(&mut view);
     }
 
     /// What the line holds after recovery.

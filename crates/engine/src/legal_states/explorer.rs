@@ -12,7 +12,7 @@ use super::tally::Tally;
 use crate::audit::{Collector, Lost, Rule, TransactionRecord, Violation};
 use crate::crash::{CrashPlan, CrashReport, CrashRun, Exploration, Findings};
 use crate::kernel::{Ps, Random};
-use crate::message::{BaseImage, CoreId, Coverage, Line, NoObserver, Observer, ProgramRecovery};
+use crate::message::{BaseImage, CoreId, Coverage, Line, NoObserver, Observer, ProgramRecovery, RepeatedRecovery};
 use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{AdrSnapshot, Boot, GlobalCounter, LineCodec};
 use std::sync::Arc;
@@ -240,21 +240,21 @@ impl Examiner<'_> {
 
     /// Runs recovery on every class of states, or on as many as the limit allows.
     fn check_transactions(&mut self, history: &History, space: &Space) {
-        let program = Arc::clone(&self.program);
+        let mut recovery = RepeatedRecovery::new(&self.program, history.layout.core);
         let room = self.states_per_point;
         let mut search = Search::new(space, history, Guide::Every);
-        match self.run(&mut search, program.as_ref(), room) {
+        match self.run(&mut search, &mut recovery, room) {
             End::Exhausted => self.tally.exhaustive += 1,
             End::Broken => self.tally.broken_off += 1,
             End::OutOfRoom => {
                 self.tally.legal_there += space.size();
-                self.bounded_and_sampled(history, space, program.as_ref(), room);
+                self.bounded_and_sampled(history, space, &mut recovery, room);
             }
         }
     }
 
     /// With as many lines open as the limit allows and the others all or nothing; then on random states.
-    fn bounded_and_sampled(&mut self, history: &History, space: &Space, program: &dyn ProgramRecovery, room: u64) {
+    fn bounded_and_sampled(&mut self, history: &History, space: &Space, recovery: &mut RepeatedRecovery, room: u64) {
         let mut left = room;
         let mut bound = 0;
         'bounds: for lines in 0..=space.lines.len().min(3) {
@@ -262,7 +262,7 @@ impl Examiner<'_> {
                 for all_arrived in [false, true] {
                     let judged = self.tally.judged;
                     let mut search = Search::new(space, history, Guide::Every).only(free.clone(), all_arrived);
-                    match self.run(&mut search, program, left) {
+                    match self.run(&mut search, recovery, left) {
                         End::Exhausted => left = left.saturating_sub(self.tally.judged - judged),
                         End::Broken => {
                             self.tally.bound = Some(self.tally.bound.unwrap_or(u32::MAX).min(bound));
@@ -278,26 +278,26 @@ impl Examiner<'_> {
         let judged = self.tally.judged;
         let random = self.random.clone();
         let mut search = Search::new(space, history, Guide::Random(random));
-        self.run(&mut search, program, room / 4);
+        self.run(&mut search, recovery, room / 4);
         if let Guide::Random(random) = search.into_guide() {
             self.random = random;
         }
         self.tally.drawn += self.tally.judged - judged;
     }
 
-    fn run(&mut self, search: &mut Search<'_>, program: &dyn ProgramRecovery, room: u64) -> End {
+    fn run(&mut self, search: &mut Search<'_>, recovery: &mut RepeatedRecovery, room: u64) -> End {
         for judged in 1..=room {
-            search.recover(program);
+            search.recover(recovery);
             self.tally.judged += 1;
             let verdict = judge(search);
             let boots = self.tally.judged % BOOT_EVERY == 1;
             match verdict {
                 Verdict::Empty => {}
-                Verdict::Holds if boots => self.boot(search, &some_pick(search), program),
+                Verdict::Holds if boots => self.boot(search, &some_pick(search)),
                 Verdict::Holds => {}
                 Verdict::Broken(pick) => {
                     let (rule, line, told) = explain::broken(search, &pick);
-                    self.boot(search, &pick, program);
+                    self.boot(search, &pick);
                     self.add(search.history, rule, line, told);
                     return End::Broken;
                 }
@@ -313,7 +313,8 @@ impl Examiner<'_> {
     }
 
     /// Boots from the image of one state: the result must equal that of the search.
-    fn boot(&mut self, search: &Search<'_>, pick: &Pick, program: &dyn ProgramRecovery) {
+    fn boot(&mut self, search: &Search<'_>, pick: &Pick) {
+        let program = self.program.as_ref();
         let Search { history, space, .. } = *search;
         self.tally.booted += 1;
         let lines = history.lines.iter().map(|(&line, of)| {

@@ -7,7 +7,7 @@
 use super::history::History;
 use super::space::{Candidate, Reading, Space};
 use crate::kernel::Random;
-use crate::message::{ByteView, Line, LineBytes, ProgramRecovery, pieces};
+use crate::message::{ByteView, Line, LineBytes, RepeatedRecovery, pieces};
 use rustc_hash::FxHashMap;
 
 /// How choices are made where states differ.
@@ -89,14 +89,15 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// Runs recovery on the next class of states.
-    pub fn recover(&mut self, program: &dyn ProgramRecovery) {
+    /// Runs recovery on the next class of states. `recovery` has run on this space only, if at all.
+    pub fn recover(&mut self, recovery: &mut RepeatedRecovery) {
         self.run += 1;
         self.at = 0;
         self.modes.fill(None);
         self.written.clear();
         self.written_at.clear();
-        program.recover(self.history.layout.core, self);
+        self.space.lines.iter().for_each(|open| recovery.changed(open.line));
+        recovery.recover(self);
     }
 
     /// Moves to the next class; returns false if there is none. Random classes never end.

@@ -12,6 +12,7 @@ mod omission;
 mod op;
 mod port;
 mod program;
+mod repeated;
 mod shadow;
 mod stale_bits;
 mod table_entry;
@@ -36,6 +37,7 @@ pub use port::{
 pub use program::{
     Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces, ranges,
 };
+pub use repeated::{RepeatedRecovery, ScannedLog};
 pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};
 pub use stale_bits::{StaleBit, StaleBits};
 pub use table_entry::{ENTRY_COUNTER_BITS, TableEntry};

@@ -1,6 +1,6 @@
 //! What a program tells the other stages about itself: where its memory is, its initial contents, and how it recovers.
 
-use super::{CoreId, LINE_BYTES, Line, LineBytes};
+use super::{CoreId, LINE_BYTES, Line, LineBytes, ScannedLog};
 use std::ops::Range;
 
 /// Which form of a workload a design runs (model.md section 2).
@@ -176,6 +176,11 @@ pub trait ProgramRecovery: Send + Sync {
     fn layouts(&self) -> &[ProgramLayout];
     /// Scans the log of `core` and undoes unfinished transactions.
     fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport;
+    /// What a recovery of `core` may remember when it is repeated, before it has read anything. The default is that it
+    /// remembers nothing.
+    fn scan(&self, _core: CoreId) -> Option<Box<dyn ScannedLog>> {
+        None
+    }
     /// Walks the whole structure of `core`.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ mod hash;
 mod item;
 mod linked_list;
 mod log;
+mod log_scan;
 mod memory;
 mod nodes;
 mod plan;

@@ -12,17 +12,12 @@
 //! If hardware keeps the log, there is nothing to recover here: the program's ring was never written, and transactions
 //! in flight are undone before programs run again.
 
-use super::log::{Candidate, state_word};
+use super::log_scan::LogScan;
 use super::plan::Plan;
 use super::structure::Structure;
 use super::style::Style;
-use crate::message::{ByteView, CoreId, LINE_BYTES, ProgramLayout, ProgramRecovery, ProtocolStep, RecoveryReport};
-use std::ops::Range;
+use crate::message::{ByteView, CoreId, ProgramLayout, ProgramRecovery, RecoveryReport, ScannedLog};
 use std::sync::Arc;
-
-/// How many candidates one pass over the ring keeps, the newest ones. If none of them is complete, the ring is scanned
-/// again for older ones; only the newest can be torn at a crash, so a second scan is rare.
-const KEPT: usize = 4;
 
 /// Recovery and self-check of every core's program. Depends only on the plan.
 pub struct Recovery {
@@ -38,9 +33,10 @@ impl Recovery {
         Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec(), style }
     }
 
-    /// Whether the entry is complete, as far as the program can tell.
-    fn is_whole(&self, entry: &Candidate, view: &mut dyn ByteView, heap: &Range<u64>) -> bool {
-        if self.style.takes(ProtocolStep::LogEndTag) { entry.complete(view, heap) } else { entry.plausible(view, heap) }
+    /// The scan of the ring of `core`; `None` if hardware keeps the log.
+    fn log_scan(&self, core: CoreId) -> Option<LogScan> {
+        let scan = || LogScan::new(&self.layouts[usize::from(core)], self.style);
+        (!self.style.is_logged_by_hardware()).then(scan)
     }
 }
 
@@ -50,31 +46,11 @@ impl ProgramRecovery for Recovery {
     }
 
     fn recover(&self, core: CoreId, view: &mut dyn ByteView) -> RecoveryReport {
-        let layout = &self.layouts[usize::from(core)];
-        let mut report = RecoveryReport::default();
-        if self.style.is_logged_by_hardware() {
-            return report;
-        }
-        let mut below = u64::MAX;
-        loop {
-            let newest = newest_candidates(layout, view, below);
-            for candidate in newest.iter().flatten() {
-                if self.is_whole(candidate, view, &layout.heap) {
-                    if candidate.valid {
-                        report.undone = 1;
-                        report.bytes_restored = undo(candidate, view);
-                    }
-                    return report;
-                }
-                // The scan does not reach stale headers below the newest complete entry, so this entry was being
-                // written.
-                report.abandoned += u32::from(candidate.valid);
-            }
-            match newest[KEPT - 1] {
-                Some(oldest) => below = oldest.number,
-                None => return report,
-            }
-        }
+        self.log_scan(core).map_or_else(RecoveryReport::default, |mut scan| scan.recover(view))
+    }
+
+    fn scan(&self, core: CoreId) -> Option<Box<dyn ScannedLog>> {
+        self.log_scan(core).map(|scan| Box::new(scan) as _)
     }
 
     fn check(&self, core: CoreId, view: &mut dyn ByteView) -> Result<(), String> {
@@ -82,50 +58,12 @@ impl ProgramRecovery for Recovery {
     }
 }
 
-/// The up to `KEPT` candidates with the highest numbers below `below`, newest first.
-fn newest_candidates(layout: &ProgramLayout, view: &mut dyn ByteView, below: u64) -> [Option<Candidate>; KEPT] {
-    let mut newest: [Option<Candidate>; KEPT] = [None; KEPT];
-    let mut address = layout.log.start;
-    while address < layout.log.end {
-        if let Some(candidate) = Candidate::read(view, &layout.log, address).filter(|found| found.number < below) {
-            let newer = |kept: &&Option<Candidate>| kept.is_some_and(|kept| kept.number >= candidate.number);
-            let place = newest.iter().take_while(newer).count();
-            if place < KEPT {
-                newest[place..].rotate_right(1);
-                newest[place] = Some(candidate);
-            }
-        }
-        address += LINE_BYTES;
-    }
-    newest
-}
-
-/// Restores the old data, then invalidates the entry. Returns the number of bytes restored.
-fn undo(entry: &Candidate, view: &mut dyn ByteView) -> u64 {
-    let mut restored = 0;
-    entry.for_each_record(view, |view, range, mut data| {
-        let mut old = [0; LINE_BYTES as usize];
-        let mut at = range.start;
-        while at < range.end {
-            let length = (LINE_BYTES - at % LINE_BYTES).min(range.end - at);
-            let old = &mut old[..length as usize];
-            view.read(data, old);
-            view.write(at, old);
-            at += length;
-            data += length;
-        }
-        restored += range.end - range.start;
-    });
-    view.write_u64(entry.address, state_word(entry.number, false));
-    restored
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::LogGranularity;
-    use crate::message::{Omission, ProgramForm};
-    use crate::workload::log::EntryWriter;
+    use crate::message::{Omission, ProgramForm, ProtocolStep};
+    use crate::workload::log::{EntryWriter, state_word};
     use crate::workload::tests::flat::Flat;
 
     const LOG: u64 = 4096;

@@ -7,6 +7,7 @@ use crate::legal_states::search::{Guide, Search};
 use crate::legal_states::space::{Candidate, Reading, Space};
 use crate::message::{
     BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, ProgramLayout, ProgramRecovery, RecoveryReport,
+    RepeatedRecovery,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -184,6 +185,8 @@ proptest! {
     #[test]
     fn a_space_holds_if_and_only_if_each_of_its_states_does(case in cases()) {
         let program = Steps { steps: case.steps.clone() };
+        let shared: Arc<dyn ProgramRecovery> = Arc::new(Steps { steps: case.steps.clone() });
+        let mut recovery = RepeatedRecovery::new(&shared, 0);
         let all = states(&case);
         let broken = all.iter().filter(|memory| !recovers(&case, &program, memory)).count();
         let layout = ProgramLayout { core: 0, log: 64 * HEAP as u64..64 * LINES as u64, heap: 0..64 * HEAP as u64, volatile: 0..0 };
@@ -194,7 +197,7 @@ proptest! {
         let mut search = Search::new(&space, &history, Guide::Every);
         let (mut holding, mut breaking) = (0, 0);
         loop {
-            search.recover(&program);
+            search.recover(&mut recovery);
             match judge(&search) {
                 Verdict::Empty => {}
                 Verdict::Holds => holding += 1,

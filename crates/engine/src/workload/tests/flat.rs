@@ -2,6 +2,7 @@
 
 use crate::message::ByteView;
 
+#[derive(Clone)]
 pub(in crate::workload) struct Flat(pub Vec<u8>);
 
 impl Flat {
