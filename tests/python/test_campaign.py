@@ -1,4 +1,4 @@
-"""The short campaign: every design, both readings, every workload, every kind of exploration."""
+"""The short campaign: every design and reading, every workload, every kind of exploration."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def test_what_promises_to_survive_holds_and_every_other_reading_falls(outcomes: 
 
 def test_no_design_is_left_out(outcomes: list[campaign.Outcome]) -> None:
     explored = {(outcome.design, outcome.variant, outcome.workload) for outcome in outcomes}
-    assert len(explored) == 37 * 2 * len(cp.workloads())
+    assert len(explored) == (37 + 16) * len(cp.workloads()), "16 designs have readings that differ"
     readings = {(outcome.design, outcome.variant) for outcome in outcomes if outcome.survives}
-    assert len(readings) == 32 + 20
+    assert len(readings) == 32
 
 
 def test_what_holds_also_runs_on_machines_of_size_one_with_a_slow_device(outcomes: list[campaign.Outcome]) -> None:

@@ -166,8 +166,10 @@ def test_a_sweep_keeps_what_is_finished_and_its_workers_end(start: Any, tmp_path
 @pytest.mark.parametrize("number", _STOPS)
 def test_a_search_keeps_its_simulations(start: Any, tmp_path: Path, number: signal.Signals) -> None:
     running = start("calibrate", "easy-pm", "--store", "s.duckdb", "--workers", "2")
-    wait_until(lambda: (tmp_path / "s.duckdb").exists() and len(running.descendants()) >= 2, seconds=60)
-    time.sleep(10)
+    log = tmp_path / "s.duckdb.wal"
+    wait_until(log.exists, seconds=60)
+    before = log.stat().st_size
+    wait_until(lambda: log.exists() and log.stat().st_size > before + 20_000, seconds=60)
     code, out, err = running.stop(number)
     assert (code, out) == (128 + number, "")
     assert err == "interrupted; simulations are kept in 's.duckdb', and the same command goes on\n"
