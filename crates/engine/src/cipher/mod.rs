@@ -5,6 +5,7 @@ mod feedback;
 mod key_schedule;
 mod keys;
 mod mac;
+mod mac_memo;
 mod pad;
 
 pub use feedback::FeedbackCipher;
