@@ -128,8 +128,8 @@ def campaign(transactions: int, seed: int, schedules: int) -> Iterator[Outcome]:
         return Outcome(design, variant, workload, explore, tuple(sets), verdict)
 
     readings = [(design, variant) for design in designs for variant in different_readings(design)]
-    parts = product(readings, workloads, EXPLORE, POLICIES[:1])
-    runs = [(*reading, *rest) for reading, *rest in parts if rest[1] != "legal" or reading[0] in fences]
+    runs = [(*reading, *rest) for reading, *rest in product(readings, workloads, EXPLORE, POLICIES[:1])]
+    runs = [run for run in runs if run[3] != "legal" or run[0] in fences]
     holding = [(design, variant) for design, variant in readings if design in _holding(variant)]
     others = (*POLICIES[1:], _RANDOM)
     runs += [(*reading, workload, "schedule", on) for reading, workload, on in product(holding, workloads, others)]

@@ -198,8 +198,8 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let counters = &self.engine.counters;
         let plaintext = self.memory.device.base(line)?;
         // Its counter does not depend on those beside it.
-        let first = counters.initial(counters.block(line), |other| other == line);
-        let counter = counters.scheme.counter(&first, counters.index(line));
+        let index = counters.index(line);
+        let counter = counters.scheme.counter(&counters.scheme.initial(1 << index), index);
         let ciphertext = xor(plaintext, &self.engine.pads.pad(line, counter));
         Some(self.engine.integrity.as_ref()?.parts.macs.mac(line, &ciphertext, counter))
     }
