@@ -27,20 +27,26 @@ compare: engine ## The main job: compare the SecPM family, as tables and as $(OU
 .PHONY: test
 test: engine chromium ## Run all tests: engine, C interface, and Python package with its pages in a browser.
 	cargo test --locked -p counterpoint-engine -p counterpoint-c
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+.PHONY: recorder-tools
+recorder-tools:
+	tests/recorder/install.sh
 
 .PHONY: test-recorder
-test-recorder: engine ## Record programs and compare the traces with the files that they leave behind.
-	tests/recorder/install.sh
+test-recorder: engine recorder-tools ## Record programs and compare the traces with the files that they leave behind.
 	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/reads.py --out $(OUT)/recorder/reads
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
-.PHONY: test-programs
-test-programs: engine ## Prove the corpus of persistence bugs: every broken form fails, every fixed form holds.
-	tests/recorder/install.sh
-	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/prove.py --out $(OUT)/programs
-	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/legal.py --out $(OUT)/programs
+.PHONY: test-programs prove-programs explore-programs
+test-programs: prove-programs explore-programs ## Prove the corpus of persistence bugs: every broken form fails, every fixed form holds.
+
+prove-programs: engine recorder-tools
+	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/prove.py --out $(OUT)/programs/proved
+
+explore-programs: engine recorder-tools
+	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/legal.py --out $(OUT)/programs/explored
 
 .PHONY: library
 library: ## Build the C interface: libcounterpoint and its header, in target/library.
@@ -51,8 +57,8 @@ library: ## Build the C interface: libcounterpoint and its header, in target/lib
 	sh crates/c/link-shared.sh target/library/lib/libcounterpoint.a target/library/lib
 
 .PHONY: bench
-bench: ## Measure the engine's speed.
-	cargo bench --locked -p counterpoint-engine
+bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
+	$(BIN)/python tests/bench.py $(BENCH)
 
 .PHONY: lint lint-rust lint-python
 lint: lint-rust lint-python ## Check formatting, lints and types without changing files.

@@ -26,6 +26,27 @@ _FLAGS = (
 )
 
 
+_LONGEST_FIRST = (
+    "test_streams.py",
+    "test_calibrate.py",
+    "test_papers.py",
+    "test_interruption.py",
+    "test_campaign.py",
+    "test_border.py",
+    "test_sweep_cluster.py",
+    "test_sweep.py",
+    "test_store.py",
+    "test_tutorial.py",
+)
+"""Files that take long. They begin first, so that no processor waits for the last of them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders the files of tests; the tests of a file keep their order."""
+    ranks = {name: rank for rank, name in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def listens() -> Iterator[None]:
     """Makes Ctrl-C work in this process and those it starts, even if a shell started the tests in the background."""

@@ -1,4 +1,4 @@
-//! Controller and device alone, on a random trace of half reads and half writes with 32 requests outstanding.
+//! Controller and device alone, on traces of half reads and half writes with 32 requests outstanding.
 
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{Variant, load_machine};
@@ -8,15 +8,15 @@ use counterpoint_engine::message::{Line, NoObserver};
 use counterpoint_engine::workload::trace::EmptyBase;
 use std::sync::Arc;
 
-const REQUESTS: u64 = 200_000;
+const REQUESTS: u64 = 1_000_000;
 const OUTSTANDING: u64 = 32;
 
 fn main() {
     divan::main();
 }
 
-/// Sends requests until `REQUESTS` are answered; lines are spread over `footprint` bytes.
-fn random_trace(design: &str, bytes: bool, footprint: u64) -> u64 {
+/// Sends requests until `REQUESTS` are answered, to lines of `footprint` bytes: to a random one, or to the next.
+fn trace(design: &str, bytes: bool, footprint: u64, sequential: bool) -> u64 {
     let machine = load_machine("secpm", &[format!("engine.bytes={bytes}")]).expect("the preset loads");
     let design = design::find(design, Variant::Hardened).expect("the design exists");
     let base = Arc::new(EmptyBase { end: footprint });
@@ -27,7 +27,7 @@ fn random_trace(design: &str, bytes: bool, footprint: u64) -> u64 {
     while answered < REQUESTS {
         while sent < REQUESTS && sent - answered < OUTSTANDING {
             let draw = random.next_u64();
-            let line = Line((draw >> 1) % (footprint / 64));
+            let line = Line(if sequential { sent } else { draw >> 1 } % (footprint / 64));
             if draw & 1 == 0 {
                 system.read(system.now(), line, sent as u32);
             } else {
@@ -42,15 +42,20 @@ fn random_trace(design: &str, bytes: bool, footprint: u64) -> u64 {
 
 #[divan::bench(args = ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located"], sample_count = 5)]
 fn timing_only(bencher: divan::Bencher, design: &str) {
-    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| random_trace(design, false, 64 << 20));
+    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| trace(design, false, 64 << 20, false));
 }
 
 #[divan::bench(args = ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located"], sample_count = 5)]
 fn real_bytes(bencher: divan::Bencher, design: &str) {
-    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| random_trace(design, true, 64 << 20));
+    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| trace(design, true, 64 << 20, false));
 }
 
 #[divan::bench(args = ["secpm"], sample_count = 5)]
 fn real_bytes_over_1_gib(bencher: divan::Bencher, design: &str) {
-    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| random_trace(design, true, 1 << 30));
+    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| trace(design, true, 1 << 30, false));
+}
+
+#[divan::bench(args = ["unencrypted", "secpm"], sample_count = 5)]
+fn sequential_timing_only(bencher: divan::Bencher, design: &str) {
+    bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| trace(design, false, 64 << 20, true));
 }

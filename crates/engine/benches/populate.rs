@@ -46,7 +46,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
         leave_out: None,
     };
     let plan = plan(&config, 16 << 30).expect("a gigabyte fits into sixteen");
-    bencher.bench(|| {
+    bencher.counter(divan::counter::BytesCount::new(1u64 << 30)).bench(|| {
         let base = Base::new(&plan).expect("the machine has the memory");
         let first_lines = (0..base.end()).step_by(PAGE_BYTES as usize).map(Line::containing);
         first_lines.filter_map(|line| base.line(line)).map(|bytes| u64::from(bytes[0])).sum::<u64>()

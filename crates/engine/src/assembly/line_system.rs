@@ -5,7 +5,10 @@ use crate::config::{ConfigError, Machine};
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
-use crate::message::{BaseImage, CoreId, Event, Line, LineBytes, MediaOp, MemoryRequest, Observer, WriteToken};
+use crate::message::{
+    BaseImage, CoreId, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MemoryRequest, NoObserver, Observer,
+    WriteToken,
+};
 use crate::parts::Design;
 use std::sync::Arc;
 
@@ -58,6 +61,11 @@ impl<O: Observer> LineSystem<O> {
     /// Digest of all events so far.
     pub fn digest(&self) -> u64 {
         self.queue.digest()
+    }
+
+    /// A request for `line` will come soon: the host may bring what it knows of the line near. Changes nothing.
+    pub fn prefetch(&self, line: Line) {
+        self.device.prefetch(MediaLine::data(line));
     }
 
     /// Whether a read or write that is sent now finds room in its queue at once.
@@ -125,7 +133,11 @@ impl<O: Observer> LineSystem<O> {
     pub fn advance(&mut self) -> Option<&[Response]> {
         let event = self.queue.pop()?;
         let Self { queue, controller, device, observer, responses } = self;
-        controller.handle(&mut Context { queue, device, observer }, event);
+        if observer.listens() {
+            controller.handle(&mut Context { queue, device, observer: observer as &mut dyn Observer }, event);
+        } else {
+            controller.handle(&mut Context { queue, device, observer: &mut NoObserver }, event);
+        }
         responses.clear();
         controller.take_responses(responses);
         self.observer.event_over(self.queue.now());
@@ -148,7 +160,7 @@ impl<O: Observer> LineSystem<O> {
     /// Writes out everything that is queued, regardless of the watermarks.
     pub fn flush(&mut self) {
         let Self { queue, controller, device, observer, .. } = self;
-        controller.flush(&mut Context { queue, device, observer });
+        controller.flush(&mut Context { queue, device, observer: observer as &mut dyn Observer });
     }
 }
 

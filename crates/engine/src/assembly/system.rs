@@ -9,8 +9,8 @@ use crate::cpu::{Core, CoreContext};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    BaseImage, CachePort, CoreId, Event, Line, LineBytes, Observer, OnChipLine, OpSource, ProgramLayout,
-    ShadowRegisters,
+    BaseImage, CachePort, CoreId, Event, Line, LineBytes, NoObserver, Observer, OnChipLine, OpSource, ProgramLayout,
+    ShadowRegisters, Wake,
 };
 use crate::parts::{Counter, Design};
 use std::ops::ControlFlow;
@@ -47,7 +47,7 @@ pub struct System<O> {
     /// When the core of the last event continues, if it does: a step that is not in the queue yet.
     next_step: Option<(Ps, CoreId)>,
     responses: Vec<Response>,
-    wakes: Vec<(CoreId, crate::message::Wake)>,
+    wakes: Vec<(CoreId, Wake)>,
 }
 
 impl<O: Observer> System<O> {
@@ -123,7 +123,9 @@ impl<O: Observer> System<O> {
     pub(crate) fn prefetch(&mut self, core: CoreId, line: Line) {
         // Nothing waits for it, whether there was a free register or not.
         let _ = self.cache.own(self.queue.now(), core, line, true);
-        self.route();
+        let Self { queue, cores, cache, controller, device, observer, responses, wakes, .. } = self;
+        let observer: &mut dyn Observer = observer;
+        Stages { queue, cores, cache, controller, device, observer, responses, wakes }.route();
     }
 
     /// When measuring began, in picoseconds.
@@ -157,7 +159,6 @@ impl<O: Observer> System<O> {
             let mut event = event;
             loop {
                 self.next_step = self.handle(event);
-                self.route();
                 if self.measuring_since.is_none() {
                     self.begin_measuring_if_warm();
                 }
@@ -182,7 +183,7 @@ impl<O: Observer> System<O> {
             }
             rest(self);
             let Self { queue, device, observer, controller, .. } = self;
-            controller.flush(&mut Context { queue, device, observer });
+            controller.flush(&mut Context { queue, device, observer: observer as &mut dyn Observer });
             self.queue.pop()
         })
     }
@@ -198,32 +199,60 @@ impl<O: Observer> System<O> {
         }
     }
 
-    /// Handles one event. Returns when a core that can continue wants to, and which.
+    /// Handles one event, and routes what it sends. Returns when a core that can continue wants to, and which.
+    fn handle(&mut self, event: Event) -> Option<(Ps, CoreId)> {
+        let Self { queue, cores, cache, controller, device, observer, responses, wakes, .. } = self;
+        if observer.listens() {
+            let observer: &mut dyn Observer = observer;
+            Stages { queue, cores, cache, controller, device, observer, responses, wakes }.handle(event)
+        } else {
+            let observer = &mut NoObserver;
+            Stages { queue, cores, cache, controller, device, observer, responses, wakes }.handle(event)
+        }
+    }
+}
+
+/// The stages of a system at work on one event.
+struct Stages<'a, O: ?Sized> {
+    queue: &'a mut Queue<Event>,
+    cores: &'a mut [Core],
+    cache: &'a mut Hierarchy,
+    controller: &'a mut Controller,
+    device: &'a mut Device,
+    observer: &'a mut O,
+    responses: &'a mut Vec<Response>,
+    wakes: &'a mut Vec<(CoreId, Wake)>,
+}
+
+impl<O: Observer + ?Sized> Stages<'_, O> {
     fn handle(&mut self, event: Event) -> Option<(Ps, CoreId)> {
         let Self { queue, cores, cache, controller, device, observer, .. } = self;
+        let mut next_step = None;
         match event {
             Event::CoreStep { core } => {
-                let at = cores[usize::from(core)].step(&mut CoreContext { queue, cache, observer })?;
-                return Some((at, core));
+                let at = cores[usize::from(core)].step(&mut CoreContext { queue, cache: *cache, observer: *observer });
+                next_step = at.map(|at| (at, core));
             }
             Event::LoadIssue { core, slot } => {
-                cores[usize::from(core)].load_issue(&mut CoreContext { queue, cache, observer }, slot);
+                let cx = &mut CoreContext { queue, cache: *cache, observer: *observer };
+                cores[usize::from(core)].load_issue(cx, slot);
             }
             Event::StoreBufferStep { core } => {
-                cores[usize::from(core)].store_step(&mut CoreContext { queue, cache, observer });
+                cores[usize::from(core)].store_step(&mut CoreContext { queue, cache: *cache, observer: *observer });
             }
             Event::FlushDone { core } => {
-                cores[usize::from(core)].flush_done(&mut CoreContext { queue, cache, observer });
+                cores[usize::from(core)].flush_done(&mut CoreContext { queue, cache: *cache, observer: *observer });
             }
-            _ => controller.handle(&mut Context { queue, device, observer }, event),
+            _ => controller.handle(&mut Context { queue, device: *device, observer: *observer }, event),
         }
-        None
+        self.route();
+        next_step
     }
 
     /// Passes requests down and answers up until nothing is in flight between stages.
     fn route(&mut self) {
-        while !self.cache.quiet() || self.controller.has_responses() {
-            let Self { queue, cores, cache, controller, observer, responses, wakes, .. } = self;
+        let Self { queue, cores, cache, controller, observer, responses, wakes, .. } = self;
+        while !cache.quiet() || controller.has_responses() {
             for &line in &cache.evicted {
                 observer.evicted(queue.now(), line);
             }
@@ -247,7 +276,8 @@ impl<O: Observer> System<O> {
             }
             wakes.extend(cache.wakes());
             for (core, wake) in wakes.drain(..) {
-                cores[usize::from(core)].wake(&mut CoreContext { queue, cache, observer }, wake);
+                let cx = &mut CoreContext { queue, cache: *cache, observer: *observer };
+                cores[usize::from(core)].wake(cx, wake);
             }
         }
     }

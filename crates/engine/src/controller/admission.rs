@@ -80,7 +80,7 @@ enum Claim {
     Counter(CounterRequest),
 }
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Admits the next claim in the design's order, if it fits. Each admission is part of the event that is being
     /// handled.
     pub fn admit_next(&mut self) -> bool {

@@ -9,7 +9,7 @@ use crate::message::{
 };
 use crate::parts::{Counter, CounterStore};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Fetches the block `id` into the counter cache and then informs `waiter`.
     pub fn fetch_counter(&mut self, id: CounterBlock, waiter: Option<CounterWaiter>) -> u32 {
         if let Some(slot) = self.engine.counters.fetch_of(id) {

@@ -116,12 +116,12 @@ impl EncryptionEngine {
 }
 
 /// A controller with encryption, together with what it works on during an event.
-pub(super) struct Encrypted<'a, D, O> {
+pub(super) struct Encrypted<'a, D, O: ?Sized> {
     pub memory: Memory<'a, D, O>,
     pub engine: &'a mut EncryptionEngine,
 }
 
-impl<'a, D: DevicePort, O: Observer> Encrypted<'a, D, O> {
+impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
     /// Handles one event: its handler marks the consequences, and [`Encrypted::settle`] performs them.
     pub fn handle(&mut self, event: Event) {
         match event {

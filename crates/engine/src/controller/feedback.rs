@@ -6,7 +6,7 @@ use super::encrypted::Encrypted;
 use super::request::LogWrite;
 use crate::message::{DevicePort, Observer};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Appends the write in `slot` to the chain of headers or of logged lines of its transaction.
     pub fn join_chain(&mut self, slot: u32, of: LogWrite) {
         let line = self.memory.writes[slot].line;

@@ -12,7 +12,7 @@ use crate::parts::{
 use std::sync::Arc;
 
 /// What the controller works on while it handles an event.
-pub struct Context<'a, D, O> {
+pub struct Context<'a, D, O: ?Sized> {
     /// The event queue, which also holds the time.
     pub queue: &'a mut Queue<Event>,
     /// The media.

@@ -164,12 +164,12 @@ impl LogManager {
 }
 
 /// The log manager, together with what it works on during an event.
-pub(super) struct Logging<'m, 'a, D, O> {
+pub(super) struct Logging<'m, 'a, D, O: ?Sized> {
     pub log: &'m mut LogManager,
     pub memory: &'m mut Memory<'a, D, O>,
 }
 
-impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Logging<'_, '_, D, O> {
     /// `Event::TransactionBeginArrives`: a transaction needs a set of registers.
     pub fn begin_arrives(&mut self, core: CoreId) {
         self.log.beginning.push_back(core);
@@ -298,8 +298,8 @@ impl<D: DevicePort, O: Observer> Logging<'_, '_, D, O> {
 
     /// Lets the held writes start that no record holds back any more.
     fn release_held(&mut self) {
-        for at in 0..self.memory.writes.active.len() {
-            let slot = self.memory.writes.active[at];
+        for at in 0..self.memory.writes.active().len() {
+            let slot = self.memory.writes.active()[at];
             if self.memory.writes[slot].stage == Stage::BehindLog && !self.holds(slot) {
                 self.memory.writes.start(slot);
             }

@@ -13,7 +13,7 @@ use crate::kernel::{Ps, Queue};
 use crate::message::{DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
-pub(super) struct Memory<'a, D, O> {
+pub(super) struct Memory<'a, D, O: ?Sized> {
     /// Whether real bytes are moved.
     pub bytes: bool,
     pub reads: &'a mut Reads,
@@ -30,7 +30,7 @@ pub(super) struct Memory<'a, D, O> {
     pub observer: &'a mut O,
 }
 
-impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn now(&self) -> Ps {
         self.queue.now()
     }
@@ -52,6 +52,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
     ) -> u32 {
         let now = self.now();
         let location = self.device.locate(media);
+        self.device.prefetch(media);
         self.meter.stats.admitted += 1;
         let epoch = self.meter.epoch;
         let slot =
@@ -61,7 +62,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
             for (media, bytes) in self.banks.wpq.entry(slot).units() {
                 self.observer.persisted(now, media, bytes);
             }
-            self.serve(location.bank);
+            self.serve_new(location.bank);
         }
         slot
     }

@@ -9,7 +9,7 @@ use crate::message::{
 };
 use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Looks up what the write in `slot`, of `line`, needs beside its counter: its line of MACs, and the nodes above its
     /// counter block that change with it.
     pub fn look_up_metadata(&mut self, slot: u32, line: Line) {

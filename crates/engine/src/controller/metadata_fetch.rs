@@ -11,7 +11,7 @@ use crate::message::{
 };
 use crate::parts::{Counter, TreeUpdate};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Whether `media` is in its cache; if not, it is fetched, and then `waiter` is informed.
     pub fn metadata_cached(&mut self, media: MediaLine, waiter: MetadataWaiter) -> bool {
         let hit = self.engine.metadata_cache().get_mut(media).is_some();

@@ -6,7 +6,7 @@ use super::integrity::Integrity;
 use super::shadow_table::Noted;
 use crate::message::{DevicePort, MediaLine, Observer, TreePlace};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Tells that what is `noted` has happened to the slot of `media`.
     pub fn note(&mut self, media: MediaLine, noted: Noted) {
         if !self.engine.leaves_at_once() {

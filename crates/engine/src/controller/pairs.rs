@@ -48,7 +48,7 @@ impl PairOrder {
     }
 }
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Whether the write in `slot` is a pair that must wait for an earlier one of its core.
     pub fn waits_for_pair(&mut self, slot: u32) -> bool {
         let Write { origin, core, counter_atomic, .. } = self.memory.writes[slot];

@@ -6,11 +6,11 @@ use super::request::{Origin, Stage, Write};
 use crate::message::{Content, DevicePort, Event, MediaLine, Observer};
 
 /// A controller without encryption, together with what it works on during an event.
-pub(super) struct Plain<'a, D, O> {
+pub(super) struct Plain<'a, D, O: ?Sized> {
     pub memory: Memory<'a, D, O>,
 }
 
-impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
     /// Handles one event: its handler marks the consequences, and [`Plain::settle`] performs them.
     pub fn handle(&mut self, event: Event) {
         match event {
@@ -50,8 +50,7 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
         let write = &self.memory.writes[slot];
         let line = write.line;
         self.memory.observer.write_arrived(self.memory.queue.now(), line, &write.plaintext());
-        let behind = self.memory.writes.active.iter().any(|&other| self.memory.writes[other].line == line);
-        self.memory.writes.arrive(slot, behind);
+        self.memory.writes.arrive(slot, self.memory.writes.has(line));
     }
 
     fn admit_next(&mut self) -> bool {
@@ -99,7 +98,7 @@ impl<D: DevicePort, O: Observer> Plain<'_, D, O> {
         let line = self.memory.reads[slot].line;
         let now = self.memory.now();
         self.memory.observer.read_arrived(now, line, true);
-        if let Some(write) = self.memory.writes.newest_of(&self.memory.writes.active, line) {
+        if let Some(write) = self.memory.writes.newest(line) {
             return self.memory.forward(slot, write);
         }
         let media = MediaLine::data(line);

@@ -10,7 +10,7 @@ use crate::message::{
 };
 use crate::parts::{Counter, CounterStore};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// `Event::ReadArrives`: a read starts, or waits for room.
     pub fn read_arrives(&mut self, slot: u32) {
         if self.memory.reads.take_room(slot) {

@@ -87,7 +87,7 @@ impl Rsr {
     }
 }
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Takes the status register for the page of `line`; `old_block` is its counter block before the overflow.
     pub fn begin_reencryption(&mut self, line: Line, old_block: LineBytes, old_major: u64) {
         let rsr = &mut self.engine.rsr;

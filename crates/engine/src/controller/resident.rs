@@ -9,7 +9,7 @@ use super::request::{LineWaiter, Origin, Stage, Turn};
 use super::write_path::Bumped;
 use crate::message::{DevicePort, Event, Observer, xor};
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Writes a line that was encrypted in the caches as it was stored there.
     pub fn take_from_caches(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
@@ -25,8 +25,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         let rests = self.engine.resident.contains_key(&line.0);
         if rests {
             let slot = self.memory.writes.add(line, &[0; 64], Origin::Turn(Turn::Renewed(index)));
-            self.memory.writes.active.push(slot);
-            self.memory.writes.start(slot);
+            self.memory.writes.start_own(slot);
         }
         rests
     }

@@ -68,7 +68,7 @@ impl Banks {
 
     /// Number of entries for counter blocks or for data that a write may take now.
     pub fn free(&self, counter: bool) -> usize {
-        if !self.policy.takes_writes() {
+        if self.conventions.turns_writes_away && !self.policy.takes_writes() {
             return 0;
         }
         let free = self.wpq.free(counter);
@@ -87,7 +87,7 @@ impl Banks {
     }
 }
 
-impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Declares that no more requests will come: queued writes leave regardless of the watermarks.
     pub fn flush(&mut self) {
         self.banks.flushing = true;
@@ -143,7 +143,15 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
     pub fn ask_bank(&mut self, read: BankRead) {
         let (location, since) = (self.device.locate(read.media()), self.now());
         self.banks.banks[location.bank as usize].reads.push_back(WaitingRead { read, location, since });
-        self.serve(location.bank);
+        self.serve_new(location.bank);
+    }
+
+    /// Serves the bank of a request that has come. Unless the policy looks at all banks, there is nothing to decide until
+    /// the bank is free.
+    pub fn serve_new(&mut self, bank: u16) {
+        if self.banks.conventions.paced || !self.banks.banks[bank as usize].busy {
+            self.serve(bank);
+        }
     }
 
     /// Gives `bank` its next requests, or has the policy decide when its turn comes.
@@ -165,13 +173,18 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
 
     /// Issues the request that goes next; returns false if there is none.
     fn issue_next(&mut self, bank: u16) -> bool {
-        let Banks { wpq, banks, policy, flushing, .. } = &mut *self.banks;
-        let took = policy.takes_writes();
+        let Banks { wpq, banks, policy, flushing, conventions, .. } = &mut *self.banks;
         let look = Look { banks, wpq, device: &*self.device, now: self.queue.now(), flushing: *flushing };
-        let next = policy.next(&look, bank);
-        if took != policy.takes_writes() {
-            self.admission.look_again();
-        }
+        let next = if conventions.turns_writes_away {
+            let took = policy.takes_writes();
+            let next = policy.next(&look, bank);
+            if took != policy.takes_writes() {
+                self.admission.look_again();
+            }
+            next
+        } else {
+            policy.next(&look, bank)
+        };
         match next {
             Next::Issue(choice) => self.issue(&choice),
             Next::Wait(bank, ready) => self.wait(bank, ready),

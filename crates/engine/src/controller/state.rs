@@ -116,7 +116,7 @@ impl Controller {
     }
 
     /// Handles an event of the controller.
-    pub fn handle<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>, event: Event) {
+    pub fn handle<D: DevicePort, O: Observer + ?Sized>(&mut self, cx: &mut Context<'_, D, O>, event: Event) {
         match self.at_work(cx) {
             (memory, None) => Plain { memory }.handle(event),
             (memory, Some(engine)) => Encrypted { memory, engine }.handle(event),
@@ -124,13 +124,13 @@ impl Controller {
     }
 
     /// Declares that no more requests will come: queued writes leave regardless of the watermarks.
-    pub fn flush<D: DevicePort, O: Observer>(&mut self, cx: &mut Context<'_, D, O>) {
+    pub fn flush<D: DevicePort, O: Observer + ?Sized>(&mut self, cx: &mut Context<'_, D, O>) {
         self.at_work(cx).0.flush();
     }
 
     /// The controller, together with what it works on during an event.
     #[inline]
-    fn at_work<'a, D, O>(
+    fn at_work<'a, D, O: ?Sized>(
         &'a mut self,
         cx: &'a mut Context<'_, D, O>,
     ) -> (Memory<'a, D, O>, Option<&'a mut EncryptionEngine>) {
@@ -156,7 +156,7 @@ impl Controller {
     pub fn accepts(&self, op: MediaOp) -> bool {
         match op {
             MediaOp::Read => self.reads.room(),
-            MediaOp::Write => self.banks.free(false) > self.writes.active.len(),
+            MediaOp::Write => self.banks.free(false) > self.writes.active().len(),
         }
     }
 
@@ -251,7 +251,7 @@ impl Controller {
             return [0; 64];
         }
         let due = self.newest_due(queue, line);
-        if let Some(write) = due.or_else(|| self.writes.newest_of(&self.writes.active, line)) {
+        if let Some(write) = due.or_else(|| self.writes.newest(line)) {
             return self.writes[write].plaintext();
         }
         let media = MediaLine::data(line);

@@ -20,9 +20,10 @@ impl View<'_> {
     /// The write in flight whose bytes a read of `line` finds. Re-encryption sees only what is encrypted with the old
     /// counter, because everything else comes after it.
     pub fn newest_write(&self, line: Line, origin: Origin) -> Option<u32> {
-        let reencryption = matches!(origin, Origin::Reencryption(_));
-        let among = if reencryption { &self.engine.units.staged } else { &self.writes.active };
-        self.writes.newest_of(among, line)
+        match origin {
+            Origin::Reencryption(_) => self.writes.newest_of(&self.engine.units.staged, line),
+            _ => self.writes.newest(line),
+        }
     }
 
     /// The newest block `id` that has not reached the media, outside the counter cache: in the staging register of a

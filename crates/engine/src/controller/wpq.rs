@@ -5,7 +5,7 @@
 //! write queue of counter-atomicity (section 5.2.2).
 
 use crate::config;
-use crate::kernel::{Ps, Slab};
+use crate::kernel::{HashCounts, Ps, Slab};
 use crate::message::{LineBytes, Location, MediaLine, WriteToken};
 
 const NONE: u32 = u32::MAX;
@@ -35,8 +35,6 @@ pub struct Entry {
     pub acknowledge: Option<WriteToken>,
     /// When its ready bit was set.
     pub ready_at: Ps,
-    next: u32,
-    previous: u32,
 }
 
 impl Entry {
@@ -100,6 +98,15 @@ impl Room {
     }
 }
 
+/// The place of an entry among those that wait for its bank, with what a search for an open row compares.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    next: u32,
+    previous: u32,
+    row: u32,
+    counter: bool,
+}
+
 /// The write pending queue.
 #[derive(Clone)]
 pub struct Wpq {
@@ -117,6 +124,10 @@ pub struct Wpq {
     entries: Slab<Entry>,
     /// Media codes by slot, for associative search; `EMPTY` if the slot is free.
     codes: Vec<u64>,
+    /// Which media codes may be queued.
+    queued: HashCounts,
+    /// By slot.
+    links: Vec<Link>,
     heads: Vec<u32>,
     tails: Vec<u32>,
     sequence: u64,
@@ -137,6 +148,8 @@ impl Wpq {
             registers: false,
             entries: Slab::default(),
             codes: Vec::with_capacity(data.entries),
+            queued: HashCounts::default(),
+            links: Vec::with_capacity(data.entries),
             heads: vec![NONE; banks],
             tails: vec![NONE; banks],
             sequence: 0,
@@ -211,13 +224,15 @@ impl Wpq {
             beside,
             acknowledge,
             ready_at: now,
-            next: NONE,
-            previous: NONE,
         });
+        let link = Link { next: NONE, previous: NONE, row: location.row, counter: media.is_counter() };
         if self.codes.len() <= slot as usize {
             self.codes.resize(slot as usize + 1, EMPTY);
+            self.links.resize(slot as usize + 1, link);
         }
         self.codes[slot as usize] = media.code();
+        self.queued.add(media.code());
+        self.links[slot as usize] = link;
         self.unready += 1;
         if ready {
             self.set_ready(slot, now);
@@ -235,12 +250,11 @@ impl Wpq {
         let entry = &mut self.entries[slot];
         entry.ready = true;
         entry.ready_at = now;
-        entry.previous = previous;
-        entry.next = NONE;
+        self.links[slot as usize].previous = previous;
         if previous == NONE {
             self.heads[bank] = slot;
         } else {
-            self.entries[previous].next = slot;
+            self.links[previous as usize].next = slot;
         }
         self.tails[bank] = slot;
     }
@@ -257,6 +271,9 @@ impl Wpq {
     /// The newest entry for `media`, issued or not.
     pub fn newest(&self, media: MediaLine) -> Option<&Entry> {
         let code = media.code();
+        if !self.queued.may_have(code) {
+            return None;
+        }
         let slots = self.codes.iter().enumerate().filter(|(_, queued)| **queued == code);
         slots.map(|(slot, _)| &self.entries[slot as u32]).max_by_key(|entry| entry.sequence)
     }
@@ -264,6 +281,9 @@ impl Wpq {
     /// The queued entry, ready and not issued, that a new one of the same address makes unnecessary.
     pub fn superseded(&self, media: MediaLine) -> Option<u32> {
         let code = media.code();
+        if !self.queued.may_have(code) {
+            return None;
+        }
         let waits = |slot: u32| self.entries[slot].ready && !self.entries[slot].issued;
         (0..self.codes.len() as u32).find(|&slot| self.codes[slot as usize] == code && waits(slot))
     }
@@ -284,15 +304,15 @@ impl Wpq {
     /// The entries that wait for `bank`, oldest first.
     pub fn waiting(&self, bank: u16) -> impl Iterator<Item = u32> {
         let known = |slot: u32| (slot != NONE).then_some(slot);
-        std::iter::successors(known(self.heads[bank as usize]), move |&slot| known(self.entries[slot].next))
+        std::iter::successors(known(self.heads[bank as usize]), move |&slot| known(self.links[slot as usize].next))
     }
 
     /// The oldest entry that waits for `row` of `bank`: of data, or with `counters` of any kind. The order of equal
     /// addresses is kept, because they share a row.
     pub fn oldest_in(&self, bank: u16, row: u32, counters: bool) -> Option<u32> {
         self.waiting(bank).find(|&slot| {
-            let entry = &self.entries[slot];
-            entry.location.row == row && (counters || !entry.media.is_counter())
+            let link = &self.links[slot as usize];
+            link.row == row && (counters || !link.counter)
         })
     }
 
@@ -319,6 +339,7 @@ impl Wpq {
             self.unlink(slot);
         }
         self.codes[slot as usize] = EMPTY;
+        self.queued.remove(media.code());
         let kind = self.kind(media.is_metadata());
         self.used[kind] -= usize::from(!(issued && self.frees_at_issue));
         self.entries.release(slot);
@@ -335,17 +356,17 @@ impl Wpq {
 
     fn unlink(&mut self, slot: u32) {
         self.waiting -= 1;
-        let Entry { next, previous, location, .. } = self.entries[slot];
-        let bank = location.bank as usize;
+        let Link { next, previous, .. } = self.links[slot as usize];
+        let bank = self.entries[slot].location.bank as usize;
         if previous == NONE {
             self.heads[bank] = next;
         } else {
-            self.entries[previous].next = next;
+            self.links[previous as usize].next = next;
         }
         if next == NONE {
             self.tails[bank] = previous;
         } else {
-            self.entries[next].previous = previous;
+            self.links[next as usize].previous = previous;
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Bumped {
     pub renews: bool,
 }
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// `Event::WriteArrives`: the write starts, or waits for an earlier one of its line.
     pub fn write_arrives(&mut self, slot: u32) {
         let write = &self.memory.writes[slot];
@@ -26,11 +26,12 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
         }
         // A re-encrypted line goes before writes that wait for its done bit, but not before a write that is already
         // encrypted with the old counter.
-        let ahead = match origin {
-            Origin::Caches(_) | Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => &self.memory.writes.active,
-            Origin::Reencryption(_) => &self.engine.units.staged,
+        let behind = match origin {
+            Origin::Caches(_) | Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => self.memory.writes.has(line),
+            Origin::Reencryption(_) => {
+                self.engine.units.staged.iter().any(|&other| self.memory.writes[other].line == line)
+            }
         };
-        let behind = ahead.iter().any(|&other| self.memory.writes[other].line == line);
         self.memory.writes.arrive(slot, behind);
     }
 

@@ -25,7 +25,7 @@ impl Writebacks {
     }
 }
 
-impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Acknowledges the write-back in `slot`, which has nothing left to write.
     pub fn acknowledge_writeback(&mut self, slot: u32) {
         self.responses.push(Response::Written { token: self.writebacks.slots[slot].token });
@@ -33,7 +33,7 @@ impl<D: DevicePort, O: Observer> Memory<'_, D, O> {
     }
 }
 
-impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
+impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// `Event::CounterWritebackArrives`: tries to write the block back.
     pub fn counter_writeback_arrives(&mut self, slot: u32) {
         self.memory.writebacks.slots[slot].after = self.memory.writes.arrivals();
@@ -50,7 +50,7 @@ impl<D: DevicePort, O: Observer> Encrypted<'_, D, O> {
             let earlier = |&write: &u32| counters.block(writes[write].line) == id && writes[write].arrival <= after;
             let evicted =
                 self.memory.admission.evictions.iter().any(|eviction| eviction.media == MediaLine::counter(id));
-            if writes.active.iter().any(earlier) || evicted {
+            if writes.active().iter().any(earlier) || evicted {
                 self.memory.writebacks.waiting.push_back(slot);
                 return;
             }

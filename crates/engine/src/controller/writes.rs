@@ -2,7 +2,7 @@
 //! of their arrival.
 
 use super::request::{Origin, Stage, Write};
-use crate::kernel::Slab;
+use crate::kernel::{HashCounts, Slab};
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -12,7 +12,9 @@ use std::ops::{Index, IndexMut};
 pub(super) struct Writes {
     slots: Slab<Write>,
     /// Writes that have arrived, in order.
-    pub active: Vec<u32>,
+    active: Vec<u32>,
+    /// Their lines.
+    lines: HashCounts,
     /// Writes whose turn has come, in order.
     starting: VecDeque<u32>,
     arrivals: u64,
@@ -29,12 +31,33 @@ impl Writes {
     pub fn arrive(&mut self, slot: u32, behind: bool) {
         self.arrivals += 1;
         self.slots[slot].arrival = self.arrivals;
-        self.active.push(slot);
+        self.activate(slot);
         if behind {
             self.slots[slot].stage = Stage::BehindSameLine;
         } else {
             self.start(slot);
         }
+    }
+
+    fn activate(&mut self, slot: u32) {
+        self.active.push(slot);
+        self.lines.add(self.slots[slot].line.0);
+    }
+
+    /// Starts the write in `slot`, which comes from the controller itself and has no place among the arrivals.
+    pub fn start_own(&mut self, slot: u32) {
+        self.activate(slot);
+        self.start(slot);
+    }
+
+    /// The writes that have arrived and have not ended, in the order of their arrival.
+    pub fn active(&self) -> &[u32] {
+        &self.active
+    }
+
+    /// Whether a write of `line` has arrived and has not ended.
+    pub fn has(&self, line: Line) -> bool {
+        self.lines.may_have(line.0) && self.active.iter().any(|&slot| self.slots[slot].line == line)
     }
 
     /// Number of writes that have arrived.
@@ -69,6 +92,7 @@ impl Writes {
         let at = self.active.iter().position(|&other| other == slot).expect("what ends was active");
         self.active.remove(at);
         let line = self.slots[slot].line;
+        self.lines.remove(line.0);
         self.slots.release(slot);
         if let Some(next) = self.next_of_line(line) {
             self.start(next);
@@ -78,11 +102,19 @@ impl Writes {
     /// The write of `line` that starts when another one of that line ends: re-encryption first, then the oldest, unless
     /// that one waits for something else.
     fn next_of_line(&self, line: Line) -> Option<u32> {
+        if !self.lines.may_have(line.0) {
+            return None;
+        }
         let behind = |&slot: &u32| self.slots[slot].stage == Stage::BehindSameLine;
         let mut of_line = self.active.iter().copied().filter(|&slot| self.slots[slot].line == line);
         let oldest = of_line.clone().next()?;
         let reencryption = of_line.find(|slot| matches!(self.slots[*slot].origin, Origin::Reencryption(_)));
         reencryption.or(Some(oldest)).filter(behind)
+    }
+
+    /// The active write whose bytes a read of `line` finds, see [`Writes::newest_of`].
+    pub fn newest(&self, line: Line) -> Option<u32> {
+        if self.lines.may_have(line.0) { self.newest_of(&self.active, line) } else { None }
     }
 
     /// The write among `among` whose bytes a read of `line` finds: the newest one from the caches, or a line under

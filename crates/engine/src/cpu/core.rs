@@ -10,7 +10,7 @@ use crate::message::{CachePort, CoreId, Event, FlushKind, Line, Observer, Op, Op
 use std::collections::VecDeque;
 
 /// What a core works with: time, caches and observer.
-pub struct CoreContext<'a, C, O> {
+pub struct CoreContext<'a, C, O: ?Sized> {
     /// The event queue, which also holds the time.
     pub queue: &'a mut Queue<Event>,
     /// The caches.
@@ -213,7 +213,7 @@ impl Core {
     }
 
     /// `Event::CoreStep`: dispatches one cycle's operations. Returns when the next cycle's group can be dispatched.
-    pub fn step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<Ps> {
+    pub fn step<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<Ps> {
         self.step_scheduled = false;
         self.front = self.front.max(self.clock.tick(cx.queue.now()));
         let end = self.clock.next_cycle(self.front);
@@ -257,7 +257,7 @@ impl Core {
         }
     }
 
-    fn dispatch<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Dispatch {
+    fn dispatch<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Dispatch {
         if self.next_op == self.buffer.ops.len() {
             self.buffer.clear();
             self.next_op = 0;
@@ -359,7 +359,12 @@ impl Core {
         (!self.window.is_empty()).then_some(Dispatch::Stall)
     }
 
-    fn execute<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, op: Op, instructions: u32) {
+    fn execute<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        op: Op,
+        instructions: u32,
+    ) {
         let done = self.front + u64::from(instructions).max(1);
         let (site, through) = (self.site(), self.dispatched);
         cx.observer.dispatched(self.id, site, &op);
@@ -418,7 +423,7 @@ impl Core {
         self.window.push_back(entry);
     }
 
-    fn queue_store<C: CachePort, O: Observer>(
+    fn queue_store<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         action: Action,
@@ -460,7 +465,7 @@ impl Core {
     }
 
     /// Handles a message of the caches.
-    pub fn wake<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, wake: Wake) {
+    pub fn wake<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, wake: Wake) {
         match wake {
             Wake::Load { token, at } => {
                 if !self.holds_store(self.loads[token].line) {
@@ -472,11 +477,7 @@ impl Core {
                 let tick = self.clock.tick(at);
                 self.load_completes(cx, token, tick);
             }
-            Wake::Store { at, .. } => {
-                self.store_waits = StoreWait::No;
-                self.schedule_store_step(cx.queue, at);
-            }
-            Wake::Prepared { at } => {
+            Wake::Store { at, .. } | Wake::Prepared { at } => {
                 self.store_waits = StoreWait::No;
                 self.schedule_store_step(cx.queue, at);
             }
@@ -500,7 +501,7 @@ impl Core {
     }
 
     /// `Event::FlushDone`: a flush that had nothing to write is complete.
-    pub fn flush_done<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+    pub fn flush_done<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.flush_acknowledged(cx.queue);
         self.retire(cx);
         self.resume(cx.queue);

@@ -20,7 +20,7 @@ impl Core {
     }
 
     /// `Event::StoreBufferStep`: performs the oldest committed entry.
-    pub fn store_step<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+    pub fn store_step<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.store_step_scheduled = false;
         let now = cx.queue.now();
         if self.ordered_flush_waits {
@@ -78,7 +78,11 @@ impl Core {
         }
     }
 
-    fn drain_store<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
+    fn drain_store<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        entry: &Entry,
+    ) -> bool {
         let now = cx.queue.now();
         if self.writes_combined_first(cx, |line| line == entry.line) {
             return false;
@@ -129,7 +133,7 @@ impl Core {
 
     /// Writes a write-combining buffer whose line is one of some, because earlier non-temporal stores go first; false if
     /// there is none. Otherwise the store buffer tries its oldest entry again behind it.
-    fn writes_combined_first<C: CachePort, O: Observer>(
+    fn writes_combined_first<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         is_one: impl Fn(Line) -> bool,
@@ -141,7 +145,11 @@ impl Core {
         true
     }
 
-    fn drain_counter_writeback<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) {
+    fn drain_counter_writeback<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        entry: &Entry,
+    ) {
         let now = cx.queue.now();
         cx.observer.counters_flushed(now, self.id, entry.line);
         self.flushes_outstanding += 1;
@@ -149,7 +157,7 @@ impl Core {
         cx.observer.flush_sent(now, self.id, entry.site, entry.line, true, None);
     }
 
-    fn drain_flush<C: CachePort, O: Observer>(
+    fn drain_flush<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         entry: &Entry,
@@ -174,7 +182,11 @@ impl Core {
         true
     }
 
-    fn drain_non_temporal<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) -> bool {
+    fn drain_non_temporal<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        entry: &Entry,
+    ) -> bool {
         let length = entry.length as usize;
         let at = match self.combining.iter().position(|buffer| buffer.line == entry.line) {
             Some(at) => at,
@@ -198,7 +210,7 @@ impl Core {
     }
 
     /// A fence empties the write-combining buffers.
-    pub(super) fn flush_combining<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+    pub(super) fn flush_combining<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         while let Some(buffer) = self.combining.pop_front() {
             self.write_combined(cx, &buffer);
         }
@@ -209,7 +221,11 @@ impl Core {
     /// stores and a flush that drops the line, because the controller encrypts whole lines (decision). In a transaction
     /// that hardware logs, a full buffer is also written that way, with flush_data, because the log trigger is in the
     /// first level.
-    fn write_combined<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, buffer: &CombiningBuffer) {
+    fn write_combined<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        buffer: &CombiningBuffer,
+    ) {
         let now = cx.queue.now();
         if buffer.full() && !self.logging {
             cx.observer.stored(now, self.id, buffer.line, 0, &buffer.bytes);

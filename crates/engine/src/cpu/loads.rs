@@ -15,7 +15,7 @@ impl Core {
         Some(self.load_commits.front().map_or(Dispatch::Stall, |&tick| Dispatch::At(tick)))
     }
 
-    pub(super) fn dispatch_load<C: CachePort, O: Observer>(
+    pub(super) fn dispatch_load<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         entry: &mut InFlight,
@@ -58,13 +58,13 @@ impl Core {
     }
 
     /// `Event::LoadIssue`: the address of a dependent load is known.
-    pub fn load_issue<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+    pub fn load_issue<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
         self.issue_load(cx, slot);
         self.retire(cx);
         self.resume(cx.queue);
     }
 
-    pub(super) fn issue_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+    pub(super) fn issue_load<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
         let now = cx.queue.now();
         let line = self.loads[slot].line;
         if self.holds_store(line) {
@@ -91,7 +91,7 @@ impl Core {
         self.stores.holds(line) || self.combining.iter().any(|buffer| buffer.line == line)
     }
 
-    pub(super) fn load_completes<C: CachePort, O: Observer>(
+    pub(super) fn load_completes<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         slot: u32,
@@ -105,7 +105,7 @@ impl Core {
     }
 
     /// The value checker: a load must find what the program, which ran ahead, read there.
-    pub(super) fn check_load<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+    pub(super) fn check_load<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
         if !self.check_loads {
             return;
         }

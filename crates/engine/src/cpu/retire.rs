@@ -5,7 +5,7 @@ use crate::message::{Access, CachePort, NO_SITE, Observer};
 
 impl Core {
     /// Commits everything at the head of the reorder buffer whose completion time is known.
-    pub(super) fn retire<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+    pub(super) fn retire<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         let now = cx.queue.now();
         while let Some(head) = self.window.front().copied() {
             if head.kind == Kind::Mark {
@@ -76,7 +76,7 @@ impl Core {
 
     /// The program sets a mark, which commits after everything that has been dispatched. It takes no slot, so that a
     /// program takes as long with its marks as without them.
-    pub(super) fn set_mark<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+    pub(super) fn set_mark<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         if self.window.is_empty() {
             return self.pass_mark(cx);
         }
@@ -85,13 +85,13 @@ impl Core {
     }
 
     /// Everything before the next mark has committed.
-    fn pass_mark<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+    fn pass_mark<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         cx.observer.marked(cx.queue.now(), self.id, self.marks_passed);
         self.marks_passed += 1;
     }
 
     /// Counts the stall of commit for the fence `head`, which commits at `commit`.
-    fn count_fence_stall<C: CachePort, O: Observer>(
+    fn count_fence_stall<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         head: &InFlight,
@@ -112,7 +112,7 @@ impl Core {
     }
 
     /// When a fence at the head completes: the store buffer is empty and every flush is acknowledged.
-    fn fence_complete<C: CachePort, O: Observer>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<u64> {
+    fn fence_complete<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<u64> {
         if !self.stores.drained() || self.flushes_outstanding > 0 {
             return None;
         }
@@ -125,7 +125,7 @@ impl Core {
 
     /// When the end of a logged transaction at the head completes. It is sent when a fence at its place would be
     /// complete, and completes when it has been answered.
-    fn transaction_end_complete<C: CachePort, O: Observer>(
+    fn transaction_end_complete<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         head: &InFlight,

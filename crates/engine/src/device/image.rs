@@ -4,29 +4,21 @@
 //! shared base; it gets a place here when it is written, or when its ciphertext is needed. Cloning an image copies only
 //! these lines.
 
-use super::table::{PageTable, Slab};
-use crate::message::{BaseImage, Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Page};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use super::line_states::{LineState, LineStates};
+use super::table::Slab;
+use crate::kernel::prefetch;
+use crate::message::{BaseImage, Content, Line, LineBytes, MediaLine};
 use std::sync::Arc;
 
 static ZERO: LineBytes = [0; 64];
 
-/// The contents of the media.
+/// The contents of the media, and how often each line was written.
 #[derive(Clone)]
 pub struct Image {
     base: Arc<dyn BaseImage>,
-    /// For each page its entry in `slots`, plus one.
-    pages: PageTable,
-    /// For each line of an accessed page its index in `lines`, plus one.
-    slots: Slab<[u32; 64]>,
+    states: LineStates,
+    /// The bytes of the lines that were stored.
     lines: Slab<LineBytes>,
-    /// For each counter block its index in `counter_blocks`, plus one.
-    counter_slots: PageTable,
-    counter_blocks: Slab<LineBytes>,
-    /// For each line of MACs and tree node its index in `integrity`.
-    integrity_slots: BTreeMap<MediaLine, u32>,
-    integrity: Slab<LineBytes>,
     bytes: bool,
 }
 
@@ -39,63 +31,61 @@ impl Image {
             // The one line that all written lines share.
             lines.push(ZERO);
         }
-        Self {
-            base,
-            pages: PageTable::default(),
-            slots: Slab::default(),
-            lines,
-            counter_slots: PageTable::default(),
-            counter_blocks: Slab::default(),
-            integrity_slots: BTreeMap::new(),
-            integrity: Slab::default(),
-            bytes,
-        }
+        Self { base, states: LineStates::default(), lines, bytes }
     }
 
     /// What is stored for `media`.
     pub fn content(&self, media: MediaLine) -> Content<'_> {
-        match media.unit() {
-            MediaUnit::Data(line) => match self.slot(line) {
-                0 => self.base_content(line),
-                slot => Content::Stored(self.lines.get(slot - 1)),
-            },
-            MediaUnit::Counter(block) => match self.counter_slots.get(block.0) {
-                0 => Content::Never,
-                slot => Content::Stored(self.counter_blocks.get(slot - 1)),
-            },
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => match self.integrity_slots.get(&media) {
-                None => Content::Never,
-                Some(slot) => Content::Stored(self.integrity.get(*slot)),
-            },
+        match (self.states.get(media).place, media.as_line()) {
+            (0, Some(line)) => self.base_content(line),
+            (0, None) => Content::Never,
+            (place, _) => Content::Stored(self.lines.get(place - 1)),
         }
+    }
+
+    /// Has the host bring what it knows of `media` near, because it will be used soon.
+    pub fn prefetch(&self, media: MediaLine) {
+        self.states.prefetch(media);
     }
 
     /// Writes `bytes` to `media`.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
-        match media.unit() {
-            MediaUnit::Data(line) => self.store_line(line, bytes),
-            MediaUnit::Counter(block) => {
-                store_in(self.counter_slots.get_mut(block.0), &mut self.counter_blocks, bytes);
-            }
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => match self.integrity_slots.entry(media) {
-                Entry::Vacant(slot) => drop(slot.insert(self.integrity.push(*bytes))),
-                Entry::Occupied(slot) => *self.integrity.get_mut(*slot.get()) = *bytes,
-            },
+        let place = &mut self.states.get_mut(media).place;
+        if !self.bytes && media.as_line().is_some() {
+            *place = 1;
+        } else if *place == 0 {
+            *place = self.lines.push(*bytes) + 1;
+        } else {
+            *self.lines.get_mut(*place - 1) = *bytes;
         }
     }
 
     /// Makes `media` look as if it had never been written. Its place is not used again.
     pub fn forget(&mut self, media: MediaLine) {
-        match media.unit() {
-            MediaUnit::Data(line) => {
-                let entry = self.pages.get(line.page().0);
-                if entry != 0 {
-                    self.slots.get_mut(entry - 1)[line.index_in_page()] = 0;
-                }
-            }
-            MediaUnit::Counter(block) => *self.counter_slots.get_mut(block.0) = 0,
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => drop(self.integrity_slots.remove(&media)),
+        if self.states.get(media).place != 0 {
+            self.states.get_mut(media).place = 0;
         }
+    }
+
+    /// Counts one write of `media`; returns its number of writes since the last reset.
+    pub fn count_write(&mut self, media: MediaLine) -> u32 {
+        let LineState { place, writes } = self.states.get_mut(media);
+        *writes = writes.saturating_add(1);
+        if *place != 0 {
+            // The bytes follow.
+            prefetch(self.lines.get(*place - 1));
+        }
+        *writes
+    }
+
+    /// The number of writes of `media` since the last reset.
+    pub fn writes(&self, media: MediaLine) -> u32 {
+        self.states.get(media).writes
+    }
+
+    /// Sets all numbers of writes to zero.
+    pub fn reset_writes(&mut self) {
+        self.states.reset_writes();
     }
 
     /// Whether `line` belongs to the populated base.
@@ -111,51 +101,12 @@ impl Image {
     /// Everything stored, in address order: data lines, counter blocks, lines of MACs, tree nodes. Does not include lines
     /// that are still in the base.
     pub fn iter_stored(&self) -> impl Iterator<Item = (MediaLine, &LineBytes)> + '_ {
-        let data = self.pages.iter().flat_map(move |(page, entry)| {
-            let slots = self.slots.get(entry - 1).iter().enumerate();
-            slots.filter(|(_, slot)| **slot != 0).map(move |(index, slot)| {
-                let line = Page(page).line(index);
-                (MediaLine::data(line), self.lines.get(slot - 1))
-            })
-        });
-        let counters = self
-            .counter_slots
-            .iter()
-            .map(move |(block, slot)| (MediaLine::counter(CounterBlock(block)), self.counter_blocks.get(slot - 1)));
-        let integrity = self.integrity_slots.iter().map(move |(media, slot)| (*media, self.integrity.get(*slot)));
-        data.chain(counters).chain(integrity)
-    }
-
-    fn slot(&self, line: Line) -> u32 {
-        match self.pages.get(line.page().0) {
-            0 => 0,
-            entry => self.slots.get(entry - 1)[line.index_in_page()],
-        }
+        self.states.stored().map(|(media, place)| (media, self.lines.get(place - 1)))
     }
 
     fn base_content(&self, line: Line) -> Content<'_> {
         let found = if self.bytes { self.base.line(line) } else { self.base.populated(line).then_some(&ZERO) };
         found.map_or(Content::Never, Content::Base)
-    }
-
-    fn store_line(&mut self, line: Line, bytes: &LineBytes) {
-        let entry = self.pages.get_mut(line.page().0);
-        if *entry == 0 {
-            *entry = self.slots.push([0; 64]) + 1;
-        }
-        let slot = &mut self.slots.get_mut(*entry - 1)[line.index_in_page()];
-        if self.bytes {
-            store_in(slot, &mut self.lines, bytes);
-        } else {
-            *slot = 1;
-        }
-    }
-}
-
-fn store_in(slot: &mut u32, slab: &mut Slab<LineBytes>, bytes: &LineBytes) {
-    match *slot {
-        0 => *slot = slab.push(*bytes) + 1,
-        slot => *slab.get_mut(slot - 1) = *bytes,
     }
 }
 
@@ -163,8 +114,9 @@ fn store_in(slot: &mut u32, slab: &mut Slab<LineBytes>, bytes: &LineBytes) {
 mod tests {
     use super::*;
     use crate::device::tests::TestBase;
-    use crate::message::{MacBlock, TreeNode};
+    use crate::message::{CounterBlock, MacBlock, Page, TreeNode};
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn media() -> impl Strategy<Value = MediaLine> {
         // Few pages, some of them far apart, so that lines are accessed repeatedly and several leaves of the table are
@@ -225,5 +177,20 @@ mod tests {
         image.store(line, &[3; 64]);
         assert_eq!(before.content(line), Content::Base(&[1; 64]));
         assert_eq!(after.content(line), Content::Stored(&[2; 64]));
+    }
+
+    #[test]
+    fn writes_of_lines_and_counter_blocks_are_counted_apart() {
+        let mut image = Image::new(Arc::new(TestBase { lines: 1, bytes: [1; 64] }), true);
+        let (line, next, block) =
+            (MediaLine::data(Line(7)), MediaLine::data(Line(8)), MediaLine::counter(CounterBlock(7)));
+        let mac = MediaLine::mac(MacBlock(7));
+        let counts = [line, next, line, block, mac, block, block].map(|media| image.count_write(media));
+        assert_eq!(counts, [1, 1, 2, 1, 1, 2, 3]);
+        assert_eq!([line, next, block, mac].map(|media| image.writes(media)), [2, 1, 3, 1]);
+        assert_eq!(image.writes(MediaLine::counter(CounterBlock(0))), 0);
+        assert_eq!(image.iter_stored().count(), 0, "a write that is counted is not yet stored");
+        image.reset_writes();
+        assert_eq!([line, next, block, mac].map(|media| image.writes(media)), [0; 4]);
     }
 }

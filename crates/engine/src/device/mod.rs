@@ -2,11 +2,12 @@
 //!
 //! - `mapping`: the bank and row of a media line.
 //! - `timing`: when an access gets its bank, rank and bus.
-//! - `image`: the bytes that survive a power failure.
+//! - `image`: the bytes that survive a power failure, and how often each line was written.
 //! - `energy` and `wear`: the cost of accesses.
 
 mod energy;
 mod image;
+mod line_states;
 mod mapping;
 mod table;
 #[cfg(test)]
@@ -26,7 +27,6 @@ use energy::Energy;
 use mapping::Mapping;
 use std::sync::Arc;
 use timing::Timing;
-use wear::Wear;
 
 /// The counts of the device since the start or the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -74,7 +74,7 @@ pub struct Device {
     timing: Timing,
     image: Image,
     energy: Energy,
-    wear: Wear,
+    most_writes: MostWrites,
     /// For each bank, when its last access is over.
     busy_until: Vec<Ps>,
     stats: DeviceStats,
@@ -101,7 +101,7 @@ impl Device {
             timing: Timing::new(&machine.device),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
-            wear: Wear::default(),
+            most_writes: MostWrites::default(),
             busy_until: vec![0; banks],
             stats: DeviceStats::default(),
         })
@@ -141,7 +141,7 @@ impl Device {
 
     /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
-        DeviceStats { max_line_writes: self.wear.most().of_all(), most_writes: self.wear.most(), ..self.stats }
+        DeviceStats { max_line_writes: self.most_writes.of_all(), most_writes: self.most_writes, ..self.stats }
     }
 
     /// Energy of the accesses since the last reset plus the background energy of `elapsed` picoseconds, in femtojoules.
@@ -151,13 +151,14 @@ impl Device {
 
     /// Number of writes of `media` since the start or the last reset.
     pub fn line_writes(&self, media: MediaLine) -> u32 {
-        self.wear.of(media)
+        self.image.writes(media)
     }
 
     /// Resets statistics and wear to zero; bytes, open rows and busy banks stay.
     pub fn reset_stats(&mut self) {
         self.stats = DeviceStats::default();
-        self.wear = Wear::default();
+        self.most_writes = MostWrites::default();
+        self.image.reset_writes();
     }
 }
 
@@ -219,9 +220,13 @@ impl DevicePort for Device {
         *busy = issued.done.max(*busy);
         stats.access_energy_fj += self.energy.of_access(op, issued.row_hit);
         if op == MediaOp::Write {
-            self.wear.count(media);
+            self.most_writes.note(media, self.image.count_write(media));
         }
         issued
+    }
+
+    fn prefetch(&self, media: MediaLine) {
+        self.image.prefetch(media);
     }
 
     fn content(&self, media: MediaLine) -> Content<'_> {

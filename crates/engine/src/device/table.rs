@@ -1,40 +1,53 @@
 //! Storage whose size follows what is used: a two-level table over page numbers, and a slab that grows without moving
 //! its elements.
 
+use crate::kernel::prefetch;
+
 /// Pages in a leaf of the table.
 const LEAF: usize = 1024;
 /// Elements in a chunk of a slab.
 const CHUNK: usize = 4096;
 
-/// One number per page; zero for pages that were never set.
+/// One value per page; the default for pages that were never set.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PageTable {
-    leaves: Vec<Option<Box<[u32; LEAF]>>>,
+pub(super) struct PageTable<T> {
+    leaves: Vec<Option<Box<[T; LEAF]>>>,
 }
 
-impl PageTable {
-    pub fn get(&self, page: u64) -> u32 {
+impl<T: Copy + Default> PageTable<T> {
+    pub fn get(&self, page: u64) -> T {
         match self.leaves.get(page as usize / LEAF) {
             Some(Some(leaf)) => leaf[page as usize % LEAF],
-            _ => 0,
+            _ => T::default(),
         }
     }
 
-    pub fn get_mut(&mut self, page: u64) -> &mut u32 {
+    pub fn get_mut(&mut self, page: u64) -> &mut T {
         let leaf = page as usize / LEAF;
         if leaf >= self.leaves.len() {
             self.leaves.resize_with(leaf + 1, || None);
         }
-        &mut self.leaves[leaf].get_or_insert_with(|| Box::new([0; LEAF]))[page as usize % LEAF]
+        &mut self.leaves[leaf].get_or_insert_with(|| Box::new([T::default(); LEAF]))[page as usize % LEAF]
     }
 
-    /// Every page whose number is not zero, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.leaves.iter().enumerate().flat_map(|(leaf, numbers)| {
-            let numbers = numbers.iter().flat_map(|numbers| numbers.iter());
-            let pages = (leaf * LEAF) as u64..;
-            pages.zip(numbers.copied()).filter(|(_, number)| *number != 0)
+    /// Has the host bring the value of `page` near.
+    pub fn prefetch(&self, page: u64) {
+        if let Some(Some(leaf)) = self.leaves.get(page as usize / LEAF) {
+            prefetch(&leaf[page as usize % LEAF]);
+        }
+    }
+
+    /// Every page of a leaf in which something was set, in order, with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, T)> + '_ {
+        self.leaves.iter().enumerate().flat_map(|(leaf, values)| {
+            let values = values.iter().flat_map(|values| values.iter());
+            ((leaf * LEAF) as u64..).zip(values.copied())
         })
+    }
+
+    /// The values of the same pages.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.leaves.iter_mut().flatten().flat_map(|leaf| leaf.iter_mut())
     }
 }
 
@@ -69,6 +82,10 @@ impl<T> Slab<T> {
     pub fn get_mut(&mut self, index: u32) -> &mut T {
         &mut self.chunks[index as usize / CHUNK][index as usize % CHUNK]
     }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.chunks.iter_mut().flatten()
+    }
 }
 
 #[cfg(test)]
@@ -80,14 +97,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_table_is_a_sorted_map(sets in prop::collection::vec((0..5_000u64, 0..9u32), 0..60)) {
-            let (mut table, mut model) = (PageTable::default(), BTreeMap::new());
+            let (mut table, mut model) = (PageTable::<u32>::default(), BTreeMap::new());
             for (page, number) in sets {
                 *table.get_mut(page) = number;
                 model.insert(page, number);
                 prop_assert_eq!(table.get(page), number);
             }
             model.retain(|_, number| *number != 0);
-            prop_assert_eq!(table.iter().collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(table.iter().filter(|(_, number)| *number != 0).collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>());
             prop_assert_eq!(table.get(u64::from(u32::MAX)), 0);
         }
     }

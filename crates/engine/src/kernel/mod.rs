@@ -5,13 +5,17 @@
 //! step; a power failure falls between two events.
 
 mod digest;
+mod hash_counts;
 mod host;
+mod prefetch;
 mod queue;
 mod random;
 mod slab;
 
 pub use digest::keyed_digest;
+pub use hash_counts::HashCounts;
 pub use host::HostMemory;
+pub use prefetch::prefetch;
 pub use queue::{EventCode, Queue};
 pub use random::Random;
 pub use slab::Slab;

@@ -1,8 +1,12 @@
-//! The event queue: a binary heap over (time, sequence) with a running digest of everything that happened.
+//! The event queue, ordered by (time, sequence), with a running digest of everything that happened.
+//!
+//! Most events are scheduled in the order of their times: for now, or a fixed time ahead, or at the end of the last
+//! burst of a bus. An event that is not before the last one of a lane goes to the end of that lane; only what fits no
+//! lane takes the binary heap.
 
 use super::Ps;
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// What an event contributes to the digest. Equal simulations give equal digests; the code must not depend on
 /// host addresses or on line contents.
@@ -11,6 +15,14 @@ pub trait EventCode: Copy {
     fn code(&self) -> u64;
 }
 
+/// The order of events: by time, then as they were scheduled.
+type Key = (Ps, u64);
+
+/// After every event.
+const NEVER: Key = (Ps::MAX, u64::MAX);
+/// Lanes of events whose times never decrease. The first takes only events that are scheduled for the current time.
+const LANES: usize = 4;
+
 #[derive(Clone, Copy)]
 struct Pending<E> {
     at: Ps,
@@ -18,9 +30,15 @@ struct Pending<E> {
     event: E,
 }
 
+impl<E> Pending<E> {
+    fn key(&self) -> Key {
+        (self.at, self.sequence)
+    }
+}
+
 impl<E> PartialEq for Pending<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.at == other.at && self.sequence == other.sequence
+        self.key() == other.key()
     }
 }
 impl<E> Eq for Pending<E> {}
@@ -32,14 +50,17 @@ impl<E> PartialOrd for Pending<E> {
 impl<E> Ord for Pending<E> {
     // Reversed: `BinaryHeap` is a max-heap and the earliest event must come out first.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+        other.key().cmp(&self.key())
     }
 }
 
 /// The queue of one simulation. It owns simulated time: `now` moves only here.
 #[derive(Clone)]
 pub struct Queue<E> {
+    lanes: [VecDeque<Pending<E>>; LANES],
     heap: BinaryHeap<Pending<E>>,
+    /// The keys of the first event of each lane and of the heap; `NEVER` if there is none.
+    firsts: [Key; LANES + 1],
     now: Ps,
     sequence: u64,
     events: u64,
@@ -55,7 +76,15 @@ impl<E: EventCode> Default for Queue<E> {
 impl<E: EventCode> Queue<E> {
     /// An empty queue at time zero.
     pub fn new() -> Self {
-        Self { heap: BinaryHeap::with_capacity(256), now: 0, sequence: 0, events: 0, digest: 0x9e37_79b9_7f4a_7c15 }
+        Self {
+            lanes: std::array::from_fn(|_| VecDeque::with_capacity(64)),
+            heap: BinaryHeap::with_capacity(64),
+            firsts: [NEVER; LANES + 1],
+            now: 0,
+            sequence: 0,
+            events: 0,
+            digest: 0x9e37_79b9_7f4a_7c15,
+        }
     }
 
     /// The current simulated time in picoseconds.
@@ -75,18 +104,20 @@ impl<E: EventCode> Queue<E> {
 
     /// Whether no event is scheduled.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.first().1 == NEVER
     }
 
     /// The time of the next event, in picoseconds; `None` if no event is scheduled.
     pub fn next_at(&self) -> Option<Ps> {
-        self.heap.peek().map(|next| next.at)
+        let (_, key) = self.first();
+        (key != NEVER).then_some(key.0)
     }
 
     /// The events that are scheduled for the current time, each with its sequence number, in no particular order.
     pub fn due(&self) -> impl Iterator<Item = (u64, E)> {
         let any = self.next_at() == Some(self.now);
-        let pending = self.heap.iter().filter(move |pending| any && pending.at == self.now);
+        let all = self.lanes.iter().flatten().chain(&self.heap);
+        let pending = all.filter(move |pending| any && pending.at == self.now);
         pending.map(|pending| (pending.sequence, pending.event))
     }
 
@@ -99,34 +130,57 @@ impl<E: EventCode> Queue<E> {
 
     /// Removes all scheduled events. Past events stay in the digest.
     pub fn forget(&mut self) {
+        self.lanes.iter_mut().for_each(VecDeque::clear);
         self.heap.clear();
+        self.firsts = [NEVER; LANES + 1];
     }
 
     /// The next event in the queue, and its time.
     pub fn peek(&self) -> Option<(Ps, E)> {
-        self.heap.peek().map(|next| (next.at, next.event))
+        let next = match self.first().0 {
+            LANES => self.heap.peek(),
+            lane => self.lanes[lane].front(),
+        };
+        next.map(|next| (next.at, next.event))
     }
 
     /// Schedules `event` at `at`. A time in the past is a bug of the caller.
     pub fn schedule(&mut self, at: Ps, event: E) {
         debug_assert!(at >= self.now, "an event was scheduled {} ps in the past", self.now - at);
         self.sequence += 1;
-        self.heap.push(Pending { at, sequence: self.sequence, event });
+        let pending = Pending { at, sequence: self.sequence, event };
+        let lanes = if at == self.now { 0..1 } else { 1..LANES };
+        for lane in lanes {
+            match self.lanes[lane].back() {
+                Some(last) if last.at > at => continue,
+                Some(_) => {}
+                None => self.firsts[lane] = pending.key(),
+            }
+            return self.lanes[lane].push_back(pending);
+        }
+        self.firsts[LANES] = self.firsts[LANES].min(pending.key());
+        self.heap.push(pending);
     }
 
     /// Takes the next event and moves time to it.
     pub fn pop(&mut self) -> Option<E> {
-        let next = self.heap.pop()?;
+        let (place, _) = self.first();
+        let (next, following) = if place == LANES {
+            (self.heap.pop()?, self.heap.peek())
+        } else {
+            (self.lanes[place].pop_front()?, self.lanes[place].front())
+        };
+        self.firsts[place] = following.map_or(NEVER, Pending::key);
         self.happen(next.at, next.event);
         Some(next.event)
     }
 
-    /// Schedules `event` at `at` and takes it at once if it would be the next one, which avoids a heap operation and
+    /// Schedules `event` at `at` and takes it at once if it would be the next one, which avoids queueing it and
     /// changes nothing else. Returns whether it was taken.
     pub fn take_if_next(&mut self, at: Ps, event: E) -> bool {
         debug_assert!(at >= self.now);
-        match self.heap.peek() {
-            Some(next) if next.at <= at => {
+        match self.next_at() {
+            Some(next) if next <= at => {
                 self.schedule(at, event);
                 false
             }
@@ -136,6 +190,17 @@ impl<E: EventCode> Queue<E> {
                 true
             }
         }
+    }
+
+    /// The lane, or the heap, that has the next event, and its key.
+    fn first(&self) -> (usize, Key) {
+        let mut first = (LANES, self.firsts[LANES]);
+        for lane in 0..LANES {
+            if self.firsts[lane] < first.1 {
+                first = (lane, self.firsts[lane]);
+            }
+        }
+        first
     }
 
     fn happen(&mut self, at: Ps, event: E) {
@@ -149,6 +214,7 @@ impl<E: EventCode> Queue<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[derive(Clone, Copy, PartialEq, Debug)]
     struct Tick(u64);
@@ -240,5 +306,43 @@ mod tests {
             (seen, queue.digest())
         };
         assert_eq!(run(true), run(false));
+    }
+
+    proptest! {
+        /// Whatever is scheduled when, events come in the order of their times and then of their scheduling.
+        #[test]
+        fn events_come_as_from_a_sorted_list(steps in prop::collection::vec((0..4u64, 0..6u64), 1..200)) {
+            let (mut queue, mut model) = (Queue::new(), Vec::new());
+            for (n, (kind, ahead)) in steps.into_iter().enumerate() {
+                let at = queue.now() + ahead * 10;
+                let n = n as u64;
+                match kind {
+                    0 => {
+                        let next = model.iter().copied().min();
+                        model.retain(|event| Some(*event) != next);
+                        prop_assert_eq!(queue.pop().map(|tick: Tick| (queue.now(), tick.0)), next);
+                    }
+                    1 => {
+                        let next = model.iter().all(|&(other, _)| other > at);
+                        prop_assert_eq!(queue.take_if_next(at, Tick(n)), next);
+                        if !next {
+                            model.push((at, n));
+                        }
+                    }
+                    _ => {
+                        queue.schedule(at, Tick(n));
+                        model.push((at, n));
+                    }
+                }
+                let next = model.iter().copied().min();
+                prop_assert_eq!(queue.peek().map(|(at, tick)| (at, tick.0)), next);
+                prop_assert_eq!((queue.next_at(), queue.is_empty()), (next.map(|(at, _)| at), next.is_none()));
+                let mut due: Vec<u64> = queue.due().map(|(_, tick)| tick.0).collect();
+                due.sort_unstable();
+                let mut expected: Vec<u64> = model.iter().filter(|(at, _)| *at == queue.now()).map(|(_, n)| *n).collect();
+                expected.sort_unstable();
+                prop_assert_eq!(due, expected);
+            }
+        }
     }
 }

@@ -64,6 +64,7 @@ pub enum Event {
 }
 
 impl EventCode for Event {
+    #[inline]
     fn code(&self) -> u64 {
         let (kind, operand) = match *self {
             Event::CoreStep { core } => (1, u64::from(core)),

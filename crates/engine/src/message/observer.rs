@@ -1,6 +1,7 @@
 //! The observer stream: what stages report about their work, for auditors, crash exploration and timelines.
 //!
-//! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing.
+//! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing. For all others the stages
+//! are compiled once, with a table of calls.
 
 use super::{CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaOp, Op, Page, Site};
 use crate::kernel::Ps;
@@ -29,6 +30,10 @@ pub enum Circuit {
 
 /// Receives the observer stream. All methods do nothing by default; `_now` is the simulated time in picoseconds.
 pub trait Observer {
+    /// Whether it takes notice of anything.
+    fn listens(&self) -> bool {
+        true
+    }
     /// A store became visible in `core`'s cache.
     fn stored(&mut self, _now: Ps, _core: CoreId, _line: Line, _offset: usize, _data: &[u8]) {}
     /// `line` holds a `CounterAtomic` variable from now on. Called before the store that marks it.
@@ -102,7 +107,12 @@ pub trait Observer {
 #[derive(Default, Clone, Copy, Debug)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {}
+impl Observer for NoObserver {
+    #[inline]
+    fn listens(&self) -> bool {
+        false
+    }
+}
 
 /// Combines two observers; the first one is called first.
 macro_rules! both {

@@ -184,6 +184,8 @@ pub trait DevicePort {
     /// its bank, with a column command no earlier than `not_before`. `now` must not decrease. Counts as an access of a
     /// data line or counter block.
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp, not_before: Ps) -> Issued;
+    /// `media` will be accessed soon: the host may bring what it knows of it near. Changes nothing.
+    fn prefetch(&self, _media: MediaLine) {}
     /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Writes `bytes` to `media`.

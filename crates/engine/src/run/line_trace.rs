@@ -16,6 +16,7 @@ use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::{Design, PartsList};
+use crate::workload::trace::Expected;
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ use std::time::Instant;
 const EVENTS_PER_LOOK: u64 = 4096;
 /// Accesses between two reports of progress.
 const ACCESSES_PER_REPORT: u64 = 4096;
+/// Accesses that are read ahead, so that the host's memory has what they need when their turn comes.
+const ACCESSES_AHEAD: usize = 24;
 /// Picoseconds in a second.
 const PS_PER_SECOND: f64 = 1e12;
 
@@ -279,6 +282,12 @@ fn made_up(line: Line, number: u64) -> LineBytes {
     bytes
 }
 
+/// The time of `cycle` of a clock of `clock_mhz`, in picoseconds; `None` if it is too far away.
+fn time_of(cycle: u64, clock_mhz: u64) -> Option<Ps> {
+    let time = u128::from(cycle) * 1_000_000 / u128::from(clock_mhz);
+    Ps::try_from(time).ok().filter(|&ps| ps < Ps::MAX / 2)
+}
+
 /// Counts of what was sent.
 #[derive(Default)]
 struct Sent {
@@ -331,17 +340,22 @@ impl Run<'_> {
         let mut all = Sent::default();
         let mut first_cycle = None;
         let mut told = 0;
-        while let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()? {
-            // Time begins with the first access, because traces are cut out of longer runs.
-            let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
-            let wanted = u128::from(cycle.unwrap_or(first) - first) * 1_000_000 / u128::from(clock_mhz);
-            let wanted = Ps::try_from(wanted).ok().filter(|&ps| ps < Ps::MAX / 2).ok_or_else(|| {
-                reader
-                    .malformed(crate::workload::trace::Expected("a cycle in the first hundred days of simulated time"))
-            })?;
-            let wanted = if cycle.is_some() { wanted } else { self.system.now() };
-            let line = Line(address / LINE_BYTES % lines);
-            all.folded += u64::from(address / LINE_BYTES >= lines);
+        let mut ahead = VecDeque::with_capacity(ACCESSES_AHEAD);
+        loop {
+            while ahead.len() < ACCESSES_AHEAD
+                && let Some(LineAccess { cycle, write, address, bytes }) = reader.next_access()?
+            {
+                // Time begins with the first access, because traces are cut out of longer runs.
+                let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
+                let wanted = time_of(cycle.unwrap_or(first) - first, clock_mhz)
+                    .ok_or_else(|| reader.malformed(Expected("a cycle in the first hundred days of simulated time")))?;
+                let line = Line(address / LINE_BYTES % lines);
+                all.folded += u64::from(address / LINE_BYTES >= lines);
+                self.system.prefetch(line);
+                ahead.push_back((cycle.map(|_| wanted), line, write, bytes));
+            }
+            let Some((wanted, line, write, bytes)) = ahead.pop_front() else { break };
+            let wanted = wanted.unwrap_or_else(|| self.system.now());
             let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, all.writes)));
             all.waited += u64::from(self.send(wanted, line, written.as_ref())?);
             all.requests += 1;

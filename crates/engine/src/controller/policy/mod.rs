@@ -78,6 +78,8 @@ pub(super) struct Conventions {
     pub forwards_reads: bool,
     /// Whether a write replaces an older one of its line in the queue.
     pub merges_writes: bool,
+    /// Whether it sometimes lets no writes enter the write pending queue.
+    pub turns_writes_away: bool,
     /// Whether reads and writes share the entries of the write pending queue.
     pub shared_queue: bool,
     /// When a bank takes its next request after one.
@@ -101,7 +103,7 @@ pub(super) trait Schedule: Send {
     fn copy(&self) -> Box<dyn Schedule>;
     /// How it uses queues and banks.
     fn conventions(&self) -> Conventions;
-    /// Whether writes may enter the write pending queue.
+    /// Whether writes may enter the write pending queue; always, unless its conventions say otherwise.
     fn takes_writes(&self) -> bool {
         true
     }

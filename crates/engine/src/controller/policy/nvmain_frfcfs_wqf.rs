@@ -27,7 +27,7 @@ impl Schedule for NvmainFrfcfsWqf {
     }
 
     fn conventions(&self) -> Conventions {
-        self.order.conventions(false)
+        Conventions { turns_writes_away: true, ..self.order.conventions(false) }
     }
 
     fn takes_writes(&self) -> bool {
