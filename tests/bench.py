@@ -30,7 +30,7 @@ CALIBRATION = "calibration"
 Measured = dict[str, tuple[float, float]]
 """For each bench its rate, and that divided by the rate of the loops."""
 
-_NAME = re.compile(r"^(?P<prefix>[│ ]*)[├╰]─ (?P<name>\S+)(?P<rest>.*)$")
+_NAME = re.compile(r"^(?P<prefix>[│ ]*)[├╰]─ (?P<name>\S+)")
 _RATE = re.compile(r"(?P<value>[\d.]+) (?P<scale>[kKMGT]?)(?:item|B)/s")
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _INDENT = 3
