@@ -62,7 +62,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             for (media, bytes) in self.banks.wpq.entry(slot).units() {
                 self.observer.persisted(now, media, bytes);
             }
-            self.serve_new(location.bank);
+            self.serve(location.bank);
         }
         slot
     }

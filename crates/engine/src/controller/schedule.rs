@@ -143,15 +143,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn ask_bank(&mut self, read: BankRead) {
         let (location, since) = (self.device.locate(read.media()), self.now());
         self.banks.banks[location.bank as usize].reads.push_back(WaitingRead { read, location, since });
-        self.serve_new(location.bank);
-    }
-
-    /// Serves the bank of a request that has come. Unless the policy looks at all banks, there is nothing to decide until
-    /// the bank is free.
-    pub fn serve_new(&mut self, bank: u16) {
-        if self.banks.conventions.paced || !self.banks.banks[bank as usize].busy {
-            self.serve(bank);
-        }
+        self.serve(location.bank);
     }
 
     /// Gives `bank` its next requests, or has the policy decide when its turn comes.
@@ -161,7 +153,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
                 self.wake();
             }
         } else {
-            while self.issue_next(bank) {}
+            while !self.banks.banks[bank as usize].busy && self.issue_next(bank) {}
         }
     }
 

@@ -191,11 +191,8 @@ impl Look<'_> {
         self.device.command_at(self.now, self.location(bank, request), request.op())
     }
 
-    /// Issues `choice`, or waits until its bank can work on it without delay.
+    /// Issues `choice` to its bank, which is not busy, or waits until the bank can work on it without delay.
     fn when_ready(&self, choice: Choice) -> Next {
-        if self.banks[usize::from(choice.bank)].busy {
-            return Next::Nothing;
-        }
         let ready = self.device.ready_at(self.location(choice.bank, choice.request), choice.request.op());
         if ready > self.now { Next::Wait(choice.bank, ready) } else { Next::Issue(choice) }
     }
