@@ -25,9 +25,23 @@ compare: engine ## The main job: compare the SecPM family, as tables and as $(OU
 	$(BIN)/counterpoint compare --out $(OUT)
 
 .PHONY: test
-test: engine chromium ## Run all tests: engine, C interface, and Python package with its pages in a browser.
-	cargo test --locked -p counterpoint-engine -p counterpoint-c
+test: engine test-build chromium ## Run all tests: engine, C interface, and Python package with its pages in a browser.
+	cargo test --locked -p counterpoint-engine --lib
+	cargo test $(TEST_C)
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+# The C interface is tested as it is released, with the engine that the Python package has: named together, the two need the
+# same features.
+TEST_C := --locked --release -p counterpoint-c -p counterpoint-python
+
+.PHONY: test-build test-build-engine test-build-c
+test-build: test-build-engine test-build-c ## Build the tests of the engine and of the C interface.
+
+test-build-engine:
+	cargo test --locked -p counterpoint-engine --lib --no-run
+
+test-build-c: engine
+	cargo test $(TEST_C) --no-run
 
 .PHONY: recorder-tools
 recorder-tools:

@@ -37,6 +37,12 @@ mod timeline;
 mod user_recovery;
 pub mod workload;
 
+#[cfg(test)]
+extern crate self as counterpoint_engine;
+#[cfg(test)]
+#[path = "../tests/lib.rs"]
+mod tests;
+
 pub use assembly::{Job, LineSystem, System};
 pub use crash::CrashCase;
 pub use legal_states::explore_legal;

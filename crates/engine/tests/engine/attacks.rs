@@ -1,8 +1,8 @@
 //! An attacker who writes to the memory module, through the public entry point: what he changes is never accepted by a
 //! design with MACs and a tree, at a crash point or while the machine runs; without them, what passes is shown.
 
-use crate::common::judge::{assert_holds, assert_reproduces, count, crash, everywhere, request_of, with};
-use crate::integrity::{DESIGNS, all};
+use super::common::judge::{assert_holds, assert_reproduces, count, crash, everywhere, request_of, with};
+use super::integrity::{DESIGNS, all};
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design;
 use counterpoint_engine::workload::WORKLOADS;

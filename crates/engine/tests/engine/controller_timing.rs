@@ -1,7 +1,7 @@
 //! When the controller answers, to the picosecond: not ready at the event before, ready at the time that follows from
 //! the machine's values.
 
-use crate::common::{LATE, Times, line, run, system, times};
+use super::common::{LATE, Times, line, run, system, times};
 use counterpoint_engine::config::{self, CounterPlacement, Machine, WriteRecovery};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{NoObserver, Observer, Page};

@@ -1,7 +1,7 @@
 //! When the counter-atomicity family answers, to the picosecond, and which entries of its queues are ready at that time
 //! (counter-atomicity section 5.2.2 and Figure 6).
 
-use crate::common::{LATE, Times, line, reading, run, system, times};
+use super::common::{LATE, Times, line, reading, run, system, times};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, AddressMapping, CounterPlacement, Machine, Variant};
 use counterpoint_engine::kernel::Ps;

@@ -1,7 +1,7 @@
 //! Power failures after every event, through the public entry point: what a design promises holds, and the designs that
 //! the papers call broken are found to be broken, with a request that reproduces it.
 
-use crate::common::judge::{
+use super::common::judge::{
     assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, readings, refusal, with,
 };
 use counterpoint_engine::design;

@@ -1,8 +1,8 @@
 //! Decisions that papers leave open, each set to what no preset has: every design accepts it in both readings, runs and
 //! says the same with and without bytes; what promises to survive a power failure does; and each does what it is for.
 
-use crate::common::judge::{assert_holds, crash, everywhere};
-use crate::common::{Full, LATE, Times, line, run, times};
+use super::common::judge::{assert_holds, crash, everywhere};
+use super::common::{Full, LATE, Times, line, run, times};
 use counterpoint_engine::config::{self, AesHold, CounterAtomicOrder, Machine, Variant};
 use counterpoint_engine::message::{NoObserver, ProgramForm};
 use counterpoint_engine::workload::{self, WORKLOADS, WorkloadConfig, WorkloadKind};

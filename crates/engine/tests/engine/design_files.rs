@@ -1,8 +1,8 @@
 //! Designs as files: every value of every part runs and is crashed, parts that contradict each other are refused in one
 //! sentence, and every other combination works or is caught by the auditors, never with a panic.
 
-use crate::common::judge::with;
-use crate::common::{Full, run};
+use super::common::judge::with;
+use super::common::{Full, run};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::api::{self, Error};
 use counterpoint_engine::config::{self, ConfigError, Variant};

@@ -47,7 +47,7 @@ fn explore(
     requests: &[(Ps, u64, bool)],
 ) -> Result<u64, TestCaseError> {
     let design = design::find(name, variant).unwrap();
-    let base = Arc::new(crate::common::Full([7; 64]));
+    let base = Arc::new(super::common::Full([7; 64]));
     let mut system = LineSystem::new(machine, &design, base.clone(), 1, NoObserver).unwrap();
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, machine.device.capacity.0).unwrap();
     let codec = SchemeCodec::new(Box::new(SplitCounters::of(&machine.counters)), Box::new(pads), base);
@@ -157,7 +157,7 @@ struct Caches {
 /// two plaintexts.
 fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, TestCaseError> {
     let design = design::find("eadr-cme", Variant::Hardened).unwrap();
-    let base = Arc::new(crate::common::Full([7; 64]));
+    let base = Arc::new(super::common::Full([7; 64]));
     let mut system = LineSystem::new(machine, &design, base.clone(), 1, NoObserver).unwrap();
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, machine.device.capacity.0).unwrap();
     let codec = SchemeCodec::new(Box::new(SplitCounters::of(&machine.counters)), Box::new(pads), base);

@@ -1,7 +1,7 @@
 //! Whatever mechanism is switched off and however small the machine, a real boot and the auditors' own view agree. A
 //! design may fail; this program may not.
 
-use crate::common::judge::{count, crash, readings};
+use super::common::judge::{count, crash, readings};
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design;
 use counterpoint_engine::design::faults::Fault;
@@ -37,7 +37,7 @@ fn that_disagreed() -> Vec<Value> {
             "controller.counter_placement=cross-bank", "controller.read_queue_entries=2", "counters.minor_bits=3",
             "device.mapping=bank-contiguous", "device.write_recovery=row-close", "l2.shared=true", "l3.size=256B"]}),
     ];
-    over.into_iter().map(|over| crate::common::judge::with(&base, over)).collect()
+    over.into_iter().map(|over| super::common::judge::with(&base, over)).collect()
 }
 
 /// Every fault of every design, each on a small machine.

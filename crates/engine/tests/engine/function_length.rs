@@ -1,6 +1,6 @@
 //! No function of the program is longer than what fits on a page.
 
-use crate::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of};
+use super::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Block, ImplItemFn, Item, ItemFn, Signature, TraitItemFn};

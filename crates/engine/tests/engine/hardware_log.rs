@@ -2,7 +2,7 @@
 //! values, and the contents of the media afterwards, read by a decoder that shares only the block cipher with the
 //! engine.
 
-use crate::common::{LATE, reading};
+use super::common::{LATE, reading};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use counterpoint_engine::cipher::Keys;

@@ -1,7 +1,7 @@
 //! Random transactions that hardware logs, through every stage of a machine: they end, a line is logged before the
 //! first store to it, and the log is freed before the transaction has ended.
 
-use crate::common::run_programs;
+use super::common::run_programs;
 use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::message::{CoreId, Line, Observer, Op, OpBuffer, OpSource};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! MACs and integrity trees through the public entry point: what is not tampered with is never refused, whatever is lost; no
 //! check of a run fails.
 
-use crate::common::judge::{assert_holds, count, everywhere, with};
+use super::common::judge::{assert_holds, count, everywhere, with};
 use counterpoint_engine::api;
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
 //! The architecture: which module imports which, and no stage names a design.
 
-use crate::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of, without_tests};
+use super::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;

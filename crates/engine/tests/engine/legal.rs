@@ -1,7 +1,7 @@
 //! Every legal state at every fence, through the public entry point: correct designs hold whatever the caches and
 //! queues did, and what one schedule shows to be broken is broken here, too.
 
-use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, refusal, with};
+use super::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Power failures after every event with designs whose hardware keeps the log: what must hold does, whatever the size
 //! of a transaction, and what the paper leaves open is reported as it is.
 
-use crate::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
+use super::common::judge::{assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, refusal, with};
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::json;

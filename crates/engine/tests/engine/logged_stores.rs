@@ -1,6 +1,6 @@
 //! Accesses of the first level in a transaction that hardware logs: counted once, and logged whatever their kind.
 
-use crate::common::run_programs;
+use super::common::run_programs;
 use counterpoint_engine::System;
 use counterpoint_engine::config::{self, Variant};
 use counterpoint_engine::kernel::Ps;

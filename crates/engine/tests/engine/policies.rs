@@ -1,6 +1,6 @@
 //! What each scheduling policy promises, to the picosecond. `nvmain` holds one of them against the original.
 
-use crate::common::{LATE, Times, line, run, system, times};
+use super::common::{LATE, Times, line, run, system, times};
 use counterpoint_engine::config::{Machine, load_machine};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{NoObserver, Observer};

@@ -2,8 +2,8 @@
 //! the block leaves the counter cache alone meanwhile (evicted, or written back on request) with the newer counter of a
 //! neighbour, the pair must not overwrite it with the older block.
 
-use crate::common::judge::crash;
-use crate::common::{Full, LATE, reading};
+use super::common::judge::crash;
+use super::common::{Full, LATE, reading};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, ConfigError, CounterOrganisation, Machine, Variant};
 use counterpoint_engine::controller::Response;

@@ -1,7 +1,7 @@
 //! What follows a violation: the smallest run that shows it, who is to blame, and programs that are wrong on every
 //! design.
 
-use crate::common::judge::{count, crash, refusal, request_of, with};
+use super::common::judge::{count, crash, refusal, request_of, with};
 use serde_json::{Value, json};
 
 fn explained(request: &Value) -> Value {

@@ -1,4 +1,4 @@
-//! All integration tests of the engine except the conformance of designs: one program, because linking each takes long.
+//! All tests of the whole engine except the conformance of designs.
 
 mod common;
 
