@@ -74,6 +74,10 @@ library: ## Build the C interface: libcounterpoint and its header, in target/lib
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
 	$(BIN)/python tests/bench.py $(BENCH)
 
+.PHONY: scale
+scale: ## Measure what a request costs against footprint, queues, length and cores, and the memory that a run takes, as tables.
+	cargo run --locked --release --package counterpoint-engine --example scale
+
 .PHONY: lint lint-rust lint-python
 lint: lint-rust lint-python ## Check formatting, lints and types without changing files.
 

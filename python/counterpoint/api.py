@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
@@ -499,8 +500,14 @@ def _described(design: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _describe() -> dict[str, Any]:
-    description: dict[str, Any] = json.loads(_engine.describe())
+    description: dict[str, Any] = json.loads(_description(_engine.describe))
     return description
+
+
+@lru_cache(1)
+def _description(describe: Callable[[], str]) -> str:
+    """What an engine says of itself. It takes longer to say this than to simulate a short run."""
+    return describe()
 
 
 def _any_trace(works: Iterable[str | os.PathLike[str]]) -> bool:

@@ -11,6 +11,7 @@ import contextlib
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -121,11 +122,7 @@ class Database:
         Raises:
             InputError: it has not.
         """
-        import duckdb
-
-        with _heard(), duckdb.connect(config=CONFIGURATION) as made:
-            made.execute(tables)
-            expected = dict(made.execute(_LAYOUT).fetchall())
+        expected = _layout(tables)
         found = dict(self.ask(_LAYOUT))
         seen = {name for (name,) in self.ask(_VIEWS)}
         for name, layout in expected.items():
@@ -170,6 +167,16 @@ class Database:
                 return call()
         except self._faults as error:
             raise InputError(f"the store '{self.path}' cannot be {done}: {reason(error)}") from None
+
+
+@cache
+def _layout(tables: str) -> dict[str, str]:
+    """The columns of tables, by name, as DuckDB says them."""
+    import duckdb
+
+    with _heard(), duckdb.connect(config=CONFIGURATION) as made:
+        made.execute(tables)
+        return dict(made.execute(_LAYOUT).fetchall())
 
 
 def create(path: Path, statements: str) -> None:

@@ -222,6 +222,8 @@ class CrashOptions(RunOptions, total=False):
             takes half a second or more; off by default.
         stop_after: end the exploration with this many memories on which the command fails; default none.
         time_budget: end the exploration after so many seconds; default none.
+        workers: how many threads judge power failures during recovery and attacks, at most one for each processor;
+            0 (default) is one for each. The verdict does not depend on it.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
         wrappers: for a recorded program: names of functions that only flush or fence, besides the usual ones; causes
@@ -253,6 +255,7 @@ class CrashOptions(RunOptions, total=False):
     watch_reads: Annotated[bool, flag]
     stop_after: Annotated[int | None, count]
     time_budget: Annotated[int | None, count]
+    workers: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
     recover_keep: Annotated[str | os.PathLike[str] | None, path]
     wrappers: Annotated[Iterable[str] | None, check_names]

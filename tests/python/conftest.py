@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -27,18 +29,32 @@ _FLAGS = (
 
 
 _LONGEST_FIRST = (
-    "test_streams.py",
-    "test_calibrate.py",
-    "test_papers.py",
-    "test_interruption.py",
     "test_campaign.py",
+    "test_papers.py",
+    "test_streams.py",
+    "test_interruption.py",
     "test_border.py",
-    "test_sweep_cluster.py",
-    "test_sweep.py",
+    "test_calibrate.py",
     "test_store.py",
+    "test_report.py",
+    "test_reproduction_page.py",
+    "test_sweep_cluster.py",
     "test_tutorial.py",
+    "test_litmus.py",
+    "test_gem5.py",
+    "test_sweep.py",
 )
 """Files that take long. They begin first, so that no processor waits for the last of them."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps compiled modules, even if the environment forbids it: tests start hundreds of processes, and most of them
+    would spend more time on compiling the same modules than on their work. They are kept beside what pytest keeps, so
+    that no folder of sources gets any."""
+    kept = str(config.rootpath / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = kept
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

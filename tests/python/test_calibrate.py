@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,6 +21,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
+from counterpoint.cli import main
 from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce, sensitivity
 from counterpoint.papers.decisions import DecisionSpec, Simulator, read, simulator_of, simulators
 from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
@@ -187,8 +192,8 @@ OWN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@contextmanager
+def tiny_paper() -> Iterator[None]:
     """A paper of short runs, with few decisions."""
     whole = paper(TINY)
     document = {
@@ -202,10 +207,51 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def known(name: str) -> Paper:
         return small if name == TINY else paper(name)
 
-    for module in (declared, calibrate, reproduce, calibration_page):
-        monkeypatch.setattr(module, "paper", known)
-    monkeypatch.setattr(calibrate, "simulators", lambda: (simulator,))
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (declared, calibrate, reproduce, calibration_page):
+            patch.setattr(module, "paper", known)
+        patch.setattr(calibrate, "simulators", lambda: (simulator,))
+        yield
+
+
+@pytest.fixture
+def tiny() -> Iterator[None]:
+    with tiny_paper():
+        yield
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search by the command line, which begins with an empty store. It is read, not changed."""
+
+    code: int
+    out: str
+    folder: Path
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "runs.duckdb"
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)["calibrations"][0]
+
+
+def search_in(folder: Path) -> tuple[str, ...]:
+    """The words of a search that has its files in a folder."""
+    files = ("--store", str(folder / "runs.duckdb"), "--out", str(folder / "docs"))
+    return ("calibrate", TINY, "--budget", "10", *files, "--json")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Searched:
+    folder = tmp_path_factory.mktemp("whole")
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with tiny_paper(), pytest.MonkeyPatch.context() as patch, redirect_stdout(out), pytest.raises(SystemExit) as stop:
+        patch.setattr("sys.argv", ["counterpoint", *search_in(folder)])
+        main()
+    assert isinstance(stop.value.code, int)
+    return Searched(stop.value.code, out.buffer.getvalue().decode(), folder)
 
 
 def simulations(store: Path) -> int:
@@ -215,12 +261,11 @@ def simulations(store: Path) -> int:
 
 @pytest.mark.engine
 @pytest.mark.usefixtures("tiny")
-def test_a_search_with_the_engine_from_end_to_end(cli: Cli, tmp_path: Path) -> None:
+def test_a_search_with_the_engine_from_end_to_end(whole: Searched, cli: Cli, tmp_path: Path) -> None:
+    assert whole.code == 0
+    (document,) = json.loads(whole.out)["calibrations"]
+    shutil.copytree(whole.folder, tmp_path, dirs_exist_ok=True)
     store = tmp_path / "runs.duckdb"
-    command = ("calibrate", TINY, "--budget", "10", "--store", str(store), "--out", str(tmp_path / "docs"))
-    found = cli(*command, "--json")
-    assert found.code == 0, found.err
-    (document,) = json.loads(found.out)["calibrations"]
     kept = simulations(store)
     assert kept > 0
 
@@ -251,7 +296,7 @@ def test_a_search_with_the_engine_from_end_to_end(cli: Cli, tmp_path: Path) -> N
     }
     assert not (tmp_path / "docs" / "assumptions.md").exists(), "which is about all papers"
 
-    again = cli(*command, "--json", "--workers", "1")
+    again = cli(*search_in(tmp_path), "--workers", "1")
     assert json.loads(again.out)["calibrations"] == [document], "nothing depends on workers"
     assert simulations(store) == kept, "nor is anything simulated twice"
     with Store(store, read_only=True) as opened:
@@ -260,9 +305,7 @@ def test_a_search_with_the_engine_from_end_to_end(cli: Cli, tmp_path: Path) -> N
 
 @pytest.mark.engine
 @pytest.mark.usefixtures("tiny")
-def test_a_search_that_was_interrupted_goes_on(tmp_path: Path) -> None:
-    whole = tmp_path / "whole.duckdb"
-    expected = calibrate.calibrate(TINY, budget=10, store=whole)[0].to_dict()
+def test_a_search_that_was_interrupted_goes_on(whole: Searched, tmp_path: Path) -> None:
     halved = tmp_path / "halved.duckdb"
 
     def stop(done: int, total: int) -> None:
@@ -272,11 +315,11 @@ def test_a_search_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     with pytest.raises(cp.Interrupted):
         calibrate.calibrate(TINY, budget=10, store=halved, progress=stop)
     before = simulations(halved)
-    assert 0 < before < simulations(whole)
+    assert 0 < before < simulations(whole.store)
     told: list[tuple[int, int]] = []
     found = calibrate.calibrate(TINY, budget=10, store=halved, progress=lambda *at: told.append(at))[0].to_dict()
-    assert found == expected
-    assert simulations(halved) == simulations(whole)
+    assert json.loads(json.dumps(found)) == whole.document
+    assert simulations(halved) == simulations(whole.store)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert all(0 <= done <= total for done, total in told) and told[-1][0] == told[-1][1]
 
@@ -336,6 +379,11 @@ def thinks(spec: DecisionSpec) -> bool:
     return "program.think_instructions" in dict(spec.start)
 
 
+@cache
+def judged_claims_of(name: str) -> tuple[str, ...]:
+    return evaluate.judged_claims(name)
+
+
 def thinking(asked: Sequence[Ask]) -> list[Outcome]:
     """Scores that depend on one decision alone, the third choice of which is best."""
     found = []
@@ -346,12 +394,13 @@ def thinking(asked: Sequence[Ask]) -> list[Outcome]:
         place = next(place for spec, place in places if thinks(spec))
         score = 1 - abs(place - 2) / 8
         row = ClaimRow("", "1 ± 1", f"{score}", holds=score == 1)
-        known = evaluate.judged_claims(ask.paper)
+        known = judged_claims_of(ask.paper)
         judged = tuple(Claim(name, ask.paper, "", 1, score, 1, row.holds, (row,)) for name in known)
         found.append(Outcome(dict.fromkeys(known, score), claims=judged))
     return found
 
 
+@pytest.fixture(scope="module")
 def found_by_thinking() -> list[calibrate.Calibration]:
     found = []
     for simulator in simulators():
@@ -365,8 +414,10 @@ def found_by_thinking() -> list[calibrate.Calibration]:
     return found
 
 
-def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) -> None:
-    found = found_by_thinking()
+def test_the_pages_of_all_papers_say_what_each_claim_depends_on(
+    found_by_thinking: list[calibrate.Calibration], tmp_path: Path
+) -> None:
+    found = found_by_thinking
     written = calibration_page.write_pages(found, tmp_path)
     assert [str(path.relative_to(tmp_path)) for path in written] == [
         *(f"calibration/{simulator.name}.{kind}" for simulator in simulators() for kind in ("md", "csv")),
@@ -393,8 +444,8 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(tmp_path: Path) 
     assert len(claims_shown) == sum(len(evaluate.judged_claims(name)) for name in PAPERS)
 
 
-def test_the_page_has_what_was_measured_at_full_length() -> None:
-    one = found_by_thinking()[0]
+def test_the_page_has_what_was_measured_at_full_length(found_by_thinking: list[calibrate.Calibration]) -> None:
+    one = found_by_thinking[0]
     row = ClaimRow("", "", "", holds=True)
     claim = Claim("p.f1.x", "p", "", 1, 1, 1, True, (row,))
     missed = Claim("p.f1.y", "p", "", 1, 9, 1, False, (row,))
@@ -406,9 +457,11 @@ def test_the_page_has_what_was_measured_at_full_length() -> None:
     assert f"| `{one.space.decisions[0].name}` {changed} | 1 of 2 | 0.750 | `p.f1.y` |" in page
 
 
-def test_the_page_of_assumptions_is_written_with_the_last_search(tmp_path: Path) -> None:
+def test_the_page_of_assumptions_is_written_with_the_last_search(
+    found_by_thinking: list[calibrate.Calibration], tmp_path: Path
+) -> None:
     folder, together = tmp_path / "apart", tmp_path / "together"
-    found = found_by_thinking()
+    found = found_by_thinking
     calibration_page.write_pages(found, together)
     whole = {path.relative_to(together): path.read_bytes() for path in together.rglob("*.*")}
     for one in reversed(found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,30 @@ from test_sweep import Inline
 import counterpoint as cp
 from counterpoint import database, sweeps
 from counterpoint import store as store_module
-from counterpoint.report import sweep_page
+from counterpoint.papers.model import Chart
+from counterpoint.report import figures, sweep_page
 
 SPEC: dict[str, Any] = {
     "name": "small",
     "base": {"workload": "btree"},
     "axes": {"design": ["unencrypted", "secpm"], "tx_size": [64, 1024, 100]},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Draws equal charts once: a drawing depends on its chart alone, and hundreds of pages have the same."""
+    draw, drawn = figures.draw, {}
+
+    def once(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None) -> str:
+        key = repr((chart, wide, colour_of))
+        if key not in drawn:
+            drawn[key] = draw(chart, wide=wide, colour_of=colour_of)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "draw", once)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -310,6 +327,7 @@ def test_ctrl_c_is_no_fault_of_a_store(tmp_path: Path) -> None:
     """DuckDB makes an error of its own of an exception that a signal handler raises while it works."""
     stopped = 0
     for attempt in range(80):
+        database._layout.cache_clear()
         path = tmp_path / f"{attempt}.duckdb"
         before = signal.signal(signal.SIGALRM, signal.default_int_handler)
         try:

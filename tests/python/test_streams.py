@@ -51,7 +51,7 @@ _COMMANDS = {
     "record": "record --out ../shared.cptrace -- true",
     "check": "check recorded.log --json",
     "replay": "replay trace.nvmain -d secpm --machine small",
-    "reproduce": "reproduce secpm --quick --store ../papers.duckdb --json",
+    "reproduce": "reproduce secpm-workshop --quick --store ../papers.duckdb --json",
     "calibrate": "calibrate secpm",
     "sweep": "sweep sweep.toml",
     "report": "report ../sweep.duckdb",
@@ -77,7 +77,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what commands need; each works in a folder inside."""
     folder = tmp_path_factory.mktemp("streams")
     (folder / "sweep.toml").write_text(_SWEEP)
-    for command in ("sweep sweep.toml", "reproduce secpm --quick --store papers.duckdb"):
+    for command in ("sweep sweep.toml", "reproduce secpm-workshop --quick --store papers.duckdb"):
         subprocess.run([*_PROGRAM, *command.split()], cwd=folder, capture_output=True, check=False)
     return folder
 

@@ -96,6 +96,7 @@ def test_processes_of_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "reproduce secpm --quick --workers {}",
         "calibrate secpm --workers {}",
         "crash secpm trace.log --recover RECOVERY --recover-jobs {}",
+        "crash secpm btree --machine small --transactions 2 --workers {}",
     ],
 )
 def test_what_is_asked_for_beyond_that_is_said(

@@ -34,6 +34,7 @@ def crash(
     if by_line and given.get("recover") is None:
         raise InputError("--by-line: only a recovery of the program's own, --recover, says which memories fail")
     options.say_fewer("--recover-jobs", given.get("recover_jobs"))
+    options.check_workers(given.get("workers") or 0)
     if out is not None:
         from ..files import prepare_folder
 

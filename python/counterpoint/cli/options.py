@@ -123,6 +123,7 @@ OPTIONS: Mapping[str, Any] = {
     "watch_reads": _switch("--watch-reads", "Watch what that command reads: a run decides all states equal there."),
     "stop_after": _number("--stop-after", "End with N memories on which the command fails."),
     "time_budget": _number("--time-budget", "End the exploration after so many seconds.", metavar="SECONDS"),
+    "workers": _number("--workers", "Threads that judge; 0 (default) is one per processor."),
     "recover_folder": Annotated[
         Path | None,
         typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is created."),

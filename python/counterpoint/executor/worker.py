@@ -14,7 +14,6 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -81,7 +80,7 @@ def serve() -> None:
 
 def encode(outcome: Outcome) -> str:
     """An outcome as a line."""
-    return json.dumps([type(outcome).__name__, asdict(outcome)]) + "\n"
+    return json.dumps([type(outcome).__name__, vars(outcome)]) + "\n"
 
 
 def decode(line: str | bytes) -> Outcome:

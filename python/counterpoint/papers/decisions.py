@@ -25,7 +25,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, TypeAlias
 
@@ -78,7 +78,11 @@ class DecisionSpec:
 
     def place(self, choice: Choice) -> int:
         """The number of a choice in `range`."""
-        return next(i for i, one in enumerate(self.range) if _typed(one) == _typed(choice))
+        return self._places[_typed(choice)]
+
+    @cached_property
+    def _places(self) -> Mapping[frozenset[tuple[str, type, Value]], int]:
+        return {_typed(one): place for place, one in enumerate(self.range)}
 
     def said(self, choice: Choice | None) -> str:
         """A choice as people read it."""

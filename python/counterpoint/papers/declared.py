@@ -244,7 +244,8 @@ def sets() -> dict[str, list[str]]:
     return dict(tomllib.loads((_HERE / "claims.toml").read_text())["sets"])
 
 
-def _read(folder: str, file: str) -> dict[str, Any]:
+@cache
+def _read(folder: str, file: str) -> Mapping[str, Any]:
     return tomllib.loads((_HERE / folder / file).read_text())
 
 

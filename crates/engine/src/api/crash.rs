@@ -15,7 +15,7 @@ use crate::crash_view;
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
-use crate::run::{Failure, Source};
+use crate::run::{Failure, Source, workers};
 use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -52,7 +52,8 @@ fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
 pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request: Crash = request::parse(request)?;
     let budget = Budget::start(request.time_budget, cancel)?;
-    budget.explained(explored_and_analysed(&request, progress, &budget))
+    let explored = workers::in_pool(request.threads(), || explored_and_analysed(&request, progress, &budget))?;
+    budget.explained(explored)
 }
 
 /// [`crash`] as far as `budget` allows.

@@ -8,6 +8,7 @@ use crate::config::{self, ByteSize, ConfigError, RunConfig, Variant, unknown_nam
 use crate::crash::{CrashPlan, Exploration, Region};
 use crate::design::{self, faults::Fault};
 use crate::parts::Design;
+use crate::run::workers;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -154,6 +155,9 @@ pub(super) struct Crash {
     /// Seconds after which the exploration ends.
     #[serde(deserialize_with = "whole")]
     pub time_budget: Option<u64>,
+    /// How many threads judge at a time; 0, the default, means one per processor.
+    #[serde(deserialize_with = "whole")]
+    pub workers: Option<u64>,
     /// The folder in which memory is written for the command.
     pub recover_folder: Option<String>,
     /// The folder in which the memory of the command's first failure is kept.
@@ -458,6 +462,11 @@ impl Common {
 }
 
 impl Crash {
+    /// The number of threads that judge.
+    pub(super) fn threads(&self) -> usize {
+        workers::workers(self.workers.map_or(0, |workers| usize::try_from(workers).unwrap_or(usize::MAX)))
+    }
+
     /// The exploration of one run that the request describes.
     pub(super) fn exploration(&self) -> Result<Exploration, ConfigError> {
         let plan = match (self.points, self.at_event) {
@@ -494,6 +503,7 @@ impl Crash {
             stop_after: self.stop_after,
             attack: attacks(&self.attack, self.attack_every)?,
             stages: self.stages,
+            shared: self.threads() > 1,
         })
     }
 }

@@ -20,8 +20,8 @@ use crate::parts::{
     Tree, TreeNodes, TreeScheme, WritePath,
 };
 use crate::recovery::{IntegrityCodec, SchemeCodec, TreeCodec};
-use std::cell::RefCell;
 use std::sync::Arc;
+use thread_local::ThreadLocal;
 
 /// What the controller needs for the encryption of `design`; `None` for plaintext memory.
 pub(crate) fn encryption_parts(
@@ -210,7 +210,7 @@ fn integrity_of_boot(config: &config::Integrity, caches: MetadataShape, integrit
         tree,
         shadow: integrity.shadow,
         stop_loss,
-        known: RefCell::default(),
+        known: ThreadLocal::new(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, Recover
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 
 const NOWHERE: u32 = u32::MAX;
@@ -123,7 +124,8 @@ struct CoreState {
 /// Judges the heaps of all cores.
 pub(super) struct Transactions {
     program: Arc<dyn ProgramRecovery>,
-    records: Receiver<TransactionRecord>,
+    /// In a mutex so that threads may share what has been received; nothing waits for it.
+    records: Mutex<Receiver<TransactionRecord>>,
     cores: Vec<CoreState>,
     stamp: u32,
     /// Whether hardware keeps the log.
@@ -157,13 +159,13 @@ impl Transactions {
                 bad: false,
             })
             .collect();
-        Self { program, records, cores, stamp: 0, hardware_logged }
+        Self { program, records: Mutex::new(records), cores, stamp: 0, hardware_logged }
     }
 
     /// Handles that `core` began transaction `number`.
     pub fn began(&mut self, lines: &mut Lines, core: CoreId, number: u64) {
         let Some(state) = self.cores.iter().position(|state| state.core == core) else { return };
-        for record in self.records.try_iter() {
+        for record in self.records.get_mut().expect("nothing panics with it").try_iter() {
             if let Some(of) = self.cores.iter_mut().find(|state| state.core == record.core) {
                 of.inbox.push_back(record);
             }

@@ -3,7 +3,8 @@
 use super::attack::Attacker;
 use super::audited::{Audited, audited};
 use super::by_line::ByLine;
-use super::power::{Survivors, struck};
+use super::losses::Losses;
+use super::power::Survivors;
 use super::region::RegionEvents;
 use super::report::Recoveries;
 use super::{
@@ -121,8 +122,10 @@ impl CrashCase<'_> {
             .attacked_by(exploration.attack.map(|plan| {
                 let verification = self.config.machine.integrity.read_verification;
                 Attacker::new(self.config.seed, plan, verification == ReadVerification::Speculative, base)
+                    .shared(exploration.shared)
             }))
             .nested(exploration.nested)
+            .shared(exploration.shared)
             .tally_stages(exploration.stages)
             .stop_at(exploration.stop_at)
             .stop_after(exploration.stop_after)
@@ -177,11 +180,12 @@ impl CrashCase<'_> {
         schedule: u64,
     ) -> Result<bool, Failure> {
         let mut watch = Watch::new(self.progress, self.cancel);
+        let mut losses = Losses::new(*loss);
         let mut disturbance = Disturbance::of(self.config, self.design, schedule);
         let mut outcome = Ok(());
         system.run(|system| {
             if system.observer.wants_survivors() {
-                let judged = with_survivors(system, loss, Explorer::judge);
+                let judged = with_survivors(system, &mut losses, Explorer::judge);
                 outcome = judged.map(|Judgement { events, .. }| watch.spend(events));
             }
             if outcome.is_err() || system.observer.stopped() || system.observer.has_left() {
@@ -207,7 +211,7 @@ impl CrashCase<'_> {
         } else {
             watch.finish(system)?;
         }
-        match with_survivors(system, loss, Explorer::judge_end) {
+        match with_survivors(system, &mut losses, Explorer::judge_end) {
             Err(Failure::Cancelled) => Ok(true),
             outcome => outcome.map(|()| false),
         }
@@ -274,10 +278,10 @@ pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
 /// Passes the true survivors of a power failure now to the explorer.
 fn with_survivors<'e, T>(
     system: &mut System<Explorer<'e>>,
-    loss: &PowerLoss<'_>,
+    losses: &mut Losses<'_>,
     judge: impl FnOnce(&mut Explorer<'e>, &Survivors<'_>) -> T,
 ) -> T {
-    let drained = struck(system, loss);
+    let drained = losses.strike(system);
     let System { observer, device, .. } = system;
-    judge(observer, &Survivors { drained, media: device.image(), loss: *loss })
+    judge(observer, &Survivors { drained, media: device.image(), loss: losses.loss })
 }

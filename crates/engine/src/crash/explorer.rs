@@ -118,8 +118,9 @@ pub struct Explorer<'a> {
     attacker: Option<Attacker>,
     /// The last event after which the auditors were informed of what leaves the caches.
     power_lost_at: Option<u64>,
-    /// How many times in a row power fails again during recovery.
+    /// How many times in a row power fails again during recovery, and whether all threads of the pool judge that.
     nested: u32,
+    shared: bool,
     /// Number of states explored with second power failures, and of these failures.
     nested_states: u64,
     nested_points: u64,
@@ -171,6 +172,7 @@ impl<'a> Explorer<'a> {
             attacker: None,
             power_lost_at: None,
             nested: 0,
+            shared: false,
             nested_states: 0,
             nested_points: 0,
             own: None,
@@ -222,6 +224,12 @@ impl<'a> Explorer<'a> {
     /// Fails power again `depth` times in a row during the recovery from every distinct state that recovers.
     pub fn nested(mut self, depth: u32) -> Self {
         self.nested = depth;
+        self
+    }
+
+    /// `shared`: whether these failures are judged on all threads of the pool that the exploration runs in.
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
         self
     }
 
@@ -373,7 +381,7 @@ impl<'a> Explorer<'a> {
         let never = AtomicBool::new(false);
         let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
         let nested = Nested::new(&self.auditor, survivors, thorough, self.cancel.unwrap_or(&never));
-        let result = nested.depth(self.nested).explore();
+        let result = nested.depth(self.nested).shared(self.shared).explore();
         self.nested_points += result.points;
         self.nested_states -= u64::from(result.interrupted);
         self.point_broken_by(!result.found.is_empty());

@@ -16,7 +16,8 @@ use super::power::{Drained, PowerLoss, Survivors};
 use super::second_life::{SecondLife, second_life};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::message::{Line, MediaLine, ProgramRecovery};
-use crate::recovery::{Boot, BootStep, Media};
+use crate::recovery::{Boot, BootStep, Media, Memory};
+use crate::run::workers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +32,9 @@ pub(super) struct NestedResult {
     pub interrupted: bool,
 }
 
+/// How many power failures during one recovery are judged at a time.
+const AT_A_TIME: usize = 64;
+
 /// A recovery on the path: its boot begins with what the last power loss of `path` left over `media`.
 struct Life<'b, 'a> {
     media: &'b dyn Media,
@@ -39,6 +43,17 @@ struct Life<'b, 'a> {
     path: &'b Path<'b>,
     watch: BootWatch<'a>,
     /// What the earlier recoveries have stored.
+    touched: BTreeSet<MediaLine>,
+}
+
+/// A power failure during a recovery, before it is judged.
+struct Failing<'m, 'a> {
+    /// After which step of the recovery, counted from 1, and which step that is.
+    step: (u64, BootStep),
+    memory: Memory<'m>,
+    digest: u128,
+    drained: Arc<Drained>,
+    watch: BootWatch<'a>,
     touched: BTreeSet<MediaLine>,
 }
 
@@ -58,6 +73,7 @@ pub(super) struct Nested<'a> {
     written: BTreeSet<Line>,
     /// How many times in a row power fails.
     depth: u32,
+    shared: bool,
     met: Met,
     prunes: bool,
     cancel: &'a AtomicBool,
@@ -78,6 +94,7 @@ impl<'a> Nested<'a> {
             expected: first.lines().collect(),
             written: BTreeSet::new(),
             depth: 1,
+            shared: false,
             met: Met::default(),
             prunes: true,
             cancel,
@@ -88,6 +105,12 @@ impl<'a> Nested<'a> {
     /// Sets how many times in a row power fails.
     pub fn depth(mut self, depth: u32) -> Self {
         self.depth = depth;
+        self
+    }
+
+    /// `shared`: whether failures are judged on all threads of the pool.
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
         self
     }
 
@@ -124,21 +147,28 @@ impl<'a> Nested<'a> {
     }
 
     /// Fails power after every step of a recovery, `left` times in a row.
-    fn fail_everywhere(&mut self, life: Life<'_, 'a>, left: u32) {
+    fn fail_everywhere<'m>(&mut self, life: Life<'m, 'a>, left: u32)
+    where
+        'a: 'm,
+    {
         let Life { media, digest, path, watch, touched } = life;
         let snapshot = &path.losses.last().expect("a life begins with a loss of power").snapshot;
         let mut boot = self.loss.boot(media, snapshot, Touching { watch, touched });
         let program = self.program.clone();
         // Number of steps so far, and of writes including what was left at the last power loss.
         let (mut event, mut last) = (0, None);
-        let mut fail = |boot: &Boot<'_, Touching<'a>>, step| {
+        let mut failures = Vec::new();
+        let mut fail = |boot: &Boot<'m, Touching<'a>>, step| {
             event += 1;
-            let drained = self.loss.strike(boot.power_lost(), boot.memory());
+            let drained = Arc::new(self.loss.strike(boot.power_lost(), boot.memory()));
             if last.as_ref().is_some_and(|(writes, before)| *writes == boot.writes() && *before == drained) {
                 return;
             }
-            self.fail_again(boot, (media, digest), &path.and(event, step, &drained), &drained, left);
+            failures.extend(self.fail_again(boot, (media, digest), (event, step), &drained, left));
             last = Some((boot.writes(), drained));
+            if failures.len() == AT_A_TIME {
+                self.judge_all(&mut failures, path, left);
+            }
         };
         while let Some(step) = boot.step() {
             if !matches!(step, BootStep::Drained(_)) {
@@ -150,32 +180,55 @@ impl<'a> Nested<'a> {
                 boot.recover_program_watched(program.as_ref(), layout.core, &mut fail);
             }
         }
+        self.judge_all(&mut failures, path, left);
     }
 
-    /// Power is lost at the end of `path`, which `boot` has reached over `below`, and leaves `drained`.
-    fn fail_again(
+    /// Power is lost after `step` of a recovery, which `boot` has reached over `below`, and leaves `drained`. Returns the
+    /// failure unless it is known.
+    fn fail_again<'m>(
         &mut self,
-        boot: &Boot<'_, Touching<'a>>,
+        boot: &Boot<'m, Touching<'a>>,
         (below, known): (&dyn Media, u128),
-        path: &Path<'_>,
-        drained: &Drained,
+        step: (u64, BootStep),
+        drained: &Arc<Drained>,
         left: u32,
-    ) {
+    ) -> Option<Failing<'m, 'a>> {
         self.result.interrupted |= self.cancel.load(Ordering::Relaxed);
         if self.result.interrupted {
-            return;
+            return None;
         }
-        let Touching { watch, touched } = boot.watcher();
-        let (mut watch, touched) = (watch.clone(), touched.clone());
+        let mut watch = boot.watcher().watch.clone();
         watch.power_lost(&drained.left);
         let digest = digest(boot.memory(), below, known);
         if self.prunes && self.met.before(digest, watch.state_hash(), drained, left) {
-            return;
+            return None;
         }
-        self.result.points += 1;
-        let life = Life { media: boot.memory(), digest, path, watch, touched };
-        if self.judge(&life) && left > 1 {
-            self.fail_everywhere(life, left - 1);
+        let touched = boot.watcher().touched.clone();
+        Some(Failing { step, memory: boot.memory_now(), digest, drained: Arc::clone(drained), watch, touched })
+    }
+
+    /// Judges `failures`, which are at the end of `path`, and empties the list; then those that follow them.
+    fn judge_all(&mut self, failures: &mut Vec<Failing<'_, 'a>>, path: &Path<'_>, left: u32) {
+        let judged =
+            workers::map(self.shared, failures, |Failing { step, memory, digest, drained, watch, touched }| {
+                let path = &path.and(step.0, step.1, drained);
+                self.judge(Life {
+                    media: memory,
+                    digest: *digest,
+                    path,
+                    watch: watch.clone(),
+                    touched: touched.clone(),
+                })
+            });
+        self.result.points += judged.len() as u64;
+        for (failure, found) in failures.drain(..).zip(judged) {
+            let right = found.is_empty();
+            self.result.found.extend(found);
+            if right && left > 1 {
+                let Failing { step, memory, digest, drained, watch, touched } = failure;
+                let path = &path.and(step.0, step.1, &drained);
+                self.fail_everywhere(Life { media: &memory, digest, path, watch, touched }, left - 1);
+            }
         }
     }
 
@@ -190,37 +243,37 @@ impl<'a> Nested<'a> {
         let mut again = self.loss.boot(boot.memory(), &second.snapshot, self.touching(watch));
         again.finish();
         let when = format!("after event {}, and again in the life after that", self.auditor.events());
+        let mut found = Vec::new();
         if let Some((line, _)) = newest.iter().find(|(line, bytes)| again.line(**line) != **bytes) {
             let explanation = format!(
                 "If power fails {when}, the line at {:#x} does not hold what it held when power failed again.",
                 line.address()
             );
-            self.found(self.auditor.broken(Rule::Line, None, Some(*line), explanation), vec![steps]);
+            found.push(self.auditor.broken(Rule::Line, None, Some(*line), explanation));
         }
         self.ask_next_pads(&mut again, &[self.first, &second]);
-        self.tell_leaks(again.into_observer().watch, &when, vec![steps]);
+        found.extend(self.leaks_told(again.into_observer().watch, &when));
+        found.into_iter().for_each(|violation| self.found(violation, vec![steps]));
     }
 
-    /// Reports what `watch` saw leave the chip when power failed `when`, again after these steps of recoveries.
-    fn tell_leaks(&mut self, watch: BootWatch<'_>, when: &str, events: Vec<u64>) {
-        for mut violation in self.auditor.leaks_told(watch.finish()) {
-            violation.explanation.push_str(&format!(" This is so if power fails {when}."));
-            self.found(violation, events.clone());
-        }
+    /// What `watch` saw leave the chip when power failed `when`.
+    fn leaks_told(&self, watch: BootWatch<'_>, when: &str) -> Vec<Violation> {
+        let mut leaks = self.auditor.leaks_told(watch.finish());
+        leaks.iter_mut().for_each(|leak| leak.explanation.push_str(&format!(" This is so if power fails {when}.")));
+        leaks
     }
 
-    /// Performs the whole recovery and checks its result; returns whether it is right.
-    fn judge(&mut self, life: &Life<'_, 'a>) -> bool {
-        let before = self.result.found.len();
+    /// Performs the whole recovery and returns what is wrong with its result.
+    fn judge(&self, life: Life<'_, 'a>) -> Vec<Violation> {
         let Life { media, path, watch, touched, .. } = life;
+        let mut found = Vec::new();
         let drained = path.losses.last().expect("a life begins with a loss of power");
         let event = self.auditor.events();
         if let Some(forbidden) = &drained.forbidden {
             let told = battery_gave_up(&path.when(event), forbidden);
-            self.broken(self.auditor.broken(Rule::Battery, None, None, told), path);
+            found.push(self.auditor.broken(Rule::Battery, None, None, told));
         }
-        let observer = Touching { watch: watch.clone(), touched: touched.clone() };
-        let mut again = self.loss.boot(*media, &drained.snapshot, observer);
+        let mut again = self.loss.boot(media, &drained.snapshot, Touching { watch, touched });
         self.recover(&mut again);
         if let Some(alarm) = again.alarm() {
             let explanation = format!(
@@ -229,8 +282,8 @@ impl<'a> Nested<'a> {
                 path.last_recovery(),
                 alarm_told(alarm)
             );
-            self.broken(self.auditor.broken(Rule::FalseAlarm, None, None, explanation), path);
-            return false;
+            found.push(self.auditor.broken(Rule::FalseAlarm, None, None, explanation));
+            return on_path(found, path);
         }
         let mut lines = self.lines_of(&again.watcher().touched);
         lines.extend(path.losses.iter().flat_map(|drained| drained.lines()));
@@ -255,7 +308,7 @@ impl<'a> Nested<'a> {
                 line.address(),
                 path.last_recovery(),
             );
-            self.broken(self.auditor.broken(Rule::Line, None, Some(line), explanation), path);
+            found.push(self.auditor.broken(Rule::Line, None, Some(line), explanation));
         }
         if let Some(program) = self.program.clone().filter(|_| self.thorough) {
             for layout in program.layouts() {
@@ -266,15 +319,15 @@ impl<'a> Nested<'a> {
                         path.when(event),
                         path.last_recovery(),
                     );
-                    self.broken(self.auditor.broken(Rule::Structure, Some(core), None, explanation), path);
+                    found.push(self.auditor.broken(Rule::Structure, Some(core), None, explanation));
                 }
             }
         }
         self.ask_next_pads(&mut again, &path.losses);
         if !again.watcher().watch.clean() {
-            self.tell_leaks(again.into_observer().watch, &path.when(event), path.events());
+            found.extend(self.leaks_told(again.into_observer().watch, &path.when(event)));
         }
-        self.result.found.len() == before
+        on_path(found, path)
     }
 
     /// The boot, then the program's recovery. Returns the number of steps after which power may fail again.
@@ -319,11 +372,12 @@ impl<'a> Nested<'a> {
         Touching { watch, touched: BTreeSet::new() }
     }
 
-    fn broken(&mut self, violation: Violation, path: &Path<'_>) {
-        self.found(violation, path.events());
-    }
-
     fn found(&mut self, violation: Violation, nested_events: Vec<u64>) {
         self.result.found.push(Violation { nested_events, ..violation });
     }
+}
+
+/// `found` at the end of `path`.
+fn on_path(found: Vec<Violation>, path: &Path<'_>) -> Vec<Violation> {
+    found.into_iter().map(|violation| Violation { nested_events: path.events(), ..violation }).collect()
 }

@@ -47,6 +47,9 @@ pub struct Exploration {
     pub attack: Option<AttackPlan>,
     /// Whether to count crash points by the stage of the transaction in flight.
     pub stages: bool,
+    /// Whether power failures during recovery, and attacks, are judged on all threads of the pool that the exploration runs
+    /// in.
+    pub shared: bool,
 }
 
 impl Exploration {
@@ -62,6 +65,7 @@ impl Exploration {
             stop_after: None,
             attack: None,
             stages: false,
+            shared: false,
         }
     }
 }

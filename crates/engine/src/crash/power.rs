@@ -4,7 +4,7 @@
 //! Fault model: power fails between two events. The battery supports what its model says (sepencr Table I), and every
 //! operation is checked against it. A design that needs more is stopped there; what has left until then stays.
 
-use crate::assembly::{System, memory_map};
+use crate::assembly::memory_map;
 use crate::config::{GlobalRegister, Machine};
 use crate::controller::ControllerSnapshot;
 use crate::device::Image;
@@ -19,6 +19,7 @@ use crate::recovery::{
     AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, MediaWriter, ReencryptionStatus, Work, WriteStep,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What survives of the global counter's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -250,7 +251,7 @@ impl<'a> PowerLoss<'a> {
 /// What a power failure leaves to the boot that follows.
 pub struct Survivors<'a> {
     /// The queues and registers that survive, and what left the caches.
-    pub drained: Drained,
+    pub drained: Arc<Drained>,
     /// Memory below that.
     pub media: &'a dyn Media,
     /// How the machine has lost power, as it may do again.
@@ -292,15 +293,6 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
         log: controller.log,
         ..HeldState::default()
     }
-}
-
-/// What a power failure now leaves of `system`.
-pub(crate) fn struck<O: Observer>(system: &System<O>, loss: &PowerLoss<'_>) -> Drained {
-    let mut held = held(system.controller.snapshot());
-    if loss.drain.is_some() {
-        (held.lines, held.metadata) = (system.on_chip(), system.controller.dirty_metadata());
-    }
-    loss.strike(held, system.device.image())
 }
 
 /// What has left the chip, as the write path reports it.

@@ -6,7 +6,7 @@ use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State
 use super::recorder::Recorder;
 use crate::assembly::System;
 use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation};
-use crate::crash::{Explorer, Judgement, PowerLoss, Survivors, struck};
+use crate::crash::{Explorer, Judgement, Losses, PowerLoss, Survivors};
 use crate::message::{CoreId, Line, LineBytes};
 use crate::run::Failure;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,7 +36,7 @@ struct Standing {
 
 /// Asks the auditors after each event.
 pub struct Judge<'a> {
-    loss: PowerLoss<'a>,
+    losses: Losses<'a>,
     cores: CoreId,
     /// Whether there is a global counter.
     global: Option<bool>,
@@ -60,7 +60,7 @@ impl<'a> Judge<'a> {
     /// A judge of a run on `cores` cores, which loses power as `loss` says.
     pub fn new(loss: PowerLoss<'a>, cores: CoreId) -> Self {
         Self {
-            loss,
+            losses: Losses::new(loss),
             cores,
             global: None,
             seen: Vec::new(),
@@ -82,9 +82,9 @@ impl<'a> Judge<'a> {
     pub fn point(&mut self, system: &mut System<(Explorer<'_>, Recorder)>) -> Result<(), Failure> {
         let n = system.observer.1.event();
         let global = *self.global.get_or_insert_with(|| system.controller.snapshot().global_counter.is_some());
-        let drained = struck(system, &self.loss);
+        let drained = self.losses.strike(system);
         let System { observer: (explorer, recorder), device, .. } = system;
-        let survivors = Survivors { drained, media: device.image(), loss: self.loss };
+        let survivors = Survivors { drained, media: device.image(), loss: self.losses.loss };
         let Judgement { by_run, by_loss, by_boot, .. } = explorer.judge(&survivors)?;
         let is_leak = |violation: &Violation| matches!(violation.rule, Rule::Plaintext | Rule::PadReuse);
         let (leaks, judged): (Vec<_>, Vec<_>) = by_run.into_iter().partition(is_leak);
@@ -184,7 +184,7 @@ impl<'a> Judge<'a> {
         let mut changes = Vec::new();
         for (index, view) in auditor.line_views().enumerate() {
             let state = match auditor.is_hardware_log(view.line) {
-                true => log_state(&view, recorder, &self.loss),
+                true => log_state(&view, recorder, &self.losses.loss),
                 false => state_of(&view, auditor, recorder),
             };
             let seen = Seen {

@@ -20,6 +20,8 @@ pub struct Image {
     /// The bytes of the lines that were stored.
     lines: Slab<LineBytes>,
     bytes: bool,
+    /// How often what is stored has changed.
+    changes: u64,
 }
 
 impl Image {
@@ -31,7 +33,7 @@ impl Image {
             // The one line that all written lines share.
             lines.push(ZERO);
         }
-        Self { base, states: LineStates::default(), lines, bytes }
+        Self { base, states: LineStates::default(), lines, bytes, changes: 0 }
     }
 
     /// What is stored for `media`.
@@ -50,6 +52,7 @@ impl Image {
 
     /// Writes `bytes` to `media`.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
+        self.changes += 1;
         let place = &mut self.states.get_mut(media).place;
         if !self.bytes && media.as_line().is_some() {
             *place = 1;
@@ -62,9 +65,15 @@ impl Image {
 
     /// Makes `media` look as if it had never been written. Its place is not used again.
     pub fn forget(&mut self, media: MediaLine) {
+        self.changes += 1;
         if self.states.get(media).place != 0 {
             self.states.get_mut(media).place = 0;
         }
+    }
+
+    /// How often what is stored may have changed since the beginning.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Counts one write of `media`; returns its number of writes since the last reset.

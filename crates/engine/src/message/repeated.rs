@@ -4,7 +4,7 @@ use super::{ByteView, CoreId, Line, ProgramRecovery, RecoveryReport};
 use std::sync::Arc;
 
 /// What a program's recovery remembers of the log that it has scanned.
-pub trait ScannedLog: Send {
+pub trait ScannedLog: Send + Sync {
     /// Whether what `line` holds is remembered.
     fn remembers(&self, line: Line) -> bool;
     /// Handles that `line` may hold something else from now on.

@@ -6,7 +6,7 @@
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, ShadowContents, last_stamp, slot_pad};
 use super::undo::{Undo, UndoStep};
-use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Work};
+use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Memory, Work};
 use crate::message::{
     ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
     RecoveryReport, ShadowRegion, ShadowRegisters, pieces, xor,
@@ -244,6 +244,11 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// The media with everything that the boot has written.
     pub fn memory(&self) -> &dyn Media {
         self.path.memory()
+    }
+
+    /// A copy of that, which later steps do not change.
+    pub fn memory_now(&self) -> Memory<'a> {
+        self.path.memory_now()
     }
 
     /// Number of steps that wrote to memory or to a restored line in the caches.

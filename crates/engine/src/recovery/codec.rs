@@ -6,14 +6,15 @@ use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCount
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
+use thread_local::ThreadLocal;
 
 /// Counter blocks of one scheme, decrypted and encrypted with one key.
 pub struct SchemeCodec {
     scheme: Box<dyn CounterScheme>,
     pads: Box<dyn PadSource>,
     base: Arc<dyn BaseImage>,
-    /// Cache of initial blocks, because boots ask for the same ones repeatedly.
-    base_blocks: RefCell<FxHashMap<CounterBlock, LineBytes>>,
+    /// Cache of initial blocks, because boots ask for the same ones repeatedly. Each thread has its own.
+    base_blocks: ThreadLocal<RefCell<FxHashMap<CounterBlock, LineBytes>>>,
     log: Option<(LogRegion, Arc<dyn FeedbackSource>)>,
     shadow: Option<ShadowRegion>,
     valid_flags: bool,
@@ -27,7 +28,7 @@ impl SchemeCodec {
             scheme,
             pads,
             base,
-            base_blocks: RefCell::default(),
+            base_blocks: ThreadLocal::new(),
             log: None,
             shadow: None,
             valid_flags: false,
@@ -66,7 +67,7 @@ impl LineCodec for SchemeCodec {
     }
 
     fn base_block(&self, block: CounterBlock) -> LineBytes {
-        *self.base_blocks.borrow_mut().entry(block).or_insert_with(|| {
+        *self.base_blocks.get_or_default().borrow_mut().entry(block).or_insert_with(|| {
             self.scheme.initial(self.scheme.coverage().mask(block, |line| self.base.populated(line)))
         })
     }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use thread_local::ThreadLocal;
 
 /// What a check found wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -43,8 +44,9 @@ pub struct IntegrityCodec {
     pub shadow: Option<ShadowTree>,
     /// How far a counter may be behind the one that its line is encrypted with, if recovery finds it by trial.
     pub stop_loss: u64,
-    /// The MAC of each line that was computed last, because boots ask for the same ones repeatedly.
-    pub known: RefCell<FxHashMap<Line, KnownMac>>,
+    /// The MAC of each line that was computed last, because boots ask for the same ones repeatedly. Each
+    /// thread has its own.
+    pub known: ThreadLocal<RefCell<FxHashMap<Line, KnownMac>>>,
 }
 
 /// A MAC, and what it is of.
@@ -57,7 +59,7 @@ pub struct KnownMac {
 impl IntegrityCodec {
     /// The MAC of `line`, which is stored as `ciphertext` under `counter`.
     fn mac(&self, line: Line, ciphertext: &LineBytes, counter: Counter) -> u128 {
-        let mut known = self.known.borrow_mut();
+        let mut known = self.known.get_or_default().borrow_mut();
         match known.get(&line) {
             Some(last) if last.counter == counter && last.ciphertext == *ciphertext => last.mac,
             _ => {

@@ -71,6 +71,11 @@ impl<'a> MediaWriter<'a> {
         &self.memory
     }
 
+    /// A copy of that, which what is stored later does not change.
+    pub fn memory_now(&self) -> Memory<'a> {
+        self.memory.clone()
+    }
+
     /// What has been done since the last `MediaWriter::forget_work`.
     pub fn work(&self) -> Work {
         self.tally.borrow().work

@@ -36,7 +36,7 @@ use crate::parts::Counter;
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as stored on the
 /// media.
-pub trait LineCodec {
+pub trait LineCodec: Sync {
     /// How many lines share a counter block.
     fn coverage(&self) -> Coverage;
     /// The contents of `block` if it was never stored: each populated line has been written once.

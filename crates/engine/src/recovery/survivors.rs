@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// The media at a power failure. Read-only: a boot keeps its writes separately, so that one image serves every crash
 /// point.
-pub trait Media {
+pub trait Media: Sync {
     /// What is stored for `media`.
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// What boots have stored for `media` on top of the device's contents, if anything.
@@ -119,6 +119,7 @@ pub struct HeldState {
 }
 
 /// The media with everything that was written since.
+#[derive(Clone)]
 pub struct Memory<'a> {
     media: &'a dyn Media,
     written: FxHashMap<MediaLine, LineBytes>,

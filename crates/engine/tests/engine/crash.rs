@@ -286,6 +286,24 @@ fn two_explorations_say_the_same() {
 }
 
 #[test]
+fn explorations_say_the_same_with_any_number_of_threads() {
+    let small = json!({"machine": "small", "workload": "btree", "transactions": 2, "tx_size": 64});
+    for asked in [
+        json!({"design": "secpm", "nested": true}),
+        json!({"design": "bbe", "nested": true, "nested_depth": 2, "points": 8}),
+        json!({"design": "secpm", "fault": "reencryption-status", "nested": true, "set": ["counters.minor_bits=1"], "points": 40}),
+        json!({"design": "strict", "attack": ["all"], "attack_every": 3}),
+    ] {
+        let on = |workers: u64| {
+            let mut report = crash(&with(&with(&small, asked.clone()), json!({"workers": workers})));
+            report.as_object_mut().unwrap().remove("host");
+            report
+        };
+        assert_eq!(on(1), on(2), "{asked}");
+    }
+}
+
+#[test]
 fn the_report_has_every_key_of_the_contract() {
     let report = crash(&json!({"design": "write-back", "workload": "queue", "machine": "small", "transactions": 20}));
     let keys = |value: &Value, names: &[&str]| {

@@ -27,6 +27,7 @@ use crate::audit::Auditor;
 use crate::kernel::Random;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, NoObserver, TreePlace};
 use crate::recovery::{AdrSnapshot, Alarm, Boot, LineCodec, Media};
+use crate::run::workers;
 use choose::{Change, Choice, Reach};
 use running::Plaintext;
 use serde::Serialize;
@@ -126,6 +127,8 @@ pub struct Attacker {
     plan: AttackPlan,
     /// Whether data is used before it is verified.
     speculative: bool,
+    /// Whether attacks are judged on all threads of the pool.
+    shared: bool,
     /// Number of accesses of the running machine that could have been attacked.
     accesses: u64,
     /// What is wrong with copies of the machine.
@@ -175,10 +178,17 @@ impl Attacker {
             seed,
             plan,
             speculative,
+            shared: false,
             accesses: 0,
             internal_errors: Vec::new(),
             tallies: Tallies::default(),
         }
+    }
+
+    /// `shared`: whether attacks are judged on all threads of the pool that the exploration runs in.
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
     }
 
     /// Whether the distinct state number `state`, from 1, is attacked.
@@ -241,18 +251,25 @@ impl Attacker {
         let (plan, mut accepted) = (self.plan, Vec::new());
         let restarted = moments.contains(&Moment::AfterRestart);
         let made = |choice: &Choice| plan.has(choice.attack) && (!restarted || choice.target == Target::Shadow);
+        let reach =
+            Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
+        let mut attacks = Vec::new();
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| made(choice)) {
             let mut random = self.random(event, "crash.attacker", kind);
-            let reach =
-                Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
-            let Some(change) = choice.change(&reach, &mut random) else { continue };
+            let Some(change) = choice.change(&reach, &mut random).map(Arc::new) else { continue };
             for &moment in moments {
                 let cut = (moment == Moment::BeforeCutBoot).then(|| 1 + random.below(4));
-                let tampered = Tampered::new(&drained, &change.units);
-                let judged = self.judge(attacked, (&tampered, &empty), &change.units, cut);
-                let Some(judged) = judged else { continue };
-                accepted.extend(self.count(codec, &Made { choice, change: &change, moment, event }, judged));
+                attacks.push((choice, Arc::clone(&change), moment, cut));
             }
+        }
+        let judge = |(_, change, _, cut): &(_, Arc<Change>, _, Option<u64>)| {
+            let tampered = Tampered::new(&drained, &change.units);
+            self.judge(attacked, (&tampered, &empty), &change.units, *cut)
+        };
+        let judged = workers::map(self.shared, &attacks, judge);
+        for ((choice, change, moment, _), judged) in attacks.iter().zip(judged) {
+            let Some(judged) = judged else { continue };
+            accepted.extend(self.count(codec, &Made { choice, change, moment: *moment, event }, judged));
         }
         accepted
     }

@@ -11,6 +11,7 @@ use crate::config::Variant;
 use crate::crash::{CrashRun, Drained, Exercised, PowerLoss, Survival, Survivors};
 use crate::parts::{Battery, RecoveryStep};
 use crate::recovery::AdrSnapshot;
+use std::sync::Arc;
 
 /// The survivors of `snapshot` and the media of `machine`, with empty caches, for a boot with these steps.
 pub(crate) fn survivors<'a>(machine: &'a Machine, snapshot: AdrSnapshot, steps: &'a [RecoveryStep]) -> Survivors<'a> {
@@ -22,7 +23,7 @@ pub(crate) fn survivors<'a>(machine: &'a Machine, snapshot: AdrSnapshot, steps: 
         codec: Some(&machine.codec),
         steps,
     };
-    Survivors { drained: Drained { snapshot, ..Drained::default() }, media: machine, loss }
+    Survivors { drained: Arc::new(Drained { snapshot, ..Drained::default() }), media: machine, loss }
 }
 
 /// The run that is reported.

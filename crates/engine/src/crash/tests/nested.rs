@@ -9,6 +9,7 @@ use crate::message::{Coverage, Line, Observer};
 use crate::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
 use crate::recovery::AdrSnapshot;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
@@ -159,7 +160,7 @@ fn persistent_caches_are_judged_when_what_leaves_them_is_told_and_a_refusing_bat
     let drained = |forbidden| {
         let mut survivors = survivors(&machine, AdrSnapshot::default(), &[]);
         survivors.loss.codec = None;
-        survivors.drained.forbidden = forbidden;
+        Arc::make_mut(&mut survivors.drained).forbidden = forbidden;
         survivors
     };
     explorer.event_over(0);

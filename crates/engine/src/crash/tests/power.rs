@@ -16,8 +16,8 @@ use crate::parts::{
     RecoveryStep, RegisterName,
 };
 use crate::recovery::{Boot, BootStep, HeldState, IntegrityCodec, LineCodec, Media, SchemeCodec};
-use std::cell::RefCell;
 use std::sync::Arc;
+use thread_local::ThreadLocal;
 
 const REGION: ShadowRegion = ShadowRegion { first: Line(256), slots: 12, memory_lines: 1 << 20 };
 /// The lines in the slots of the caches, four per level, all dirty. Line 1 is dirty in all levels.
@@ -49,7 +49,7 @@ impl Rig {
                 tree: None,
                 shadow,
                 stop_loss: 1,
-                known: RefCell::default(),
+                known: ThreadLocal::new(),
             }),
             None => codec,
         };

@@ -7,9 +7,10 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Runs a crash exploration without shrinking and blame, unless the request asks for them.
+/// Runs a crash exploration without shrinking and blame, and on one thread, because others run beside it, unless the request
+/// asks for them.
 pub fn crash(request: &Value) -> Value {
-    let request = &with(&json!({"shrink": false, "blame": false}), request.clone());
+    let request = &with(&json!({"shrink": false, "blame": false, "workers": 1}), request.clone());
     let report = api::crash(&request.to_string(), &|_, _| {}, &Arc::default());
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     serde_json::from_str(&report).unwrap()

@@ -1,0 +1,209 @@
+//! What a request costs against everything that may grow: the footprint, the queues, the length of the trace, the number of
+//! cores; and how much memory the simulator takes for each byte that it touches. Prints tables in Markdown.
+//!
+//! ```sh
+//! cargo run --release --example scale
+//! ```
+
+use counterpoint_engine::config::{Machine, RunConfig, Variant, load_machine};
+use counterpoint_engine::cpu::Core;
+use counterpoint_engine::design;
+use counterpoint_engine::device::Device;
+use counterpoint_engine::kernel::Random;
+use counterpoint_engine::message::{Line, NoObserver};
+use counterpoint_engine::workload::trace::EmptyBase;
+use counterpoint_engine::{Bases, LineSystem, Source, System};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+const DESIGNS: [&str; 2] = ["unencrypted", "secpm"];
+/// The fastest of so many runs counts.
+const SAMPLES: usize = 3;
+const REQUESTS: u64 = 1_000_000;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+fn machine(set: &[String]) -> Machine {
+    let more = ["device.capacity=128GiB".to_owned()];
+    load_machine("secpm", &[&more, set].concat()).expect("the settings are valid")
+}
+
+/// A trace of requests to the controller.
+struct Trace {
+    requests: u64,
+    /// How many are outstanding at a time.
+    outstanding: u64,
+    footprint: u64,
+    /// Whether every request is a write of the next line, instead of a read or a write of a random one.
+    fills: bool,
+}
+
+impl Trace {
+    fn random(footprint: u64) -> Self {
+        Self { requests: REQUESTS, outstanding: 32, footprint, fills: false }
+    }
+
+    /// Sends the trace to the controller of `design` on `machine`; returns seconds and events.
+    fn send(&self, design: &str, machine: &Machine) -> (f64, u64) {
+        let design = design::find(design, Variant::Hardened).expect("the design exists");
+        let base = Arc::new(EmptyBase { end: self.footprint });
+        let mut system = LineSystem::new(machine, &design, base, 1, NoObserver).expect("the machine is valid");
+        let mut random = Random::stream(1, "scale");
+        let (mut sent, mut answered) = (0, 0);
+        let started = Instant::now();
+        while answered < self.requests {
+            while sent < self.requests && sent - answered < self.outstanding {
+                let draw = random.next_u64();
+                let line = Line(if self.fills { sent } else { draw >> 1 } % (self.footprint / 64));
+                if self.fills || draw & 1 == 1 {
+                    system.write(system.now(), line, &[draw as u8; 64], sent as u32);
+                } else {
+                    system.read(system.now(), line, sent as u32);
+                }
+                sent += 1;
+            }
+            answered += system.advance().expect("requests are outstanding").len() as u64;
+        }
+        (started.elapsed().as_secs_f64(), system.events())
+    }
+
+    /// Nanoseconds and events of one request.
+    fn cost(&self, design: &str, machine: &Machine) -> (f64, f64) {
+        let runs = (0..SAMPLES).map(|_| self.send(design, machine));
+        let (seconds, events) = runs.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are samples");
+        (seconds * 1e9 / self.requests as f64, events as f64 / self.requests as f64)
+    }
+}
+
+/// A table of what a request costs in each of `rows`.
+fn table(what: &str, rows: impl IntoIterator<Item = (String, Trace, Machine)>) {
+    println!("| {what} | unencrypted, ns | events | secpm, ns | events |\n|---|---|---|---|---|");
+    for (name, trace, machine) in rows {
+        let [(plain, few), (secret, many)] = DESIGNS.map(|design| trace.cost(design, &machine));
+        println!("| {name} | {plain:.0} | {few:.2} | {secret:.0} | {many:.2} |");
+    }
+    println!();
+}
+
+fn size(bytes: u64) -> String {
+    if bytes < GIB { format!("{} MiB", bytes / MIB) } else { format!("{} GiB", bytes / GIB) }
+}
+
+fn footprints() {
+    let footprints = [64 * MIB, 256 * MIB, GIB, 4 * GIB, 16 * GIB, 64 * GIB];
+    table("footprint", footprints.map(|bytes| (size(bytes), Trace::random(bytes), machine(&[]))));
+}
+
+fn queues() {
+    table(
+        "entries of each queue",
+        [8, 16, 32, 64, 128, 256, 512, 1_024].map(|entries: u64| {
+            let set = [
+                format!("controller.wpq_entries={entries}"),
+                format!("controller.wpq_high_watermark={}", entries * 3 / 8),
+                format!("controller.read_queue_entries={entries}"),
+            ];
+            let trace = Trace { outstanding: 2 * entries, ..Trace::random(64 * MIB) };
+            (entries.to_string(), trace, machine(&set))
+        }),
+    );
+}
+
+fn lengths() {
+    let lengths = [1, 3, 10, 30];
+    table(
+        "requests",
+        lengths.map(|millions| {
+            let trace = Trace { requests: millions * 1_000_000, ..Trace::random(64 * MIB) };
+            (format!("{millions} M"), trace, machine(&["engine.bytes=false".to_owned()]))
+        }),
+    );
+}
+
+/// What a memory operation of a B-tree transaction of 1 KiB costs in the whole pipe.
+fn cores() {
+    println!("| cores | unencrypted, ns | secpm, ns |\n|---|---|---|");
+    for cores in [1, 2, 4, 8, 16, 32, 64] {
+        let [plain, secret] = DESIGNS.map(|design| of_operation(design, cores));
+        println!("| {cores} | {plain:.0} | {secret:.0} |");
+    }
+    println!();
+}
+
+fn of_operation(design: &str, cores: u16) -> f64 {
+    let config = RunConfig {
+        design: design.to_owned(),
+        parts: None,
+        variant: Variant::Hardened,
+        workload: "btree".to_owned(),
+        tx_size: 1024,
+        transactions: 2_000 / u64::from(cores).max(4),
+        warmup: 0,
+        cores,
+        footprint: 256 * MIB,
+        seed: 1,
+        allow_truncated: false,
+        leave_out: None,
+        machine: machine(&["program.think_instructions=0".to_owned()]),
+    };
+    let design = design::find(design, Variant::Hardened).expect("the design exists");
+    let capacity = Device::program_capacity_of(&config.machine);
+    let source = Source::open(&config, design.form, capacity, &Arc::default()).expect("the workload exists");
+    let bases = Bases::default();
+    let run = |_| {
+        let job = source.job(&bases, &AtomicBool::new(false)).expect("the base fits into memory");
+        let mut system = System::new(&config, &design, job, NoObserver).expect("the machine is valid");
+        let started = Instant::now();
+        system.run(|_| ControlFlow::Continue(()));
+        let seconds = started.elapsed().as_secs_f64();
+        assert!(system.cores.iter().all(Core::finished));
+        seconds * 1e9 / system.cores.iter().map(|core| core.stats().memory_ops).sum::<u64>() as f64
+    };
+    (0..SAMPLES).map(run).min_by(f64::total_cmp).expect("there are samples")
+}
+
+/// The most memory that this process has had since the last reset of that figure, in bytes, and now.
+fn resident() -> Option<(u64, u64)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let of = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1_024)
+    };
+    Some((of("VmHWM:")?, of("VmRSS:")?))
+}
+
+fn memory() {
+    println!("| written | design | memory, MiB | for each byte written |\n|---|---|---|---|");
+    for bytes in [64 * MIB, 256 * MIB, GIB, 4 * GIB] {
+        for design in DESIGNS {
+            // Peak memory counts from here on.
+            if std::fs::write("/proc/self/clear_refs", "5").is_err() {
+                return println!("\nThe peak of memory is known on Linux only.");
+            }
+            let Some((_, before)) = resident() else { return };
+            let trace = Trace { requests: bytes / 64, fills: true, ..Trace::random(bytes) };
+            trace.send(design, &machine(&[]));
+            let Some((most, _)) = resident() else { return };
+            let taken = most.saturating_sub(before);
+            println!("| {} | {design} | {} | {:.2} |", size(bytes), taken / MIB, taken as f64 / bytes as f64);
+        }
+    }
+    println!();
+}
+
+fn main() {
+    let tables: [(&str, fn()); 5] =
+        [("footprint", footprints), ("queues", queues), ("length", lengths), ("cores", cores), ("memory", memory)];
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(unknown) = asked.iter().find(|name| tables.iter().all(|(known, _)| known != name)) {
+        eprintln!("error: table '{unknown}' does not exist: footprint, queues, length, cores or memory");
+        std::process::exit(2);
+    }
+    for (name, print) in tables {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            print();
+        }
+    }
+}
