@@ -112,7 +112,7 @@ fn queues() {
 }
 
 fn lengths() {
-    let lengths = [1, 3, 10, 30];
+    let lengths = [1, 3, 10];
     table(
         "requests",
         lengths.map(|millions| {
@@ -176,7 +176,7 @@ fn resident() -> Option<(u64, u64)> {
 
 fn memory() {
     println!("| written | design | memory, MiB | for each byte written |\n|---|---|---|---|");
-    for bytes in [64 * MIB, 256 * MIB, GIB, 4 * GIB] {
+    for bytes in [64 * MIB, 256 * MIB, GIB] {
         for design in DESIGNS {
             // Peak memory counts from here on.
             if std::fs::write("/proc/self/clear_refs", "5").is_err() {

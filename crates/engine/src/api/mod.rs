@@ -67,15 +67,17 @@ pub fn describe() -> String {
         .filter_map(|name| config::preset(name).ok())
         .map(|machine: Machine| json!({"name": machine.name, "source": machine.source, "values": machine}))
         .collect();
-    let has = |fault: Fault, name| {
+    let consistent = |name| {
         let readings = [Variant::Published, Variant::Hardened].map(|variant| design::find(name, variant));
-        let mut tested = readings.into_iter().flatten().filter(|design| design.promise.crash_consistent.is_ok());
-        tested.any(|design| fault.apply(&design).is_ok())
+        readings.into_iter().flatten().filter(|design| design.promise.crash_consistent.is_ok()).collect()
     };
+    let tested: Vec<(&str, Vec<Design>)> = design::names().map(|name| (name, consistent(name))).collect();
     let faults: Vec<Value> = Fault::ALL
         .iter()
         .map(|&fault| {
-            let designs: Vec<&str> = design::names().filter(|name| has(fault, name)).collect();
+            let has = |readings: &[Design]| readings.iter().any(|design| fault.apply(design).is_ok());
+            let designs: Vec<&str> =
+                tested.iter().filter(|(_, readings)| has(readings)).map(|(name, _)| *name).collect();
             json!({"name": fault.name(), "summary": fault.summary(), "designs": designs})
         })
         .collect();

@@ -34,8 +34,7 @@ pub fn in_pool<T: Send>(workers: usize, work: impl FnOnce() -> T + Send) -> Resu
     Ok(done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-/// `of` each item, in their order; `shared`: on all threads of the pool that this thread is of, which must not be
-/// waiting for anything else.
+/// `of` each item, in their order; `shared`: on all threads of the pool that this thread belongs to, one of [`in_pool`].
 pub fn map<T: Sync, R: Send>(shared: bool, items: &[T], of: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     if shared { items.par_iter().map(of).collect() } else { items.iter().map(of).collect() }
 }
