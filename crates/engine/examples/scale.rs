@@ -146,7 +146,7 @@ fn of_operation(design: &str, cores: u16) -> f64 {
         seed: 1,
         allow_truncated: false,
         leave_out: None,
-        machine: machine(&["program.think_instructions=0".to_owned()]),
+        machine: machine(&["program.think_instructions=0", "program.core_region=packed"].map(str::to_owned)),
     };
     let design = design::find(design, Variant::Hardened).expect("the design exists");
     let capacity = Device::program_capacity_of(&config.machine);
