@@ -1,17 +1,17 @@
 //! The whole pipe on one thread: B-tree transactions of 1 KiB through core, caches, controller and device, without
 //! populating.
 
-use counterpoint_engine::config::{RunConfig, Variant, load_machine};
+#[path = "setup/runs.rs"]
+mod runs;
+
+use counterpoint_engine::System;
+use counterpoint_engine::config::load_machine;
 use counterpoint_engine::cpu::Core;
-use counterpoint_engine::design;
 use counterpoint_engine::message::NoObserver;
-use counterpoint_engine::parts::Design;
-use counterpoint_engine::{Bases, Source, System};
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use runs::Runs;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 const TRANSACTIONS: u64 = 2_000;
 
@@ -19,47 +19,8 @@ fn main() {
     divan::main();
 }
 
-/// Runs with the memory that they start from.
-struct Runs {
-    config: RunConfig,
-    design: Design,
-    source: Source,
-    bases: Bases<'static>,
-}
-
 /// What a run did: transactions, memory operations, instructions.
 type Work = (u64, u64, u64);
-
-impl Runs {
-    fn new(design: &str, think: bool) -> Self {
-        let set: &[String] = if think { &[] } else { &["program.think_instructions=0".to_owned()] };
-        let machine = load_machine("secpm", set).expect("the preset loads");
-        let config = RunConfig {
-            design: design.to_owned(),
-            parts: None,
-            variant: Variant::Hardened,
-            workload: "btree".to_owned(),
-            tx_size: 1024,
-            transactions: TRANSACTIONS,
-            warmup: 0,
-            cores: 1,
-            footprint: 64 << 20,
-            seed: 1,
-            allow_truncated: false,
-            leave_out: None,
-            machine,
-        };
-        let capacity = counterpoint_engine::device::Device::program_capacity_of(&config.machine);
-        let design = design::find(design, Variant::Hardened).expect("the design exists");
-        let source = Source::open(&config, design.form, capacity, &Arc::default()).expect("the workload exists");
-        Self { config, design, source, bases: Bases::default() }
-    }
-
-    fn system(&self) -> System<NoObserver> {
-        let job = self.source.job(&self.bases, &AtomicBool::new(false)).expect("the base fits into memory");
-        System::new(&self.config, &self.design, job, NoObserver).expect("the machine is valid")
-    }
-}
 
 fn run(mut system: System<NoObserver>) -> Work {
     system.run(|_| ControlFlow::Continue(()));
@@ -69,7 +30,9 @@ fn run(mut system: System<NoObserver>) -> Work {
 }
 
 fn measure(bencher: Bencher<'_, '_>, design: &str, think: bool, of: fn(Work) -> u64) {
-    let runs = Runs::new(design, think);
+    let set: &[String] = if think { &[] } else { &["program.think_instructions=0".to_owned()] };
+    let machine = load_machine("secpm", set).expect("the preset loads");
+    let runs = Runs::new(design, machine, TRANSACTIONS, 1, 64 << 20);
     let items = of(run(runs.system()));
     bencher.counter(ItemsCount::new(items)).with_inputs(|| runs.system()).bench_local_values(run);
 }

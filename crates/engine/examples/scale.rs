@@ -5,17 +5,17 @@
 //! cargo run --release --example scale
 //! ```
 
-use counterpoint_engine::config::{Machine, RunConfig, Variant, load_machine};
+#[path = "../benches/setup/requests.rs"]
+mod requests;
+#[path = "../benches/setup/runs.rs"]
+mod runs;
+
+use counterpoint_engine::config::{Machine, load_machine};
 use counterpoint_engine::cpu::Core;
-use counterpoint_engine::design;
-use counterpoint_engine::device::Device;
 use counterpoint_engine::kernel::Random;
-use counterpoint_engine::message::{Line, NoObserver};
-use counterpoint_engine::workload::trace::EmptyBase;
-use counterpoint_engine::{Bases, LineSystem, Source, System};
+use counterpoint_engine::message::Line;
+use runs::Runs;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 const DESIGNS: [&str; 2] = ["unencrypted", "secpm"];
@@ -47,25 +47,14 @@ impl Trace {
 
     /// Sends the trace to the controller of `design` on `machine`; returns seconds and events.
     fn send(&self, design: &str, machine: &Machine) -> (f64, u64) {
-        let design = design::find(design, Variant::Hardened).expect("the design exists");
-        let base = Arc::new(EmptyBase { end: self.footprint });
-        let mut system = LineSystem::new(machine, &design, base, 1, NoObserver).expect("the machine is valid");
+        let mut system = requests::system(design, machine, self.footprint);
         let mut random = Random::stream(1, "scale");
-        let (mut sent, mut answered) = (0, 0);
         let started = Instant::now();
-        while answered < self.requests {
-            while sent < self.requests && sent - answered < self.outstanding {
-                let draw = random.next_u64();
-                let line = Line(if self.fills { sent } else { draw >> 1 } % (self.footprint / 64));
-                if self.fills || draw & 1 == 1 {
-                    system.write(system.now(), line, &[draw as u8; 64], sent as u32);
-                } else {
-                    system.read(system.now(), line, sent as u32);
-                }
-                sent += 1;
-            }
-            answered += system.advance().expect("requests are outstanding").len() as u64;
-        }
+        requests::send(&mut system, self.requests, self.outstanding, |sent| {
+            let draw = random.next_u64();
+            let line = Line(if self.fills { sent } else { draw >> 1 } % (self.footprint / 64));
+            (line, self.fills || draw & 1 == 1)
+        });
         (started.elapsed().as_secs_f64(), system.events())
     }
 
@@ -133,28 +122,10 @@ fn cores() {
 }
 
 fn of_operation(design: &str, cores: u16) -> f64 {
-    let config = RunConfig {
-        design: design.to_owned(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "btree".to_owned(),
-        tx_size: 1024,
-        transactions: 2_000 / u64::from(cores).max(4),
-        warmup: 0,
-        cores,
-        footprint: 256 * MIB,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
-        machine: machine(&["program.think_instructions=0", "program.core_region=packed"].map(str::to_owned)),
-    };
-    let design = design::find(design, Variant::Hardened).expect("the design exists");
-    let capacity = Device::program_capacity_of(&config.machine);
-    let source = Source::open(&config, design.form, capacity, &Arc::default()).expect("the workload exists");
-    let bases = Bases::default();
+    let machine = machine(&["program.think_instructions=0", "program.core_region=packed"].map(str::to_owned));
+    let runs = Runs::new(design, machine, 2_000 / u64::from(cores).max(4), cores, 256 * MIB);
     let run = |_| {
-        let job = source.job(&bases, &AtomicBool::new(false)).expect("the base fits into memory");
-        let mut system = System::new(&config, &design, job, NoObserver).expect("the machine is valid");
+        let mut system = runs.system();
         let started = Instant::now();
         system.run(|_| ControlFlow::Continue(()));
         let seconds = started.elapsed().as_secs_f64();
