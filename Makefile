@@ -16,6 +16,10 @@ LOCK = $(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11
 STAMPS := .venv/stamps
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src crates/engine/build* -type f)
 
+# Tests start hundreds of commands: none should compile Python's modules again, even if the environment forbids to keep them.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/target/bytecode
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16

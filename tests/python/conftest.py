@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -45,16 +43,6 @@ _LONGEST_FIRST = (
     "test_sweep.py",
 )
 """Files that take long. They begin first, so that no processor waits for the last of them."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Keeps compiled modules, even if the environment forbids it: tests start hundreds of processes, and most of them
-    would spend more time on compiling the same modules than on their work. They are kept beside what pytest keeps, so
-    that no folder of sources gets any."""
-    kept = str(config.rootpath / ".pytest_cache" / "bytecode")
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = kept
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
