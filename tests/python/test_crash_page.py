@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 import counterpoint as cp
 from counterpoint.commands import with_commands
 
-_FAILS_AT = 117
+_FAILS_AT = 113
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
 _LOG_LINE = 'tr[data-address="0"] .state'
 

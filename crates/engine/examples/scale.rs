@@ -12,7 +12,7 @@ mod runs;
 
 use counterpoint_engine::config::{Machine, load_machine};
 use counterpoint_engine::cpu::Core;
-use counterpoint_engine::kernel::Random;
+use counterpoint_engine::kernel::{EventCode, Queue, Random};
 use counterpoint_engine::message::Line;
 use runs::Runs;
 use std::ops::ControlFlow;
@@ -101,7 +101,7 @@ fn queues() {
 }
 
 fn lengths() {
-    let lengths = [1, 3, 10];
+    let lengths = [1, 10, 100];
     table(
         "requests",
         lengths.map(|millions| {
@@ -164,12 +164,73 @@ fn memory() {
     println!();
 }
 
+#[derive(Clone, Copy)]
+struct Nothing;
+
+impl EventCode for Nothing {
+    fn code(&self) -> u64 {
+        0
+    }
+}
+
+/// Nanoseconds that an event takes which does nothing, of 32 that are pending.
+fn of_event() -> f64 {
+    let mut queue = Queue::new();
+    (0..32).for_each(|at| queue.schedule(at, Nothing));
+    let started = Instant::now();
+    for _ in 0..REQUESTS {
+        queue.pop();
+        queue.schedule(queue.now() + 32, Nothing);
+    }
+    started.elapsed().as_secs_f64() * 1e9 / REQUESTS as f64
+}
+
+/// Nanoseconds that a read of this computer's memory takes whose place is known only when the one before it is done, among
+/// `bytes` bytes.
+fn of_miss(bytes: u64) -> f64 {
+    let words = (bytes / 8) as usize;
+    let mut next: Vec<usize> = (0..words).collect();
+    let mut random = Random::stream(1, "scale.misses");
+    // One cycle through all words (Sattolo's shuffle).
+    (1..words).rev().for_each(|at| next.swap(at, random.below(at as u64) as usize));
+    let (started, mut at) = (Instant::now(), 0);
+    (0..REQUESTS).for_each(|_| at = next[at]);
+    assert!(std::hint::black_box(at) < words);
+    started.elapsed().as_secs_f64() * 1e9 / REQUESTS as f64
+}
+
+/// What a random request over 64 MiB would take if nothing cost time but events and misses: a word of what is known of the
+/// line, and with real bytes the line itself.
+fn roofline() {
+    let least = |measure: &dyn Fn() -> f64| (0..SAMPLES).map(|_| measure()).fold(f64::MAX, f64::min);
+    let (event, word, line) = (least(&of_event), least(&|| of_miss(8 * MIB)), least(&|| of_miss(64 * MIB)));
+    println!("An event takes {event:.0} ns, a miss {word:.0} ns among 8 MiB and {line:.0} ns among 64 MiB.\n");
+    println!(
+        "| design | bytes | events | events alone, ns | misses alone, ns | request, ns |\n|---|---|---|---|---|---|"
+    );
+    for design in DESIGNS {
+        for bytes in [false, true] {
+            let machine = machine(&[format!("engine.bytes={bytes}")]);
+            let (request, events) = Trace::random(64 * MIB).cost(design, &machine);
+            let misses = word + if bytes { line } else { 0.0 };
+            println!("| {design} | {bytes} | {events:.2} | {:.0} | {misses:.0} | {request:.0} |", events * event);
+        }
+    }
+    println!();
+}
+
 fn main() {
-    let tables: [(&str, fn()); 5] =
-        [("footprint", footprints), ("queues", queues), ("length", lengths), ("cores", cores), ("memory", memory)];
+    let tables: [(&str, fn()); 6] = [
+        ("footprint", footprints),
+        ("queues", queues),
+        ("length", lengths),
+        ("cores", cores),
+        ("memory", memory),
+        ("roofline", roofline),
+    ];
     let asked: Vec<String> = std::env::args().skip(1).collect();
     if let Some(unknown) = asked.iter().find(|name| tables.iter().all(|(known, _)| known != name)) {
-        eprintln!("error: table '{unknown}' does not exist: footprint, queues, length, cores or memory");
+        eprintln!("error: table '{unknown}' does not exist: footprint, queues, length, cores, memory or roofline");
         std::process::exit(2);
     }
     for (name, print) in tables {

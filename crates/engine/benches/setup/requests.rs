@@ -28,9 +28,9 @@ pub fn send(
         while sent < requests && sent - answered < outstanding {
             let (line, write) = next(sent);
             if write {
-                system.write(system.now(), line, &data, sent as u32);
+                system.write_now(line, &data, sent as u32);
             } else {
-                system.read(system.now(), line, sent as u32);
+                system.read_now(line, sent as u32);
             }
             sent += 1;
         }

@@ -43,9 +43,9 @@ impl<O: Observer> LineSystem<O> {
         self.queue.now()
     }
 
-    /// The time of the next event, in picoseconds; `None` if no event is scheduled.
+    /// When [`advance`](Self::advance) has something to do next, in picoseconds; `None` if nothing waits.
     pub fn next_event_at(&self) -> Option<Ps> {
-        self.queue.next_at()
+        if self.controller.has_responses() { Some(self.queue.now()) } else { self.queue.next_at() }
     }
 
     /// Moves time to `at`; no event may be due before.
@@ -75,72 +75,94 @@ impl<O: Observer> LineSystem<O> {
 
     /// Sends a read of `line` that reaches the controller at `at`; the answer returns `token`.
     pub fn read(&mut self, at: Ps, line: Line, token: u32) {
-        self.accept(MemoryRequest::Read { at, line, token });
+        self.accept(&MemoryRequest::Read { at, line, token });
     }
 
     /// Sends a write of `line` that reaches the controller at `at`; the acknowledgement returns `token`.
     pub fn write(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
-        self.send(at, line, bytes, token, None, false);
+        self.accept(&write(at, line, bytes, token, None, false));
+    }
+
+    /// A read of `line` that arrives now. If nothing else is due now, it is handled at once, without an event.
+    pub fn read_now(&mut self, line: Line, token: u32) {
+        self.accept_now(&MemoryRequest::Read { at: self.now(), line, token });
+    }
+
+    /// A write of `line` that arrives now, see [`read_now`](Self::read_now).
+    pub fn write_now(&mut self, line: Line, bytes: &LineBytes, token: u32) {
+        self.accept_now(&write(self.now(), line, bytes, token, None, false));
     }
 
     /// Sends a write of `line` for which `core` waits, as for a flush; it reaches the controller at `at`.
     pub fn write_of(&mut self, at: Ps, core: CoreId, line: Line, bytes: &LineBytes, token: u32) {
-        self.send(at, line, bytes, token, Some(core), false);
+        self.accept(&write(at, line, bytes, token, Some(core), false));
     }
 
     /// Sends a write of a line that holds a `CounterAtomic` variable; it reaches the controller at `at`.
     pub fn write_counter_atomic(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32) {
-        self.send(at, line, bytes, token, None, true);
-    }
-
-    fn send(&mut self, at: Ps, line: Line, bytes: &LineBytes, token: u32, core: Option<CoreId>, counter_atomic: bool) {
-        let (bytes, cache_pad, token) = (*bytes, [0; 64], WriteToken(token));
-        self.accept(MemoryRequest::Write { at, line, bytes, cache_pad, token, core, counter_atomic });
+        self.accept(&write(at, line, bytes, token, None, true));
     }
 
     /// Sends a `counter_cache_writeback` for the counters around `line`, which reaches the controller at `at`.
     pub fn write_back_counters(&mut self, at: Ps, line: Line, token: u32) {
-        self.accept(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
+        self.accept(&MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
     /// Requests the next counter of `line` for `core`, because the line is encrypted in the caches above and is about
     /// to become dirty there. The request reaches the controller at `at`.
     pub fn turn_dirty(&mut self, at: Ps, core: CoreId, line: Line) {
-        self.accept(MemoryRequest::BumpCounter { at, core, line });
+        self.accept(&MemoryRequest::BumpCounter { at, core, line });
     }
 
     /// Begins a transaction of `core`; the request reaches the log manager at `at`.
     pub fn begin_transaction(&mut self, at: Ps, core: CoreId) {
-        self.accept(MemoryRequest::BeginTransaction { at, core });
+        self.accept(&MemoryRequest::BeginTransaction { at, core });
     }
 
     /// Sends the old bytes of `line` for the log of the transaction of `core`; they reach the log manager at `at`. A
     /// core must wait for the answer before it sends the next.
     pub fn log(&mut self, at: Ps, core: CoreId, line: Line, old: &LineBytes) {
-        self.accept(MemoryRequest::Log { at, core, line, old: *old });
+        self.accept(&MemoryRequest::Log { at, core, line, old: *old });
     }
 
     /// Ends the transaction of `core`; the request reaches the log manager at `at`.
     pub fn end_transaction(&mut self, at: Ps, core: CoreId) {
-        self.accept(MemoryRequest::EndTransaction { at, core });
+        self.accept(&MemoryRequest::EndTransaction { at, core });
     }
 
-    fn accept(&mut self, request: MemoryRequest) {
-        self.controller.accept(&mut self.queue, &request);
+    fn accept(&mut self, request: &MemoryRequest) {
+        let (at, event) = self.controller.accept(request);
+        self.queue.schedule(at, event);
     }
 
-    /// Handles the next event and returns its answers; `None` if no event is scheduled.
-    pub fn advance(&mut self) -> Option<&[Response]> {
-        let event = self.queue.pop()?;
-        let Self { queue, controller, device, observer, responses } = self;
+    fn accept_now(&mut self, request: &MemoryRequest) {
+        let (now, event) = self.controller.accept(request);
+        if self.queue.next_at() == Some(now) { self.queue.schedule(now, event) } else { self.handle(event) }
+    }
+
+    fn handle(&mut self, event: Event) {
+        let Self { queue, controller, device, observer, .. } = self;
         if observer.listens() {
             controller.handle(&mut Context { queue, device, observer: observer as &mut dyn Observer }, event);
         } else {
             controller.handle(&mut Context { queue, device, observer: &mut NoObserver }, event);
         }
-        responses.clear();
-        controller.take_responses(responses);
         self.observer.event_over(self.queue.now());
+    }
+
+    /// Returns the answers to what has been sent, if there are any, or else handles the next event and returns its answers;
+    /// `None` if nothing is left to happen.
+    pub fn advance(&mut self) -> Option<&[Response]> {
+        if !self.controller.has_responses() {
+            if self.queue.is_empty() {
+                // Time ends when the last bank is free.
+                self.controller.wake_banks(&mut self.queue);
+            }
+            let event = self.queue.pop()?;
+            self.handle(event);
+        }
+        self.responses.clear();
+        self.controller.take_responses(&mut self.responses);
         Some(&self.responses)
     }
 
@@ -162,6 +184,18 @@ impl<O: Observer> LineSystem<O> {
         let Self { queue, controller, device, observer, .. } = self;
         controller.flush(&mut Context { queue, device, observer: observer as &mut dyn Observer });
     }
+}
+
+fn write(
+    at: Ps,
+    line: Line,
+    bytes: &LineBytes,
+    token: u32,
+    core: Option<CoreId>,
+    counter_atomic: bool,
+) -> MemoryRequest {
+    let (bytes, cache_pad, token) = (*bytes, [0; 64], WriteToken(token));
+    MemoryRequest::Write { at, line, bytes, cache_pad, token, core, counter_atomic }
 }
 
 /// The controller of a line system in front of `device`.

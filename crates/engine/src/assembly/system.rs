@@ -175,8 +175,11 @@ impl<O: Observer> System<O> {
         }
     }
 
-    /// The next event. When the programs have ended, the contents of the queues are written out.
+    /// The next event. When the programs have ended and all banks are free, the contents of the queues are written out.
     fn next_event(&mut self, rest: &mut impl FnMut(&Self)) -> Option<Event> {
+        if self.queue.is_empty() {
+            self.controller.wake_banks(&mut self.queue);
+        }
         self.queue.pop().or_else(|| {
             if std::mem::replace(&mut self.flushed, true) {
                 return None;
@@ -259,7 +262,8 @@ impl<O: Observer + ?Sized> Stages<'_, O> {
             cache.evicted.clear();
             // Not moved out one by one: a request is two lines long.
             for request in cache.requests().as_slice() {
-                controller.accept(queue, request);
+                let (at, event) = controller.accept(request);
+                queue.schedule(at, event);
             }
             let now = queue.now();
             controller.take_responses(responses);

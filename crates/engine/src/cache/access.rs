@@ -73,8 +73,7 @@ impl Hierarchy {
             return Access::Pending;
         }
         if !self.mshrs.join(id, Waiter { core, want, since: now }) {
-            self.blocked |= 1 << core;
-            return Access::Blocked;
+            return self.block(core);
         }
         self.counts.l1.misses += 1;
         Access::Pending
@@ -85,10 +84,7 @@ impl Hierarchy {
         let prefetch = want == Want::Prefetch;
         // A prefetch that cannot be sent to memory at once is not worth a register.
         if !self.mshrs.has_room(c, prefetch) || prefetch && phase == Phase::OnChip {
-            if !prefetch {
-                self.blocked |= 1 << core;
-            }
-            return Access::Blocked;
+            return if prefetch { Access::Blocked } else { self.block(core) };
         }
         let id = self.mshrs.start(line, phase, Waiter { core, want, since: now });
         self.counts.l1.misses += 1;
@@ -101,6 +97,14 @@ impl Hierarchy {
             self.waiting.push(id);
         }
         Access::Pending
+    }
+
+    /// Has `core` wait for a free register.
+    fn block(&mut self, core: CoreId) -> Access {
+        if !self.blocked.contains(&core) {
+            self.blocked.push_back(core);
+        }
+        Access::Blocked
     }
 
     fn count_hit(&mut self, source: FoundIn, latency: Ps, want: Want) {

@@ -282,12 +282,20 @@ impl Hierarchy {
         debug_assert!(at >= now);
     }
 
-    /// Wakes the cores that a free register helps: they ask again.
+    /// Wakes the cores that free registers help, those first that have waited longest: they ask again. Not more are woken
+    /// than there are registers for, unless no register is in use, because then none will become free.
     fn wake_blocked(&mut self, now: Ps) {
-        for core in super::mshr::cores_of(self.blocked) {
-            if self.mshrs.has_room(core, false) {
-                self.blocked &= !(1 << core);
-                self.wakes.push((core as CoreId, Wake::Retry { at: now }));
+        let mut room = if self.mshrs.len() == 0 { u32::MAX } else { self.mshrs.shared_room() };
+        let mut next = 0;
+        while room > 0
+            && let Some(&core) = self.blocked.get(next)
+        {
+            if self.mshrs.has_room(usize::from(core), false) {
+                room -= 1;
+                self.blocked.remove(next);
+                self.wakes.push((core, Wake::Retry { at: now }));
+            } else {
+                next += 1;
             }
         }
     }

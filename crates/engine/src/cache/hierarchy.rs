@@ -16,6 +16,7 @@ use crate::kernel::Ps;
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
 use crate::parts::CachePads;
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 /// Marks a core that has reserved no line.
 pub(super) const NO_LINE: Line = Line(u64::MAX);
@@ -43,8 +44,8 @@ pub struct Hierarchy {
     pub(super) writes: Writes,
     /// Lines that hold a `CounterAtomic` variable. While there is none, a lookup needs one comparison and no hash.
     pub(super) counter_atomic: FxHashSet<u64>,
-    /// Cores that found no free register, one bit each.
-    pub(super) blocked: u64,
+    /// Cores that found no free register, in the order in which they asked.
+    pub(super) blocked: VecDeque<CoreId>,
     pub(super) requests: Vec<MemoryRequest>,
     pub(super) wakes: Vec<(CoreId, Wake)>,
     /// Outbox: evicted dirty lines, in order. The reader empties it.
@@ -97,7 +98,7 @@ impl Hierarchy {
             waiting: Vec::new(),
             writes: Writes::default(),
             counter_atomic: FxHashSet::default(),
-            blocked: 0,
+            blocked: VecDeque::new(),
             requests: Vec::new(),
             wakes: Vec::new(),
             evicted: Vec::new(),

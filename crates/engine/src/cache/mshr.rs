@@ -113,6 +113,12 @@ impl Mshrs {
         self.limits.iter().all(|limit| limit.has_room(core, reserve))
     }
 
+    /// Number of registers for new lines that all cores together may take.
+    pub(super) fn shared_room(&self) -> u32 {
+        let shared = self.limits.iter().filter(|limit| limit.shared);
+        shared.map(|limit| limit.limit - limit.used[0]).min().unwrap_or(u32::MAX)
+    }
+
     /// Takes a register for `line`; [`Mshrs::has_room`] must have returned true.
     pub(super) fn start(&mut self, line: Line, phase: Phase, waiter: Waiter) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {

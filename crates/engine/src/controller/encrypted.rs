@@ -129,7 +129,6 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
             Event::ReadArrives { slot } => return self.read_arrives(slot),
             Event::InlineCounterArrives { slot } => return self.counter_known(slot),
             Event::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
-            Event::BankFree { bank } => self.memory.bank_free(bank),
             Event::BankReady { bank } => self.memory.bank_ready(bank),
             Event::Decide => self.memory.decide(),
             Event::WriteArrives { slot } => self.write_arrives(slot),

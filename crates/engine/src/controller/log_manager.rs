@@ -298,9 +298,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Logging<'_, '_, D, O> {
 
     /// Lets the held writes start that no record holds back any more.
     fn release_held(&mut self) {
-        for at in 0..self.memory.writes.active().len() {
-            let slot = self.memory.writes.active()[at];
-            if self.memory.writes[slot].stage == Stage::BehindLog && !self.holds(slot) {
+        let writes = &self.memory.writes;
+        let held: Vec<u32> = writes.active().filter(|&slot| writes[slot].stage == Stage::BehindLog).collect();
+        for slot in held {
+            if !self.holds(slot) {
                 self.memory.writes.start(slot);
             }
         }

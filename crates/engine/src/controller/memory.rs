@@ -131,7 +131,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             self.device.store(media, bytes);
         }
         self.meter.count_written(entry);
-        self.banks.entry_left();
+        self.entry_left();
         self.admission.look_again();
     }
 

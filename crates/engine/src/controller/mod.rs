@@ -16,6 +16,7 @@
 
 mod admission;
 mod aes_units;
+mod bank_queues;
 mod counter_fetch;
 mod counters;
 mod encrypted;

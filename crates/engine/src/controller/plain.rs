@@ -18,7 +18,6 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             Event::ReadArrives { slot } => return self.read_arrives(slot),
             Event::ReadReady { slot } => return self.read_ready(slot),
             Event::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
-            Event::BankFree { bank } => self.memory.bank_free(bank),
             Event::BankReady { bank } => self.memory.bank_ready(bank),
             Event::Decide => self.memory.decide(),
             // There are no counters to write back.

@@ -1,13 +1,13 @@
 //! Carries out what the policy decides: gives banks their next reads and writes, and tells the policy when to decide.
 
+use super::bank_queues::BankQueues;
 use super::memory::Memory;
 use super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
 use super::request::BankRead;
 use super::wpq::Wpq;
 use crate::config::{Machine, WriteAcknowledged};
-use crate::kernel::{Ps, ns_to_ps};
+use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
 use crate::message::{DevicePort, Event, Issued, Location, MediaOp, Observer};
-use std::collections::VecDeque;
 
 /// A read that waits for its bank.
 #[derive(Clone, Copy, Debug)]
@@ -17,26 +17,54 @@ pub(super) struct WaitingRead {
     pub since: Ps,
 }
 
-/// A bank as the controller sees it.
+/// The reads that wait for their banks, by slot.
 #[derive(Clone)]
-pub(super) struct Bank {
-    /// Whether it cannot take a request yet; an event reports when it can.
-    pub busy: bool,
-    /// Whether an event will have it looked at again, because its next request is too early.
-    waiting: bool,
-    /// In the order of their arrival.
-    pub reads: VecDeque<WaitingRead>,
+pub(super) struct WaitingReads {
+    slots: Slab<WaitingRead>,
+    queues: BankQueues,
 }
 
-/// Number of reads that wait for one of `banks`.
-pub(super) fn waiting_reads(banks: &[Bank]) -> usize {
-    banks.iter().map(|bank| bank.reads.len()).sum()
+impl WaitingReads {
+    fn new(banks: usize) -> Self {
+        Self { slots: Slab::default(), queues: BankQueues::new(banks) }
+    }
+
+    fn add(&mut self, read: WaitingRead) {
+        let slot = self.slots.insert(read);
+        self.queues.push(slot, read.location);
+    }
+
+    fn take(&mut self, slot: u32) -> WaitingRead {
+        self.queues.remove(slot);
+        self.slots.release(slot);
+        self.slots[slot]
+    }
+
+    /// The read in `slot`.
+    pub fn get(&self, slot: u32) -> &WaitingRead {
+        &self.slots[slot]
+    }
+
+    /// What waits for each bank.
+    pub fn waiting(&self) -> &BankQueues {
+        &self.queues
+    }
+}
+
+/// A bank as the controller sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Bank {
+    /// From when on it can take a request, in picoseconds.
+    pub free: Ps,
+    /// When an event will have it looked at again; `Ps::MAX` if none will.
+    wakes: Ps,
 }
 
 /// The banks, and what waits for them.
 #[derive(Clone)]
 pub(super) struct Banks {
     pub wpq: Wpq,
+    reads: WaitingReads,
     banks: Vec<Bank>,
     policy: Box<dyn Schedule>,
     pub conventions: Conventions,
@@ -53,10 +81,10 @@ pub(super) struct Banks {
 impl Banks {
     /// `banks` banks behind `wpq`.
     pub fn new(machine: &Machine, policy: Box<dyn Schedule>, wpq: Wpq, banks: usize) -> Self {
-        let bank = || Bank { busy: false, waiting: false, reads: VecDeque::new() };
         Self {
             wpq,
-            banks: std::iter::repeat_with(bank).take(banks).collect(),
+            reads: WaitingReads::new(banks),
+            banks: vec![Bank { free: 0, wakes: Ps::MAX }; banks],
             conventions: policy.conventions(),
             policy,
             awake: false,
@@ -72,18 +100,32 @@ impl Banks {
             return 0;
         }
         let free = self.wpq.free(counter);
-        if self.conventions.shared_queue { free.saturating_sub(waiting_reads(&self.banks)) } else { free }
+        if self.conventions.shared_queue { free.saturating_sub(self.reads.queues.len()) } else { free }
     }
 
-    /// Whether `bank` can take a request and something waits for it.
-    fn wants(&self, bank: u16) -> bool {
-        let Bank { busy, reads, .. } = &self.banks[bank as usize];
-        !busy && (!reads.is_empty() || self.wpq.oldest(bank).is_some())
+    /// Whether `bank` can take a request `now` and something waits for it.
+    fn wants(&self, bank: u16, now: Ps) -> bool {
+        let queues = [self.reads.waiting(), self.wpq.waiting()];
+        self.banks[bank as usize].free <= now && queues.iter().any(|queue| queue.oldest(bank).is_some())
     }
 
-    /// Must be called when an entry has left the queue.
-    pub fn entry_left(&mut self) {
-        self.policy.left(&self.wpq);
+    /// Has `bank` looked at again at `at`, unless it will be earlier.
+    fn wake(&mut self, bank: u16, at: Ps, queue: &mut Queue<Event>) {
+        let wakes = &mut self.banks[bank as usize].wakes;
+        if at < *wakes {
+            *wakes = at;
+            queue.schedule(at, Event::BankReady { bank });
+        }
+    }
+
+    /// Has the banks looked at again that are busy, when they are free.
+    pub fn wake_busy(&mut self, queue: &mut Queue<Event>) {
+        for bank in 0..self.banks.len() as u16 {
+            let Bank { free, .. } = self.banks[bank as usize];
+            if free > queue.now() {
+                self.wake(bank, free, queue);
+            }
+        }
     }
 }
 
@@ -94,34 +136,39 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         self.serve_all();
     }
 
-    /// `Event::BankFree`: serves the bank.
-    pub fn bank_free(&mut self, bank: u16) {
-        self.banks.banks[bank as usize].busy = false;
-        self.serve(bank);
-        let banks = &*self.banks;
-        if banks.conventions.paced && !banks.policy.takes_writes() && !banks.banks.iter().any(|bank| bank.busy) {
-            // Nothing else might have the policy notice that writes may enter again.
-            self.wake();
-        }
-    }
-
     /// `Event::BankReady`: serves the bank.
     pub fn bank_ready(&mut self, bank: u16) {
-        self.banks.banks[bank as usize].waiting = false;
+        let (banks, now) = (&mut *self.banks, self.queue.now());
+        if banks.banks[bank as usize].wakes == now {
+            banks.banks[bank as usize].wakes = Ps::MAX;
+        }
         self.serve(bank);
+        let banks = &*self.banks;
+        if banks.conventions.paced && !banks.policy.takes_writes() && banks.banks.iter().all(|bank| bank.free <= now) {
+            // Nothing else might have the policy notice that writes may enter again.
+            self.decide_soon();
+        }
     }
 
     /// `Event::Decide`: one decision of a policy that looks at all banks.
     pub fn decide(&mut self) {
         self.banks.awake = false;
-        if self.issue_next(0) && (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank)) {
-            self.wake();
+        let now = self.queue.now();
+        if self.issue_next(0) && (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank, now)) {
+            self.decide_soon();
         }
     }
 
     /// Must be called when an entry has become ready.
     pub fn entry_ready(&mut self) {
         if self.banks.policy.filled(&self.banks.wpq) {
+            self.serve_all();
+        }
+    }
+
+    /// Must be called when an entry has left the queue.
+    pub fn entry_left(&mut self) {
+        if self.banks.policy.left(&self.banks.wpq) {
             self.serve_all();
         }
     }
@@ -142,31 +189,37 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Adds `read` to the requests of its bank.
     pub fn ask_bank(&mut self, read: BankRead) {
         let (location, since) = (self.device.locate(read.media()), self.now());
-        self.banks.banks[location.bank as usize].reads.push_back(WaitingRead { read, location, since });
+        self.banks.reads.add(WaitingRead { read, location, since });
         self.serve(location.bank);
     }
 
     /// Gives `bank` its next requests, or has the policy decide when its turn comes.
     pub fn serve(&mut self, bank: u16) {
         if self.banks.conventions.paced {
-            if self.banks.wants(bank) {
-                self.wake();
+            if self.banks.wants(bank, self.queue.now()) {
+                self.decide_soon();
             }
         } else {
-            while !self.banks.banks[bank as usize].busy && self.issue_next(bank) {}
+            while self.issue_next(bank) {}
         }
     }
 
-    fn wake(&mut self) {
+    fn decide_soon(&mut self) {
         if !std::mem::replace(&mut self.banks.awake, true) {
             self.queue.schedule(self.banks.policy.turn(self.queue.now()), Event::Decide);
         }
     }
 
-    /// Issues the request that goes next; returns false if there is none.
+    /// Issues the request that goes next; returns false if there is none. A bank that is busy, or is not ready for that
+    /// request, is looked at again when it is.
     fn issue_next(&mut self, bank: u16) -> bool {
-        let Banks { wpq, banks, policy, flushing, conventions, .. } = &mut *self.banks;
-        let look = Look { banks, wpq, device: &*self.device, now: self.queue.now(), flushing: *flushing };
+        let Banks { wpq, reads, banks, policy, flushing, conventions, .. } = &mut *self.banks;
+        let now = self.queue.now();
+        let at = if conventions.paced { now } else { now.max(banks[bank as usize].free) };
+        if at > now && banks[bank as usize].wakes <= at {
+            return false;
+        }
+        let look = Look { banks, reads, wpq, device: &*self.device, now: at, flushing: *flushing };
         let next = if conventions.turns_writes_away {
             let took = policy.takes_writes();
             let next = policy.next(&look, bank);
@@ -178,24 +231,21 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             policy.next(&look, bank)
         };
         match next {
-            Next::Issue(choice) => self.issue(&choice),
-            Next::Wait(bank, ready) => self.wait(bank, ready),
-            Next::AtTurn => self.wake(),
+            Next::Issue(choice) if at == now => {
+                self.issue(&choice);
+                return true;
+            }
+            Next::Issue(_) => self.banks.wake(bank, at, self.queue),
+            Next::Wait(bank, ready) => self.banks.wake(bank, ready, self.queue),
+            Next::AtTurn => self.decide_soon(),
             Next::Nothing => {}
         }
-        matches!(next, Next::Issue(_))
-    }
-
-    /// Has `bank` looked at again at `ready`.
-    fn wait(&mut self, bank: u16, ready: Ps) {
-        if !std::mem::replace(&mut self.banks.banks[bank as usize].waiting, true) {
-            self.queue.schedule(ready, Event::BankReady { bank });
-        }
+        false
     }
 
     fn issue(&mut self, choice: &Choice) {
         let issued = match choice.request {
-            Candidate::Read(index) => self.issue_read(choice, index),
+            Candidate::Read(slot) => self.issue_read(choice, slot),
             Candidate::Write(slot) => self.issue_write(choice, slot),
         };
         self.banks.policy.issued(choice, &issued);
@@ -205,8 +255,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             BankFree::AtCommand => issued.command,
             BankFree::AtNextColumn => issued.next,
         };
-        self.banks.banks[bank as usize].busy = true;
-        self.queue.schedule(free, Event::BankFree { bank });
+        self.banks.banks[bank as usize].free = free;
+        if self.banks.conventions.paced {
+            self.banks.wake(bank, free, self.queue);
+        }
     }
 
     fn issue_write(&mut self, choice: &Choice, slot: u32) -> Issued {
@@ -227,10 +279,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         issued
     }
 
-    fn issue_read(&mut self, choice: &Choice, index: usize) -> Issued {
+    fn issue_read(&mut self, choice: &Choice, slot: u32) -> Issued {
         let now = self.now();
-        let waiting = &mut self.banks.banks[choice.bank as usize].reads;
-        let WaitingRead { read, location, .. } = waiting.remove(index).expect("chosen from the queue");
+        let WaitingRead { read, location, .. } = self.banks.reads.take(slot);
         let media = read.media();
         let issued = self.device.issue(now, media, location, MediaOp::Read, choice.not_before);
         self.observer.device_access(now, choice.bank, media, MediaOp::Read, issued.data_end);

@@ -78,8 +78,8 @@ impl Controller {
 
     /// Accepts a request of the caches, which reaches the controller at the time that it states. A [`Response`]
     /// follows.
-    pub fn accept(&mut self, queue: &mut Queue<Event>, request: &MemoryRequest) {
-        let (at, event) = match *request {
+    pub fn accept(&mut self, request: &MemoryRequest) -> (Ps, Event) {
+        match *request {
             MemoryRequest::Read { at, line, token } => {
                 (at, Event::ReadArrives { slot: self.reads.add(line, Origin::Caches(token)) })
             }
@@ -102,8 +102,12 @@ impl Controller {
                 (at, Event::LogEntryArrives { slot: engine.log().add(core, line, old) })
             }
             MemoryRequest::EndTransaction { at, core } => (at, Event::TransactionEndArrives { core }),
-        };
-        queue.schedule(at, event);
+        }
+    }
+
+    /// Has an event come when each busy bank is free: otherwise none comes unless something waits for the bank.
+    pub fn wake_banks(&mut self, queue: &mut Queue<Event>) {
+        self.banks.wake_busy(queue);
     }
 
     /// The line of the request that arrives with `event`, if one does.
@@ -156,7 +160,7 @@ impl Controller {
     pub fn accepts(&self, op: MediaOp) -> bool {
         match op {
             MediaOp::Read => self.reads.room(),
-            MediaOp::Write => self.banks.free(false) > self.writes.active().len(),
+            MediaOp::Write => self.banks.free(false) > self.writes.active_len(),
         }
     }
 

@@ -21,7 +21,10 @@ impl View<'_> {
     /// counter, because everything else comes after it.
     pub fn newest_write(&self, line: Line, origin: Origin) -> Option<u32> {
         match origin {
-            Origin::Reencryption(_) => self.writes.newest_of(&self.engine.units.staged, line),
+            Origin::Reencryption(_) => {
+                let staged = self.engine.units.staged.iter().copied();
+                self.writes.newest_of(staged.filter(|&slot| self.writes[slot].line == line))
+            }
             _ => self.writes.newest(line),
         }
     }

@@ -4,11 +4,10 @@
 //! Data and counters share the entries, or each kind has its own: then these are the data write queue and the counter
 //! write queue of counter-atomicity (section 5.2.2).
 
+use super::bank_queues::BankQueues;
 use crate::config;
-use crate::kernel::{HashCounts, Ps, Slab};
+use crate::kernel::{Index, Ps, Slab};
 use crate::message::{LineBytes, Location, MediaLine, WriteToken};
-
-const NONE: u32 = u32::MAX;
 
 /// One queued write.
 #[derive(Clone, Debug)]
@@ -98,15 +97,6 @@ impl Room {
     }
 }
 
-/// The place of an entry among those that wait for its bank, with what a search for an open row compares.
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    next: u32,
-    previous: u32,
-    row: u32,
-    counter: bool,
-}
-
 /// The write pending queue.
 #[derive(Clone)]
 pub struct Wpq {
@@ -115,25 +105,17 @@ pub struct Wpq {
     used: [usize; 2],
     /// Data entries whose ready bit is clear: draining cannot move them.
     unready: usize,
-    /// Entries that wait for a bank.
-    waiting: usize,
     /// Whether an entry's room is free when a bank begins to take it.
     frees_at_issue: bool,
     /// Whether non-volatile registers hold what finds no entry.
     pub registers: bool,
     entries: Slab<Entry>,
-    /// Media codes by slot, for associative search; `EMPTY` if the slot is free.
-    codes: Vec<u64>,
-    /// Which media codes may be queued.
-    queued: HashCounts,
-    /// By slot.
-    links: Vec<Link>,
-    heads: Vec<u32>,
-    tails: Vec<u32>,
+    /// All of them, by media code.
+    queued: Index,
+    /// Entries that are ready and not issued.
+    waiting: BankQueues,
     sequence: u64,
 }
-
-const EMPTY: u64 = u64::MAX;
 
 impl Wpq {
     /// A queue in front of `banks` banks. `counters`: separate entries for counter blocks, if there are any.
@@ -143,15 +125,11 @@ impl Wpq {
             rooms: [Some(data), counters],
             used: [0; 2],
             unready: 0,
-            waiting: 0,
             frees_at_issue,
             registers: false,
             entries: Slab::default(),
-            codes: Vec::with_capacity(data.entries),
-            queued: HashCounts::default(),
-            links: Vec::with_capacity(data.entries),
-            heads: vec![NONE; banks],
-            tails: vec![NONE; banks],
+            queued: Index::default(),
+            waiting: BankQueues::new(banks),
             sequence: 0,
         }
     }
@@ -225,14 +203,7 @@ impl Wpq {
             acknowledge,
             ready_at: now,
         });
-        let link = Link { next: NONE, previous: NONE, row: location.row, counter: media.is_counter() };
-        if self.codes.len() <= slot as usize {
-            self.codes.resize(slot as usize + 1, EMPTY);
-            self.links.resize(slot as usize + 1, link);
-        }
-        self.codes[slot as usize] = media.code();
-        self.queued.add(media.code());
-        self.links[slot as usize] = link;
+        self.queued.add(slot, media.code());
         self.unready += 1;
         if ready {
             self.set_ready(slot, now);
@@ -244,19 +215,10 @@ impl Wpq {
     pub fn set_ready(&mut self, slot: u32, now: Ps) {
         debug_assert!(!self.entries[slot].ready);
         self.unready -= 1;
-        self.waiting += 1;
-        let bank = self.entries[slot].location.bank as usize;
-        let previous = self.tails[bank];
         let entry = &mut self.entries[slot];
         entry.ready = true;
         entry.ready_at = now;
-        self.links[slot as usize].previous = previous;
-        if previous == NONE {
-            self.heads[bank] = slot;
-        } else {
-            self.links[previous as usize].next = slot;
-        }
-        self.tails[bank] = slot;
+        self.waiting.push(slot, entry.location);
     }
 
     /// Gives newer bytes to an entry that has not been issued; it keeps its place.
@@ -270,61 +232,37 @@ impl Wpq {
 
     /// The newest entry for `media`, issued or not.
     pub fn newest(&self, media: MediaLine) -> Option<&Entry> {
-        let code = media.code();
-        if !self.queued.may_have(code) {
-            return None;
-        }
-        let slots = self.codes.iter().enumerate().filter(|(_, queued)| **queued == code);
-        slots.map(|(slot, _)| &self.entries[slot as u32]).max_by_key(|entry| entry.sequence)
+        self.queued.newest_first(media.code()).next().map(|slot| &self.entries[slot])
     }
 
     /// The queued entry, ready and not issued, that a new one of the same address makes unnecessary.
     pub fn superseded(&self, media: MediaLine) -> Option<u32> {
-        let code = media.code();
-        if !self.queued.may_have(code) {
-            return None;
-        }
-        let waits = |slot: u32| self.entries[slot].ready && !self.entries[slot].issued;
-        (0..self.codes.len() as u32).find(|&slot| self.codes[slot as usize] == code && waits(slot))
+        let waits = |slot: &u32| self.entries[*slot].ready && !self.entries[*slot].issued;
+        self.queued.oldest_first(media.code()).find(waits)
     }
 
-    /// The oldest counter entry that has not been issued.
+    /// The oldest counter entry that waits for its bank. It searches all entries: only a fault asks for it.
     pub fn oldest_counter(&self) -> Option<u32> {
-        let slots = (0..self.codes.len() as u32).filter(|&slot| self.codes[slot as usize] != EMPTY);
-        let waiting = slots.filter(|&slot| self.entries[slot].media.is_counter() && !self.entries[slot].issued);
-        waiting.min_by_key(|&slot| self.entries[slot].sequence)
+        let entries = (0u32..).zip(self.entries.values());
+        let waiting = entries.filter(|(_, entry)| entry.media.is_counter() && entry.ready && !entry.issued);
+        waiting.min_by_key(|(_, entry)| entry.sequence).map(|(slot, _)| slot)
     }
 
-    /// The oldest entry that waits for `bank`.
-    pub fn oldest(&self, bank: u16) -> Option<u32> {
-        let head = self.heads[bank as usize];
-        (head != NONE).then_some(head)
+    /// The entries that wait for banks.
+    pub(super) fn waiting(&self) -> &BankQueues {
+        &self.waiting
     }
 
-    /// The entries that wait for `bank`, oldest first.
-    pub fn waiting(&self, bank: u16) -> impl Iterator<Item = u32> {
-        let known = |slot: u32| (slot != NONE).then_some(slot);
-        std::iter::successors(known(self.heads[bank as usize]), move |&slot| known(self.links[slot as usize].next))
-    }
-
-    /// The oldest entry that waits for `row` of `bank`: of data, or with `counters` of any kind. The order of equal
+    /// The oldest entry that waits for the row of `location`: of data, or with `counters` of any kind. The order of equal
     /// addresses is kept, because they share a row.
-    pub fn oldest_in(&self, bank: u16, row: u32, counters: bool) -> Option<u32> {
-        self.waiting(bank).find(|&slot| {
-            let link = &self.links[slot as usize];
-            link.row == row && (counters || !link.counter)
-        })
-    }
-
-    /// Number of entries that wait for a bank.
-    pub fn waiting_len(&self) -> usize {
-        self.waiting
+    pub fn oldest_in(&self, location: Location, counters: bool) -> Option<u32> {
+        self.waiting.of_row(location).find(|&slot| counters || !self.entries[slot].media.is_counter())
     }
 
     /// Marks `slot` as issued: the bank is taking its data. The entry stays until [`Wpq::remove`], but its room may be
     /// free from now on.
     pub fn mark_issued(&mut self, slot: u32) {
-        self.unlink(slot);
+        self.waiting.remove(slot);
         self.entries[slot].issued = true;
         if self.frees_at_issue {
             let kind = self.kind(self.entries[slot].media.is_metadata());
@@ -336,38 +274,22 @@ impl Wpq {
     pub fn remove(&mut self, slot: u32) -> &Entry {
         let Entry { issued, media, .. } = self.entries[slot];
         if !issued {
-            self.unlink(slot);
+            self.waiting.remove(slot);
         }
-        self.codes[slot as usize] = EMPTY;
-        self.queued.remove(media.code());
+        self.queued.remove(slot);
         let kind = self.kind(media.is_metadata());
         self.used[kind] -= usize::from(!(issued && self.frees_at_issue));
+        self.entries[slot].ready = false;
         self.entries.release(slot);
         &self.entries[slot]
     }
 
     /// All ready entries, oldest first: what ADR drains.
     pub fn in_order(&self) -> Vec<&Entry> {
-        let slots = (0..self.codes.len() as u32).filter(|&slot| self.codes[slot as usize] != EMPTY);
-        let mut entries: Vec<&Entry> = slots.map(|slot| &self.entries[slot]).filter(|entry| entry.ready).collect();
+        // What has left the queue is no longer ready.
+        let mut entries: Vec<&Entry> = self.entries.values().iter().filter(|entry| entry.ready).collect();
         entries.sort_unstable_by_key(|entry| entry.sequence);
         entries
-    }
-
-    fn unlink(&mut self, slot: u32) {
-        self.waiting -= 1;
-        let Link { next, previous, .. } = self.links[slot as usize];
-        let bank = self.entries[slot].location.bank as usize;
-        if previous == NONE {
-            self.heads[bank] = next;
-        } else {
-            self.links[previous as usize].next = next;
-        }
-        if next == NONE {
-            self.tails[bank] = previous;
-        } else {
-            self.links[next as usize].previous = previous;
-        }
     }
 }
 
@@ -375,6 +297,10 @@ impl Wpq {
 mod tests {
     use super::*;
     use crate::message::{CounterBlock, Line};
+
+    fn oldest(wpq: &Wpq) -> Option<u32> {
+        wpq.waiting().oldest(0)
+    }
 
     fn room(entries: usize) -> Room {
         Room { entries, high: entries, low: 0 }
@@ -392,13 +318,15 @@ mod tests {
         let a = wpq.push(write(MediaLine::data(Line(1)), 0, 5, 1));
         let b = wpq.push(write(MediaLine::data(Line(2)), 0, 6, 2));
         let c = wpq.push(write(MediaLine::data(Line(3)), 1, 6, 3));
-        assert_eq!((wpq.oldest(0), wpq.oldest_in(0, 6, false), wpq.oldest_in(0, 9, false)), (Some(a), Some(b), None));
+        let in_row = |row| wpq.oldest_in(Location { bank: 0, row }, false);
+        assert_eq!((oldest(&wpq), in_row(6), in_row(9)), (Some(a), Some(b), None));
         wpq.mark_issued(a);
-        assert_eq!(wpq.oldest(0), Some(b));
+        assert_eq!(oldest(&wpq), Some(b));
         assert_eq!(wpq.len(), 3, "an issued entry keeps its slot until the bank accepted it");
         wpq.remove(a);
         wpq.mark_issued(c);
-        assert_eq!((wpq.waiting(1).count(), wpq.waiting(0).count(), wpq.waiting_len()), (0, 1, 1));
+        let of_bank = |bank| wpq.waiting().of_bank(bank).count();
+        assert_eq!((of_bank(1), of_bank(0), wpq.waiting().len()), (0, 1, 1));
         assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [2, 3]);
     }
 
@@ -423,14 +351,15 @@ mod tests {
         let unready = wpq.push(Arrival { ready: false, ..write(data, 0, 0, 1) });
         let later = wpq.push(write(MediaLine::data(Line(2)), 0, 0, 2));
         assert_eq!((wpq.free(false), wpq.free(true), wpq.is_high()), (0, 1, false));
-        assert_eq!((wpq.oldest(0), wpq.oldest_in(0, 0, false)), (Some(later), Some(later)));
+        let in_row = wpq.oldest_in(Location { bank: 0, row: 0 }, false);
+        assert_eq!((oldest(&wpq), in_row), (Some(later), Some(later)));
         assert_eq!(wpq.in_order().len(), 1);
         let counter = wpq.push(write(MediaLine::counter(CounterBlock(0)), 0, 1, 3));
         wpq.set_ready(unready, 0);
         wpq.replace(counter, &[4; 64], 9, None);
         assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [1, 2, 4]);
         for slot in [later, counter, unready] {
-            assert_eq!(wpq.oldest(0), Some(slot));
+            assert_eq!(oldest(&wpq), Some(slot));
             wpq.mark_issued(slot);
             wpq.remove(slot);
         }

@@ -47,10 +47,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let id = counters.block(line);
         if self.engine.rules.writeback_order == WritebackOrder::AfterData {
             let writes = &self.memory.writes;
-            let earlier = |&write: &u32| counters.block(writes[write].line) == id && writes[write].arrival <= after;
+            let earlier = |write: u32| counters.block(writes[write].line) == id && writes[write].arrival <= after;
             let evicted =
                 self.memory.admission.evictions.iter().any(|eviction| eviction.media == MediaLine::counter(id));
-            if writes.active().iter().any(earlier) || evicted {
+            if writes.active().any(earlier) || evicted {
                 self.memory.writebacks.waiting.push_back(slot);
                 return;
             }

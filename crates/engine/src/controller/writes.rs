@@ -2,23 +2,39 @@
 //! of their arrival.
 
 use super::request::{Origin, Stage, Write};
-use crate::kernel::{HashCounts, Slab};
+use crate::kernel::{self, Lists, Slab};
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 /// The writes that are not yet admitted, by slot.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Writes {
     slots: Slab<Write>,
-    /// Writes that have arrived, in order.
-    active: Vec<u32>,
-    /// Their lines.
-    lines: HashCounts,
+    /// One list: writes that have arrived, in order.
+    active: Lists,
+    /// The same by line.
+    lines: kernel::Index,
+    /// Number of writes that have arrived and have not ended.
+    len: usize,
     /// Writes whose turn has come, in order.
     starting: VecDeque<u32>,
     arrivals: u64,
     bumps: u64,
+}
+
+impl Default for Writes {
+    fn default() -> Self {
+        Self {
+            slots: Slab::default(),
+            active: Lists::new(1),
+            lines: kernel::Index::default(),
+            len: 0,
+            starting: VecDeque::new(),
+            arrivals: 0,
+            bumps: 0,
+        }
+    }
 }
 
 impl Writes {
@@ -40,8 +56,9 @@ impl Writes {
     }
 
     fn activate(&mut self, slot: u32) {
-        self.active.push(slot);
-        self.lines.add(self.slots[slot].line.0);
+        self.len += 1;
+        self.active.push(0, slot);
+        self.lines.add(slot, self.slots[slot].line.0);
     }
 
     /// Starts the write in `slot`, which comes from the controller itself and has no place among the arrivals.
@@ -51,13 +68,18 @@ impl Writes {
     }
 
     /// The writes that have arrived and have not ended, in the order of their arrival.
-    pub fn active(&self) -> &[u32] {
-        &self.active
+    pub fn active(&self) -> impl Iterator<Item = u32> {
+        self.active.iter(0)
+    }
+
+    /// The number of these.
+    pub fn active_len(&self) -> usize {
+        self.len
     }
 
     /// Whether a write of `line` has arrived and has not ended.
     pub fn has(&self, line: Line) -> bool {
-        self.lines.may_have(line.0) && self.active.iter().any(|&slot| self.slots[slot].line == line)
+        self.lines.has(line.0)
     }
 
     /// Number of writes that have arrived.
@@ -89,10 +111,10 @@ impl Writes {
 
     /// Ends the write in `slot`; the next write of its line may start.
     pub fn finish(&mut self, slot: u32) {
-        let at = self.active.iter().position(|&other| other == slot).expect("what ends was active");
-        self.active.remove(at);
+        self.len -= 1;
+        self.active.remove(0, slot);
+        self.lines.remove(slot);
         let line = self.slots[slot].line;
-        self.lines.remove(line.0);
         self.slots.release(slot);
         if let Some(next) = self.next_of_line(line) {
             self.start(next);
@@ -102,29 +124,23 @@ impl Writes {
     /// The write of `line` that starts when another one of that line ends: re-encryption first, then the oldest, unless
     /// that one waits for something else.
     fn next_of_line(&self, line: Line) -> Option<u32> {
-        if !self.lines.may_have(line.0) {
-            return None;
-        }
         let behind = |&slot: &u32| self.slots[slot].stage == Stage::BehindSameLine;
-        let mut of_line = self.active.iter().copied().filter(|&slot| self.slots[slot].line == line);
-        let oldest = of_line.clone().next()?;
-        let reencryption = of_line.find(|slot| matches!(self.slots[*slot].origin, Origin::Reencryption(_)));
+        let oldest = self.lines.oldest_first(line.0).next()?;
+        let is_reencryption = |slot: &u32| matches!(self.slots[*slot].origin, Origin::Reencryption(_));
+        let reencryption = self.lines.oldest_first(line.0).find(is_reencryption);
         reencryption.or(Some(oldest)).filter(behind)
     }
 
     /// The active write whose bytes a read of `line` finds, see [`Writes::newest_of`].
     pub fn newest(&self, line: Line) -> Option<u32> {
-        if self.lines.may_have(line.0) { self.newest_of(&self.active, line) } else { None }
+        self.newest_of(self.lines.oldest_first(line.0))
     }
 
-    /// The write among `among` whose bytes a read of `line` finds: the newest one from the caches, or a line under
+    /// The write among `of_line` whose bytes a read of their line finds: the newest one from the caches, or a line under
     /// re-encryption if there is none.
-    pub fn newest_of(&self, among: &[u32], line: Line) -> Option<u32> {
-        let of_line = among
-            .iter()
-            .copied()
-            .filter(|&slot| self.slots[slot].line == line && !matches!(self.slots[slot].origin, Origin::Turn(_)));
-        of_line.max_by_key(|&slot| {
+    pub fn newest_of(&self, of_line: impl Iterator<Item = u32>) -> Option<u32> {
+        let with_bytes = of_line.filter(|&slot| !matches!(self.slots[slot].origin, Origin::Turn(_)));
+        with_bytes.max_by_key(|&slot| {
             let Write { origin, arrival, .. } = self.slots[slot];
             (!matches!(origin, Origin::Reencryption(_)), arrival)
         })

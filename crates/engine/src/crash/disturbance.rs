@@ -41,7 +41,7 @@ impl Disturbance {
         let ways = u64::from(l3.ways);
         Self {
             random: (schedule > 0).then(|| Random::stream(config.seed, &format!("disturbance.{schedule}"))),
-            events_between: 1 << (schedule % 5 + 1),
+            events_between: 1 << (schedule % 5),
             lines: memory_map::program_capacity(&config.machine, design, config.cores) / LINE_BYTES,
             stride: (l3.size.0 / LINE_BYTES / ways).max(1),
             ways,

@@ -5,16 +5,18 @@
 //! step; a power failure falls between two events.
 
 mod digest;
-mod hash_counts;
 mod host;
+mod index;
+mod lists;
 mod prefetch;
 mod queue;
 mod random;
 mod slab;
 
 pub use digest::keyed_digest;
-pub use hash_counts::HashCounts;
 pub use host::HostMemory;
+pub use index::Index;
+pub use lists::Lists;
 pub use prefetch::prefetch;
 pub use queue::{EventCode, Queue};
 pub use random::Random;

@@ -31,6 +31,11 @@ impl<T> Slab<T> {
         self.free.push(slot);
     }
 
+    /// The values of all slots in order, those of free slots as they were when they were freed.
+    pub fn values(&self) -> &[T] {
+        &self.slots
+    }
+
     /// Slots in use.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

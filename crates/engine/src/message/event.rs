@@ -39,9 +39,7 @@ pub enum Event {
     Authenticated { slot: u32 },
     /// A bank took a queued write's data: the entry leaves the write pending queue.
     WriteAccepted { slot: u32 },
-    /// A bank can take its next request.
-    BankFree { bank: u16 },
-    /// The request that goes next to a free bank is no longer too early.
+    /// A bank is ready for its next request, or free.
     BankReady { bank: u16 },
     /// A scheduling policy that looks at all banks decides what goes next.
     Decide,
@@ -78,8 +76,7 @@ impl EventCode for Event {
             Event::ReadReady { slot } => (8, u64::from(slot)),
             Event::CounterFetched { slot } => (9, u64::from(slot)),
             Event::WriteAccepted { slot } => (10, u64::from(slot)),
-            Event::BankFree { bank } => (11, u64::from(bank)),
-            Event::BankReady { bank } => (17, u64::from(bank)),
+            Event::BankReady { bank } => (11, u64::from(bank)),
             Event::Decide => (21, 0),
             Event::WriteProgrammed { token } => (22, u64::from(token)),
             Event::ReencryptStep => (12, 0),

@@ -262,9 +262,9 @@ impl<'a> Run<'a> {
         match written {
             Some(bytes) => {
                 self.system.observer.lines.entry(line).or_default().sent.push_back(sent);
-                self.system.write(sent, line, bytes, token);
+                self.system.write_now(line, bytes, token);
             }
-            None => self.system.read(sent, line, token),
+            None => self.system.read_now(line, token),
         }
         Ok(waited && sent > wanted)
     }

@@ -157,7 +157,7 @@ fn recovery_time(
     let mut reads = system(&Design { encryption: None, log: None, ..design.clone() })?;
     let queue = machine.controller.read_queue_entries as usize;
     let read = answered(&mut reads, metadata.chain(live), queue, cancel, |system, line| {
-        system.read(system.now(), line, 0);
+        system.read_now(line, 0);
     })?;
     let into_memory = design
         .recovery
@@ -170,7 +170,7 @@ fn recovery_time(
     let queue = machine.controller.wpq_entries as usize;
     let mut writes = system(design)?;
     let written = answered(&mut writes, home.map(|held| held.line), queue, cancel, |system, line| {
-        system.write(system.now(), line, &[0; 64], 0);
+        system.write_now(line, &[0; 64], 0);
     })?;
     Ok(read + written)
 }

@@ -329,7 +329,9 @@ fn an_embedded_memory_has_the_events_of_lines_driven_by_hand() {
             let request = if reads { Request::Read } else { Request::Write { bytes: &bytes, counter_atomic: false } };
             embedded.send(line * 64, u64::from(id), request).unwrap();
         }
-        while by_hand.advance().is_some() {}
+        while by_hand.next_event_at().is_some() {
+            by_hand.advance();
+        }
         while embedded.step(TIME_MAX, &mut answers).unwrap() {}
         assert_eq!(embedded.digest(), (by_hand.events(), by_hand.digest()), "{name}");
         assert_eq!(answered + answers.len(), 2_000);

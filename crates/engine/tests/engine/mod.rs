@@ -35,3 +35,4 @@ mod session;
 mod staged_pairs;
 mod stages;
 mod verdict;
+mod work;

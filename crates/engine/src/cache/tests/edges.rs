@@ -134,6 +134,36 @@ fn misses_of_one_line_share_a_register_and_a_full_file_blocks_until_one_is_free(
 }
 
 #[test]
+fn a_free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
+    let mut c = caches([(4, 1, 2, false), (4, 1, 4, false), (4, 1, 1, true)], 4);
+    let ask = |c: &mut Hierarchy, core: u16| c.load(0, core, line(u64::from(core)), u32::from(core));
+    assert_eq!(ask(&mut c, 3), Access::Pending);
+    let (_, token) = read_token(&mut c);
+    for core in [2, 0, 1, 2] {
+        assert_eq!(ask(&mut c, core), Access::Blocked);
+    }
+    c.read_done(50, token, &[0; 64]);
+    let load = |token, at| (token as u16, Wake::Load { token, at });
+    // No register was in use, so that all had to be woken: none of them is certain to take one.
+    assert_eq!(
+        wakes(&mut c),
+        [load(3, 50), (2, Wake::Retry { at: 50 }), (0, Wake::Retry { at: 50 }), (1, Wake::Retry { at: 50 })]
+    );
+
+    let mut c = caches([(4, 1, 2, false), (4, 1, 4, false), (4, 1, 2, true)], 4);
+    assert_eq!(ask(&mut c, 3), Access::Pending);
+    let (_, first) = read_token(&mut c);
+    assert_eq!(ask(&mut c, 2), Access::Pending);
+    let (_, second) = read_token(&mut c);
+    assert_eq!((ask(&mut c, 1), ask(&mut c, 0)), (Access::Blocked, Access::Blocked));
+    c.read_done(50, first, &[0; 64]);
+    assert_eq!(wakes(&mut c), [load(3, 50), (1, Wake::Retry { at: 50 })]);
+    assert_eq!(ask(&mut c, 1), Access::Pending);
+    c.read_done(60, second, &[0; 64]);
+    assert_eq!(wakes(&mut c), [load(2, 60), (0, Wake::Retry { at: 60 })]);
+}
+
+#[test]
 fn a_prefetch_leaves_two_registers_for_demand() {
     let mut c = caches([(4, 1, 3, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
     assert_eq!(c.own(0, 0, line(1), true), Access::Pending);

@@ -29,18 +29,16 @@ impl Continuous {
 
     fn choose(&self, look: &Look<'_>, bank: u16) -> Option<(Candidate, bool)> {
         let may_overtake = !self.streaks.is_over(bank);
-        let reads = &look.banks[usize::from(bank)].reads;
-        let may_write = self.draining || look.flushing || (self.issue_when_idle && reads.is_empty());
-        if may_write
-            && (self.draining || reads.is_empty())
-            && let Some(oldest) = look.wpq.oldest(bank)
-        {
+        let read = look.oldest_read(bank);
+        let may_write = self.draining || read.is_none() && (look.flushing || self.issue_when_idle);
+        if may_write && let Some(oldest) = look.oldest_write(bank) {
             let hit = look.write_hit(bank, self.counters_overtake).filter(|_| may_overtake);
             let slot = hit.unwrap_or(oldest);
             return Some((Candidate::Write(slot), slot != oldest));
         }
-        let hit = (may_overtake && reads.len() > 1).then(|| look.read_hit(bank)).flatten();
-        (!reads.is_empty()).then(|| (Candidate::Read(hit.unwrap_or(0)), hit.unwrap_or(0) != 0))
+        let oldest = read?;
+        let slot = may_overtake.then(|| look.read_hit(bank)).flatten().unwrap_or(oldest);
+        Some((Candidate::Read(slot), slot != oldest))
     }
 }
 
@@ -81,7 +79,7 @@ impl Schedule for Continuous {
         self.streaks.count(choice.bank, choice.overtakes);
     }
 
-    fn left(&mut self, wpq: &Wpq) {
-        self.draining &= !wpq.is_low();
+    fn left(&mut self, wpq: &Wpq) -> bool {
+        self.draining && wpq.is_low() && std::mem::take(&mut self.draining)
     }
 }

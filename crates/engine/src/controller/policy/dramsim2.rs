@@ -22,11 +22,10 @@ impl Dramsim2 {
 
     fn choose(&self, look: &Look<'_>, bank: u16) -> Option<Choice> {
         let older = |requests: [Option<Candidate>; 2]| {
-            requests.into_iter().flatten().min_by_key(|&request| look.since(bank, request))
+            requests.into_iter().flatten().min_by_key(|&request| look.since(request))
         };
-        let reads = &look.banks[usize::from(bank)].reads;
         let oldest =
-            older([(!reads.is_empty()).then_some(Candidate::Read(0)), look.wpq.oldest(bank).map(Candidate::Write)])?;
+            older([look.oldest_read(bank).map(Candidate::Read), look.oldest_write(bank).map(Candidate::Write)])?;
         let hit = || {
             let write = look.write_hit(bank, self.counters_overtake);
             older([look.read_hit(bank).map(Candidate::Read), write.map(Candidate::Write)])

@@ -59,13 +59,13 @@ impl FirstReady {
         // What arrives in a cycle is seen in the next.
         let mut too_new = false;
         for bank in 0..look.banks.len() as u16 {
-            if look.banks[usize::from(bank)].busy {
+            if look.is_busy(bank) {
                 continue;
             }
             let of_reads = reads.then(|| self.of_reads(look, bank)).into_iter().flatten().flatten();
             let of_writes = writes.then(|| self.of_writes(look, bank)).into_iter().flatten().flatten();
             for (class, request, overtakes) in of_reads.chain(of_writes) {
-                let since = look.since(bank, request);
+                let since = look.since(request);
                 let choice = Choice { bank, request, overtakes, not_before: 0 };
                 if since >= look.now {
                     too_new = true;
@@ -92,13 +92,13 @@ impl FirstReady {
     fn of_reads(&self, look: &Look<'_>, bank: u16) -> [Option<(Class, Candidate, bool)>; 2] {
         let (hit, miss) = (look.read_hit(bank), look.read_miss(bank));
         [
-            hit.map(|index| (Class::Hit, Candidate::Read(index), index != 0)),
-            miss.map(|index| (self.miss_class(look, bank), Candidate::Read(index), false)),
+            hit.map(|slot| (Class::Hit, Candidate::Read(slot), Some(slot) != look.oldest_read(bank))),
+            miss.map(|slot| (self.miss_class(look, bank), Candidate::Read(slot), false)),
         ]
     }
 
     fn of_writes(&self, look: &Look<'_>, bank: u16) -> [Option<(Class, Candidate, bool)>; 2] {
-        let oldest = look.wpq.oldest(bank);
+        let oldest = look.oldest_write(bank);
         let hit = look.write_hit(bank, self.counters_overtake);
         // A counter block that may not overtake still goes in its turn.
         let other = if self.counters_overtake { look.write_miss(bank) } else { oldest.filter(|_| oldest != hit) };

@@ -45,16 +45,16 @@ impl Gem5 {
 
     /// Whether the bus turns to writes now.
     fn turns_to_writes(&self, look: &Look<'_>) -> bool {
-        let waiting = look.wpq.waiting_len();
-        let none_reads = look.reads() == 0;
+        let waiting = look.wpq.waiting().len();
+        let none_reads = look.reads.waiting().is_empty();
         waiting > 0 && (look.wpq.is_high() || self.pressed || (none_reads && (look.flushing || !look.wpq.is_low())))
     }
 
     /// Whether the bus turns to reads now.
     fn turns_to_reads(&self, look: &Look<'_>) -> bool {
-        let waiting = look.wpq.waiting_len();
+        let waiting = look.wpq.waiting().len();
         let few = look.wpq.is_low_by(self.min_writes) && !look.flushing;
-        waiting == 0 || (few && !self.pressed) || (look.reads() > 0 && self.written >= self.min_writes)
+        waiting == 0 || (few && !self.pressed) || (!look.reads.waiting().is_empty() && self.written >= self.min_writes)
     }
 
     fn choose(&self, look: &Look<'_>) -> Option<Choice> {
@@ -66,20 +66,20 @@ impl Gem5 {
                 MediaOp::Read => (look.read_hit(bank).map(Candidate::Read), look.read_miss(bank).map(Candidate::Read)),
                 MediaOp::Write => {
                     let hit = look.write_hit(bank, self.counters_overtake);
-                    let oldest = look.wpq.oldest(bank).filter(|&slot| Some(slot) != hit);
+                    let oldest = look.oldest_write(bank).filter(|&slot| Some(slot) != hit);
                     (hit.map(Candidate::Write), oldest.map(Candidate::Write))
                 }
             };
             let choice = |request, overtakes| Choice { bank, request, overtakes, not_before: self.next_column };
             if let Some(request) = of_row {
-                let late = look.command_at(bank, request) > self.next_column.max(look.now);
-                let since = look.since(bank, request);
+                let late = look.command_at(request) > self.next_column.max(look.now);
+                let since = look.since(request);
                 if hit.is_none_or(|(least, oldest, _)| (late, since) < (least, oldest)) {
                     hit = Some((late, since, choice(request, other.is_some())));
                 }
             }
             if let Some(request) = other {
-                let (at, since) = (look.command_at(bank, request), look.since(bank, request));
+                let (at, since) = (look.command_at(request), look.since(request));
                 if miss.is_none_or(|(least, oldest, _)| (at, since) < (least, oldest)) {
                     miss = Some((at, since, choice(request, false)));
                 }

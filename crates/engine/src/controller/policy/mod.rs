@@ -8,7 +8,7 @@ mod gem5;
 mod nvmain_frfcfs;
 mod nvmain_frfcfs_wqf;
 
-use super::schedule::{Bank, waiting_reads};
+use super::schedule::{Bank, WaitingReads};
 use super::wpq::Wpq;
 use crate::config::{self, Machine, SchedulingPolicy};
 use crate::kernel::Ps;
@@ -17,8 +17,10 @@ use crate::message::{DevicePort, Issued, Location, MediaOp};
 /// What a policy sees.
 pub(super) struct Look<'a> {
     pub banks: &'a [Bank],
+    pub reads: &'a WaitingReads,
     pub wpq: &'a Wpq,
     pub device: &'a dyn DevicePort,
+    /// The current time, or, if that is later, when the bank in question is free, in picoseconds.
     pub now: Ps,
     /// Whether no more requests will come: everything that is queued must leave.
     pub flushing: bool,
@@ -38,8 +40,8 @@ pub(super) struct Choice {
 /// A request that waits for a bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Candidate {
-    /// The read at this place in the queue of its bank.
-    Read(usize),
+    /// The waiting read in this slot.
+    Read(u32),
     /// The entry in this slot of the write pending queue.
     Write(u32),
 }
@@ -124,8 +126,10 @@ pub(super) trait Schedule: Send {
     fn next(&mut self, look: &Look<'_>, bank: u16) -> Next;
     /// `choice` has been issued.
     fn issued(&mut self, choice: &Choice, issued: &Issued);
-    /// An entry has left the write pending queue.
-    fn left(&mut self, _wpq: &Wpq) {}
+    /// An entry has left the write pending queue. Returns whether that changes what goes next.
+    fn left(&mut self, _wpq: &Wpq) -> bool {
+        false
+    }
 }
 
 impl Clone for Box<dyn Schedule> {
@@ -148,58 +152,69 @@ pub(super) fn of(machine: &Machine, banks: usize) -> Box<dyn Schedule> {
 
 /// A policy's view of what waits for a bank.
 impl Look<'_> {
+    /// Whether `bank` cannot take a request yet.
+    fn is_busy(&self, bank: u16) -> bool {
+        self.banks[usize::from(bank)].free > self.now
+    }
+
+    /// The oldest write that waits for `bank`.
+    fn oldest_write(&self, bank: u16) -> Option<u32> {
+        self.wpq.waiting().oldest(bank)
+    }
+
     /// The oldest write that waits for `bank` and finds its row open. Counter blocks overtake only if `counters`.
     fn write_hit(&self, bank: u16, counters: bool) -> Option<u32> {
-        self.device.open_row(bank).and_then(|row| self.wpq.oldest_in(bank, row, counters))
+        self.wpq.oldest_in(self.open_row(bank)?, counters)
     }
 
     /// The oldest write that waits for `bank` and does not find its row open.
     fn write_miss(&self, bank: u16) -> Option<u32> {
-        let open = self.device.open_row(bank);
-        self.wpq.waiting(bank).find(|&slot| Some(self.wpq.entry(slot).location.row) != open)
+        self.wpq.waiting().oldest_but(bank, self.device.open_row(bank))
+    }
+
+    /// The oldest read that waits for `bank`.
+    fn oldest_read(&self, bank: u16) -> Option<u32> {
+        self.reads.waiting().oldest(bank)
     }
 
     /// The oldest read that waits for `bank` and finds its row open.
-    fn read_hit(&self, bank: u16) -> Option<usize> {
-        let open = self.device.open_row(bank)?;
-        self.banks[usize::from(bank)].reads.iter().position(|read| read.location.row == open)
+    fn read_hit(&self, bank: u16) -> Option<u32> {
+        self.reads.waiting().of_row(self.open_row(bank)?).next()
     }
 
     /// The oldest read that waits for `bank` and does not find its row open.
-    fn read_miss(&self, bank: u16) -> Option<usize> {
-        let open = self.device.open_row(bank);
-        self.banks[usize::from(bank)].reads.iter().position(|read| Some(read.location.row) != open)
+    fn read_miss(&self, bank: u16) -> Option<u32> {
+        self.reads.waiting().oldest_but(bank, self.device.open_row(bank))
     }
 
-    /// Since when `request` has waited for `bank`.
-    fn since(&self, bank: u16, request: Candidate) -> Ps {
+    fn open_row(&self, bank: u16) -> Option<Location> {
+        self.device.open_row(bank).map(|row| Location { bank, row })
+    }
+
+    /// Since when `request` has waited.
+    fn since(&self, request: Candidate) -> Ps {
         match request {
-            Candidate::Read(index) => self.banks[usize::from(bank)].reads[index].since,
+            Candidate::Read(slot) => self.reads.get(slot).since,
             Candidate::Write(slot) => self.wpq.entry(slot).ready_at,
         }
     }
 
-    fn location(&self, bank: u16, request: Candidate) -> Location {
+    fn location(&self, request: Candidate) -> Location {
         match request {
-            Candidate::Read(index) => self.banks[usize::from(bank)].reads[index].location,
+            Candidate::Read(slot) => self.reads.get(slot).location,
             Candidate::Write(slot) => self.wpq.entry(slot).location,
         }
     }
 
     /// When `request` would have its column command if the data bus were free.
-    fn command_at(&self, bank: u16, request: Candidate) -> Ps {
-        self.device.command_at(self.now, self.location(bank, request), request.op())
+    fn command_at(&self, request: Candidate) -> Ps {
+        self.device.command_at(self.now, self.location(request), request.op())
     }
 
     /// Issues `choice` to its bank, which is not busy, or waits until the bank can work on it without delay.
     fn when_ready(&self, choice: Choice) -> Next {
-        let ready = self.device.ready_at(self.location(choice.bank, choice.request), choice.request.op());
+        let ready = self.device.ready_at(self.location(choice.request), choice.request.op());
         if ready > self.now { Next::Wait(choice.bank, ready) } else { Next::Issue(choice) }
-    }
-
-    /// Number of reads that wait for a bank.
-    fn reads(&self) -> usize {
-        waiting_reads(self.banks)
     }
 }
 

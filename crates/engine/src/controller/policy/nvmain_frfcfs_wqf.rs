@@ -45,12 +45,12 @@ impl Schedule for NvmainFrfcfsWqf {
     fn next(&mut self, look: &Look<'_>, _bank: u16) -> Next {
         if self.draining {
             self.draining = !look.wpq.is_low();
-        } else if (self.pressed || look.wpq.is_high()) && look.wpq.waiting_len() > 0 {
+        } else if (self.pressed || look.wpq.is_high()) && !look.wpq.waiting().is_empty() {
             // Entries whose ready bit is clear wait for their counters, which a drain would keep out.
             self.draining = true;
             self.pressed = false;
         }
-        let writes = self.draining || (look.flushing && look.reads() == 0);
+        let writes = self.draining || (look.flushing && look.reads.waiting().is_empty());
         self.order.choose(look, !writes, writes)
     }
 
