@@ -51,19 +51,11 @@ fn eadr_on(battery: &'static SmallBattery) -> Design {
 /// Fails power after every event of forty transactions of `btree` on the small machine.
 fn crashed(design: &Design) -> CrashReport {
     let config = RunConfig {
-        design: design.name.clone(),
-        parts: None,
         variant: design.variant,
-        workload: "btree".to_owned(),
-        machine: preset("small").expect("a preset"),
         tx_size: 128,
         transactions: 40,
-        warmup: 0,
-        cores: 1,
         footprint: 16 << 10,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new(&design.name, "btree", preset("small").expect("a preset"))
     };
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).expect("a workload opens");
     let never = AtomicBool::new(false);

@@ -189,19 +189,12 @@ fn finished(design: &Design, workload: &str, machine: &str, cores: u16) -> Count
     let mut sets = sets(machine);
     sets.push("engine.check_loads=true".to_owned());
     let config = RunConfig {
-        design: design.name.to_owned(),
-        parts: None,
         variant: design.variant,
-        workload: workload.to_owned(),
-        machine: config::load_machine(machine, &sets).unwrap(),
         tx_size: 256,
         transactions: TRANSACTIONS,
-        warmup: 0,
         cores,
         footprint: 128 << 10,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new(&design.name, workload, config::load_machine(machine, &sets).unwrap())
     };
     config::validate_run(&config).unwrap();
     let source =

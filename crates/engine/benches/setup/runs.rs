@@ -20,21 +20,8 @@ pub struct Runs {
 impl Runs {
     /// Runs of so many transactions on each of `cores`, over `footprint` bytes.
     pub fn new(design: &str, machine: Machine, transactions: u64, cores: u16, footprint: u64) -> Self {
-        let config = RunConfig {
-            design: design.to_owned(),
-            parts: None,
-            variant: Variant::Hardened,
-            workload: "btree".to_owned(),
-            tx_size: 1024,
-            transactions,
-            warmup: 0,
-            cores,
-            footprint,
-            seed: 1,
-            allow_truncated: false,
-            leave_out: None,
-            machine,
-        };
+        let config =
+            RunConfig { tx_size: 1024, transactions, cores, footprint, ..RunConfig::new(design, "btree", machine) };
         let capacity = Device::program_capacity_of(&config.machine);
         let design = design::find(design, Variant::Hardened).expect("the design exists");
         let source = Source::open(&config, design.form, capacity, &Arc::default()).expect("the workload exists");

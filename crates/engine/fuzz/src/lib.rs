@@ -84,19 +84,11 @@ pub fn replay_lines(bytes: &[u8], design: &'static str) {
 fn lines_config(design: &str) -> &'static RunConfig {
     static CONFIG: OnceLock<RunConfig> = OnceLock::new();
     CONFIG.get_or_init(|| RunConfig {
-        design: design.to_owned(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "fuzz".to_owned(),
-        machine: load_machine("small", &["device.capacity=1MiB".to_owned()]).expect("a machine"),
         tx_size: 64,
         transactions: 1,
-        warmup: 0,
-        cores: 1,
         footprint: 0,
-        seed: 1,
         allow_truncated: true,
-        leave_out: None,
+        ..RunConfig::new(design, "fuzz", load_machine("small", &["device.capacity=1MiB".to_owned()]).expect("a machine"))
     })
 }
 

@@ -154,11 +154,7 @@ impl<O: Observer> LineSystem<O> {
     /// `None` if nothing is left to happen.
     pub fn advance(&mut self) -> Option<&[Response]> {
         if !self.controller.has_responses() {
-            if self.queue.is_empty() {
-                // Time ends when the last bank is free.
-                self.controller.wake_banks(&mut self.queue);
-            }
-            let event = self.queue.pop()?;
+            let event = self.controller.next_event(&mut self.queue)?;
             self.handle(event);
         }
         self.responses.clear();

@@ -113,19 +113,11 @@ mod tests {
 
     fn run(name: &str, machine: Machine, cores: u16) -> RunConfig {
         RunConfig {
-            design: name.into(),
-            parts: None,
-            variant: Variant::Hardened,
-            workload: "array".into(),
             tx_size: 64,
             transactions: 10,
-            warmup: 0,
             cores,
             footprint: machine.program.total_footprint(u64::from(cores)),
-            seed: 1,
-            allow_truncated: false,
-            leave_out: None,
-            machine,
+            ..RunConfig::new(name, "array", machine)
         }
     }
 

@@ -177,10 +177,7 @@ impl<O: Observer> System<O> {
 
     /// The next event. When the programs have ended and all banks are free, the contents of the queues are written out.
     fn next_event(&mut self, rest: &mut impl FnMut(&Self)) -> Option<Event> {
-        if self.queue.is_empty() {
-            self.controller.wake_banks(&mut self.queue);
-        }
-        self.queue.pop().or_else(|| {
+        self.controller.next_event(&mut self.queue).or_else(|| {
             if std::mem::replace(&mut self.flushed, true) {
                 return None;
             }

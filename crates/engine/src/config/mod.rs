@@ -104,3 +104,25 @@ pub struct RunConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave_out: Option<Omission>,
 }
+
+impl RunConfig {
+    /// One transaction of 64 bytes by one core over 4 KiB on `machine`, without warm-up, with seed 1, of the hardened reading
+    /// of `design`: what others state only where they differ.
+    pub fn new(design: impl Into<String>, workload: impl Into<String>, machine: Machine) -> Self {
+        Self {
+            design: design.into(),
+            parts: None,
+            variant: Variant::Hardened,
+            workload: workload.into(),
+            machine,
+            tx_size: 64,
+            transactions: 1,
+            warmup: 0,
+            cores: 1,
+            footprint: 4096,
+            seed: 1,
+            allow_truncated: false,
+            leave_out: None,
+        }
+    }
+}

@@ -26,19 +26,10 @@ fn file(name: &str, text: &str) -> Result<Machine, String> {
 
 fn run() -> RunConfig {
     RunConfig {
-        design: "secpm".into(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "btree".into(),
-        machine: preset("secpm").unwrap(),
         tx_size: 1024,
         transactions: 10,
-        warmup: 0,
-        cores: 1,
         footprint: 1 << 30,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new("secpm", "btree", preset("secpm").unwrap())
     }
 }
 

@@ -7,10 +7,8 @@ use crate::message::Location;
 #[derive(Clone)]
 pub(super) struct BankQueues {
     banks: Lists,
+    /// By bank and row.
     rows: Index,
-    /// By slot.
-    locations: Vec<Location>,
-    len: usize,
 }
 
 fn key(Location { bank, row }: Location) -> u64 {
@@ -20,37 +18,37 @@ fn key(Location { bank, row }: Location) -> u64 {
 impl BankQueues {
     /// Empty queues of `banks` banks.
     pub fn new(banks: usize) -> Self {
-        Self { banks: Lists::new(banks), rows: Index::default(), locations: Vec::new(), len: 0 }
+        Self { banks: Lists::new(banks), rows: Index::default() }
     }
 
     /// Has the request in `slot` wait for its bank.
     #[inline]
     pub fn push(&mut self, slot: u32, location: Location) {
-        if self.locations.len() <= slot as usize {
-            self.locations.resize(slot as usize + 1, location);
-        }
-        self.locations[slot as usize] = location;
         self.banks.push(usize::from(location.bank), slot);
         self.rows.add(slot, key(location));
-        self.len += 1;
     }
 
     /// Removes the request in `slot`, which waits.
     #[inline]
     pub fn remove(&mut self, slot: u32) {
-        self.banks.remove(usize::from(self.locations[slot as usize].bank), slot);
+        self.banks.remove(usize::from(self.location(slot).bank), slot);
         self.rows.remove(slot);
-        self.len -= 1;
+    }
+
+    #[inline]
+    fn location(&self, slot: u32) -> Location {
+        let key = self.rows.key(slot);
+        Location { bank: (key >> 32) as u16, row: key as u32 }
     }
 
     /// Number of requests.
     pub fn len(&self) -> usize {
-        self.len
+        self.rows.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.rows.is_empty()
     }
 
     /// The oldest request that waits for `bank`.
@@ -73,6 +71,6 @@ impl BankQueues {
     /// The oldest request that waits for `bank` and for another row than `open`. It passes over the older ones that wait
     /// for that row, which are not more than the row has lines as long as each is requested once.
     pub fn oldest_but(&self, bank: u16, open: Option<u32>) -> Option<u32> {
-        self.of_bank(bank).find(|&slot| Some(self.locations[slot as usize].row) != open)
+        self.of_bank(bank).find(|&slot| Some(self.location(slot).row) != open)
     }
 }

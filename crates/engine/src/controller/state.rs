@@ -76,8 +76,7 @@ impl Controller {
         }
     }
 
-    /// Accepts a request of the caches, which reaches the controller at the time that it states. A [`Response`]
-    /// follows.
+    /// Accepts a request of the caches. Returns the event of its arrival, and its time; a [`Response`] follows that.
     pub fn accept(&mut self, request: &MemoryRequest) -> (Ps, Event) {
         match *request {
             MemoryRequest::Read { at, line, token } => {
@@ -105,9 +104,12 @@ impl Controller {
         }
     }
 
-    /// Has an event come when each busy bank is free: otherwise none comes unless something waits for the bank.
-    pub fn wake_banks(&mut self, queue: &mut Queue<Event>) {
-        self.banks.wake_busy(queue);
+    /// Takes the next event. When none is left, there is one more for each busy bank: time ends when the last one is free.
+    pub fn next_event(&mut self, queue: &mut Queue<Event>) -> Option<Event> {
+        queue.pop().or_else(|| {
+            self.banks.wake_busy(queue);
+            queue.pop()
+        })
     }
 
     /// The line of the request that arrives with `event`, if one does.

@@ -15,8 +15,6 @@ pub(super) struct Writes {
     active: Lists,
     /// The same by line.
     lines: kernel::Index,
-    /// Number of writes that have arrived and have not ended.
-    len: usize,
     /// Writes whose turn has come, in order.
     starting: VecDeque<u32>,
     arrivals: u64,
@@ -29,7 +27,6 @@ impl Default for Writes {
             slots: Slab::default(),
             active: Lists::new(1),
             lines: kernel::Index::default(),
-            len: 0,
             starting: VecDeque::new(),
             arrivals: 0,
             bumps: 0,
@@ -56,7 +53,6 @@ impl Writes {
     }
 
     fn activate(&mut self, slot: u32) {
-        self.len += 1;
         self.active.push(0, slot);
         self.lines.add(slot, self.slots[slot].line.0);
     }
@@ -74,7 +70,7 @@ impl Writes {
 
     /// The number of these.
     pub fn active_len(&self) -> usize {
-        self.len
+        self.lines.len()
     }
 
     /// Whether a write of `line` has arrived and has not ended.
@@ -111,7 +107,6 @@ impl Writes {
 
     /// Ends the write in `slot`; the next write of its line may start.
     pub fn finish(&mut self, slot: u32) {
-        self.len -= 1;
         self.active.remove(0, slot);
         self.lines.remove(slot);
         let line = self.slots[slot].line;

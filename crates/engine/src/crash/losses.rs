@@ -50,7 +50,7 @@ impl<'a> Losses<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{RunConfig, Variant, load_machine};
+    use crate::config::{RunConfig, load_machine};
     use crate::crash::{Audited, CrashCase, audited};
     use crate::design;
     use crate::device::Device;
@@ -64,19 +64,11 @@ mod tests {
     fn a_power_loss_that_is_remembered_leaves_what_one_computed_anew_leaves() {
         for name in ["eadr", "bbe", "sepencr", "sepencr-tree"] {
             let config = RunConfig {
-                design: name.to_owned(),
-                parts: None,
-                variant: Variant::Hardened,
-                workload: "btree".to_owned(),
                 tx_size: 64,
                 transactions: 6,
-                warmup: 0,
                 cores: 2,
                 footprint: 1 << 14,
-                seed: 1,
-                allow_truncated: false,
-                leave_out: None,
-                machine: load_machine("small", &[]).unwrap(),
+                ..RunConfig::new(name, "btree", load_machine("small", &[]).unwrap())
             };
             let design = design::find(name, config.variant).unwrap();
             let capacity = Device::program_capacity_of(&config.machine);

@@ -52,7 +52,23 @@ impl Index {
     #[inline]
     pub fn remove(&mut self, slot: u32) {
         self.len -= 1;
-        self.slots.remove(self.hash(self.keys[slot as usize]), slot);
+        self.slots.remove(self.hash(self.key(slot)), slot);
+    }
+
+    /// Number of slots.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no slot.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The key of `slot`, which is in the index.
+    #[inline]
+    pub fn key(&self, slot: u32) -> u64 {
+        self.keys[slot as usize]
     }
 
     /// Whether a slot has `key`.
@@ -64,13 +80,13 @@ impl Index {
     /// The slots that have `key`, in the order in which they were added.
     #[inline]
     pub fn oldest_first(&self, key: u64) -> impl Iterator<Item = u32> {
-        self.slots.iter(self.hash(key)).filter(move |&slot| self.keys[slot as usize] == key)
+        self.slots.iter(self.hash(key)).filter(move |&slot| self.key(slot) == key)
     }
 
     /// The slots that have `key`, the one that was added last first.
     #[inline]
     pub fn newest_first(&self, key: u64) -> impl Iterator<Item = u32> {
-        self.slots.backwards(self.hash(key)).filter(move |&slot| self.keys[slot as usize] == key)
+        self.slots.backwards(self.hash(key)).filter(move |&slot| self.key(slot) == key)
     }
 
     #[cold]
@@ -108,6 +124,8 @@ mod tests {
                 prop_assert!(index.oldest_first(key).eq(of_key()));
                 prop_assert!(index.newest_first(key).eq(of_key().rev()));
                 prop_assert_eq!(index.has(key), of_key().next().is_some());
+                prop_assert_eq!((index.len(), index.is_empty()), (expected.len(), expected.is_empty()));
+                prop_assert!(expected.iter().all(|&(slot, key)| index.key(slot) == key));
             }
         }
     }

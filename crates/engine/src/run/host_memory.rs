@@ -101,19 +101,11 @@ mod tests {
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
         let machine = load_machine(&design.machine, &set).unwrap();
         let config = RunConfig {
-            design: name.into(),
-            parts: None,
-            variant: Variant::Hardened,
-            workload: "array".into(),
             tx_size: 64,
             transactions: 1,
-            warmup: 0,
             cores,
             footprint: 1 << 20,
-            seed: 1,
-            allow_truncated: false,
-            leave_out: None,
-            machine,
+            ..RunConfig::new(name, "array", machine)
         };
         Needs::of(&config, &design, purpose)
     }

@@ -215,19 +215,11 @@ mod tests {
         let sets = ["l1", "l2", "l3"].map(|level| [format!("{level}.size=64"), format!("{level}.ways=1")]);
         let machine = load_machine("sepencr", &sets.concat()).unwrap();
         let config = RunConfig {
-            design: "bbe".into(),
-            parts: None,
             variant,
-            workload: "array".into(),
             tx_size: 64,
             transactions: 1,
-            warmup: 0,
-            cores: 1,
             footprint: 4096,
-            seed: 1,
-            allow_truncated: false,
-            leave_out: None,
-            machine,
+            ..RunConfig::new("bbe", "array", machine)
         };
         let dirty: Vec<DirtySlot> =
             dirty.iter().map(|&(slot, level, line)| DirtySlot { slot, level, line: Line(line) }).collect();

@@ -304,19 +304,12 @@ fn hardened(name: &str) -> Design {
 fn broken(design: &Design, atomic: Atomic, sets: &[String], program: &Program) -> Option<String> {
     let name = design.name.as_str();
     let config = RunConfig {
-        design: name.to_owned(),
-        parts: None,
         variant: design.variant,
-        workload: "random".to_owned(),
-        machine: config::load_machine("small", sets).unwrap(),
         tx_size: 64,
         transactions: program.0.len() as u64,
-        warmup: 0,
-        cores: 1,
         footprint: 8192,
         seed: SEED,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new(name, "random", config::load_machine("small", sets).unwrap())
     };
     let job = Job { base: Arc::new(base()), programs: vec![Box::new(program.clone())], layouts: Vec::new() };
     let reference = Reference::new(atomic, name.starts_with("co-located"));

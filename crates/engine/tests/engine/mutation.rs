@@ -158,19 +158,11 @@ const ROWS: &[Row] = &[
 fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
     let sets: Vec<String> = row.sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
-        design: design.name.to_owned(),
-        parts: None,
         variant: design.variant,
-        workload: row.workload.to_owned(),
-        machine: config::load_machine("small", &sets).unwrap(),
         tx_size: 128,
         transactions: row.transactions,
-        warmup: 0,
-        cores: 1,
         footprint: 16 << 10,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new(&design.name, row.workload, config::load_machine("small", &sets).unwrap())
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();

@@ -43,19 +43,12 @@ impl<'a> Case<'a> {
 fn judge(design: &Design, case: &Case) -> CrashReport {
     let sets: Vec<String> = case.sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
-        design: design.name.to_owned(),
-        parts: None,
         variant: design.variant,
-        workload: case.workload.to_owned(),
-        machine: config::load_machine("small", &sets).unwrap(),
         tx_size: 128,
         transactions: case.transactions,
-        warmup: 0,
         cores: case.cores,
         footprint: 16 << 10,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new(&design.name, case.workload, config::load_machine("small", &sets).unwrap())
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();

@@ -38,19 +38,12 @@ fn judge_without(design: &Design, workload: &str, sets: &[&str], leave_out: Opti
 fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
-        design: design.name.to_owned(),
-        parts: None,
         variant: design.variant,
-        workload: workload.to_owned(),
-        machine: config::load_machine("small", &sets).unwrap(),
         tx_size: 256,
         transactions: 150,
-        warmup: 0,
-        cores: 1,
         footprint: 64 << 10,
-        seed: 1,
-        allow_truncated: false,
         leave_out: leave_out.map(Omission::Annotation),
+        ..RunConfig::new(&design.name, workload, config::load_machine("small", &sets).unwrap())
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();

@@ -8,19 +8,11 @@ use proptest::prelude::*;
 
 fn config(transactions: u64, tx_size: u64, footprint: u64, cores: u16) -> RunConfig {
     RunConfig {
-        design: "secpm".to_owned(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "array".to_owned(),
-        machine: load_machine("small", &[]).unwrap(),
         tx_size,
         transactions,
-        warmup: 0,
         cores,
         footprint,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new("secpm", "array", load_machine("small", &[]).unwrap())
     }
 }
 

@@ -7,19 +7,10 @@ use crate::design;
 fn config(design: &Design, set: &[&str]) -> RunConfig {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     RunConfig {
-        design: design.name.clone(),
-        parts: None,
-        variant: Variant::Hardened,
-        workload: "t.trace".into(),
         tx_size: 64,
         transactions: 1,
-        warmup: 0,
-        cores: 1,
         footprint: 4096,
-        seed: 1,
-        allow_truncated: false,
-        leave_out: None,
-        machine: load_machine(&design.machine, &set).unwrap(),
+        ..RunConfig::new(&design.name, "t.trace", load_machine(&design.machine, &set).unwrap())
     }
 }
 

@@ -143,19 +143,13 @@ pub fn run_programs<O: Observer>(
     observer: O,
 ) -> System<O> {
     let run = RunConfig {
-        design: name.into(),
-        parts: None,
         variant,
-        workload: "none".into(),
-        machine,
         tx_size: 64,
         transactions: 1,
-        warmup: 0,
         cores: programs.len() as u16,
         footprint: 64,
         seed: 7,
-        allow_truncated: false,
-        leave_out: None,
+        ..RunConfig::new(name, "none", machine)
     };
     let job = Job { base: Arc::new(Full([7; 64])), programs, layouts: Vec::new() };
     let mut system = System::new(&run, &design::find(name, variant).unwrap(), job, observer).unwrap();
